@@ -1,7 +1,7 @@
 //! Compiles the BPF programs.
 //!
-//! By a call of clang and not by libbpf-cargo: what that adds is a generated interface, for which it builds libbpf a second
-//! time.
+//! By a call of clang and not by libbpf-cargo: what that adds is a generated interface, for which
+//! it builds libbpf a second time.
 
 use std::env;
 use std::path::PathBuf;
@@ -27,7 +27,8 @@ fn main() {
     }
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let object = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("contention.o");
-    // Debian has headers of the architecture (asm/types.h) in a directory that the target `bpf` does not know.
+    // Debian has headers of the architecture (asm/types.h) in a directory that the target `bpf`
+    // does not know.
     let headers = format!("-I/usr/include/{arch}-linux-gnu");
     let done = Command::new(&clang)
         .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror"])

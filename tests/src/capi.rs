@@ -65,8 +65,9 @@ pub fn installed() -> &'static Installed {
     &INSTALLED
 }
 
-/// Whether programs can be run at the same addresses each time. gcc's sanitizers want that, on kernels that choose them from a
-/// wider range than there was when they were written (`vm.mmap_rnd_bits`).
+/// Whether programs can be run at the same addresses each time. gcc's sanitizers want that, on
+/// kernels that choose them from a wider range than there was when they were written
+/// (`vm.mmap_rnd_bits`).
 fn can_fix_addresses() -> bool {
     Command::new("setarch").args(["-R", "true"]).status().is_ok_and(|status| status.success())
 }
@@ -106,7 +107,8 @@ impl Installed {
         product
     }
 
-    /// Compiles a program by what pkg-config says and nothing else but these flags, as the book has it. It is to be run as it is.
+    /// Compiles a program by what pkg-config says and nothing else but these flags, as the book has
+    /// it. It is to be run as it is.
     ///
     /// # Panics
     ///
@@ -132,7 +134,8 @@ impl Installed {
         tool("pkg-config", "pkg-config", &mut command)
     }
 
-    /// The command that runs a compiled program, so that it fails if whoever watches over it finds fault with it.
+    /// The command that runs a compiled program, so that it fails if whoever watches over it finds
+    /// fault with it.
     pub fn run(&self, program: &Path, variant: Variant) -> Command {
         let mut command = match variant {
             Variant::Valgrind => {

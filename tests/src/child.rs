@@ -1,4 +1,5 @@
-//! Running a program under a limit, so that one that hangs is a result and not the end of the suite.
+//! Running a program under a limit, so that one that hangs is a result and not the end of the
+//! suite.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -38,7 +39,8 @@ pub struct Outcome {
     pub stderr: String,
 }
 
-/// Runs a program with `input` as its standard input, and ends it and its children after `limit` at the latest.
+/// Runs a program with `input` as its standard input, and ends it and its children after `limit` at
+/// the latest.
 ///
 /// Output goes through files: a pipe would stay open for as long as any forgotten grandchild does.
 ///
@@ -63,14 +65,16 @@ pub fn run(command: &mut Command, input: &str, limit: Duration) -> Outcome {
         .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
     let group = Pid::from_child(&child);
     let in_time = ends_within(group, limit);
-    // Its leader has not been reaped yet, so that the group's number is still its own. Nobody may be left in it.
+    // Its leader has not been reaped yet, so that the group's number is still its own. Nobody may
+    // be left in it.
     _ = kill_process_group(group, Signal::KILL);
     let status = child.wait().expect("wait for a child of ours");
     let end = if in_time { End::Exited(status) } else { End::Stopped(limit) };
     Outcome { end, stdout: contents(stdout), stderr: contents(stderr) }
 }
 
-/// What `f` returns for each of these, other than nothing. For programs that wait more than they work: two at a time.
+/// What `f` returns for each of these, other than nothing. For programs that wait more than they
+/// work: two at a time.
 ///
 /// # Panics
 ///

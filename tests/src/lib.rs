@@ -1,9 +1,11 @@
-//! Real programs as tests: compiled from `programs/`, run with and without the preload library, compared.
+//! Real programs as tests: compiled from `programs/`, run with and without the preload library,
+//! compared.
 //!
-//! A program under test prints one line a case, `name result`, and nothing else. What glibc makes of a case is what
-//! every lock has to make of it: a test runs the program as it is, runs it again with the library preloaded, and
-//! [`cases::differences`] says where the two disagree. A program that hangs is [stopped](child::run) and counts as
-//! disagreeing, from the first case that it did not reach.
+//! A program under test prints one line a case, `name result`, and nothing else. What glibc makes
+//! of a case is what every lock has to make of it: a test runs the program as it is, runs it again
+//! with the library preloaded, and [`cases::differences`] says where the two disagree. A program
+//! that hangs is [stopped](child::run) and counts as disagreeing, from the first case that it did
+//! not reach.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -30,8 +32,9 @@
 //!
 //! # A new case
 //!
-//! Put it into the program of its object, or into a new one, which is then listed in `tests/conformance/programs.rs`.
-//! `programs/case.h` has what a case needs: threads that make one call, deadlines, children, printing.
+//! Put it into the program of its object, or into a new one, which is then listed in
+//! `tests/conformance/programs.rs`. `programs/case.h` has what a case needs: threads that make one
+//! call, deadlines, children, printing.
 
 pub mod capi;
 pub mod cases;
@@ -58,7 +61,8 @@ pub fn target() -> &'static Path {
     profile().1.parent().expect("cargo puts tests three levels below its target")
 }
 
-/// The profile that this test was built by, and the directory in which cargo puts what it builds by that.
+/// The profile that this test was built by, and the directory in which cargo puts what it builds by
+/// that.
 ///
 /// # Panics
 ///

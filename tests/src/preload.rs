@@ -19,8 +19,8 @@ pub fn library() -> &'static Path {
     &LIBRARY
 }
 
-/// The library that moves system calls: `$MANYCORE_SYSCALLS_PRELOAD`, what is beside `$MANYCORE_COMMAND`, or built from
-/// this workspace.
+/// The library that moves system calls: `$MANYCORE_SYSCALLS_PRELOAD`, what is beside
+/// `$MANYCORE_COMMAND`, or built from this workspace.
 ///
 /// # Panics
 ///
@@ -97,12 +97,14 @@ impl Beneath {
         Self::glibc().library(library()).variable("MANYCORE_LOCK", name)
     }
 
-    /// The library that moves system calls, all of them by this mechanism: `in-place`, `thread`, `pool`, `uring`.
+    /// The library that moves system calls, all of them by this mechanism: `in-place`, `thread`,
+    /// `pool`, `uring`.
     pub fn syscalls(mechanism: &str) -> Self {
         Self::ordered(mechanism, "no")
     }
 
-    /// The same library by the pool, which leaves calls in place where they were measured to be faster.
+    /// The same library by the pool, which leaves calls in place where they were measured to be
+    /// faster.
     pub fn syscalls_as_measured() -> Self {
         Self::ordered("pool", "yes")
     }

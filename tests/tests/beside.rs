@@ -1,4 +1,5 @@
-//! The library that moves system calls, beside what else is in a process: the same results as without it.
+//! The library that moves system calls, beside what else is in a process: the same results as
+//! without it.
 //!
 //! `cargo test -p manycore-tests --test beside --release`
 
@@ -10,7 +11,8 @@ use manycore_tests::{cases, child};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs the program above glibc and above something else, and gives what the latter wrote to standard error.
+/// Runs the program above glibc and above something else, and gives what the latter wrote to
+/// standard error.
 #[track_caller]
 fn same_results(program: &str, product: &str, beneath: &Beneath) -> String {
     let workshop = Workshop::of("programs/syscalls");
@@ -53,7 +55,8 @@ fn left_by(case: &str) -> usize {
     std::fs::read_dir(directory.path()).expect("the directory").count()
 }
 
-/// A forked child makes its file when it counts something, but before it forbids itself to open any.
+/// A forked child makes its file when it counts something, but before it forbids itself to open
+/// any.
 #[test]
 fn statistics_of_children() {
     assert_eq!(left_by("confined_child"), 2);

@@ -1,8 +1,10 @@
-//! Real network programs with their system calls moved: the same bytes, the same ends, and moved indeed.
+//! Real network programs with their system calls moved: the same bytes, the same ends, and moved
+//! indeed.
 //!
-//! `cargo test -p manycore-tests --test servers --release` is a short selection; `MANYCORE_SERVERS=all` runs every program
-//! under every mechanism, `MANYCORE_SERVERS=uring` under that one, and `MANYCORE_SOAK_SECONDS` says how long servers stay under
-//! load. `make soak-servers` sets both.
+//! `cargo test -p manycore-tests --test servers --release` is a short selection;
+//! `MANYCORE_SERVERS=all` runs every program under every mechanism, `MANYCORE_SERVERS=uring` under
+//! that one, and `MANYCORE_SOAK_SECONDS` says how long servers stay under load. `make soak-servers`
+//! sets both.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -37,7 +39,8 @@ fn mechanisms(short: &'static str) -> Vec<&'static str> {
     }
 }
 
-/// Does the same plainly and under mechanisms. What fails plainly is not the library's fault, and says so.
+/// Does the same plainly and under mechanisms. What fails plainly is not the library's fault, and
+/// says so.
 #[track_caller]
 fn same(program: &str, short: &'static str, run: impl Fn(Launch) -> Result<()>) {
     if let Err(failure) = run(Launch::Plain) {
@@ -159,10 +162,12 @@ fn nuttcp() {
     same("nuttcp", "thread", streams::nuttcp);
 }
 
-/// Of the calls on sockets that Apache's children make, this share at least is made by other threads than their own.
+/// Of the calls on sockets that Apache's children make, this share at least is made by other
+/// threads than their own.
 const MOVED_MIN: f64 = 0.95;
 
-/// Calls that strace has to see during 30 requests: each takes an accept4, a shutdown, a close, and more.
+/// Calls that strace has to see during 30 requests: each takes an accept4, a shutdown, a close, and
+/// more.
 const SEEN_MIN: u64 = 150;
 
 /// The calls that the children's own threads make while 30 pages are served.
@@ -202,8 +207,8 @@ fn moves(mechanism: &'static str) {
     for name in trace::CALLS.split(',') {
         let function = calls.functions.iter().find(|function| function.name == name);
         let function = function.unwrap_or_else(|| panic!("{name} is not counted: {calls:?}"));
-        // A child that is told to end closes what it has in the handler, and whose turn it is to accept is told by the lock of a file:
-        // neither is a call of a request.
+        // A child that is told to end closes what it has in the handler, and whose turn it is to
+        // accept is told by the lock of a file: neither is a call of a request.
         let apart = |reason| function.reasons.get(reason).copied().unwrap_or(0);
         let locks = if name == "fcntl" { apart("not known to be movable") } else { 0 };
         let others = locks + apart("in a handler that interrupted a call");
@@ -272,8 +277,8 @@ fn apache_survives_clients_and_children() {
     }
 }
 
-/// Ends a child of the server's, which has not reaped it: the number is its own. Returns when it has, since a connection that it takes
-/// before is lost, as it would be without the library.
+/// Ends a child of the server's, which has not reaped it: the number is its own. Returns when it
+/// has, since a connection that it takes before is lost, as it would be without the library.
 fn kill(child: rustix::process::Pid) -> rustix::io::Result<()> {
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -336,7 +341,8 @@ fn nothing_leaks_under_mixed_load() {
 
 const KINDS: [Kind; 4] = [Kind::Apache, Kind::Asyncio, Kind::Python, Kind::Java];
 
-/// All of them at once, and PostgreSQL, each with two clients that make a connection for each request.
+/// All of them at once, and PostgreSQL, each with two clients that make a connection for each
+/// request.
 fn mixed(launch: Launch, length: Duration) -> Result<BTreeMap<String, Account>> {
     let sites = KINDS.map(|kind| Ok((kind, Site::start(kind, launch)?)));
     let sites = sites.into_iter().collect::<Result<Vec<_>>>()?;

@@ -40,7 +40,8 @@ fn kccachetest(lock: &str, crowd: Crowd, length: Duration) {
     report("kccachetest", lock, || kyoto::soak(Launch::Lock(lock), crowd, length));
 }
 
-/// Fails with a failure; says what came of a success, past the harness, which shows what failing tests print only.
+/// Fails with a failure; says what came of a success, past the harness, which shows what failing
+/// tests print only.
 #[track_caller]
 fn report(program: &str, lock: &str, soak: impl FnOnce() -> Result<String>) {
     // Built now, if at all: the time below is the soak's.
@@ -153,7 +154,8 @@ mod notices {
         let definition = format!("-DFAULT_{fault}");
         let library =
             Workshop::new().shared_library("faulty", &fault.to_lowercase(), &[&definition]);
-        // Threads that nothing excludes need not meet within a second, on a machine that is busy with other tests.
+        // Threads that nothing excludes need not meet within a second, on a machine that is busy
+        // with other tests.
         let soak = || memcached::soak(Launch::Library(&library), Crowd::Large, SHORT);
         let failure = (0..10).find_map(|_| soak().err());
         failure.expect("one of ten soaks of a broken library fails").to_string()

@@ -111,7 +111,8 @@ pub fn table(task: &Task) -> Box<dyn AnySet> {
 
 impl Table {
     fn write(&self, write: impl FnOnce(*mut c_void) -> bool) -> bool {
-        // SAFETY: released by the thread that has acquired it; what is done in between does not panic.
+        // SAFETY: released by the thread that has acquired it; what is done in between does not
+        // panic.
         unsafe {
             self.lock.lock(&mut ());
             let result = write(self.table.0);

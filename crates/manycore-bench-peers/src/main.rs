@@ -1,8 +1,8 @@
 //! A worker of `manycore bench set --against`, with the sets of liburcu and Concurrency Kit.
 //!
-//! `manycore` starts it when it is asked for one of [`PEERS`], and finds it in its own directory. The sets that are read without a
-//! lock are the [chains](manycore_bench::set::peers::chain) that manycore's `rcu` is measured against with crossbeam-epoch, too:
-//! only what frees memory differs.
+//! `manycore` starts it when it is asked for one of [`PEERS`], and finds it in its own directory.
+//! The sets that are read without a lock are the [chains](manycore_bench::set::peers::chain) that
+//! manycore's `rcu` is measured against with crossbeam-epoch, too: only what frees memory differs.
 
 mod ck;
 mod lfht;

@@ -1,8 +1,10 @@
-//! Candidates at many points, in rounds: the measuring protocol applied to slices in worker processes.
+//! Candidates at many points, in rounds: the measuring protocol applied to slices in worker
+//! processes.
 //!
-//! In a round every candidate runs one slice at every point. Points come in random order, and at each
-//! point the candidates run one after another in random order, so that the slices of which a ratio is
-//! taken lie seconds apart at most. Each candidate has a process of its own, which lives for a round.
+//! In a round every candidate runs one slice at every point. Points come in random order, and at
+//! each point the candidates run one after another in random order, so that the slices of which a
+//! ratio is taken lie seconds apart at most. Each candidate has a process of its own, which lives
+//! for a round.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +74,8 @@ pub(crate) type SamplesOf<C> = Samples<
 pub(crate) const BASE: usize = 0;
 
 impl Campaign {
-    /// Runs it all. A candidate that fails is left out from then on; if it is the base line, all is in vain.
+    /// Runs it all. A candidate that fails is left out from then on; if it is the base line, all is
+    /// in vain.
     pub fn run<C: Contest>(
         self,
         contest: &C,

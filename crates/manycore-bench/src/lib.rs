@@ -1,4 +1,5 @@
-//! Workloads, and how they are measured: natively, by the protocol of [`manycore_measure::paired`], and simulated.
+//! Workloads, and how they are measured: natively, by the protocol of [`manycore_measure::paired`],
+//! and simulated.
 //!
 //! | module | what is in it |
 //! |---|---|

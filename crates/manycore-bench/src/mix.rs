@@ -22,7 +22,8 @@ pub struct Mix {
     pub updating: Option<Updating>,
 }
 
-/// Operations that update go on with more sections. They are told apart by the sleep between two operations.
+/// Operations that update go on with more sections. They are told apart by the sleep between two
+/// operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Updating {
     /// The share of such operations, in percent.
@@ -40,8 +41,9 @@ pub struct Latch {
     pub weight: f64,
     /// Time in a section.
     pub section: Length,
-    /// Where it is a reader-writer lock beside mutexes: the share of its sections that only read, in percent. It is then the one
-    /// that `manycore run` puts into a program, whichever lock the others are. Simulated only.
+    /// Where it is a reader-writer lock beside mutexes: the share of its sections that only read,
+    /// in percent. It is then the one that `manycore run` puts into a program, whichever lock the
+    /// others are. Simulated only.
     #[serde(default)]
     pub shared: Option<f64>,
     /// Cache lines that each section reads and, unless it only reads, writes: at least one.

@@ -11,8 +11,8 @@ pub enum Popularity {
     /// All alike.
     #[default]
     Uniform,
-    /// The k-th most popular k^S times as seldom as the first. With S = 1, the first of 10,000 keys gets 10.2 % of the
-    /// operations.
+    /// The k-th most popular k^S times as seldom as the first. With S = 1, the first of 10,000 keys
+    /// gets 10.2 % of the operations.
     Zipf(f64),
 }
 

@@ -25,8 +25,8 @@
 //! }
 //! ```
 //!
-//! Transactions, stores and file systems are added in the same way. What cannot run in a process of this executable, such as a
-//! server, has no executor: its command starts it.
+//! Transactions, stores and file systems are added in the same way. What cannot run in a process of
+//! this executable, such as a server, has no executor: its command starts it.
 
 use std::io;
 
@@ -72,7 +72,8 @@ Examples:
   manycore bench syscalls --part apache --clients 1,64 --plot apache.svg
 ";
 
-/// Measure locks and sets without a program around them, a database with them, the kernel's locks, and moved system calls
+/// Measure locks and sets without a program around them, a database with them, the kernel's locks,
+/// and moved system calls
 #[derive(Args, Debug)]
 #[command(after_long_help = BENCH_NOTES, disable_help_subcommand = true)]
 pub struct Bench {
@@ -122,7 +123,8 @@ pub fn serve_worker(lock: &str) -> io::Result<()> {
     worker::serve(WORKLOADS.iter().flat_map(|workload| workload.executors(lock)).collect())
 }
 
-/// Simulates for the process at the other end of standard input and output, for as long as it has jobs.
+/// Simulates for the process at the other end of standard input and output, for as long as it has
+/// jobs.
 pub fn serve_simulator() -> io::Result<()> {
     let simulators: Vec<_> = WORKLOADS.iter().flat_map(|workload| workload.simulators()).collect();
     simulated::serve(&simulators)

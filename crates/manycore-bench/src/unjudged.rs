@@ -53,8 +53,9 @@ impl UnjudgedClaim {
         self.close(Some(found), verdict, note)
     }
 
-    /// Judges a claim that must hold at all places: it passes if each interval keeps to the bound, and fails if one
-    /// breaks it, where intervals are widened by their number: of many, some are off by chance.
+    /// Judges a claim that must hold at all places: it passes if each interval keeps to the bound,
+    /// and fails if one breaks it, where intervals are widened by their number: of many, some are
+    /// off by chance.
     pub fn everywhere(self, parts: &[Part]) -> Claim {
         let clearance = |part: &&Part| self.bound.clearance(part.value);
         let Some(worst) = parts.iter().min_by(|a, b| clearance(a).total_cmp(&clearance(b))) else {

@@ -1,8 +1,9 @@
 //! The waits of all rounds together, and how far their percentiles can be trusted.
 //!
-//! One slice has too few waits for its 99.9th percentile, so the waits of all rounds are pooled. The interval is a
-//! percentile bootstrap over rounds: rounds are drawn with replacement, again and again, by a seeded generator, and
-//! the percentile taken each time. Rounds and not waits are drawn because the waits within one depend on each other.
+//! One slice has too few waits for its 99.9th percentile, so the waits of all rounds are pooled.
+//! The interval is a percentile bootstrap over rounds: rounds are drawn with replacement, again and
+//! again, by a seeded generator, and the percentile taken each time. Rounds and not waits are drawn
+//! because the waits within one depend on each other.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,8 @@ pub struct Waits {
 
 /// What a thread records into while it runs: constant memory, no allocation.
 pub(crate) fn recorder() -> Histogram<u64> {
-    // The bounds are constants that the library accepts: at least 1, twice that at most, up to five digits.
+    // The bounds are constants that the library accepts: at least 1, twice that at most, up to five
+    // digits.
     Histogram::new_with_bounds(1, LONGEST_NS, 2).expect("valid bounds")
 }
 
@@ -56,7 +57,8 @@ impl Waits {
     }
 }
 
-/// The length that this share of all does not exceed, of lengths in ascending order with their counts.
+/// The length that this share of all does not exceed, of lengths in ascending order with their
+/// counts.
 pub(crate) fn quantile(bins: &[(u64, u64)], share: f64) -> Option<f64> {
     let total: u64 = bins.iter().map(|(_, count)| count).sum();
     let wanted = ((total as f64 * share).ceil() as u64).max(1);

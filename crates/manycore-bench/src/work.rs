@@ -1,8 +1,8 @@
 //! Work of a given length that is really executed.
 //!
-//! A length is CPU time: with more threads than CPUs a section that is interrupted takes longer on the wall clock,
-//! as real ones do. So work is counted in turns of a loop and not ended by a look at a clock, and the loop is
-//! calibrated once a run: every lock gets the same turns.
+//! A length is CPU time: with more threads than CPUs a section that is interrupted takes longer on
+//! the wall clock, as real ones do. So work is counted in turns of a loop and not ended by a look
+//! at a clock, and the loop is calibrated once a run: every lock gets the same turns.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Times the work loop, for about 30 ms. The fastest of many short runs counts: what else the machine does can
-    /// only slow them down.
+    /// Times the work loop, for about 30 ms. The fastest of many short runs counts: what else the
+    /// machine does can only slow them down.
     pub fn measure() -> Self {
         const TURNS: u32 = 20_000;
         let deadline = Instant::now() + Duration::from_millis(30);
@@ -45,7 +45,8 @@ impl Pace {
 #[inline]
 pub fn work(mut value: u64, turns: u32) -> u64 {
     for _ in 0..turns {
-        // Each turn needs the result of the one before it: a multiplication and an addition, about a nanosecond.
+        // Each turn needs the result of the one before it: a multiplication and an addition, about
+        // a nanosecond.
         value =
             value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     }
@@ -82,8 +83,8 @@ impl Length {
         Self { mean_ns, spread: Spread::Exponential }
     }
 
-    /// So many lengths in nanoseconds, in random order: the distribution cut into equally probable parts, one from the
-    /// middle of each, so that even few of them have the right mean.
+    /// So many lengths in nanoseconds, in random order: the distribution cut into equally probable
+    /// parts, one from the middle of each, so that even few of them have the right mean.
     pub(crate) fn draw(self, count: usize, random: &mut fastrand::Rng) -> Vec<f64> {
         let quantile = |index: usize| (index as f64 + 0.5) / count as f64;
         let mut lengths: Vec<f64> = match self.spread {

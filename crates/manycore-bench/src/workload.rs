@@ -4,11 +4,13 @@ use crate::front::Front;
 use crate::simulated::Simulator;
 use crate::worker::Executor;
 
-/// A workload: all that the command, its workers and the processes that simulate need to know of it.
+/// A workload: all that the command, its workers and the processes that simulate need to know of
+/// it.
 ///
 /// Each part is there or not: some workloads are only measured, some only simulated.
 pub(crate) trait Workload: Sync {
-    /// What is after `manycore bench`: flags, measuring, rows, text and picture, by [`Benchmark`](crate::front::Benchmark).
+    /// What is after `manycore bench`: flags, measuring, rows, text and picture, by
+    /// [`Benchmark`](crate::front::Benchmark).
     fn measured(&self) -> Vec<Front> {
         Vec::new()
     }

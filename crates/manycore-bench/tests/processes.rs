@@ -118,7 +118,8 @@ fn pairs_are_timed_and_counted() {
     match counts {
         Ok(found) => {
             let count = |index: usize| found[index].metrics["instructions"].value;
-            // An atomic instruction to lock and another to unlock are the least that there is, and counts are whole.
+            // An atomic instruction to lock and another to unlock are the least that there is, and
+            // counts are whole.
             assert!(
                 (0..3).all(|index| count(index) >= 2.0 && count(index).fract() == 0.0),
                 "{found:?}"

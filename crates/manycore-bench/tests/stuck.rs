@@ -1,5 +1,5 @@
-//! A slice waits no longer for its end than it should. Threads that do not end stay behind in this process, which is why
-//! these tests are not with the others.
+//! A slice waits no longer for its end than it should. Threads that do not end stay behind in this
+//! process, which is why these tests are not with the others.
 
 use std::time::{Duration, Instant};
 
@@ -49,8 +49,8 @@ fn threads_that_do_not_end_are_left_behind() {
     assert!(slice.waits.quantile(0.5).unwrap() >= 100e6);
 }
 
-/// Serves strictly in order of arrival and never gives up a CPU: with more threads than CPUs each turn can wait for the
-/// scheduler.
+/// Serves strictly in order of arrival and never gives up a CPU: with more threads than CPUs each
+/// turn can wait for the scheduler.
 struct Ticket {
     next: AtomicU32,
     serving: AtomicU32,
@@ -78,7 +78,8 @@ fn spinning_in_order_with_many_threads_ends_in_time() {
     let settings = Settings { threads: 32, ..settings() };
     let start = Instant::now();
     let slice = slice::run::<Ticket>(&settings).unwrap();
-    // 45 ms, the drain, and a machine that is busy with other things; in order, 32 threads would take a second or more.
+    // 45 ms, the drain, and a machine that is busy with other things; in order, 32 threads would
+    // take a second or more.
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     assert_eq!(slice.counts.len(), 32);
     assert!(slice.stuck < 32 && slice.throughput() > 0.0, "{slice:?}");

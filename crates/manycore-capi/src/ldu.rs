@@ -165,7 +165,8 @@ pub unsafe extern "C" fn manycore_ldu_table_create(
 
 /// # Safety
 ///
-/// Null, or from [`manycore_ldu_table_create`], and not destroyed yet. Logs in it keep it for as long as they are there.
+/// Null, or from [`manycore_ldu_table_create`], and not destroyed yet. Logs in it keep it for as
+/// long as they are there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_table_destroy(table: *mut Arc<Table>) -> Status {
     // SAFETY: `table` is null or from `give`, and was not destroyed (contract of this function).
@@ -207,7 +208,8 @@ unsafe fn log(ldu: *const Ldu, node: *mut Node, operation: Operation) -> Status 
 
 /// # Safety
 ///
-/// As of [`manycore_ldu_insert`]; the object was not inserted, or removed since, and the node is not touched any more.
+/// As of [`manycore_ldu_insert`]; the object was not inserted, or removed since, and the node is
+/// not touched any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_retire(ldu: *const Ldu, node: *mut Node) -> Status {
     // SAFETY: `ldu` is null or leads to a log (contract of this function).
@@ -222,8 +224,8 @@ pub unsafe extern "C" fn manycore_ldu_retire(ldu: *const Ldu, node: *mut Node) -
 
 /// # Safety
 ///
-/// Null or a log; null or callbacks that may be called with the structure; null or a pointer that may be written. Nobody else drains
-/// the log meanwhile.
+/// Null or a log; null or callbacks that may be called with the structure; null or a pointer that
+/// may be written. Nobody else drains the log meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_drain(
     ldu: *const Ldu,

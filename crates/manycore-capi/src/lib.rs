@@ -23,19 +23,22 @@
 //! | `manycore/lock.h` | every lock, by name | `examples/locks.c` | `lock` |
 //! | `manycore/status.h` | what functions return, and the version | | `status` |
 //!
-//! The headers are the reference; they are written by hand, and a test compares them with what is here. The chapter
-//! `docs/src/capi.md` has the binary interface, and what happens at a fork, at the end of a thread, and after a mistake.
+//! The headers are the reference; they are written by hand, and a test compares them with what is
+//! here. The chapter `docs/src/capi.md` has the binary interface, and what happens at a fork, at
+//! the end of a thread, and after a mistake.
 //!
 //! # What is here, and what is not
 //!
-//! The algorithms are those of [`manycore`]. What is added is thin: null pointers and misuse are found where that is cheap, statuses are
-//! returned, and what a thread leaves open is closed when it ends. Nothing unwinds out of a function, nor an exception
-//! through one: both end the process.
+//! The algorithms are those of [`manycore`]. What is added is thin: null pointers and misuse are
+//! found where that is cheap, statuses are returned, and what a thread leaves open is closed when
+//! it ends. Nothing unwinds out of a function, nor an exception through one: both end the process.
 //!
-//! A kernel in C does not want this crate, which needs `std` for the ends of threads. It wants the same few lines over
-//! [`manycore`] without the feature `std`, with `--cfg manycore_bare`: [`Handle::create_bytes`](manycore::mvrlu::Handle::create_bytes) and
-//! its like for RLU, [`Node::try_log`](manycore::ldu::Node::try_log) for LDU, [`PlainLock`](manycore::lock::PlainLock) for
-//! locks. Those need an allocator, and ten symbols that the kernel supplies, listed in `crates/manycore/src/sync/bare.rs`.
+//! A kernel in C does not want this crate, which needs `std` for the ends of threads. It wants the
+//! same few lines over [`manycore`] without the feature `std`, with `--cfg manycore_bare`:
+//! [`Handle::create_bytes`](manycore::mvrlu::Handle::create_bytes) and its like for RLU,
+//! [`Node::try_log`](manycore::ldu::Node::try_log) for LDU,
+//! [`PlainLock`](manycore::lock::PlainLock) for locks. Those need an allocator, and ten symbols
+//! that the kernel supplies, listed in `crates/manycore/src/sync/bare.rs`.
 
 mod ldu;
 mod lock;

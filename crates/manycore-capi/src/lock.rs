@@ -20,8 +20,9 @@ use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
 use crate::process::holder;
 use crate::status::Status;
 
-// The kind is written by whoever initialises or destroys a lock, which the program orders before and after every use. A thread
-// compares the owner with itself, and reads its own number there only if it wrote it: all accesses to both are Relaxed.
+// The kind is written by whoever initialises or destroys a lock, which the program orders before
+// and after every use. A thread compares the owner with itself, and reads its own number there only
+// if it wrote it: all accesses to both are Relaxed.
 const RELAXED: Ordering = Ordering::Relaxed;
 
 /// The kind of a lock that is all zero.

@@ -1,15 +1,15 @@
 //! The number of each thread, and what the child of a fork is told.
 //!
-//! A thread that uses the library for the first time takes a number, which is noted in the thread's own block. In a child
-//! that it forks, the thread there learns that it is another one.
+//! A thread that uses the library for the first time takes a number, which is noted in the thread's
+//! own block. In a child that it forks, the thread there learns that it is another one.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::sync::thread;
 
-/// The number of the calling thread among those of the process, from 1 on: who holds a lock. Unlike its id it is the same in a child that it
-/// forks, which has the locks that it held.
+/// The number of the calling thread among those of the process, from 1 on: who holds a lock. Unlike
+/// its id it is the same in a child that it forks, which has the locks that it held.
 #[inline]
 pub fn holder() -> u32 {
     // In the first of the thread's two words.

@@ -184,8 +184,8 @@ thread_local! {
     static EXIT: Exit = const { Exit(RefCell::new(Vec::new())) };
 }
 
-/// The thread's registrations, which are there until they are taken out. Dropped when the thread ends, by whatever means
-/// but the end of the process.
+/// The thread's registrations, which are there until they are taken out. Dropped when the thread
+/// ends, by whatever means but the end of the process.
 struct Exit(RefCell<Vec<*mut Thread>>);
 
 impl Drop for Exit {
@@ -204,7 +204,8 @@ impl Drop for Exit {
     }
 }
 
-/// In the child of a fork, which has none of its parent's domains, nor waits for threads that it does not have.
+/// In the child of a fork, which has none of its parent's domains, nor waits for threads that it
+/// does not have.
 extern "C" fn forked() {
     _ = EXIT.try_with(|exit| exit.0.take());
 }
@@ -398,7 +399,8 @@ pub unsafe extern "C" fn manycore_rcu_read_unlock(thread: *mut Thread) {
 
 /// # Safety
 ///
-/// Null or a registration; null or a part of an object which nobody finds any more, and which `destroy` may be called with later.
+/// Null or a registration; null or a part of an object which nobody finds any more, and which
+/// `destroy` may be called with later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_call(
     thread: *mut Thread,

@@ -57,8 +57,8 @@ pub extern "C" fn manycore_strerror(status: c_int) -> *const c_char {
     Status::text(status).as_ptr()
 }
 
-/// The version of the library that runs, which may be another than that of the header: 10,000 times the first number, 100
-/// times the second, and the third.
+/// The version of the library that runs, which may be another than that of the header: 10,000 times
+/// the first number, 100 times the second, and the third.
 #[unsafe(no_mangle)]
 pub extern "C" fn manycore_version() -> u32 {
     const fn number(text: &str) -> u32 {
@@ -73,7 +73,8 @@ pub extern "C" fn manycore_version() -> u32 {
     10_000 * MAJOR + 100 * MINOR + PATCH
 }
 
-/// Ends the process with one line: for mistakes of a program that a macro without a result cannot tell it.
+/// Ends the process with one line: for mistakes of a program that a macro without a result cannot
+/// tell it.
 #[cold]
 pub fn fatal(mistake: &str) -> ! {
     use std::io::Write;

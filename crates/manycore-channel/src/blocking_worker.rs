@@ -1,8 +1,9 @@
 //! How one thread that executes calls, a *hand*, gets them from others, and waits meanwhile.
 //!
-//! A hand that has nothing to do is on a stack, with a gate at which it waits. Whoever takes it off the stack may send it one call, or
-//! have it end. It goes back onto the stack *before* it answers, so that its caller's next call finds it there; and its gate is shut
-//! before that, because from then on the next call may come.
+//! A hand that has nothing to do is on a stack, with a gate at which it waits. Whoever takes it off
+//! the stack may send it one call, or have it end. It goes back onto the stack *before* it answers,
+//! so that its caller's next call finds it there; and its gate is shut before that, because from
+//! then on the next call may come.
 
 use manycore::lock::Gate;
 use manycore::mutation;
@@ -52,8 +53,9 @@ impl BlockingWorker {
     ///
     /// # Safety
     ///
-    /// The caller has the hand off a stack, or made it, and has sent it nothing; the slot is written, in nobody else's hands,
-    /// and stays until it is answered; hand and `home` stay for good.
+    /// The caller has the hand off a stack, or made it, and has sent it nothing; the slot is
+    /// written, in nobody else's hands, and stays until it is answered; hand and `home` stay for
+    /// good.
     pub unsafe fn send(&self, slot: *const Slot, home: *const Stack) {
         // SAFETY: the hand is the caller's until the gate opens, and is there for good; no other
         // message is on its way (contract of this function).
@@ -74,8 +76,8 @@ impl BlockingWorker {
         unsafe { Gate::open(&raw const self.gate, END) };
     }
 
-    /// The life of the hand's thread: executes what is sent until it is to end. `put` puts the hand onto a stack; it spins so many ticks
-    /// for a call before it sleeps.
+    /// The life of the hand's thread: executes what is sent until it is to end. `put` puts the hand
+    /// onto a stack; it spins so many ticks for a call before it sleeps.
     pub fn work(&self, spin: u64, put: impl Fn(&Stack), mut execute: impl FnMut(&Slot) -> Reply) {
         while self.gate.wait_after(spin) == CALL {
             // SAFETY: the gate has brought the message, so that `sent` is written, and this hand's

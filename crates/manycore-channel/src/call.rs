@@ -2,7 +2,8 @@
 
 /// A system call: its number and its arguments, as they go into registers.
 ///
-/// Whoever has it executed elsewhere keeps everything alive that the arguments point to until the answer is there.
+/// Whoever has it executed elsewhere keeps everything alive that the arguments point to until the
+/// answer is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Call {
@@ -15,19 +16,23 @@ pub struct Call {
 /// What the kernel returns: a result, or an error number negated (-4095 to -1).
 pub type Answer = isize;
 
-/// How long a call can take, and what a signal handler does to it: the caller knows, from the call and from what the
-/// program has set on the descriptor.
+/// How long a call can take, and what a signal handler does to it: the caller knows, from the call
+/// and from what the program has set on the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// Never sleeps for others: `socket`, `bind`, `fcntl`, `close` (whether it lingers is looked at), anything on a non-blocking descriptor.
+    /// Never sleeps for others: `socket`, `bind`, `fcntl`, `close` (whether it lingers is looked
+    /// at), anything on a non-blocking descriptor.
     Quick = 0,
-    /// May sleep until something happens; after a handler with `SA_RESTART` the kernel goes on with it.
+    /// May sleep until something happens; after a handler with `SA_RESTART` the kernel goes on with
+    /// it.
     Waits = 1,
-    /// May sleep, and ends with `EINTR` after every handler: `poll`, `select`, `epoll_wait`, and calls on sockets with
-    /// `SO_RCVTIMEO`, `SO_SNDTIMEO` or `SO_RCVLOWAT`, which a non-blocking attempt would not obey.
+    /// May sleep, and ends with `EINTR` after every handler: `poll`, `select`, `epoll_wait`, and
+    /// calls on sockets with `SO_RCVTIMEO`, `SO_SNDTIMEO` or `SO_RCVLOWAT`, which a non-blocking
+    /// attempt would not obey.
     Timed = 2,
-    /// On a file: sleeps for a disk, if it does, and no handler ends it while it has not begun. Never made by who serves others.
+    /// On a file: sleeps for a disk, if it does, and no handler ends it while it has not begun.
+    /// Never made by who serves others.
     File = 3,
 }
 
@@ -44,8 +49,10 @@ impl Kind {
 pub enum Reason {
     /// The mechanism is `in-place`, or nothing was started in this process.
     Off = 0,
-    /// The process may use one CPU: whoever executes the call elsewhere would have to wait for that.
+    /// The process may use one CPU: whoever executes the call elsewhere would have to wait for
+    /// that.
     OneCpu = 1,
-    /// There is no thread for it: it may block and all that may block with it are taken, or the kernel refused one, or memory.
+    /// There is no thread for it: it may block and all that may block with it are taken, or the
+    /// kernel refused one, or memory.
     NoThread = 2,
 }

@@ -1,7 +1,9 @@
-//! What carries a system call to the thread that executes it, and which descriptors' calls are carried.
+//! What carries a system call to the thread that executes it, and which descriptors' calls are
+//! carried.
 //!
-//! These are the parts in which threads meet: the model checker checks them, and the simulator runs them
-//! (`manycore-channel-simulated` is built from these sources). They call no kernel; `manycore-syscalls` does.
+//! These are the parts in which threads meet: the model checker checks them, and the simulator runs
+//! them (`manycore-channel-simulated` is built from these sources). They call no kernel;
+//! `manycore-syscalls` does.
 //!
 //! | module | what is in it |
 //! |---|---|

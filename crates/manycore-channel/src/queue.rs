@@ -1,11 +1,13 @@
 //! Calls on their way to a worker, and the bell that wakes it.
 //!
-//! Callers put calls in, the worker takes all there are: nobody takes a single one, so that none comes back to the head while
-//! somebody looks at it. The links are in the calls, so that nothing is allocated.
+//! Callers put calls in, the worker takes all there are: nobody takes a single one, so that none
+//! comes back to the head while somebody looks at it. The links are in the calls, so that nothing
+//! is allocated.
 //!
-//! The bell says whether the worker sleeps. A caller puts its call in and then rings; the worker says that it sleeps and then
-//! looks into the queue once more. Both touch the bell by read-modify-writes: whichever comes second sees what the other did
-//! before, so that no call is left behind by a sleeping worker.
+//! The bell says whether the worker sleeps. A caller puts its call in and then rings; the worker
+//! says that it sleeps and then looks into the queue once more. Both touch the bell by
+//! read-modify-writes: whichever comes second sees what the other did before, so that no call is
+//! left behind by a sleeping worker.
 
 use core::marker::PhantomData;
 use core::ptr::null_mut;
@@ -84,7 +86,8 @@ impl<L: Link> Queue<L> {
         if self.is_empty() {
             return null_mut();
         }
-        // Acquire: partner of the Release in `push`; all pushes of the chain are read-modify-writes of this word.
+        // Acquire: partner of the Release in `push`; all pushes of the chain are read-modify-writes
+        // of this word.
         let mut newest = self.newest.swap(null_mut(), order!(Acquire, "queue-take"));
         let mut oldest = null_mut();
         while !newest.is_null() {
@@ -126,12 +129,13 @@ impl Bell {
     /// After something was put in: whether the worker sleeps, and is to be woken by the caller.
     #[must_use]
     pub fn ring(&self) -> bool {
-        // AcqRel: partner of that in `doze`: this swap releases the push before it to a worker that goes to sleep later,
-        // or finds that it has gone to sleep.
+        // AcqRel: partner of that in `doze`: this swap releases the push before it to a worker that
+        // goes to sleep later, or finds that it has gone to sleep.
         self.word.swap(AWAKE, order!(AcqRel, "bell-ring")) == ASLEEP
     }
 
-    /// The worker goes to sleep, unless there is something in the queues by now. Whoever rings wakes it.
+    /// The worker goes to sleep, unless there is something in the queues by now. Whoever rings
+    /// wakes it.
     pub fn doze(&self, are_empty: impl FnOnce() -> bool) -> bool {
         // AcqRel: partner of that in `ring`.
         self.word.swap(ASLEEP, order!(AcqRel, "bell-doze"));
@@ -147,8 +151,9 @@ impl Bell {
         if mutation!("bell-rise") {
             return self.word.store(AWAKE, Ordering::Relaxed); // Relaxed: the mistake
         }
-        // A caller that found the worker awake by another's ring does not wake it. Relaxed: a read-modify-write carries what
-        // that caller released on to the next `doze`, which a store would not.
+        // A caller that found the worker awake by another's ring does not wake it. Relaxed: a
+        // read-modify-write carries what that caller released on to the next `doze`, which a store
+        // would not.
         self.word.swap(AWAKE, Ordering::Relaxed);
     }
 }

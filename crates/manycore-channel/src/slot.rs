@@ -1,9 +1,10 @@
 //! A call in flight: written by the caller, executed and answered by a thread of ours.
 //!
-//! A slot is a node of 128 bytes out of the calling thread's own store ([`manycore::sync::node`]), for one call at a time:
-//! no allocation, and no two callers in one line. It has no owner at two times: the caller writes it, hands it on
-//! (a [`BlockingWorker`](crate::blocking_worker) or a [`Queue`](crate::queue) releases it), whoever executes the call writes the reply and opens
-//! the gate, and the caller has it back. Only the words for cancelling are shared meanwhile.
+//! A slot is a node of 128 bytes out of the calling thread's own store ([`manycore::sync::node`]),
+//! for one call at a time: no allocation, and no two callers in one line. It has no owner at two
+//! times: the caller writes it, hands it on (a [`BlockingWorker`](crate::blocking_worker) or a
+//! [`Queue`](crate::queue) releases it), whoever executes the call writes the reply and opens the
+//! gate, and the caller has it back. Only the words for cancelling are shared meanwhile.
 
 use core::ptr::null_mut;
 
@@ -33,7 +34,8 @@ pub struct Order {
 pub struct Reply {
     /// What the kernel returned.
     pub answer: Answer,
-    /// The signal that the kernel sent to whoever executed the call, SIGPIPE or SIGXFSZ; 0 if it sent none.
+    /// The signal that the kernel sent to whoever executed the call, SIGPIPE or SIGXFSZ; 0 if it
+    /// sent none.
     pub signal: i32,
 }
 
@@ -56,7 +58,8 @@ pub struct Slot {
     done: Gate,
     /// 0, or how far cancelling has got.
     cancelled: AtomicU32,
-    /// The kernel's id of the thread that executes the call and may block with it; 0 if there is none.
+    /// The kernel's id of the thread that executes the call and may block with it; 0 if there is
+    /// none.
     pub executor: AtomicU32,
     /// The place plus one in its worker's table of calls that wait. Only the worker touches it.
     pub waiting: AtomicU32,
@@ -107,7 +110,8 @@ impl Slot {
         self.order.with(|order| unsafe { *order })
     }
 
-    /// Has the call use another descriptor, of ours, which is closed when it is over: by whoever executes it.
+    /// Has the call use another descriptor, of ours, which is closed when it is over: by whoever
+    /// executes it.
     pub fn redirect(&self, descriptor: i32) {
         // SAFETY: the caller of this executes the call, and so has the slot.
         self.order.with_mut(|order| unsafe {
@@ -116,7 +120,8 @@ impl Slot {
         });
     }
 
-    /// There is no descriptor of ours: in the child of a fork, by the caller of a call that is answered.
+    /// There is no descriptor of ours: in the child of a fork, by the caller of a call that is
+    /// answered.
     pub fn forget_descriptor(&self) {
         // SAFETY: the gate is open, so that the slot is the caller's again, which the caller of
         // this is.
@@ -129,12 +134,14 @@ impl Slot {
         self.order.with_mut(|order| unsafe { (*order).done = done });
     }
 
-    /// Some of a send is gone: no signal handler has the kernel begin anew with it, whatever its flags, so that a caller that
-    /// sleeps already is woken, to sleep otherwise. By whoever executes the call, before it answers.
+    /// Some of a send is gone: no signal handler has the kernel begin anew with it, whatever its
+    /// flags, so that a caller that sleeps already is woken, to sleep otherwise. By whoever
+    /// executes the call, before it answers.
     pub fn note_part(&self) {
         self.notes.fetch_or(PART, Ordering::Relaxed); // Relaxed: ordered by the fence
         if !mutation!("part-note") {
-            // SeqCst: partner of the fence in `is_partly_done`: either that sees the flag, or the caller is seen to sleep.
+            // SeqCst: partner of the fence in `is_partly_done`: either that sees the flag, or the
+            // caller is seen to sleep.
             fence(Ordering::SeqCst);
         }
         let word = self.done.word();
@@ -182,8 +189,8 @@ impl Slot {
 
     /// Asks whoever executes the call to end it with `EINTR`; false if that was asked already.
     pub fn cancel(&self) -> bool {
-        // SeqCst: against `executor`, which is written before `is_cancelled` is read; the caller repeats its signals, so
-        // that no more depends on it than how soon it is seen.
+        // SeqCst: against `executor`, which is written before `is_cancelled` is read; the caller
+        // repeats its signals, so that no more depends on it than how soon it is seen.
         self.cancelled.compare_exchange(0, REQUESTED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
@@ -193,11 +200,13 @@ impl Slot {
         self.cancelled.load(Ordering::SeqCst) != 0
     }
 
-    /// Has a signal sent to the thread that executes the call and may block with it, if there is one: by the caller.
+    /// Has a signal sent to the thread that executes the call and may block with it, if there is
+    /// one: by the caller.
     pub fn signal(&self, send: impl FnOnce(u32)) {
         // SeqCst: before `executor` is read; partner of the load in `released`.
         self.notes.fetch_or(SIGNALLING, Ordering::SeqCst);
-        // SeqCst: partner of the fence in `released`; one of the two sees what the other has written.
+        // SeqCst: partner of the fence in `released`; one of the two sees what the other has
+        // written.
         fence(Ordering::SeqCst);
         // SeqCst: as in `cancel`, and after the note.
         let executor = self.executor.load(Ordering::SeqCst);
@@ -208,8 +217,9 @@ impl Slot {
         self.notes.fetch_and(!SIGNALLING, Ordering::Release);
     }
 
-    /// The executing thread will not block with this call any more; once this returns no signal is sent to it on the call's
-    /// account, so that none ends its next one. Says whether there may have been one.
+    /// The executing thread will not block with this call any more; once this returns no signal is
+    /// sent to it on the call's account, so that none ends its next one. Says whether there may
+    /// have been one.
     pub fn released(&self) -> bool {
         // SeqCst: before the note is read, which is written before this is read.
         self.executor.store(0, Ordering::SeqCst);
@@ -225,7 +235,8 @@ impl Slot {
         true
     }
 
-    /// The slot is in no queue of cancelled calls any more. If it is answered already, it may be gone after this.
+    /// The slot is in no queue of cancelled calls any more. If it is answered already, it may be
+    /// gone after this.
     pub fn note_cancelled(&self) {
         // Release: partner of the Acquire in `is_noted`.
         self.cancelled.store(NOTED, order!(Release, "slot-noted"));

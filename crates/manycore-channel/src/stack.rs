@@ -1,8 +1,9 @@
-//! Threads that have nothing to do, the one that had something last on top: its stack and its caches are warm.
+//! Threads that have nothing to do, the one that had something last on top: its stack and its
+//! caches are warm.
 //!
-//! A stack of numbers. Each number's link is kept by whoever has the array that is numbered; a count in the head's upper half
-//! changes with every push and pop, so that a head which left and came back is noticed (the ABA problem; it would take 2^32
-//! of them within one `pop`).
+//! A stack of numbers. Each number's link is kept by whoever has the array that is numbered; a
+//! count in the head's upper half changes with every push and pop, so that a head which left and
+//! came back is noticed (the ABA problem; it would take 2^32 of them within one `pop`).
 
 use manycore::order;
 use manycore::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -46,7 +47,8 @@ impl Stack {
         let mut head = self.head.load(order!(Acquire, "stack-look"));
         loop {
             let number = (head as u32).checked_sub(1)?;
-            // Relaxed: acquired with the head. If another has popped it meanwhile this is not its link, and the count differs.
+            // Relaxed: acquired with the head. If another has popped it meanwhile this is not its
+            // link, and the count differs.
             let below = link(number).load(Ordering::Relaxed);
             let new = (head & !(COUNT - 1)).wrapping_add(COUNT) | u64::from(below);
             // Acquire: as above. What comes with the number, from its push, is read after this.

@@ -90,8 +90,10 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(Failure::bad_input(what, remedy).report())
 }
 
-/// Rust starts with SIGPIPE ignored; `manycore locks | head -1` is to end like any other filter, without a message.
+/// Rust starts with SIGPIPE ignored; `manycore locks | head -1` is to end like any other filter,
+/// without a message.
 fn die_of_broken_pipes() {
-    // SAFETY: restores the disposition that the process would have had, before any other thread exists.
+    // SAFETY: restores the disposition that the process would have had, before any other thread
+    // exists.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }

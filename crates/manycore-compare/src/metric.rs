@@ -37,7 +37,8 @@ impl FromStr for Metric {
 }
 
 impl Metric {
-    /// Which values are the good ones: less time, more of anything else unless the user says otherwise.
+    /// Which values are the good ones: less time, more of anything else unless the user says
+    /// otherwise.
     pub fn better(&self, lower_is_better: bool) -> Better {
         match self {
             Self::Wall => Better::Lower,

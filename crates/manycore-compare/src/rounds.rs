@@ -56,8 +56,8 @@ pub struct Split {
 
 /// The fewest runs for which there can be a verdict on so many candidates, the base line apart.
 ///
-/// By chance the ranks of n pairs all point one way with probability 2^(1-n), and all intervals together may err
-/// with 5 %.
+/// By chance the ranks of n pairs all point one way with probability 2^(1-n), and all intervals
+/// together may err with 5 %.
 pub fn fewest(candidates: usize) -> usize {
     1 + (candidates.max(1) as f64 / 0.05).log2().ceil() as usize
 }
@@ -158,8 +158,8 @@ impl Rounds<'_> {
 }
 
 impl Limit {
-    /// How many rounds there will be and what the user should know of it, given how long the warm-up took: about as
-    /// long as a round. `others` are the candidates but for the base line.
+    /// How many rounds there will be and what the user should know of it, given how long the
+    /// warm-up took: about as long as a round. `others` are the candidates but for the base line.
     fn rounds(self, warm_up: Duration, others: usize) -> (usize, Option<String>) {
         let budget = match self {
             Self::Runs(runs) => return (runs, None),
@@ -187,7 +187,8 @@ impl Limit {
         (fitting, Some(note))
     }
 
-    /// Whether the budget is used up although fewer rounds are done than were planned: later runs were longer.
+    /// Whether the budget is used up although fewer rounds are done than were planned: later runs
+    /// were longer.
     fn is_over(self, done: usize, elapsed: Duration, others: usize) -> bool {
         match self {
             Self::Runs(_) => false,

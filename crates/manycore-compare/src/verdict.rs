@@ -32,7 +32,8 @@ pub struct Standing {
 pub enum Finding {
     /// This one is better than the base line, and than all others that are.
     Winner(usize),
-    /// These are better than the base line, and which of them is best cannot be told. The best figure comes first.
+    /// These are better than the base line, and which of them is best cannot be told. The best
+    /// figure comes first.
     Ahead(Vec<usize>),
     /// None is better than the base line, and at least one is worse.
     NoneBetter,
@@ -184,7 +185,8 @@ fn are(names: &[&str]) -> String {
 mod tests {
     use super::*;
 
-    /// Twelve rounds on a machine that becomes ever slower, and that disturbs each candidate by up to 10 %.
+    /// Twelve rounds on a machine that becomes ever slower, and that disturbs each candidate by up
+    /// to 10 %.
     fn ranking(levels: &[f64], better: Better) -> Ranking {
         let locks: Vec<String> =
             ["glibc", "a", "b", "c"].map(String::from)[..levels.len()].to_vec();

@@ -1,8 +1,9 @@
 //! Published figures, side by side with ours.
 //!
-//! A figure is a file: what a publication shows, with what workload and on which simulated machine we repeat it, each free
-//! parameter, and what the publication claims, as bounds that a program can check. [`library`] has those that come with manycore;
-//! any other file can be read with [`Figure::parse`].
+//! A figure is a file: what a publication shows, with what workload and on which simulated machine
+//! we repeat it, each free parameter, and what the publication claims, as bounds that a program can
+//! check. [`library`] has those that come with manycore; any other file can be read with
+//! [`Figure::parse`].
 //!
 //! ```
 //! use manycore_figures::{Extent, library};
@@ -14,8 +15,8 @@
 //! # Ok::<(), manycore_figures::Problem>(())
 //! ```
 //!
-//! [`run()`] simulates a figure, and judges its claims; [`render`] draws what came out for a terminal, [`write()`] as a page, as
-//! pictures and as tables.
+//! [`run()`] simulates a figure, and judges its claims; [`render`] draws what came out for a
+//! terminal, [`write()`] as a page, as pictures and as tables.
 //!
 //! | module | what is in it |
 //! |---|---|

@@ -40,7 +40,8 @@ pub fn render(found: &[Found]) -> String {
     text
 }
 
-/// The published value, the bound, the value and its band, without units: the claim says what it is about.
+/// The published value, the bound, the value and its band, without units: the claim says what it is
+/// about.
 pub(crate) fn numbers(claim: &Claim) -> [String; 4] {
     let number = |value: f64| significant(value, 3);
     let known = |value: Option<f64>| value.map_or(String::new(), number);

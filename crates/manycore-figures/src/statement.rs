@@ -43,7 +43,8 @@ pub struct Statement {
     pub cause: Option<String>,
 }
 
-/// What may be expected, as files have it: that a claim holds here, too, that it does not, or neither.
+/// What may be expected, as files have it: that a claim holds here, too, that it does not, or
+/// neither.
 const EXPECTATIONS: [(&str, Judgement); 3] =
     [("pass", Judgement::Pass), ("fail", Judgement::Fail), ("unknown", Judgement::Undecided)];
 

@@ -149,7 +149,8 @@ impl Workload {
         self.places(field).contains(place)
     }
 
-    /// Simulates all of it on a machine. The error is about what the figure asks for, or about what failed.
+    /// Simulates all of it on a machine. The error is about what the figure asks for, or about what
+    /// failed.
     pub(crate) fn run(
         &self,
         machine: &Model,

@@ -14,7 +14,8 @@ use crate::run::Found;
 const COLUMNS: [Field; 5] =
     [Field::Series, Field::Threads, Field::Cpus, Field::Update, Field::Zipf];
 
-/// Writes `index.html`, and of each figure its pictures and `ID.csv`, into a directory, which is there.
+/// Writes `index.html`, and of each figure its pictures and `ID.csv`, into a directory, which is
+/// there.
 pub fn write(found: &[Found], directory: &Path) -> io::Result<()> {
     for found in found {
         let file = |name: &str, ending: &str| directory.join(format!("{name}.{ending}"));

@@ -1,4 +1,5 @@
-//! Whatever is in a file of a figure, reading it ends with a figure or with a sentence that says what is wrong.
+//! Whatever is in a file of a figure, reading it ends with a figure or with a sentence that says
+//! what is wrong.
 
 use manycore_figures::{Extent, Figure};
 

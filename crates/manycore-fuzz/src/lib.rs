@@ -1,7 +1,7 @@
 //! Feeds readers of files with bytes that nobody has written, for tests.
 //!
-//! A file may be cut, of another version, or somebody's attack. Whatever is in it, its reader ends soon, takes no more
-//! memory than the file is worth, and does not panic: it says what is wrong.
+//! A file may be cut, of another version, or somebody's attack. Whatever is in it, its reader ends
+//! soon, takes no more memory than the file is worth, and does not panic: it says what is wrong.
 //!
 //! ```
 //! manycore_fuzz::texts("numbers", &["1 2 3"], |text| {
@@ -9,9 +9,9 @@
 //! });
 //! ```
 //!
-//! Half of the inputs are valid ones with a few changes, the others any bytes. They are the same each time, and as many
-//! as take some tenths of a second; with `MANYCORE_FUZZ_SECONDS=60` others each time, for so long each reader. What
-//! fails is shown, with as few changes as possible.
+//! Half of the inputs are valid ones with a few changes, the others any bytes. They are the same
+//! each time, and as many as take some tenths of a second; with `MANYCORE_FUZZ_SECONDS=60` others
+//! each time, for so long each reader. What fails is shown, with as few changes as possible.
 
 mod input;
 mod watch;
@@ -27,7 +27,8 @@ const CASES: u32 = 256;
 ///
 /// # Panics
 ///
-/// If `read` does; the message shows the input. The process is aborted if an input takes long, or much memory.
+/// If `read` does; the message shows the input. The process is aborted if an input takes long, or
+/// much memory.
 pub fn bytes(name: &str, valid: &[&[u8]], read: impl Fn(&[u8])) {
     feed(name, CASES, valid, read);
 }

@@ -1,9 +1,10 @@
 //! Recording: who called what when, and what it returned.
 //!
-//! Moments are drawn from one counter, before the call and after the return. So a call that got a later moment than
-//! another's return does happen after it, on any machine: a read-modify-write of one place orders what lies before one
-//! before what lies after the other. A time-stamp counter does not say as much: a store may be seen later than the CPU
-//! that made it has read the time. In a simulation drawing a moment is no step, and free.
+//! Moments are drawn from one counter, before the call and after the return. So a call that got a
+//! later moment than another's return does happen after it, on any machine: a read-modify-write of
+//! one place orders what lies before one before what lies after the other. A time-stamp counter
+//! does not say as much: a store may be seen later than the CPU that made it has read the time. In
+//! a simulation drawing a moment is no step, and free.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -63,7 +64,8 @@ impl<O, R> Log<'_, O, R> {
         self.calls.push(Call { thread: self.thread, operation, result, called, returned });
     }
 
-    /// Does something that answers several questions at once, and records each as an operation of its own.
+    /// Does something that answers several questions at once, and records each as an operation of
+    /// its own.
     pub fn call_all(&mut self, does: impl FnOnce() -> Vec<(O, R)>) {
         let called = self.clock.moment();
         let answers = does();

@@ -86,7 +86,8 @@ pub trait Threads {
     }
 }
 
-/// How often a test repeats something: the interpreter Miri, which takes a thousand times as long, has a number of its own.
+/// How often a test repeats something: the interpreter Miri, which takes a thousand times as long,
+/// has a number of its own.
 pub const fn unless_interpreted<N: Copy>(usual: N, interpreted: N) -> N {
     if cfg!(miri) { interpreted } else { usual }
 }
@@ -150,7 +151,8 @@ pub fn check_set(threads: impl Threads, mix: &Mix, set: &impl ConcurrentSet<u64>
     judge::<Set>(&threads, &logs);
 }
 
-/// Runs a mix of operations on an empty map, and checks what they returned. Each value is inserted once only.
+/// Runs a mix of operations on an empty map, and checks what they returned. Each value is inserted
+/// once only.
 ///
 /// # Panics
 ///
@@ -175,9 +177,10 @@ pub fn check_map(threads: impl Threads, mix: &Mix, map: &impl ConcurrentMap<u64,
     judge::<Map>(&threads, &logs);
 }
 
-/// Runs a mix of operations on an empty stack or queue, and checks what they returned. Insertions are pushes; removals, and looks,
-/// are one of these operations each: they pop, take everything, or take back what the thread pushed last. Each value is pushed once only.
-/// `handle` makes what a thread operates on the pile with.
+/// Runs a mix of operations on an empty stack or queue, and checks what they returned. Insertions
+/// are pushes; removals, and looks, are one of these operations each: they pop, take everything, or
+/// take back what the thread pushed last. Each value is pushed once only. `handle` makes what a
+/// thread operates on the pile with.
 ///
 /// # Panics
 ///
@@ -216,14 +219,15 @@ pub fn check_pile<E: End, H: FnMut(PileOperation) -> Vec<u64>>(
     judge::<Pile<E>>(&threads, &left);
 }
 
-/// Threads insert and remove an interval of their own, now the same one again and now a new one, and look who is there, in all trees
-/// or where one of them may be. The trees are empty, and threads take them in turn. Checks, interval by interval, what they saw: all
-/// that was done before the look, and nothing that was undone.
+/// Threads insert and remove an interval of their own, now the same one again and now a new one,
+/// and look who is there, in all trees or where one of them may be. The trees are empty, and
+/// threads take them in turn. Checks, interval by interval, what they saw: all that was done before
+/// the look, and nothing that was undone.
 ///
 /// # Panics
 ///
-/// If the history is not linearizable; the message shows the operations that contradict each other. If a look finds an interval
-/// that is elsewhere.
+/// If the history is not linearizable; the message shows the operations that contradict each other.
+/// If a look finds an interval that is elsewhere.
 #[track_caller]
 pub fn check_reverse_map(threads: impl Threads, mix: &Mix, map: &impl ReverseMap) {
     let clock = Clock::new();

@@ -1,4 +1,5 @@
-//! What a collection does when one thread uses it: that is what many threads must be able to explain their results by.
+//! What a collection does when one thread uses it: that is what many threads must be able to
+//! explain their results by.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Debug;
@@ -22,8 +23,8 @@ pub trait Specification {
     /// Does the operation.
     fn apply(state: &mut Self::State, operation: &Self::Operation) -> Self::Result;
 
-    /// The key that the operation is about, if operations on different keys have nothing to do with each other. Then the
-    /// state is that of one key.
+    /// The key that the operation is about, if operations on different keys have nothing to do with
+    /// each other. Then the state is that of one key.
     fn key(operation: &Self::Operation) -> Option<u64>;
 
     /// Says of a state whether what the history returns later may still be explained from it. It
@@ -118,10 +119,11 @@ pub enum PileOperation {
     Pop,
     /// Takes all out, in the order in which `Pop` would.
     TakeAll,
-    /// Takes two out, one after the other, or as many as there are. In a history that is checked it is so many `Pop`s, or one that finds
-    /// nothing.
+    /// Takes two out, one after the other, or as many as there are. In a history that is checked it
+    /// is so many `Pop`s, or one that finds nothing.
     PopSome,
-    /// Takes back what the thread has pushed last, if nobody has looked at it. No part of a history that is checked: it goes
+    /// Takes back what the thread has pushed last, if nobody has looked at it. No part of a history
+    /// that is checked: it goes
     /// [together with the push](crate::taken_back::leave_out).
     TakeBack,
 }

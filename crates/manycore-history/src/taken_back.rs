@@ -1,7 +1,9 @@
-//! Histories in which a thread takes back what it has pushed: these operations are between it and itself.
+//! Histories in which a thread takes back what it has pushed: these operations are between it and
+//! itself.
 //!
-//! A push that was taken back has no effect on anybody else, wherever in its thread's program the two are thought to happen. So what the
-//! other operations returned has to be explained without them; and they have to be in order by themselves.
+//! A push that was taken back has no effect on anybody else, wherever in its thread's program the
+//! two are thought to happen. So what the other operations returned has to be explained without
+//! them; and they have to be in order by themselves.
 
 use crate::history::Call;
 use crate::specification::PileOperation::{self, Push, TakeBack};

@@ -8,7 +8,8 @@ use syscalls::{Errno, Sysno, raw_syscall};
 use crate::message::say;
 use crate::path::Path;
 
-/// The path of a directory, kept for forked children: programs that change their title overwrite their environment.
+/// The path of a directory, kept for forked children: programs that change their title overwrite
+/// their environment.
 pub struct Directory {
     path: [AtomicU64; 64],
 }
@@ -26,8 +27,8 @@ impl Directory {
         store_bytes(&self.path, path.to_bytes());
     }
 
-    /// Makes the calling process' file, `PID-NOW-NAMESPACE` and the ending, of so many zero bytes, and maps it into memory, to be shared. Gives
-    /// the address.
+    /// Makes the calling process' file, `PID-NOW-NAMESPACE` and the ending, of so many zero bytes,
+    /// and maps it into memory, to be shared. Gives the address.
     ///
     /// # Errors
     ///
@@ -51,7 +52,8 @@ impl Directory {
         self.file(now, ending).make(size, map)
     }
 
-    /// Removes the calling process' file of this time. One that cannot be removed stays, without anything in it.
+    /// Removes the calling process' file of this time. One that cannot be removed stays, without
+    /// anything in it.
     pub fn remove(&self, now: u64, ending: &str) {
         self.file(now, ending).remove();
     }
@@ -72,8 +74,8 @@ impl Directory {
     }
 }
 
-/// The PID namespace of this process, as the kernel numbers them: without it, its number means nothing to others. 0 if it cannot
-/// be seen.
+/// The PID namespace of this process, as the kernel numbers them: without it, its number means
+/// nothing to others. 0 if it cannot be seen.
 fn namespace() -> u64 {
     let mut link = [0_u8; 32];
     let name = c"/proc/self/ns/pid".as_ptr();

@@ -4,7 +4,8 @@ use core::ffi::{CStr, c_char};
 
 unsafe extern "C" {
     static environ: *const *const c_char;
-    /// Where the kernel left the stack: the number of arguments, the arguments, null, the variables, null.
+    /// Where the kernel left the stack: the number of arguments, the arguments, null, the
+    /// variables, null.
     static __libc_stack_end: *const usize;
 }
 

@@ -1,8 +1,10 @@
-//! What every library of ours that is preloaded into somebody else's program needs, whatever it interposes.
+//! What every library of ours that is preloaded into somebody else's program needs, whatever it
+//! interposes.
 //!
 //! - [`environment`]: variables, read without libc
 //! - [`message`]: a line on standard error, and the end of a program that cannot be run
-//! - [`objects`], [`symbols`]: what is loaded and what it defines, without the dynamic linker's functions
+//! - [`objects`], [`symbols`]: what is loaded and what it defines, without the dynamic linker's
+//!   functions
 //! - [`next`]: the functions behind those that a library exports
 //! - [`bindings`]: whether the program's calls really come to a library
 //! - [`loading`]: `dlopen` without the flag that leads past it

@@ -1,8 +1,8 @@
 //! `dlopen`, without `RTLD_DEEPBIND`.
 //!
-//! A library that is loaded with that flag binds to its own dependencies first: to glibc's lock functions, past this
-//! library, while the objects that it shares with the rest of the program are ours. PHP loads its modules so. The flag
-//! is taken away, as sanitizers do it too.
+//! A library that is loaded with that flag binds to its own dependencies first: to glibc's lock
+//! functions, past this library, while the objects that it shares with the rest of the program are
+//! ours. PHP loads its modules so. The flag is taken away, as sanitizers do it too.
 
 use core::arch::naked_asm;
 
@@ -14,7 +14,8 @@ extern "C" fn next() -> usize {
     DLOPEN.address()
 }
 
-/// `dlopen`. A jump and not a call: glibc looks at the return address to know whose search path to use.
+/// `dlopen`. A jump and not a call: glibc looks at the return address to know whose search path to
+/// use.
 #[unsafe(naked)]
 pub extern "C" fn dlopen() {
     // SAFETY: pushes and pops keep the arguments, the second one without a flag, and the

@@ -13,8 +13,8 @@ pub fn refuse(message: &[&[u8]]) -> ! {
     unreachable!("exit_group does not return")
 }
 
-/// A line on standard error, in one system call. Where nobody reads it, the file may not grow, or that number is another socket's by
-/// now, it is lost, and nothing else.
+/// A line on standard error, in one system call. Where nobody reads it, the file may not grow, or
+/// that number is another socket's by now, it is lost, and nothing else.
 pub fn say(message: &[&[u8]]) {
     if is_a_connection() {
         return;

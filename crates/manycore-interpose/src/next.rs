@@ -1,7 +1,8 @@
-//! The functions behind those that a library exports: glibc's, or those of a library that is preloaded after it.
+//! The functions behind those that a library exports: glibc's, or those of a library that is
+//! preloaded after it.
 //!
-//! Each is found when the library starts, or at its first use if that comes before. To find one neither
-//! locks nor allocates, see [`objects`].
+//! Each is found when the library starts, or at its first use if that comes before. To find one
+//! neither locks nor allocates, see [`objects`].
 
 use core::ffi::CStr;
 
@@ -34,7 +35,8 @@ impl Function {
     pub fn find(&self) -> Option<usize> {
         let found = match objects::own() {
             Some(own) if !self.is_glibcs => objects::find(objects::after(own), self.name),
-            // Also in a copy of the library that was opened later, which the program's calls do not reach.
+            // Also in a copy of the library that was opened later, which the program's calls do not
+            // reach.
             _ => objects::find(objects::in_search_order().filter(|o| o.is_glibc()), self.name),
         };
         let address = found.map(|(_, address)| address);

@@ -1,4 +1,5 @@
-//! The loaded objects, in the order in which the dynamic linker searches them, and what they define.
+//! The loaded objects, in the order in which the dynamic linker searches them, and what they
+//! define.
 //!
 //! The dynamic linker's list and each object's symbol table are read here, without `dlsym`: that
 //! locks, and when it finds nothing it allocates a message. The program's allocator may be in the
@@ -7,8 +8,9 @@
 //! # Which objects are safe to read
 //!
 //! The list begins with the objects that were loaded before any code ran, and those are never
-//! unloaded. Libraries that are opened later come at its end, and may be unloaded at any time. A walk
-//! of this module ends when it has passed both libc and the dynamic linker, which are among the first.
+//! unloaded. Libraries that are opened later come at its end, and may be unloaded at any time. A
+//! walk of this module ends when it has passed both libc and the dynamic linker, which are among
+//! the first.
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -103,7 +105,8 @@ impl Object {
         in_search_order().find(|object| core::ptr::from_ref(object.0).cast() == entry)
     }
 
-    /// Whether this is glibc: libc itself, or one of the libraries into which it was divided until version 2.34.
+    /// Whether this is glibc: libc itself, or one of the libraries into which it was divided until
+    /// version 2.34.
     pub fn is_glibc(self) -> bool {
         const NAMES: [&CStr; 3] = [c"libc.so.6", c"libpthread.so.0", c"libdl.so.2"];
         self.soname().is_some_and(|name| NAMES.contains(&name))
@@ -111,7 +114,8 @@ impl Object {
 
     /// The file that it was loaded from; empty for the program itself.
     pub fn path(self) -> &'static CStr {
-        // SAFETY: a NUL-terminated string of the dynamic linker's, which stays as long as the object.
+        // SAFETY: a NUL-terminated string of the dynamic linker's, which stays as long as the
+        // object.
         unsafe { CStr::from_ptr(self.0.path) }
     }
 

@@ -46,12 +46,13 @@ impl Path {
         self.length = self.bytes.iter().position(|byte| *byte == 0).unwrap_or(self.length);
     }
 
-    /// Makes the file, of so many zero bytes, and maps it into memory, to be shared. Gives the address. If it fails, there is no file.
+    /// Makes the file, of so many zero bytes, and maps it into memory, to be shared. Gives the
+    /// address. If it fails, there is no file.
     ///
     /// # Errors
     ///
-    /// The kernel's: the file is there already, there is no directory or no room for it; or it would be larger than this
-    /// process may make one (EFBIG).
+    /// The kernel's: the file is there already, there is no directory or no room for it; or it
+    /// would be larger than this process may make one (EFBIG).
     pub fn map_new(&self, size: usize) -> Result<*mut c_void, Errno> {
         self.make(size, |file| {
             let protection = libc::PROT_READ | libc::PROT_WRITE;

@@ -1,4 +1,5 @@
-//! The symbols that one loaded object defines, found by its hash table: the GNU one, or else that of System V.
+//! The symbols that one loaded object defines, found by its hash table: the GNU one, or else that
+//! of System V.
 
 use core::ffi::{CStr, c_char};
 
@@ -82,7 +83,8 @@ impl Symbols {
         while let Dynamic { tag, value } = unsafe { *entry }
             && tag != DT_NULL
         {
-            // The dynamic linker has added the base to these addresses, but for sections that it cannot write.
+            // The dynamic linker has added the base to these addresses, but for sections that it
+            // cannot write.
             let address = if value < base { value + base } else { value };
             match tag {
                 DT_SYMTAB => found.table = address as *const Symbol,
@@ -139,8 +141,8 @@ impl Symbols {
         Some(unsafe { core::mem::transmute::<usize, extern "C" fn() -> usize>(address) }())
     }
 
-    /// The symbols whose hash is that of the name, by the GNU table: header, bloom filter, first symbol of each bucket,
-    /// hash of each symbol with a bit that ends a bucket.
+    /// The symbols whose hash is that of the name, by the GNU table: header, bloom filter, first
+    /// symbol of each bucket, hash of each symbol with a bit that ends a bucket.
     fn gnu(&self, name: &CStr) -> impl Iterator<Item = usize> {
         let hash = gnu_hash(name);
         let table = self.gnu_hash;
@@ -167,7 +169,8 @@ impl Symbols {
         })
     }
 
-    /// The symbols in the name's bucket, by the table of System V; none if there is the other table.
+    /// The symbols in the name's bucket, by the table of System V; none if there is the other
+    /// table.
     fn system_v(&self, name: &CStr) -> impl Iterator<Item = usize> {
         let table = if self.gnu_hash.is_null() { self.hash } else { core::ptr::null() };
         // SAFETY: callers compute the index from the table's own header, buckets and chains, which

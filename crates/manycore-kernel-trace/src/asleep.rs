@@ -1,4 +1,5 @@
-//! Calls of the futex call that sleep: what they wait for, and who is in one already when a watch begins.
+//! Calls of the futex call that sleep: what they wait for, and who is in one already when a watch
+//! begins.
 
 use std::fs;
 
@@ -35,7 +36,8 @@ pub fn asleep_in(process: u32, thread: u32) -> Option<Asleep> {
     of_call(thread, &fs::read_to_string(format!("/proc/{process}/task/{thread}/syscall")).ok()?)
 }
 
-/// `number`, six arguments, the stack pointer and the instruction pointer; or `running`, or `-1` and the pointers.
+/// `number`, six arguments, the stack pointer and the instruction pointer; or `running`, or `-1`
+/// and the pointers.
 fn of_call(thread: u32, text: &str) -> Option<Asleep> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [number, arguments @ .., _, ip] = &words[..] else { return None };
@@ -49,8 +51,8 @@ fn of_call(thread: u32, text: &str) -> Option<Asleep> {
     Some(Asleep { thread, word: word?, is_event, ip: hexadecimal(ip)? })
 }
 
-/// Whether the word is one that waits for an event, and not a lock's, as `bpf/futex.h` explains it; none if the call does not
-/// sleep.
+/// Whether the word is one that waits for an event, and not a lock's, as `bpf/futex.h` explains it;
+/// none if the call does not sleep.
 pub fn waits_for_event(operation: u64, value: u32) -> Option<bool> {
     let command = operation & !(PRIVATE | CLOCK_REALTIME);
     if !SLEEPING.contains(&command) {

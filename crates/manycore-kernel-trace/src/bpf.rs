@@ -1,4 +1,5 @@
-//! Waits added up in the kernel by BPF programs: for its locks, and for futexes of the program's own.
+//! Waits added up in the kernel by BPF programs: for its locks, and for futexes of the program's
+//! own.
 
 mod futexes;
 
@@ -64,8 +65,8 @@ const CALLS: usize = 48;
 const STACKS: [&str; 2] = ["even_stacks", "odd_stacks"];
 const STACK_BITS: u32 = 14;
 const TURNS: u32 = 1 << 16;
-/// With so many, an eighth of what there is room for, new ones go into the other map: a stack has its place by chance, and is not kept
-/// where that is taken. Of owners it is half of the room.
+/// With so many, an eighth of what there is room for, new ones go into the other map: a stack has
+/// its place by chance, and is not kept where that is taken. Of owners it is half of the room.
 const MANY: usize = if cfg!(test) { 0 } else { 2048 };
 
 impl Programs {
@@ -150,7 +151,8 @@ impl Programs {
         let counts = self.map("counts").lookup(&whose.to_ne_bytes(), MapFlags::ANY);
         let counts = counts.ok().flatten().unwrap_or_default();
         let mut counts = Fields(&counts);
-        // Calls that the kernel left out because the program was running on that CPU: a wait each, at most.
+        // Calls that the kernel left out because the program was running on that CPU: a wait each,
+        // at most.
         let programs = self.object.progs().filter(|program| {
             program.autoload() && (program.name() == OsStr::new(SWITCH)) == (whose == OF_FUTEXES)
         });
@@ -165,7 +167,8 @@ impl Programs {
         }
     }
 
-    /// Waits for locks of the kernel, which go out of the kernel's sums. One that is just being added may be lost.
+    /// Waits for locks of the kernel, which go out of the kernel's sums. One that is just being
+    /// added may be lost.
     fn waits(&mut self) -> Vec<Waits> {
         let owners = self.map("owners");
         let stacks = STACKS.map(|it| self.map(it));
@@ -197,8 +200,8 @@ impl Programs {
         all
     }
 
-    /// Makes room for new stacks and owners once there are many. A wait that is under way meanwhile has its stack still, unless it takes
-    /// until the next time; its owner's is not known any more.
+    /// Makes room for new stacks and owners once there are many. A wait that is under way meanwhile
+    /// has its stack still, unless it takes until the next time; its owner's is not known any more.
     fn forget(&mut self) {
         let [this, other] = [0, 1].map(|more| self.map(STACKS[(self.turn as usize + more) % 2]));
         if this.keys().count() > MANY {
@@ -306,7 +309,8 @@ fn clear(map: &MapHandle) {
     }
 }
 
-/// What a map has. Where it changes meanwhile, a walk can begin anew: each key counts once, and there is an end.
+/// What a map has. Where it changes meanwhile, a walk can begin anew: each key counts once, and
+/// there is an end.
 fn entries(map: &MapHandle) -> HashMap<Vec<u8>, Vec<u8>> {
     let steps = 4 * map.max_entries() as usize;
     let value = |key: Vec<u8>| {

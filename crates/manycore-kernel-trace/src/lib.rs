@@ -24,7 +24,8 @@
 //! | `perf` | the same tracepoints, each event read by us | Linux 5.19; root |
 //! | `lock_stat` | the kernel's own statistics, of the whole system only | a kernel built with LOCK_STAT; root |
 //!
-//! All three end in the same model, [`KernelLock`], and say in [`KernelRun::limits`] what they cannot show.
+//! All three end in the same model, [`KernelLock`], and say in [`KernelRun::limits`] what they
+//! cannot show.
 
 mod asleep;
 #[cfg(feature = "bpf")]

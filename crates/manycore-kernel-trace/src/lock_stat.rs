@@ -22,7 +22,8 @@ pub struct LockStat {
     switch: Switch,
 }
 
-/// The switch, which is set back when nobody counts any more, however that comes: the whole system is slower meanwhile.
+/// The switch, which is set back when nobody counts any more, however that comes: the whole system
+/// is slower meanwhile.
 #[derive(Debug)]
 struct Switch {
     path: PathBuf,
@@ -84,7 +85,8 @@ impl LockStat {
         Ok(Self { path: path.to_owned(), before: parse(&text), switch })
     }
 
-    /// What has been counted since the start or the last time, and what these statistics do not have.
+    /// What has been counted since the start or the last time, and what these statistics do not
+    /// have.
     pub fn take(&mut self) -> (Vec<KernelLock>, Vec<String>) {
         let after = parse(&fs::read_to_string(&self.path).unwrap_or_default());
         let limits = [
@@ -172,9 +174,10 @@ fn place(function: &str, waits: u64) -> KernelStack {
     }
 }
 
-/// Reads the file. A class has a line `name: con-bounces contentions waittime-min -max -total -avg acq-bounces ...`, with
-/// times in microseconds; then, after a ruled line, `name count [<address>] function+offset/size` for the functions that
-/// waited, and after another one for those that held it meanwhile.
+/// Reads the file. A class has a line
+/// `name: con-bounces contentions waittime-min -max -total -avg acq-bounces ...`, with times in
+/// microseconds; then, after a ruled line, `name count [<address>] function+offset/size` for the
+/// functions that waited, and after another one for those that held it meanwhile.
 fn parse(text: &str) -> Classes {
     let mut classes = Classes::new();
     let mut current: Option<String> = None;

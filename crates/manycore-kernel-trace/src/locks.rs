@@ -32,7 +32,8 @@ struct Place<'a> {
     owner: &'a [u64],
 }
 
-/// Names the locks, and adds up what has one name. `cgroup` gives the path of a number. Says also how many places were not kept.
+/// Names the locks, and adds up what has one name. `cgroup` gives the path of a number. Says also
+/// how many places were not kept.
 pub fn of(
     all: &[Waits],
     symbols: &Kallsyms,

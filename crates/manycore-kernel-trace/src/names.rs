@@ -45,8 +45,8 @@ const MACHINERY: &[&str] = &[
     "raw_spin_rq_lock",
 ];
 
-/// What a function waits for: where a lock is part of something on the heap. First come those that are called by others.
-/// Kinds: `s` spins, `q` spins on a reader-writer lock, `m` mutex, `r` rwsem.
+/// What a function waits for: where a lock is part of something on the heap. First come those that
+/// are called by others. Kinds: `s` spins, `q` spins on a reader-writer lock, `m` mutex, `r` rwsem.
 const WAITERS: &[(&str, char, &str)] = &[
     ("rwsem_", 's', "rwsem->wait_lock"),
     ("up_", 's', "rwsem->wait_lock"),

@@ -1,4 +1,5 @@
-//! Processes whose threads sleep in the futex call, and where: what the BPF programs and perf events have in common.
+//! Processes whose threads sleep in the futex call, and where: what the BPF programs and perf
+//! events have in common.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +13,8 @@ const AGE_MAX: Duration = Duration::from_secs(1);
 /// Processes whose maps are read, at most: the room in the BPF programs' map `sleepers`.
 pub const PROCESSES: u32 = 1024;
 
-/// Places that have a number, at most: twice what there are sums of, because of waits under way that find no room later.
+/// Places that have a number, at most: twice what there are sums of, because of waits under way
+/// that find no room later.
 const PLACES: usize = 16_384;
 
 /// Numbers for the places where threads wait, which these keep from one look to the next.
@@ -45,8 +47,9 @@ pub struct Sleepers {
 }
 
 impl Sleepers {
-    /// Reads the maps of a process that runs its program of this number if they were not read for long. `stack` is where that
-    /// program's stack starts, or 0 if the process is known to be no other program yet.
+    /// Reads the maps of a process that runs its program of this number if they were not read for
+    /// long. `stack` is where that program's stack starts, or 0 if the process is known to be no
+    /// other program yet.
     pub fn look(&mut self, process: u32, program: u32, stack: u64) {
         self.look_at((process, program), stack, AGE_MAX);
     }
@@ -78,7 +81,8 @@ impl Sleepers {
     }
 }
 
-/// Where a process' stack starts, which differs from program to program; none if it may not be looked at, or has ended.
+/// Where a process' stack starts, which differs from program to program; none if it may not be
+/// looked at, or has ended.
 pub fn stack_of(process: u32) -> Option<u64> {
     /// Counted from the state, which follows the name: that may hold anything.
     const START_STACK: usize = 28 - 3;

@@ -1,4 +1,5 @@
-//! Waits of one kind, added up: where it is done in the kernel, this is what is read; elsewhere it is done here.
+//! Waits of one kind, added up: where it is done in the kernel, this is what is read; elsewhere it
+//! is done here.
 
 use manycore_profile::analyze::futex::FutexWaits;
 use manycore_profile::profile::Times;
@@ -65,8 +66,8 @@ impl Sum {
         }
     }
 
-    /// About how many objects there were: from the share of classes that none fell into, as many of 256 as a random
-    /// choice would leave. To a tenth up to some 500; more than 1400 look alike.
+    /// About how many objects there were: from the share of classes that none fell into, as many of
+    /// 256 as a random choice would leave. To a tenth up to some 500; more than 1400 look alike.
     pub fn objects(&self) -> u64 {
         let classes = (64 * SKETCH) as f64;
         let empty = self.objects.iter().map(|word| word.count_zeros()).sum::<u32>();
@@ -113,7 +114,8 @@ impl Sum {
     }
 }
 
-/// The class of an address, as the kernel side has it. Mixed twice: neighbours by one multiplication spread too evenly.
+/// The class of an address, as the kernel side has it. Mixed twice: neighbours by one
+/// multiplication spread too evenly.
 fn class_of(object: u64) -> usize {
     let mixed = object.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 56) as usize

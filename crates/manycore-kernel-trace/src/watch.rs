@@ -19,7 +19,8 @@ use crate::lock_stat::LockStat;
 use crate::locks;
 use crate::perf::{Contention, FutexCalls};
 
-/// To count what places where threads wait for futexes have come to takes at most one part in so many of the time.
+/// To count what places where threads wait for futexes have come to takes at most one part in so
+/// many of the time.
 const COUNTING_SHARE: u32 = 20;
 
 /// What is to be watched.
@@ -126,13 +127,15 @@ enum Running {
 }
 
 impl Watch {
-    /// Begins to count waits for the kernel's locks: before the command is started, if it is a command's waits that count.
+    /// Begins to count waits for the kernel's locks: before the command is started, if it is a
+    /// command's waits that count.
     pub fn start(means: Means, request: &Request) -> Result<Self, Refusal> {
         Self::begin(means, request, false)
     }
 
-    /// The same, and counts the program's own waits by futexes, see [`Watch::futexes`]: that costs something at every context
-    /// switch, or without BPF at every system call. Of the whole system they would be no program's, and are not counted.
+    /// The same, and counts the program's own waits by futexes, see [`Watch::futexes`]: that costs
+    /// something at every context switch, or without BPF at every system call. Of the whole system
+    /// they would be no program's, and are not counted.
     pub fn start_with_futexes(means: Means, request: &Request) -> Result<Self, Refusal> {
         Self::begin(means, request, request.scope != Scope::System)
     }
@@ -151,8 +154,8 @@ impl Watch {
                         true => Own::start(&running, request),
                         false => Own::Unwanted,
                     };
-                    // Not before: on a busy machine BPF's programs take as long to load, and perf events to be opened, as a short
-                    // watch lasts.
+                    // Not before: on a busy machine BPF's programs take as long to load, and perf
+                    // events to be opened, as a short watch lasts.
                     let started = Instant::now();
                     return Ok(Self {
                         running,
@@ -184,8 +187,9 @@ impl Watch {
         }
     }
 
-    /// What each place where the program's threads wait by futexes of their own has come to until now. None if that would take
-    /// much of the time: where there are many places, it is counted less often.
+    /// What each place where the program's threads wait by futexes of their own has come to until
+    /// now. None if that would take much of the time: where there are many places, it is counted
+    /// less often.
     pub fn count_futexes(&mut self) -> Option<Vec<Count>> {
         let begun = Instant::now();
         if begun < self.count_next {
@@ -201,8 +205,9 @@ impl Watch {
         Some(counts)
     }
 
-    /// What the program's threads have waited for until now by futexes of their own, and not by a lock that the preloaded
-    /// library sees. None if they are not counted; [`KernelRun::limits`] will say what of them cannot be seen.
+    /// What the program's threads have waited for until now by futexes of their own, and not by a
+    /// lock that the preloaded library sees. None if they are not counted; [`KernelRun::limits`]
+    /// will say what of them cannot be seen.
     pub fn futexes(&mut self) -> Futexes {
         match (&mut self.running, &mut self.futexes) {
             #[cfg(feature = "bpf")]
@@ -227,7 +232,8 @@ impl Watch {
         }
     }
 
-    /// Stops counting, and gives names to what was counted since the start or the last [`Watch::take`].
+    /// Stops counting, and gives names to what was counted since the start or the last
+    /// [`Watch::take`].
     pub fn finish(mut self) -> Seen {
         match &mut self.running {
             #[cfg(feature = "bpf")]
@@ -243,8 +249,8 @@ impl Watch {
         seen
     }
 
-    /// Gives names to what was counted since the start or the last time, and goes on counting: a wait is in the part in which it
-    /// ends.
+    /// Gives names to what was counted since the start or the last time, and goes on counting: a
+    /// wait is in the part in which it ends.
     pub fn take(&mut self) -> Seen {
         let now = Instant::now();
         let seconds = (now - std::mem::replace(&mut self.started, now)).as_secs_f64();

@@ -1,9 +1,10 @@
-//! Programs that the command starts, waits for and stops: with a limit on time, an account of what they used, and
-//! nothing left behind.
+//! Programs that the command starts, waits for and stops: with a limit on time, an account of what
+//! they used, and nothing left behind.
 //!
-//! A program under test is the leader of a process group of its own. When the leader has ended, by itself or by us,
-//! what is left of the group is killed before the leader is reaped, while its number cannot belong to anybody else.
-//! A program in the foreground stays in the command's group, so that it has the terminal.
+//! A program under test is the leader of a process group of its own. When the leader has ended, by
+//! itself or by us, what is left of the group is killed before the leader is reaped, while its
+//! number cannot belong to anybody else. A program in the foreground stays in the command's group,
+//! so that it has the terminal.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,7 +24,8 @@ use crate::signals::Inbox;
 
 /// How long a program may take to stop when it is asked to.
 const TO_STOP: Duration = Duration::from_secs(1);
-/// How long a program that is no longer wanted may take to end after SIGTERM when the command itself is to end.
+/// How long a program that is no longer wanted may take to end after SIGTERM when the command
+/// itself is to end.
 const LAST_GRACE: Duration = Duration::from_secs(2);
 
 /// A program that runs.
@@ -61,7 +63,8 @@ pub struct Ended {
     pub kernel: Duration,
     /// The largest resident set of it or one of those children, in bytes.
     pub max_rss: u64,
-    /// The least that `max_rss` can be: a new process counts the memory of the one that it was made from, ours.
+    /// The least that `max_rss` can be: a new process counts the memory of the one that it was made
+    /// from, ours.
     pub max_rss_least: u64,
 }
 
@@ -73,14 +76,16 @@ impl Ended {
 }
 
 impl Running {
-    /// Starts a program in a process group of its own, with nothing to read and its output in two files.
+    /// Starts a program in a process group of its own, with nothing to read and its output in two
+    /// files.
     pub fn spawn(mut command: Command, stdout: File, stderr: File) -> io::Result<Self> {
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).process_group(0);
         // Should this command be killed outright, the program goes with it.
         Self::start(command, true, Signal::KILL)
     }
 
-    /// Starts a program in this command's place: with its terminal, its streams and its process group.
+    /// Starts a program in this command's place: with its terminal, its streams and its process
+    /// group.
     pub fn foreground(command: Command) -> io::Result<Self> {
         Self::start(command, false, Signal::TERM)
     }
@@ -96,7 +101,8 @@ impl Running {
         // The number is the child's until we reap it, which `Child` does not do when it is dropped.
         let pid = Pid::from_child(&child);
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).inspect_err(|_| {
-            // Nobody can wait for it in time: it must not run on. Fails only when it has ended already.
+            // Nobody can wait for it in time: it must not run on. Fails only when it has ended
+            // already.
             let _ = child.kill().and_then(|()| child.wait());
         })?;
         Ok(Self { pid, leads_group, pidfd, made_from, started, ended: None, reaped: false })
@@ -124,8 +130,8 @@ impl Running {
         }
     }
 
-    /// Waits until the program ends, and hands on the signals that come meanwhile; says whether any asked it to end. Looks
-    /// around `every` so often.
+    /// Waits until the program ends, and hands on the signals that come meanwhile; says whether any
+    /// asked it to end. Looks around `every` so often.
     pub fn wait_handing_on(
         &mut self,
         inbox: &mut Inbox,
@@ -148,8 +154,8 @@ impl Running {
             if ended {
                 return Ok(asked_to_end);
             }
-            // A shell takes its terminal back when the command stops, as the program has. One that goes on, or that somebody
-            // else stops later, is waited for.
+            // A shell takes its terminal back when the command stops, as the program has. One that
+            // goes on, or that somebody else stops later, is waited for.
             if asked_to_stop.is_some_and(|at| at.elapsed() < TO_STOP) && self.has_stopped() {
                 asked_to_stop = None;
                 // Fails for no process.
@@ -171,7 +177,8 @@ impl Running {
         Ok(self.wait_until(Instant::now(), inbox)? == Wait::Ended)
     }
 
-    /// Asks the program to end by SIGTERM, and kills its group when it has not within `grace`. Says whether it did.
+    /// Asks the program to end by SIGTERM, and kills its group when it has not within `grace`. Says
+    /// whether it did.
     pub fn stop(&mut self, grace: Duration) -> bool {
         // Fails only when the program has ended already.
         let _ = kill_process(self.pid, Signal::TERM);
@@ -198,7 +205,8 @@ impl Running {
         };
     }
 
-    /// Takes leave of a program that has ended or been killed: kills what is left of its group, and gives the account.
+    /// Takes leave of a program that has ended or been killed: kills what is left of its group, and
+    /// gives the account.
     pub fn reap(mut self) -> io::Result<Ended> {
         self.kill();
         self.reap_leader()

@@ -9,14 +9,16 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 pub enum Failure {
     /// The user's input cannot be used: exit status 2.
     BadInput(String),
-    /// What was to be measured failed: exit status 1. The second line and those after it are what the program said.
+    /// What was to be measured failed: exit status 1. The second line and those after it are what
+    /// the program said.
     Failed {
         /// The line that says what happened.
         message: String,
         /// The end of what the failed program wrote.
         said: String,
     },
-    /// A signal asked the command to end. It dies of that signal once it has cleaned up, as its caller expects.
+    /// A signal asked the command to end. It dies of that signal once it has cleaned up, as its
+    /// caller expects.
     Interrupted(i32),
 }
 
@@ -88,8 +90,8 @@ pub fn die_of(signal: i32) -> u8 {
     // A program has left its memory image, if it was to; ours would take its place.
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     let _ = setrlimit(Resource::Core, none);
-    // SAFETY: the disposition of a signal that nothing in this process waits for any more, and then the signal, alone in
-    // a set that is initialised first.
+    // SAFETY: the disposition of a signal that nothing in this process waits for any more, and then
+    // the signal, alone in a set that is initialised first.
     unsafe {
         let mut alone = std::mem::zeroed();
         libc::sigemptyset(&raw mut alone);

@@ -1,8 +1,8 @@
 //! Opening files at paths that a program under observation can change, while it runs.
 //!
-//! To open a pipe waits for its other end, and lets that go on; to open a device may do anything. So what is at the
-//! path is found out first, by a descriptor that stands for the place and reads nothing (`O_PATH`). Then that same
-//! place is opened: the path may lead elsewhere by now.
+//! To open a pipe waits for its other end, and lets that go on; to open a device may do anything.
+//! So what is at the path is found out first, by a descriptor that stands for the place and reads
+//! nothing (`O_PATH`). Then that same place is opened: the path may lead elsewhere by now.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,7 +10,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Opens a regular file for reading. Never waits for another process, and never has an effect on one.
+/// Opens a regular file for reading. Never waits for another process, and never has an effect on
+/// one.
 ///
 /// # Errors
 ///
@@ -70,7 +71,8 @@ mod tests {
         }
     }
 
-    /// Whoever waits to write to a pipe waits on: to open it, even without waiting, would let them go on.
+    /// Whoever waits to write to a pipe waits on: to open it, even without waiting, would let them
+    /// go on.
     #[test]
     fn the_other_end_of_a_pipe_does_not_notice() {
         let directory = tempfile::tempdir().unwrap();

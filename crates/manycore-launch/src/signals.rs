@@ -1,13 +1,14 @@
 //! Signals that come while the command runs programs of its own.
 //!
-//! They are collected, not acted upon. Whoever waits for a program sees the signal there, and either stops what it has
-//! started and lets the command die of the signal, or hands it on.
+//! They are collected, not acted upon. Whoever waits for a program sees the signal there, and
+//! either stops what it has started and lets the command die of the signal, or hands it on.
 //!
 //! # Who sent it
 //!
-//! A process sends a signal to the command and means the program: it is handed on. What the terminal sends goes to
-//! all processes in the foreground, so that the program has it already. What the kernel sends because of something
-//! that this command did (a fault, a broken pipe) is about the command alone.
+//! A process sends a signal to the command and means the program: it is handed on. What the
+//! terminal sends goes to all processes in the foreground, so that the program has it already. What
+//! the kernel sends because of something that this command did (a fault, a broken pipe) is about
+//! the command alone.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::mem::MaybeUninit;
@@ -40,7 +41,8 @@ const END: [c_int; 8] = [
 const FAULTS: [c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
 
-/// Where the handler writes; none if negative. Relaxed, throughout: it stands for itself, and is set before the handler.
+/// Where the handler writes; none if negative. Relaxed, throughout: it stands for itself, and is
+/// set before the handler.
 static TO: AtomicI32 = AtomicI32::new(-1);
 
 /// Signals that have come since it was opened.
@@ -58,15 +60,17 @@ pub struct Inbox {
 pub struct Arrived(siginfo_t);
 
 impl Inbox {
-    /// Starts to collect those of which the command would die, but for those that this process ignores: `nohup` means it.
+    /// Starts to collect those of which the command would die, but for those that this process
+    /// ignores: `nohup` means it.
     pub fn open() -> Result<Self> {
         let real_time = libc::SIGRTMIN()..=libc::SIGRTMAX();
         let all = ASK_TO_END.into_iter().chain(END).chain(real_time);
         Self::watch(all.filter(|&signal| !is_ignored(signal)), None).map_err(cannot)
     }
 
-    /// Starts to collect all that can be handed on to a program: also what this process ignores, or was started with
-    /// blocked, since the program may not. It is to be started [like this command](Self::start_like_us).
+    /// Starts to collect all that can be handed on to a program: also what this process ignores, or
+    /// was started with blocked, since the program may not. It is to be started [like this
+    /// command](Self::start_like_us).
     pub fn to_hand_on() -> Result<Self> {
         // SAFETY: an empty set, and the old one is written to a variable of ours.
         let mask = unsafe {
@@ -93,7 +97,8 @@ impl Inbox {
         Ok(inbox)
     }
 
-    /// Has a program start with the signals ignored and blocked with which this command was started.
+    /// Has a program start with the signals ignored and blocked with which this command was
+    /// started.
     pub fn start_like_us(&self, program: &mut Command) {
         keep_ignored_pipe(program);
         let before = self.before.iter().filter(|(_, action)| action.sa_sigaction == libc::SIG_IGN);
@@ -111,7 +116,8 @@ impl Inbox {
         }
     }
 
-    /// The program has ended: those that ask the command to end do so from now on, others are for nobody.
+    /// The program has ended: those that ask the command to end do so from now on, others are for
+    /// nobody.
     pub fn end_by_default(&mut self) {
         let watched: Vec<_> =
             self.before.iter().map(|(signal, action)| (*signal, action.sa_sigaction)).collect();
@@ -124,8 +130,8 @@ impl Inbox {
     }
 
     fn set(&mut self, signal: c_int, action: usize) -> io::Result<()> {
-        // SAFETY: all zero is a valid value of both structures; the handler has the signature that its flags ask for,
-        // and does only what a handler may.
+        // SAFETY: all zero is a valid value of both structures; the handler has the signature that
+        // its flags ask for, and does only what a handler may.
         let before = unsafe {
             let mut new: libc::sigaction = std::mem::zeroed();
             new.sa_sigaction = action;
@@ -196,7 +202,8 @@ impl Arrived {
         [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].contains(&self.signal())
     }
 
-    /// Whether it came from the terminal: then the whole foreground has it, and not this process alone.
+    /// Whether it came from the terminal: then the whole foreground has it, and not this process
+    /// alone.
     pub fn is_from_terminal(&self) -> bool {
         let sent = [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTSTP, libc::SIGWINCH];
         self.0.si_code > 0 && sent.contains(&self.signal())
@@ -214,7 +221,8 @@ impl Arrived {
     }
 }
 
-/// All signals that a process can have a handler for. The two between the others and the real-time ones are the C library's.
+/// All signals that a process can have a handler for. The two between the others and the real-time
+/// ones are the C library's.
 fn every() -> impl Iterator<Item = c_int> {
     let first = (1..32).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal));
     first.chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
@@ -233,7 +241,8 @@ static BEFORE_RUST: extern "C" fn() = {
     note
 };
 
-/// Has a program start with broken pipes ignored if this command was. Rust would have it die of them.
+/// Has a program start with broken pipes ignored if this command was. Rust would have it die of
+/// them.
 pub fn keep_ignored_pipe(program: &mut Command) {
     // Relaxed: as above.
     if PIPE_WAS_IGNORED.load(Ordering::Relaxed) {
@@ -248,7 +257,8 @@ pub fn keep_ignored_pipe(program: &mut Command) {
 }
 
 extern "C" fn arrived(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
-    // SAFETY: the kernel's, and valid while this runs; `errno` is this thread's, and the calls are safe in a handler.
+    // SAFETY: the kernel's, and valid while this runs; `errno` is this thread's, and the calls are
+    // safe in a handler.
     unsafe {
         let errno = *libc::__errno_location();
         match about(&*info) {

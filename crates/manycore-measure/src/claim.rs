@@ -13,7 +13,8 @@ pub struct Claim {
     pub text: String,
     /// What the ratio must keep to. Null of a claim that is told and not judged.
     pub bound: Option<Bound>,
-    /// The ratio; of several that must all keep to the bound, the one nearest to breaking it. Null if there is none.
+    /// The ratio; of several that must all keep to the bound, the one nearest to breaking it. Null
+    /// if there is none.
     pub value: Option<f64>,
     /// The lower end of its 95 % interval.
     pub low: Option<f64>,

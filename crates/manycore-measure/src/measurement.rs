@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One value with its workload, its spread and where it comes from. [`schema`](crate::schema) describes each field.
+/// One value with its workload, its spread and where it comes from. [`schema`](crate::schema)
+/// describes each field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// What ran.

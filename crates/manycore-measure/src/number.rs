@@ -2,8 +2,8 @@
 
 /// A value with its unit, such as `1.83 Mop/s`, `4.31 ms`, `1.07x` or `97.4 %`.
 ///
-/// Units are those of [`schema`](crate::schema). Values of `ns` become the time unit that suits; `op/s` and
-/// unknown units get a decimal prefix, `bytes` a binary one.
+/// Units are those of [`schema`](crate::schema). Values of `ns` become the time unit that suits;
+/// `op/s` and unknown units get a decimal prefix, `bytes` a binary one.
 pub fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "ns" => duration(value),
@@ -20,7 +20,8 @@ pub fn count(value: f64) -> String {
     prefixed(value, 1000.0, &["", "k", "M", "G", "T"]).trim_end().to_owned()
 }
 
-/// Nanoseconds in the time unit that suits. Units are two columns wide, so that right-aligned numbers line up.
+/// Nanoseconds in the time unit that suits. Units are two columns wide, so that right-aligned
+/// numbers line up.
 pub fn duration(ns: f64) -> String {
     prefixed(ns, 1000.0, &["ns", "us", "ms", "s "])
 }
@@ -43,7 +44,8 @@ pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
     }
 }
 
-/// A number to so many significant digits, without an exponent; whole digits are never rounded away.
+/// A number to so many significant digits, without an exponent; whole digits are never rounded
+/// away.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

@@ -45,7 +45,8 @@ impl Results {
         Self { host: Some(Host::describe()), ..Self::new(measurements) }
     }
 
-    /// Writes the results. Refuses records that no reader could use, such as a value that is not a number.
+    /// Writes the results. Refuses records that no reader could use, such as a value that is not a
+    /// number.
     pub fn to_json(&self) -> Result<String, BadResults> {
         self.check()?;
         serde_json::to_string_pretty(self).map_err(|error| BadResults(error.to_string()))

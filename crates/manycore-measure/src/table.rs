@@ -59,8 +59,8 @@ impl<T: Into<String>> From<T> for Cell {
 
 /// A table, drawn by its `Display`.
 ///
-/// On a terminal it keeps to the width and shows tones in colour unless `NO_COLOR` is set; elsewhere it is plain
-/// text of any width, one line a row.
+/// On a terminal it keeps to the width and shows tones in colour unless `NO_COLOR` is set;
+/// elsewhere it is plain text of any width, one line a row.
 #[derive(Debug)]
 pub struct Table {
     inner: comfy::Table,

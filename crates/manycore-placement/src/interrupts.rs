@@ -34,7 +34,8 @@ struct Row {
     count: u64,
 }
 
-/// The interrupts of the device in this directory of sysfs, or those whose names tell that they are its.
+/// The interrupts of the device in this directory of sysfs, or those whose names tell that they are
+/// its.
 pub(crate) fn of_device(
     tree: &Tree,
     directories: &[String],
@@ -90,8 +91,8 @@ fn interrupt(tree: &Tree, number: u32, row: Option<&Row>) -> Result<Interrupt, P
     })
 }
 
-/// Whether an interrupt of this name belongs to a device of one of these: `eth0-TxRx-3`, `virtio2-input.0`,
-/// `mlx5_comp0@pci:0000:3b:00.0`.
+/// Whether an interrupt of this name belongs to a device of one of these: `eth0-TxRx-3`,
+/// `virtio2-input.0`, `mlx5_comp0@pci:0000:3b:00.0`.
 fn is_of(word: &str, names: &[String]) -> bool {
     let word = word.trim_end_matches(',');
     names.iter().any(|name| {

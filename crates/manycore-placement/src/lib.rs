@@ -1,11 +1,13 @@
-//! Where system calls should run: which CPUs are near the network card, and which of them may be used.
+//! Where system calls should run: which CPUs are near the network card, and which of them may be
+//! used.
 //!
-//! 'System-Call-Level Core Affinity for Improving Network Performance' (KIISE Transactions on Computing Practices
-//! 23(1), 2017) executes the socket calls of a program on CPUs that share the last-level cache with the one that
-//! serves the card's interrupts, so that what the kernel keeps of a connection stays in one package. This crate finds
-//! those CPUs, by that policy or another, and says why it took them. It only reads files of a few lines in sysfs and
-//! /proc, below a directory that a test can choose; a file that is missing where kernels do without it is a note in the
-//! result, and one whose content makes no sense is an error.
+//! 'System-Call-Level Core Affinity for Improving Network Performance' (KIISE Transactions on
+//! Computing Practices 23(1), 2017) executes the socket calls of a program on CPUs that share the
+//! last-level cache with the one that serves the card's interrupts, so that what the kernel keeps
+//! of a connection stays in one package. This crate finds those CPUs, by that policy or another,
+//! and says why it took them. It only reads files of a few lines in sysfs and /proc, below a
+//! directory that a test can choose; a file that is missing where kernels do without it is a note
+//! in the result, and one whose content makes no sense is an error.
 //!
 //! | module | what it has |
 //! |---|---|

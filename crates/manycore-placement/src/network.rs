@@ -22,7 +22,8 @@ pub struct Nic {
     pub name: String,
     /// Why it is this one.
     pub route: Route,
-    /// The devices with hardware behind it that it stands on, or itself; none of a device of software only.
+    /// The devices with hardware behind it that it stands on, or itself; none of a device of
+    /// software only.
     pub hardware: Vec<String>,
     /// Whether it only leads back to this machine.
     pub loopback: bool,
@@ -51,7 +52,8 @@ pub struct Queues {
     pub receive: usize,
     /// Of packets to send.
     pub transmit: usize,
-    /// The CPUs that packets are handed to after the interrupt (RPS); none: that of the interrupt goes on.
+    /// The CPUs that packets are handed to after the interrupt (RPS); none: that of the interrupt
+    /// goes on.
     pub rps: CpuSet,
     /// Receive queues with such CPUs.
     pub with_rps: usize,
@@ -118,8 +120,8 @@ impl Nic {
         self.queues.add(tree, device)
     }
 
-    /// The CPUs that process what it receives: those that packets are handed to by software where that is set up, and
-    /// those of the interrupts of its queues.
+    /// The CPUs that process what it receives: those that packets are handed to by software where
+    /// that is set up, and those of the interrupts of its queues.
     pub fn serving(&self) -> CpuSet {
         let queues = self.interrupts.iter().filter(|interrupt| interrupt.of_queue);
         let by_interrupt = queues.fold(CpuSet::default(), |all, queue| all.or(&queue.cpus));
@@ -151,7 +153,8 @@ impl Queues {
     }
 }
 
-/// The devices with hardware behind them that this one stands on: itself, or the parts of a bond, a bridge, a VLAN.
+/// The devices with hardware behind them that this one stands on: itself, or the parts of a bond, a
+/// bridge, a VLAN.
 fn hardware(tree: &Tree, device: &str, depth: u32) -> Result<Vec<String>, Problem> {
     let directory = format!("{CLASS}/{device}");
     if tree.has(&format!("{directory}/device")) {

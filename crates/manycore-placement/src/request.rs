@@ -12,7 +12,8 @@ use crate::problem::Problem;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// Round robin over the CPUs that share the last-level cache with the card's interrupts: the publication's.
+    /// Round robin over the CPUs that share the last-level cache with the card's interrupts: the
+    /// publication's.
     NicLlc,
     /// All on the card's memory node.
     SingleNode,

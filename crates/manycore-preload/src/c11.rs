@@ -1,6 +1,7 @@
 //! C11's `mtx_t` and `cnd_t`: the pthread objects under other names, with other result codes.
 //!
-//! glibc's own C11 functions call its pthread functions directly, past any interposed library; hence these.
+//! glibc's own C11 functions call its pthread functions directly, past any interposed library;
+//! hence these.
 
 use core::ffi::{c_int, c_void};
 

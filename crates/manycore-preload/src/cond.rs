@@ -6,22 +6,24 @@
 //! here     the wait queue                        passes on        flags       statistics
 //! ```
 //!
-//! The flags are glibc's: bit 0 says process-shared, bit 1 that `timedwait` counts on the monotonic clock. glibc owns
-//! process-shared condition variables.
+//! The flags are glibc's: bit 0 says process-shared, bit 1 that `timedwait` counts on the monotonic
+//! clock. glibc owns process-shared condition variables.
 //!
 //! # Whose memory, until when
 //!
-//! A program may destroy a condition variable once it has told all its waiters, and then use the memory for something
-//! else. So a waiter that has been told does not touch it again, with one exception: a thread that is cancelled just
-//! then may not keep a signal for itself while others wait. Whether others do, the signaller tells it. It passes the signal
-//! on unless the condition variable has been destroyed since, which `departed.rs` knows.
+//! A program may destroy a condition variable once it has told all its waiters, and then use the
+//! memory for something else. So a waiter that has been told does not touch it again, with one
+//! exception: a thread that is cancelled just then may not keep a signal for itself while others
+//! wait. Whether others do, the signaller tells it. It passes the signal on unless the condition
+//! variable has been destroyed since, which `departed.rs` knows.
 //!
 //! # Mixtures
 //!
-//! A condition variable of ours waits with any mutex: it only locks and unlocks it. A process-shared one waits, in
-//! glibc, with mutexes that glibc owns; glibc must not see a mutex of ours. There a *stand-in* takes the mutex's
-//! place: the waiter takes the stand-in, unlocks the mutex and waits with the stand-in, and a signaller takes and
-//! drops the stand-in before it signals. So a signaller that has the mutex finds every waiter that had released it.
+//! A condition variable of ours waits with any mutex: it only locks and unlocks it. A
+//! process-shared one waits, in glibc, with mutexes that glibc owns; glibc must not see a mutex of
+//! ours. There a *stand-in* takes the mutex's place: the waiter takes the stand-in, unlocks the
+//! mutex and waits with the stand-in, and a signaller takes and drops the stand-in before it
+//! signals. So a signaller that has the mutex finds every waiter that had released it.
 
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_void};
@@ -41,7 +43,8 @@ use crate::{departed, glibc, time};
 #[repr(C)]
 pub struct Cond {
     queue: WaitQueue,
-    /// Whether a waiter was ever signalled while others waited on: one that may have to signal those in its place.
+    /// Whether a waiter was ever signalled while others waited on: one that may have to signal
+    /// those in its place.
     passes_on: AtomicU32,
     /// In cells, this and the end: glibc writes there to those that it owns, and the memory may be
     /// something else's while a thread that has been told still has a reference to it.
@@ -83,7 +86,8 @@ impl Cond {
         self.record.load(Ordering::Relaxed)
     }
 
-    /// Signals a waiter, which has to signal another if it does not want to know; says whether there was one.
+    /// Signals a waiter, which has to signal another if it does not want to know; says whether
+    /// there was one.
     fn signal(&self) -> bool {
         self.queue.signal_saying(|| {
             // Relaxed: read by who destroys it, which the program orders after its signals.
@@ -132,7 +136,8 @@ pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(c: *mut Cond) -> c_in
     if cond.passes_on.load(Ordering::Relaxed) != 0 {
         departed::note(c.cast());
     }
-    // Waiters that have been signalled no longer look at it; those that leave by themselves are waited for.
+    // Waiters that have been signalled no longer look at it; those that leave by themselves are
+    // waited for.
     cond.queue.drain();
     0
 }
@@ -310,7 +315,8 @@ impl Wait<'_> {
             deadline,
             timed_out: Cell::new(false),
         };
-        // Now: once the waiter has been signalled, the program may have destroyed the condition variable.
+        // Now: once the waiter has been signalled, the program may have destroyed the condition
+        // variable.
         let number = if STATS { stats::number(&cond.object(caller)) } else { 0 };
         // SAFETY: the mutex is initialised and there, and this thread has locked it (contract of
         // this function).
@@ -349,8 +355,8 @@ impl Wait<'_> {
         if wait.timed_out.get() { ETIMEDOUT } else { 0 }
     }
 
-    /// Leaves the queue before a signal, or passes on the signal that came all the same if others waited then. Told alone or
-    /// with all others, the condition variable may be gone.
+    /// Leaves the queue before a signal, or passes on the signal that came all the same if others
+    /// waited then. Told alone or with all others, the condition variable may be gone.
     fn leave(&self) {
         // SAFETY: `run` has enqueued the waiter. It calls this where it does not sleep, and
         // `abandon` does where it was cancelled asleep: `sleep` has not withdrawn it then.
@@ -392,7 +398,8 @@ impl Wait<'_> {
         }
     }
 
-    /// The thread is cancelled: POSIX wants it to consume no signal, and to have the mutex in its cleanup handlers.
+    /// The thread is cancelled: POSIX wants it to consume no signal, and to have the mutex in its
+    /// cleanup handlers.
     unsafe extern "C-unwind" fn abandon<L: InlineLock, const STATS: bool>(wait: *mut c_void) {
         // SAFETY: `guard` passes what `run` gave it: the wait in its frame, which the unwinding
         // has not passed yet.
@@ -435,7 +442,8 @@ struct StandInWait {
 impl StandIn {
     /// Every waiter of a condition variable has the same one, as POSIX asks for mutexes.
     fn of(c: *const Cond) -> *mut c_void {
-        // A child that does not know yet that it is one would wait for threads that it does not have.
+        // A child that does not know yet that it is one would wait for threads that it does not
+        // have.
         process::generation();
         let index = (c as usize).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
         TABLE[index % STAND_INS].0.get().cast()
@@ -450,7 +458,8 @@ impl StandIn {
         until: Option<(clockid_t, *const timespec)>,
         caller: usize,
     ) -> c_int {
-        // Relaxed: set before the mutex is released; a signaller that takes the mutex afterwards sees it.
+        // Relaxed: set before the mutex is released; a signaller that takes the mutex afterwards
+        // sees it.
         IN_USE.store(true, Ordering::Relaxed);
         let stand_in = Self::of(c);
         let wait = StandInWait { cond: c, stand_in, mutex: m, until, caller, result: Cell::new(0) };

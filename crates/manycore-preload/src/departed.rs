@@ -1,11 +1,14 @@
-//! Which condition variables have been destroyed lately: for waiters that may have to touch one once more.
+//! Which condition variables have been destroyed lately: for waiters that may have to touch one
+//! once more.
 //!
-//! By the hash of its address, each has a page in a book of departures. A signaller tells its waiter up to which entry the page was
-//! written, while the condition variable is there. The waiter, if it has to pass the signal on, looks whether the address has been
-//! entered since. Who destroys one enters it under the page's lock, so that it waits for a waiter that is at it.
+//! By the hash of its address, each has a page in a book of departures. A signaller tells its
+//! waiter up to which entry the page was written, while the condition variable is there. The
+//! waiter, if it has to pass the signal on, looks whether the address has been entered since. Who
+//! destroys one enters it under the page's lock, so that it waits for a waiter that is at it.
 //!
-//! A page has room for some entries. Where more have come between a signal and the look, the waiter cannot know, and touches nothing:
-//! a signal may be lost then, to a thread that is cancelled and meanwhile loses its CPU for a dozen departures of one page.
+//! A page has room for some entries. Where more have come between a signal and the look, the waiter
+//! cannot know, and touches nothing: a signal may be lost then, to a thread that is cancelled and
+//! meanwhile loses its CPU for a dozen departures of one page.
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -22,8 +25,9 @@ struct Page {
     entries: [AtomicUsize; ENTRIES as usize],
 }
 
-// Relaxed throughout: the page's lock orders its entries. The count is read without it by signallers: an entry of the same
-// address is ordered by the program, and one of another address does not matter.
+// Relaxed throughout: the page's lock orders its entries. The count is read without it by
+// signallers: an entry of the same address is ordered by the program, and one of another address
+// does not matter.
 
 static BOOK: [Page; PAGES] = [const {
     Page {
@@ -58,7 +62,8 @@ pub fn note(address: *const ()) {
     unsafe { page.lock.release() };
 }
 
-/// Does something with the object at the address, unless it has been entered since [`now`] said this.
+/// Does something with the object at the address, unless it has been entered since [`now`] said
+/// this.
 pub fn unless_gone(address: *const (), since: u32, act: impl FnOnce()) {
     let page = page(address);
     page.lock.acquire();

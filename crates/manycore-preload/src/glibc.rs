@@ -32,7 +32,8 @@ macro_rules! functions {
             ///
             /// # Safety
             ///
-            /// As the function's manual page says; the object is one that glibc initialised or may own.
+            /// As the function's manual page says; the object is one that glibc initialised or may
+            /// own.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
                 type Signature = unsafe extern "C-unwind" fn($($ty),*) -> c_int;
                 // SAFETY: `Function` has the address of glibc's function of this name, which has

@@ -6,9 +6,10 @@
 //! here     statistics   count        owner        -            kind         last CPU     the lock
 //! ```
 //!
-//! Kind, owner and count are where glibc has them, so that static initialisers are understood and a debugger shows
-//! the owner. A kind other than the four plain types is a mutex that glibc owns (robust, priority-inheriting,
-//! priority-protected, process-shared, or destroyed): those go to glibc.
+//! Kind, owner and count are where glibc has them, so that static initialisers are understood and a
+//! debugger shows the owner. A kind other than the four plain types is a mutex that glibc owns
+//! (robust, priority-inheriting, priority-protected, process-shared, or destroyed): those go to
+//! glibc.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -49,9 +50,9 @@ const RECURSIVE: i32 = libc::PTHREAD_MUTEX_RECURSIVE;
 const ERRORCHECK: i32 = libc::PTHREAD_MUTEX_ERRORCHECK;
 const ADAPTIVE: i32 = 3;
 
-// The accesses to `kind`, `owner` and `count` are Relaxed throughout. A mutex's kind is written by its initialiser,
-// which the program orders before every use. A thread compares the owner with itself only, and reads its own number
-// there only if it wrote it; the count belongs to the owner.
+// The accesses to `kind`, `owner` and `count` are Relaxed throughout. A mutex's kind is written by
+// its initialiser, which the program orders before every use. A thread compares the owner with
+// itself only, and reads its own number there only if it wrote it; the count belongs to the owner.
 
 impl Mutex {
     #[inline]
@@ -63,8 +64,8 @@ impl Mutex {
         unsafe { &*self.lock.get().cast::<L>() }
     }
 
-    /// Asks for the mutex' line as one that is going to be written. The kind is read first; while others poll, the line would else
-    /// come twice, to be read and to be written.
+    /// Asks for the mutex' line as one that is going to be written. The kind is read first; while
+    /// others poll, the line would else come twice, to be read and to be written.
     #[inline]
     fn ask_to_write(&self) {
         #[cfg(target_arch = "x86_64")]
@@ -174,7 +175,8 @@ pub unsafe fn number(m: *const Mutex) -> u32 {
     if mutex.is_ours() { mutex.record.load(Ordering::Relaxed) } else { 0 }
 }
 
-/// `pthread_mutex_init`: glibc reads the attributes and leaves either a mutex of its own or a kind and zeros.
+/// `pthread_mutex_init`: glibc reads the attributes and leaves either a mutex of its own or a kind
+/// and zeros.
 ///
 /// # Safety
 ///
@@ -341,8 +343,8 @@ unsafe fn lock_until<L: InlineLock, const STATS: bool>(
     }
     let lock = mutex.lock::<L>();
     if !lock.try_acquire() {
-        // As in glibc, a free mutex is taken without a look at the deadline, and seconds before the epoch are past
-        // whatever the nanoseconds are.
+        // As in glibc, a free mutex is taken without a look at the deadline, and seconds before the
+        // epoch are past whatever the nanoseconds are.
         // SAFETY: `until` leads to a time (contract of this function).
         if unsafe { (*until).tv_sec } < 0 {
             return ETIMEDOUT;

@@ -1,8 +1,10 @@
-//! By which number a thread owns a lock: the one that glibc has in its own record of the thread, as with glibc's locks.
+//! By which number a thread owns a lock: the one that glibc has in its own record of the thread, as
+//! with glibc's locks.
 //!
-//! It is the kernel's number, but for a child that a program clones past the C library. There it stays the parent's until
-//! the program writes the child's over it. The sandboxes of Chromium and Firefox do so, and to know that they have written
-//! to the right place they look at the owner of a mutex that they acquire; if that is another number, they end the child.
+//! It is the kernel's number, but for a child that a program clones past the C library. There it
+//! stays the parent's until the program writes the child's over it. The sandboxes of Chromium and
+//! Firefox do so, and to know that they have written to the right place they look at the owner of a
+//! mutex that they acquire; if that is another number, they end the child.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +26,8 @@ pub fn id() -> u32 {
     }
 }
 
-/// Finds the place, by what glibc has for debuggers: size in bits, how many, and the offset from the thread pointer.
+/// Finds the place, by what glibc has for debuggers: size in bits, how many, and the offset from
+/// the thread pointer.
 pub fn find() {
     let mut glibc = objects::in_search_order().filter(|object| object.is_glibc());
     let Some((_, described)) = objects::find(&mut glibc, c"_thread_db_pthread_tid") else {

@@ -6,9 +6,10 @@
 //! here     the lock            owner           shared      -            statistics   CPU   kind
 //! ```
 //!
-//! The writer, the sharing and the kind are where glibc has them. glibc owns process-shared ones. The default kind
-//! admits readers past waiting writers, as in glibc, because a program may read recursively, or wait for another
-//! reader while it reads; the non-recursive kind is fair to both sides.
+//! The writer, the sharing and the kind are where glibc has them. glibc owns process-shared ones.
+//! The default kind admits readers past waiting writers, as in glibc, because a program may read
+//! recursively, or wait for another reader while it reads; the non-recursive kind is fair to both
+//! sides.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -31,7 +32,8 @@ pub struct RwLock {
     _elision: UnsafeCell<u64>,
     /// The statistics' number for this lock, 0 if it has none yet.
     record: AtomicU32,
-    /// One more than the CPU on which it was last acquired for writing, 0 if not known. Protected by the lock.
+    /// One more than the CPU on which it was last acquired for writing, 0 if not known. Protected
+    /// by the lock.
     last_cpu: AtomicU32,
     kind: AtomicU32,
     _end: UnsafeCell<u32>,
@@ -45,9 +47,9 @@ const _: () = assert!(size_of::<RwLock>() == size_of::<libc::pthread_rwlock_t>()
 
 const NONRECURSIVE: u32 = 2;
 
-// Relaxed throughout: the accesses to `owner`, `shared` and `kind` order nothing. The last two are written by the initialiser, which the
-// program orders before every use; a thread compares the owner with itself, and reads its own number only if it
-// wrote it.
+// Relaxed throughout: the accesses to `owner`, `shared` and `kind` order nothing. The last two are
+// written by the initialiser, which the program orders before every use; a thread compares the
+// owner with itself, and reads its own number only if it wrote it.
 impl RwLock {
     fn is_ours(&self) -> bool {
         self.shared.load(Ordering::Relaxed) == 0

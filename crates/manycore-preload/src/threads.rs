@@ -1,5 +1,6 @@
-//! `pthread_create`: a new thread begins with what it needs for locks, so that it makes no system call for that later, when a
-//! filter may forbid it. And it is said when a strict FIFO lock has more threads than CPUs.
+//! `pthread_create`: a new thread begins with what it needs for locks, so that it makes no system
+//! call for that later, when a filter may forbid it. And it is said when a strict FIFO lock has
+//! more threads than CPUs.
 
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
@@ -15,7 +16,8 @@ use manycore_interpose::threads::count;
 /// What a thread runs.
 type Run = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-/// That of the library that comes next: the one for system calls counts threads, and may come after this one.
+/// That of the library that comes next: the one for system calls counts threads, and may come after
+/// this one.
 static NEXT: Function = Function::of_any_library(c"pthread_create");
 
 /// `pthread_create`.
@@ -63,7 +65,8 @@ struct Task {
     argument: *mut c_void,
 }
 
-/// What a thread runs first. It leaves no frame behind: the program's function returns to the C library, and is what a debugger shows.
+/// What a thread runs first. It leaves no frame behind: the program's function returns to the C
+/// library, and is what a debugger shows.
 #[unsafe(naked)]
 extern "C" fn first() {
     // SAFETY: it is called as what a thread runs, with the stack as it is there, which the

@@ -1,7 +1,8 @@
 //! What a simulated program's own facade is built on: accesses, waiting, clocks.
 //!
-//! A program that can be simulated names atomics only through a facade of its own. The back end of that facade for the
-//! simulator does each operation twice: here, to be charged for it, and for real.
+//! A program that can be simulated names atomics only through a facade of its own. The back end of
+//! that facade for the simulator does each operation twice: here, to be charged for it, and for
+//! real.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,8 +24,8 @@
 //! assert_eq!(report.unwrap().result, 1);
 //! ```
 //!
-//! On a thread of the host that is part of no simulation, nothing is charged, and a wait returns at once: one can set
-//! up and look at simulated data there.
+//! On a thread of the host that is part of no simulation, nothing is charged, and a wait returns at
+//! once: one can set up and look at simulated data there.
 
 use crate::coherence::Kind;
 use crate::engine::{self, Handle};
@@ -32,7 +33,8 @@ use crate::engine::{self, Handle};
 /// So many [`word`]s there are.
 pub use crate::engine::WORDS;
 
-/// Charges a load of up to 8 bytes; the caller does it when this returns, and nothing in between. So do the others.
+/// Charges a load of up to 8 bytes; the caller does it when this returns, and nothing in between.
+/// So do the others.
 #[inline]
 pub fn load(address: usize) {
     engine::access(address, Kind::Load);
@@ -50,15 +52,15 @@ pub fn rmw(address: usize) {
     engine::access(address, Kind::Rmw);
 }
 
-/// Asks for a line ahead of its use, without waiting until it has come: only until its home serves it. One that is changed by
-/// somebody else meanwhile has to be fetched anew.
+/// Asks for a line ahead of its use, without waiting until it has come: only until its home serves
+/// it. One that is changed by somebody else meanwhile has to be fetched anew.
 #[inline]
 pub fn prefetch(address: usize) {
     engine::prefetch(address);
 }
 
-/// Charges a branch that goes one way as often as the other, for no reason that a core could see: half of what it costs to
-/// guess wrong.
+/// Charges a branch that goes one way as often as the other, for no reason that a core could see:
+/// half of what it costs to guess wrong.
 #[inline]
 pub fn unforeseen_branch() {
     engine::unforeseen_branch();
@@ -79,8 +81,9 @@ pub fn write_plain(address: usize, bytes: usize) {
     engine::touch(address, bytes, Kind::Store);
 }
 
-/// One turn of a polling loop that goes on until another thread writes what it reads, or until [`has_passed`] says so.
-/// The simulator parks the CPU until then. A loop that ends by itself, say after so many turns, uses [`pause`].
+/// One turn of a polling loop that goes on until another thread writes what it reads, or until
+/// [`has_passed`] says so. The simulator parks the CPU until then. A loop that ends by itself, say
+/// after so many turns, uses [`pause`].
 pub fn spin_loop() {
     match Handle::current() {
         Some(handle) => engine::spin_loop(handle),
@@ -142,7 +145,8 @@ pub fn has_passed(start: u64, ticks: u64) -> bool {
 }
 
 /// By how much the counters of two cores differ at most, as threads find that measure it: see
-/// [`Core::clock_boundary`](crate::machine::Core::clock_boundary). None on the host, and where schedules are explored, in which times mean nothing.
+/// [`Core::clock_boundary`](crate::machine::Core::clock_boundary). None on the host, and where
+/// schedules are explored, in which times mean nothing.
 pub fn boundary() -> Option<u64> {
     Handle::current().and_then(engine::boundary)
 }
@@ -152,10 +156,11 @@ pub fn nanoseconds() -> u64 {
     Handle::current().map_or(0, engine::nanoseconds)
 }
 
-/// Sleeps if `unchanged` says so, until [`futex_wake`] of the address or the moment `until` (in [`nanoseconds`]); says
-/// whether that had come.
+/// Sleeps if `unchanged` says so, until [`futex_wake`] of the address or the moment `until` (in
+/// [`nanoseconds`]); says whether that had come.
 ///
-/// The question, a look at the word, and going to sleep are one step. On the host there is nobody to wait for.
+/// The question, a look at the word, and going to sleep are one step. On the host there is nobody
+/// to wait for.
 pub fn futex_wait(address: usize, unchanged: impl FnOnce() -> bool, until: Option<u64>) -> bool {
     let Some(handle) = Handle::current() else {
         outside();
@@ -208,19 +213,20 @@ pub fn local_rmw() {
     }
 }
 
-/// Does something that is no part of the simulated program: it costs nothing, and what it allocates is the host's.
+/// Does something that is no part of the simulated program: it costs nothing, and what it allocates
+/// is the host's.
 pub fn on_host<R>(f: impl FnOnce() -> R) -> R {
     crate::arena::global::host(f)
 }
 
-/// Zeroed memory of the simulated program, of so many bytes: what would be a large `static` elsewhere. It is there until the
-/// simulation ends, and needs not be freed. None on the host.
+/// Zeroed memory of the simulated program, of so many bytes: what would be a large `static`
+/// elsewhere. It is there until the simulation ends, and needs not be freed. None on the host.
 pub fn memory(bytes: usize) -> Option<std::ptr::NonNull<u8>> {
     crate::arena::global::lasting(bytes)
 }
 
-/// One of the [`WORDS`] globals of the simulated program, all 0 at its start: what would be a `static` elsewhere. Free of
-/// charge. 0 on the host.
+/// One of the [`WORDS`] globals of the simulated program, all 0 at its start: what would be a
+/// `static` elsewhere. Free of charge. 0 on the host.
 pub fn word(number: usize) -> u64 {
     Handle::current().map_or(0, |handle| handle.get().words[number])
 }
@@ -245,7 +251,8 @@ pub fn set_thread_words(words: [u64; 2]) {
     }
 }
 
-/// Whether the caller is a thread of a simulation that goes on: not after it has failed, when its threads are unwound.
+/// Whether the caller is a thread of a simulation that goes on: not after it has failed, when its
+/// threads are unwound.
 pub fn is_simulating() -> bool {
     Handle::current().is_some()
 }
@@ -258,7 +265,8 @@ pub fn explores() -> bool {
 /// A wait on a thread of the host.
 #[cold]
 fn outside() {
-    // A simulation has failed, and a destructor of its simulated code waits for something that will not come.
+    // A simulation has failed, and a destructor of its simulated code waits for something that will
+    // not come.
     if std::thread::panicking() {
         eprintln!("manycore-sim: a destructor waits, and the simulation it is part of has failed");
         std::process::abort();

@@ -59,7 +59,8 @@ pub struct Report<R> {
     pub seed: u64,
     /// How long the program ran, in cycles.
     pub cycles: Cycles,
-    /// Its threads, in the order in which they were started; the first is the program's main thread.
+    /// Its threads, in the order in which they were started; the first is the program's main
+    /// thread.
     pub threads: Vec<ThreadReport>,
     /// How lines moved.
     pub messages: Messages,
@@ -72,7 +73,8 @@ pub struct ThreadReport {
     pub started: Cycles,
     /// When it ended.
     pub finished: Cycles,
-    /// How many accesses to memory it made that the simulator saw. Parked turns of a polling loop make none.
+    /// How many accesses to memory it made that the simulator saw. Parked turns of a polling loop
+    /// make none.
     pub accesses: u64,
     /// What it spent its time on.
     pub times: Breakdown,
@@ -101,7 +103,8 @@ impl Simulation {
         }
     }
 
-    /// The seed of what is random: the moment in a turn of a polling loop at which it notices a change.
+    /// The seed of what is random: the moment in a turn of a polling loop at which it notices a
+    /// change.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -113,20 +116,22 @@ impl Simulation {
         self
     }
 
-    /// How many CPUs of the placement the program may use; all if this is not called. Threads are then dealt out to
-    /// those.
+    /// How many CPUs of the placement the program may use; all if this is not called. Threads are
+    /// then dealt out to those.
     pub fn cpus(mut self, cpus: u32) -> Self {
         self.cpus = Some(cpus);
         self
     }
 
-    /// Whether threads stay on the CPU that they were put on (the default), or may move to one that is idle.
+    /// Whether threads stay on the CPU that they were put on (the default), or may move to one that
+    /// is idle.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
     }
 
-    /// Whether spinning threads are parked (the default), or each turn is simulated: slow, and to check the former.
+    /// Whether spinning threads are parked (the default), or each turn is simulated: slow, and to
+    /// check the former.
     pub fn parking(mut self, parking: bool) -> Self {
         self.parking = parking;
         self
@@ -138,7 +143,8 @@ impl Simulation {
         self
     }
 
-    /// Takes a thread off its CPU at a certain access, for a time. The main thread is 0. One stall a thread.
+    /// Takes a thread off its CPU at a certain access, for a time. The main thread is 0. One stall
+    /// a thread.
     pub fn stall(mut self, stall: Stall) -> Self {
         self.stalls.push(stall);
         self

@@ -20,8 +20,8 @@ use std::rc::Rc;
 pub use crate::engine::Phase;
 use crate::engine::{self, Handle, State, Why};
 
-/// Runs `body` on so many threads, which begin at the same time on the CPUs of the simulation's placement, and waits for
-/// all of them. They have the numbers 0, 1, ... among themselves.
+/// Runs `body` on so many threads, which begin at the same time on the CPUs of the simulation's
+/// placement, and waits for all of them. They have the numbers 0, 1, ... among themselves.
 ///
 /// # Panics
 ///
@@ -43,7 +43,8 @@ pub struct Seat {
     pub pinned: bool,
 }
 
-/// Like [`parallel`], with a seat for each thread: so that some stay where they are, and others go where there is room.
+/// Like [`parallel`], with a seat for each thread: so that some stay where they are, and others go
+/// where there is room.
 ///
 /// # Panics
 ///
@@ -59,8 +60,8 @@ pub fn parallel_at<T>(seats: &[Seat], body: impl Fn(u32) -> T) -> Vec<T> {
             let body = &body;
             let Seat { cpu, pinned } = *seat;
             assert!((cpu as usize) < handle.get().cpus.len(), "there is no CPU {cpu}");
-            // SAFETY: this function does not return before they have ended. If the simulation fails, they are cleared
-            // away before this frame is, because they are younger.
+            // SAFETY: this function does not return before they have ended. If the simulation
+            // fails, they are cleared away before this frame is, because they are younger.
             unsafe { engine::spawn(handle, move || result.set(Some(body(number))), cpu, pinned) }
         })
         .collect();
@@ -120,13 +121,14 @@ pub fn compute(cycles: u64) {
     engine::compute(caller(), cycles);
 }
 
-/// True time in cycles, which is free to read and which no simulated program could know: for measuring.
+/// True time in cycles, which is free to read and which no simulated program could know: for
+/// measuring.
 pub fn now() -> u64 {
     caller().get().clock()
 }
 
-/// Bytes that the simulated program has allocated and not freed, in whole blocks of the simulated heap. Free to read: for
-/// measuring.
+/// Bytes that the simulated program has allocated and not freed, in whole blocks of the simulated
+/// heap. Free to read: for measuring.
 pub fn heap_bytes() -> usize {
     crate::arena::global::in_use()
 }
@@ -145,8 +147,8 @@ pub fn in_phase<R>(phase: Phase, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Says that something was achieved: a simulation in which nothing is for long counts as livelocked. [`compute`] says so
-/// by itself.
+/// Says that something was achieved: a simulation in which nothing is for long counts as
+/// livelocked. [`compute`] says so by itself.
 pub fn progress() {
     caller().get().note_progress();
 }

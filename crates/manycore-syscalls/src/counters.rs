@@ -1,10 +1,10 @@
 //! Counting what is moved and what is not, in a file that the command reads.
 //!
-//! With `MANYCORE_SYSCALLS_STATS=DIR`, each process has a mapped file in DIR, whose layout is [`manycore_stats::syscalls`].
-//! Without it, counting is two loads and a branch each.
+//! With `MANYCORE_SYSCALLS_STATS=DIR`, each process has a mapped file in DIR, whose layout is
+//! [`manycore_stats::syscalls`]. Without it, counting is two loads and a branch each.
 //!
-//! A forked child makes its file when it has something to count: most execute another program or end before that, and a file
-//! for each would cost more than the fork.
+//! A forked child makes its file when it has something to count: most execute another program or
+//! end before that, and a file for each would cost more than the fork.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -57,7 +57,8 @@ pub fn count_with(function: Function, outcome: impl FnOnce() -> Outcome) {
     }
 }
 
-/// Counts a call that was moved to this CPU, and took so many ticks. `is_quick`: it waits for nobody.
+/// Counts a call that was moved to this CPU, and took so many ticks. `is_quick`: it waits for
+/// nobody.
 #[inline]
 pub fn moved(function: Function, to: Option<u16>, ticks: u64, is_quick: bool) {
     if let Some(mapping) = mapping() {
@@ -117,12 +118,14 @@ pub fn forked() {
     unmap(stale);
 }
 
-/// Makes the mapping of a forked child now: before the program forbids what that takes, or goes where there is no such directory.
+/// Makes the mapping of a forked child now: before the program forbids what that takes, or goes
+/// where there is no such directory.
 pub fn prepare() {
     let _ = mapping();
 }
 
-/// Makes the mapping of a forked child. A signal handler may do so above it: whoever is first has made it.
+/// Makes the mapping of a forked child. A signal handler may do so above it: whoever is first has
+/// made it.
 #[cold]
 fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
     let now = clock::now();

@@ -11,12 +11,14 @@ use syscalls::{Sysno, raw_syscall};
 use crate::table::{Descriptors, OFFLOAD};
 use crate::{counters, files, state, table, thread};
 
-/// The call may end early by a time-out or wait for more bytes than one: `SO_RCVTIMEO`, `SO_SNDTIMEO`, `SO_RCVLOWAT`.
+/// The call may end early by a time-out or wait for more bytes than one: `SO_RCVTIMEO`,
+/// `SO_SNDTIMEO`, `SO_RCVLOWAT`.
 pub const TIMED: u32 = 1;
 /// Closing it may wait: `SO_LINGER`.
 pub const LINGERS: u32 = 4;
-/// Calls on it stay in place. It is connected by what is first sent (`TCP_FASTOPEN_CONNECT`), which then waits for more than room; or what it
-/// tells of depends on the thread that waits (an epoll descriptor with one of `signalfd`).
+/// Calls on it stay in place. It is connected by what is first sent (`TCP_FASTOPEN_CONNECT`), which
+/// then waits for more than room; or what it tells of depends on the thread that waits (an epoll
+/// descriptor with one of `signalfd`).
 pub const STAYS: u32 = 8;
 /// It is a file on a disk, or in memory: calls on it wait for nobody else.
 pub const FILE: u32 = 2;
@@ -77,7 +79,8 @@ impl Identity {
     }
 }
 
-/// A lane for what a function is about to make; none if it is to be made in place, which is counted.
+/// A lane for what a function is about to make; none if it is to be made in place, which is
+/// counted.
 pub fn new_lane(function: Function) -> Lane {
     match state::check().and_then(|()| thread::check()) {
         Ok(()) => OFFLOAD.open(),
@@ -178,7 +181,8 @@ pub fn forget(fd: c_int) {
     }
 }
 
-/// Closes a descriptor, or puts something else in its place: what other threads make of it meanwhile is not noted.
+/// Closes a descriptor, or puts something else in its place: what other threads make of it
+/// meanwhile is not noted.
 pub fn closing<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
     closes(fd);
     let result = close();
@@ -224,7 +228,8 @@ pub fn duplicated(from: c_int, to: c_int) {
     }
 }
 
-/// An option of a socket has been set, or is about to be: calls may end early from now on, or wait for more, or longer.
+/// An option of a socket has been set, or is about to be: calls may end early from now on, or wait
+/// for more, or longer.
 pub fn option_set(fd: c_int, level: c_int, name: c_int) {
     let trait_set = match (level, name) {
         (libc::SOL_SOCKET, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO | libc::SO_RCVLOWAT) => TIMED,

@@ -1,4 +1,5 @@
-//! What the kernel does at each signal: whether it goes on with a call after the handlers that there are.
+//! What the kernel does at each signal: whether it goes on with a call after the handlers that
+//! there are.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -8,15 +9,17 @@ use syscalls::{Sysno, raw_syscall};
 
 use crate::thread;
 
-/// Signals that have a handler without `SA_RESTART`, a bit each; or had one that was taken away when it was called.
+/// Signals that have a handler without `SA_RESTART`, a bit each; or had one that was taken away
+/// when it was called.
 static ENDING: AtomicU64 = AtomicU64::new(0);
 
 fn bit(signal: c_int) -> u64 {
     1_u64.checked_shl((signal - 1) as u32).unwrap_or(0)
 }
 
-/// Whether the kernel goes on with a call after every handler that the calling thread can be interrupted by. A thread that has
-/// handlers of both kinds is told of all with `EINTR`: which one it was, the kernel does not say.
+/// Whether the kernel goes on with a call after every handler that the calling thread can be
+/// interrupted by. A thread that has handlers of both kinds is told of all with `EINTR`: which one
+/// it was, the kernel does not say.
 pub fn all_restart() -> bool {
     let mut blocked = 0_u64;
     let none = core::ptr::null::<u64>();
@@ -54,7 +57,8 @@ impl Disposition {
         ![libc::SIG_DFL, libc::SIG_IGN].contains(&self.handler)
     }
 
-    /// Whether it has a handler, or one that was taken away when it was called, during which it is not blocked.
+    /// Whether it has a handler, or one that was taken away when it was called, during which it is
+    /// not blocked.
     pub fn leaves_open(&self) -> bool {
         let has = |flag: c_int| self.flags & u64::from(flag.cast_unsigned()) != 0;
         has(libc::SA_NODEFER) && (self.is_handled() || has(libc::SA_RESETHAND))

@@ -1,9 +1,11 @@
-//! Writes to files where their size is limited: a thread that goes past the limit gets SIGXFSZ, which has to be the program's.
+//! Writes to files where their size is limited: a thread that goes past the limit gets SIGXFSZ,
+//! which has to be the program's.
 
 use manycore_stats::syscalls::Function;
 use syscalls::{Sysno, raw_syscall};
 
-/// Whether a call on a file may have SIGXFSZ sent to whoever executes it. The limit is the process', and others may change it.
+/// Whether a call on a file may have SIGXFSZ sent to whoever executes it. The limit is the
+/// process', and others may change it.
 pub fn may_signal(function: Function) -> bool {
     use Function::{Pwrite, Pwritev, Sendfile, Splice, Write, Writev};
     matches!(function, Write | Writev | Pwrite | Pwritev | Sendfile | Splice) && is_limited()

@@ -1,7 +1,9 @@
-//! Which files any thread may read and write: those of file systems that keep bytes and nothing else.
+//! Which files any thread may read and write: those of file systems that keep bytes and nothing
+//! else.
 //!
-//! What `/proc`, tracefs or a control group has looks like a file, too, but a read may wait for somebody, and a write may mean the thread that
-//! makes it. On FUSE and in networks others answer, maybe this program itself.
+//! What `/proc`, tracefs or a control group has looks like a file, too, but a read may wait for
+//! somebody, and a write may mean the thread that makes it. On FUSE and in networks others answer,
+//! maybe this program itself.
 
 use core::ffi::c_int;
 

@@ -1,19 +1,21 @@
 //! Whether the calling thread may be in a signal handler: then it makes no thread.
 //!
-//! To make a thread libc allocates memory and takes locks, which the handler may have interrupted while its thread had them.
+//! To make a thread libc allocates memory and takes locks, which the handler may have interrupted
+//! while its thread had them.
 //!
 //! # Idea
 //!
-//! A thread on the stack that it has set aside for handlers is in one. Else two things are so while a handler runs, and each is looked
-//! for only where the other was found:
+//! A thread on the stack that it has set aside for handlers is in one. Else two things are so while
+//! a handler runs, and each is looked for only where the other was found:
 //!
 //! 1. *Its signal is blocked*, unless it was installed with `SA_NODEFER`.
-//! 2. *Its frame is on the stack*, between here and where the thread began. The
-//!    kernel begins the frame with the address that the handler returns to, the one that `sigaction` gave it, and puts behind it
-//!    where the thread was.
+//! 2. *Its frame is on the stack*, between here and where the thread began. The kernel begins the
+//!    frame with the address that the handler returns to, the one that `sigaction` gave it, and
+//!    puts behind it where the thread was.
 //!
-//! A thread that has signals blocked for good has no such frame; a frame may be left over from a handler that has returned, where a
-//! later function has room that it never wrote to, but then nothing is blocked. What cannot be told counts as a handler.
+//! A thread that has signals blocked for good has no such frame; a frame may be left over from a
+//! handler that has returned, where a later function has room that it never wrote to, but then
+//! nothing is blocked. What cannot be told counts as a handler.
 //!
 //! # Limit
 //!
@@ -25,8 +27,8 @@ use syscalls::{Sysno, raw_syscall};
 use crate::dispositions::{Disposition, LAST};
 use crate::memory;
 
-/// Whether the thread may be in a handler. `here`: an address in its stack, above the frames of this library. `blocked`: the signals that
-/// it has blocked.
+/// Whether the thread may be in a handler. `here`: an address in its stack, above the frames of
+/// this library. `blocked`: the signals that it has blocked.
 pub fn may_run(here: usize, blocked: u64) -> bool {
     // One system call, which proves it; the others are asked after that.
     is_on_own_stack() || {
@@ -91,7 +93,8 @@ const PAGE: usize = 4096;
 /// A stack that has more in use is not searched.
 const DEPTH_MAX: usize = 16 << 20;
 
-/// Whether there is a handler's frame between here and where the thread began; so too if that cannot be told.
+/// Whether there is a handler's frame between here and where the thread began; so too if that
+/// cannot be told.
 fn has_frame(here: usize, installed: &Installed) -> bool {
     let end = begin_of_thread(here);
     if here == 0 || end <= here || end - here > DEPTH_MAX {
@@ -100,7 +103,8 @@ fn has_frame(here: usize, installed: &Installed) -> bool {
     let mut at = here.next_multiple_of(WORD);
     while at < end {
         let until = (at + 1).next_multiple_of(PAGE).min(end);
-        // A program that changes stacks by itself may have nothing between this one and the thread's.
+        // A program that changes stacks by itself may have nothing between this one and the
+        // thread's.
         if !memory::is_readable(at) {
             return true;
         }
@@ -118,8 +122,8 @@ fn has_frame(here: usize, installed: &Installed) -> bool {
     false
 }
 
-/// The highest address that the thread's stack can have. libc puts what it keeps of a thread on top of its stack; the kernel puts
-/// some random bytes on top of the first one.
+/// The highest address that the thread's stack can have. libc puts what it keeps of a thread on top
+/// of its stack; the kernel puts some random bytes on top of the first one.
 fn begin_of_thread(here: usize) -> usize {
     let pointer: usize;
     // SAFETY: the instruction reads the word of the thread's own block in which libc keeps its
@@ -134,8 +138,9 @@ fn begin_of_thread(here: usize) -> usize {
     unsafe { libc::getauxval(libc::AT_RANDOM) as usize }
 }
 
-/// Whether the word at `place`, where a handler returns to, begins a handler's frame: behind it the kernel has put the interrupted
-/// thread's registers, among them the stack pointer, which is above the frame.
+/// Whether the word at `place`, where a handler returns to, begins a handler's frame: behind it the
+/// kernel has put the interrupted thread's registers, among them the stack pointer, which is above
+/// the frame.
 fn is_frame(place: usize, end: usize) -> bool {
     /// Words from the beginning: what follows the address of return is a `ucontext_t`.
     const LINK: usize = 2;

@@ -16,7 +16,8 @@ pub struct Shape {
     pub cancels: bool,
     /// Whether a result that is no error is a new descriptor.
     pub makes: bool,
-    /// Whether it can wait with a part of what it is to do done: after a handler that part is its result, and it does not go on.
+    /// Whether it can wait with a part of what it is to do done: after a handler that part is its
+    /// result, and it does not go on.
     pub in_parts: bool,
 }
 

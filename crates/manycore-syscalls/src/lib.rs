@@ -1,26 +1,28 @@
-//! The library that `manycore run --syscalls` preloads into a program: its system calls on sockets, executed by other
-//! threads, on the CPUs where they belong.
+//! The library that `manycore run --syscalls` preloads into a program: its system calls on sockets,
+//! executed by other threads, on the CPUs where they belong.
 //!
 //! # How a call arrives
 //!
-//! [`entry`] exports each function under its name in libc, *unversioned*, so that references to any symbol version bind to
-//! it. Behind it is a function in [`calls`] of the same signature, which asks [`moved`] to have the call executed elsewhere. The answer
-//! is either a result, or that the call is to be executed in place: then libc's own function ([`real`]) is called, with
-//! all that it does about errors, signals and cancellation.
+//! [`entry`] exports each function under its name in libc, *unversioned*, so that references to any
+//! symbol version bind to it. Behind it is a function in [`calls`] of the same signature, which
+//! asks [`moved`] to have the call executed elsewhere. The answer is either a result, or that the
+//! call is to be executed in place: then libc's own function ([`real`]) is called, with all that it
+//! does about errors, signals and cancellation.
 //!
 //! # Who decides
 //!
-//! [`state`] says whether calls are moved in this process at all: not before the library has started, not in a child that
-//! shares its parent's memory, and not once the program has asked the kernel for something that holds for one thread only ([`calls::ties`]).
-//! [`thread`] says whether the calling thread may: not in a signal handler that interrupted a call that is being moved.
-//! [`descriptors`] says which descriptors are sockets, and on which lane their calls are executed. [`offload`] executes them, in a process that
-//! has one [`table::OFFLOAD`];
-//! [`worker_threads`] makes threads for that, where [`handlers`] finds that one may be made.
+//! [`state`] says whether calls are moved in this process at all: not before the library has
+//! started, not in a child that shares its parent's memory, and not once the program has asked the
+//! kernel for something that holds for one thread only ([`calls::ties`]). [`thread`] says whether
+//! the calling thread may: not in a signal handler that interrupted a call that is being moved.
+//! [`descriptors`] says which descriptors are sockets, and on which lane their calls are executed.
+//! [`offload`] executes them, in a process that has one [`table::OFFLOAD`]; [`worker_threads`]
+//! makes threads for that, where [`handlers`] finds that one may be made.
 //!
 //! # What a function here may not do
 //!
-//! Allocate, call a function that may lock, change `errno` but as the call does, print to the program's standard output, or unwind (but
-//! for a cancelled call).
+//! Allocate, call a function that may lock, change `errno` but as the call does, print to the
+//! program's standard output, or unwind (but for a cancelled call).
 #![allow(
     rustdoc::private_intra_doc_links,
     reason = "read only by those who change the library, in the source"

@@ -1,5 +1,5 @@
-//! The program's memory, where it may have handed over an address at which there is none: the kernel says `EFAULT` then, and so it has to
-//! be the kernel that reads it first.
+//! The program's memory, where it may have handed over an address at which there is none: the
+//! kernel says `EFAULT` then, and so it has to be the kernel that reads it first.
 
 use core::ffi::c_char;
 
@@ -9,7 +9,8 @@ use syscalls::{Errno, Sysno, raw_syscall};
 ///
 /// # Safety
 ///
-/// Any bytes are a value, and a `T` is of 8 bytes at most. No other thread takes the memory away meanwhile.
+/// Any bytes are a value, and a `T` is of 8 bytes at most. No other thread takes the memory away
+/// meanwhile.
 pub unsafe fn read<T: Copy>(pointer: *const T) -> Option<T> {
     const { assert!(size_of::<T>() <= WORD) };
     // SAFETY: it is aligned, and the word around it can be read; that any bytes are a value and the
@@ -45,8 +46,8 @@ pub unsafe fn text<'a>(path: *const c_char) -> &'a [u8] {
     unsafe { core::slice::from_raw_parts(begin, length) }
 }
 
-/// Whether the aligned eight bytes around an address can be read. `rt_sigprocmask` copies a set of signals before it looks at what it is to
-/// do with it, which here is nothing that there is.
+/// Whether the aligned eight bytes around an address can be read. `rt_sigprocmask` copies a set of
+/// signals before it looks at what it is to do with it, which here is nothing that there is.
 pub fn is_readable(address: usize) -> bool {
     const NOTHING: i32 = -1;
     let none = core::ptr::null_mut::<u64>();

@@ -1,9 +1,10 @@
 //! Having a call executed elsewhere, and what may happen on the way.
 //!
-//! While a call is being moved its thread can be interrupted by a signal handler, which may make calls of its own, jump out of it, or
-//! never return; and it can be cancelled. Whatever the program does then, the call is over before the memory that it reads or
-//! writes may serve other purposes, and the lane is given back. What there is to know is in an [`InFlight`] on the stack, which the thread
-//! finds without it ([`thread::in_flight`]).
+//! While a call is being moved its thread can be interrupted by a signal handler, which may make
+//! calls of its own, jump out of it, or never return; and it can be cancelled. Whatever the program
+//! does then, the call is over before the memory that it reads or writes may serve other purposes,
+//! and the lane is given back. What there is to know is in an [`InFlight`] on the stack, which the
+//! thread finds without it ([`thread::in_flight`]).
 
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::AtomicU32;
@@ -45,13 +46,14 @@ impl Measurement {
     }
 }
 
-/// Gives back the lane of a call in place that was measured: now, or once the thread has left that call without returning.
+/// Gives back the lane of a call in place that was measured: now, or once the thread has left that
+/// call without returning.
 pub fn give_back_kept() {
     keep_instead(0);
 }
 
-/// Keeps another lane, with this number plus one, or none, and gives back the one that was kept: in one step, because a handler
-/// may keep and give back its own in between.
+/// Keeps another lane, with this number plus one, or none, and gives back the one that was kept: in
+/// one step, because a handler may keep and give back its own in between.
 fn keep_instead(number: u64) {
     if let Some(kept) = thread::swap_kept(number).checked_sub(1) {
         descriptors::leave(kept as u32);
@@ -104,7 +106,8 @@ fn find_by(
     }
 }
 
-/// Why a call of a kind that is not moved is executed in place: for this reason, if its descriptor has a lane.
+/// Why a call of a kind that is not moved is executed in place: for this reason, if its descriptor
+/// has a lane.
 pub fn unmoved(fd: c_int, why: Outcome) -> Outcome {
     match find(fd) {
         Ok(held) => {
@@ -205,7 +208,8 @@ pub unsafe fn perform(
         // SAFETY: `run` and `abandon` expect an `InFlight`, which is in this frame; neither, nor
         // what they call, has anything to drop where the thread can be cancelled.
         unsafe { cancel::guard(run, abandon, (&raw mut flight).cast()) };
-        // Nothing was done, or that would be the answer: the kernel would go on after some handlers.
+        // Nothing was done, or that would be the answer: the kernel would go on after some
+        // handlers.
         let is_interrupted = flight.result == Ok(-(libc::EINTR as Answer));
         if !(is_interrupted && stops_for_handlers(shape, kind) && dispositions::all_restart()) {
             break;
@@ -228,7 +232,8 @@ unsafe extern "C" {
 
 const DEFERRED: c_int = 0;
 
-/// Moves the call. A thread that can be cancelled at any instruction cannot here, but where it sleeps.
+/// Moves the call. A thread that can be cancelled at any instruction cannot here, but where it
+/// sleeps.
 unsafe extern "C-unwind" fn run(flight: *mut c_void) {
     // SAFETY: `perform` has passed its `InFlight`, to which nothing else refers before
     // `thread::begin`.
@@ -272,7 +277,8 @@ unsafe extern "C-unwind" fn abandon(flight: *mut c_void) {
     unsafe { settle(&mut *flight.cast::<InFlight>()) };
 }
 
-/// The thread is about to jump out of [`run`], maybe from where it slept, and could be cancelled at any instruction.
+/// The thread is about to jump out of [`run`], maybe from where it slept, and could be cancelled at
+/// any instruction.
 pub fn jumped_out(flight: &mut InFlight) {
     restore_cancel_type(flight);
     settle(flight);

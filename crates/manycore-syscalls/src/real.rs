@@ -1,4 +1,5 @@
-//! The functions of the same names behind ours: libc's, or those of a library that is preloaded after this one.
+//! The functions of the same names behind ours: libc's, or those of a library that is preloaded
+//! after this one.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -10,7 +11,8 @@ use manycore_interpose::next::Function;
 
 macro_rules! functions {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)*) => {
-        /// Looks all of them up, so that none has to be looked up by a signal handler. Older C libraries have not all.
+        /// Looks all of them up, so that none has to be looked up by a signal handler. Older C
+        /// libraries have not all.
         pub fn find_all() {
             $(let _ = addresses::$name.find();)*
         }

@@ -62,7 +62,8 @@ pub fn parse(text: &[u8]) -> Choice {
     choice
 }
 
-/// Without the CPUs that are not in this process' affinity mask, which may be smaller than that of `manycore run`.
+/// Without the CPUs that are not in this process' affinity mask, which may be smaller than that of
+/// `manycore run`.
 fn allowed(groups: &Groups) -> Groups {
     let mut mask = [0_u64; 128];
     // SAFETY: the kernel writes no more bytes than the array has.

@@ -10,7 +10,8 @@ use manycore_stats::syscalls::Outcome;
 use crate::table::OFFLOAD;
 use crate::{counters, entry, real, settings, state, table, threads};
 
-/// Present once in a process, however often the library is loaded: the copy whose exports are in use finds its own.
+/// Present once in a process, however often the library is loaded: the copy whose exports are in
+/// use finds its own.
 #[unsafe(no_mangle)]
 pub static manycore_syscalls_copy: u8 = 0;
 
@@ -60,7 +61,8 @@ unsafe extern "C" {
     ) -> core::ffi::c_int;
 }
 
-/// After the program's own handlers, which were registered later: nothing but the fork comes after this.
+/// After the program's own handlers, which were registered later: nothing but the fork comes after
+/// this.
 extern "C" fn before_fork() {
     OFFLOAD.before_fork();
 }
@@ -69,8 +71,9 @@ extern "C" fn in_parent() {
     OFFLOAD.after_fork();
 }
 
-/// In the child of a fork, ahead of the program's own handlers, which were registered later: what the parent's workers hold open is
-/// closed at once. Children that were forked past libc do it at their first call.
+/// In the child of a fork, ahead of the program's own handlers, which were registered later: what
+/// the parent's workers hold open is closed at once. Children that were forked past libc do it at
+/// their first call.
 extern "C" fn in_child() {
     let _ = state::check();
 }

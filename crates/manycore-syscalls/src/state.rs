@@ -1,8 +1,9 @@
 //! Whether calls are moved in this process, and what has to happen first.
 //!
-//! The word is in memory that the kernel wipes in a child that gets a copy of it, however that was forked: by `fork`,
-//! `_Fork`, `daemon`, or a system call of the program's own. The child's first call notices, before it could wait for a
-//! worker that is not there. A child that *shares* the memory does not have its word wiped: see [`crate::thread`].
+//! The word is in memory that the kernel wipes in a child that gets a copy of it, however that was
+//! forked: by `fork`, `_Fork`, `daemon`, or a system call of the program's own. The child's first
+//! call notices, before it could wait for a worker that is not there. A child that *shares* the
+//! memory does not have its word wiped: see [`crate::thread`].
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -38,7 +39,8 @@ fn word() -> &'static AtomicU32 {
 /// Whether calls are moved; if not, why.
 #[inline]
 pub fn check() -> Result<(), Outcome> {
-    // Acquire: partner of the Releases in `start` and `renew`: whoever sees it moving sees the table.
+    // Acquire: partner of the Releases in `start` and `renew`: whoever sees it moving sees the
+    // table.
     match word().load(Ordering::Acquire) {
         MOVING => Ok(()),
         other => not_moving(other),
@@ -99,10 +101,11 @@ pub fn end(why: Outcome) {
     word().store(IN_PLACE, Ordering::Relaxed);
 }
 
-/// In a child of a fork: the parent's lanes and workers are not here. Where calls were executed in place by then they are here, too, but
-/// workers may have been left, with descriptors of theirs.
+/// In a child of a fork: the parent's lanes and workers are not here. Where calls were executed in
+/// place by then they are here, too, but workers may have been left, with descriptors of theirs.
 fn renew() -> Result<(), Outcome> {
-    // Relaxed: whoever is first does it, and the others, a signal handler above it among them, do not wait.
+    // Relaxed: whoever is first does it, and the others, a signal handler above it among them, do
+    // not wait.
     let first =
         word().compare_exchange(WIPED, RENEWING, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     if !first {

@@ -18,7 +18,8 @@ static TABLE: OnceLock<Descriptors> = OnceLock::new();
 /// Whether calls on files are moved too.
 static FILES: AtomicBool = AtomicBool::new(false);
 
-/// Sets memory aside for all descriptors that the process can have: used where it is touched. Says whether there is enough.
+/// Sets memory aside for all descriptors that the process can have: used where it is touched. Says
+/// whether there is enough.
 pub fn prepare(files: bool) -> bool {
     // Relaxed: set before calls are moved.
     FILES.store(files, Ordering::Relaxed);
@@ -60,7 +61,8 @@ unsafe fn zeroed<T>(count: usize) -> Option<&'static [T]> {
     Some(unsafe { core::slice::from_raw_parts(address as *const T, count) })
 }
 
-/// The table, once it is there: for who has a reference already. Others ask [`crate::descriptors::table`].
+/// The table, once it is there: for who has a reference already. Others ask
+/// [`crate::descriptors::table`].
 pub fn get() -> Option<&'static Descriptors> {
     TABLE.get()
 }

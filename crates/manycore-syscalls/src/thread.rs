@@ -1,9 +1,10 @@
 //! What the calling thread is doing: words of its own, zero in a new thread.
 //!
-//! A thread whose call is being moved may be interrupted by a signal handler that makes calls: those are executed in place,
-//! whatever the thread was doing. And between `vfork` and the child's `exec` two processes run on the same memory, one
-//! after the other, as if they were one thread: the child's calls are executed in place, and leave the table of
-//! descriptors as it is, which is the parent's.
+//! A thread whose call is being moved may be interrupted by a signal handler that makes calls:
+//! those are executed in place, whatever the thread was doing. And between `vfork` and the child's
+//! `exec` two processes run on the same memory, one after the other, as if they were one thread:
+//! the child's calls are executed in place, and leave the table of descriptors as it is, which is
+//! the parent's.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +25,8 @@ fn words() -> &'static Cell<[u64; 2]> {
     &thread::local().words
 }
 
-/// What the thread is doing. The other word, which is [`swap_kept`]'s, is left as a signal handler may leave it.
+/// What the thread is doing. The other word, which is [`swap_kept`]'s, is left as a signal handler
+/// may leave it.
 fn doing() -> &'static Cell<u64> {
     let words: &Cell<[u64]> = words();
     &words.as_slice_of_cells()[0]
@@ -101,7 +103,8 @@ pub fn in_flight() -> Option<*mut InFlight> {
     (doing().get() & BUSY != 0).then(|| thread::local().extension.get().cast())
 }
 
-/// A number that the thread keeps until it takes it back; 0 is none. One step to the thread's own handlers: each number comes back once.
+/// A number that the thread keeps until it takes it back; 0 is none. One step to the thread's own
+/// handlers: each number comes back once.
 pub fn swap_kept(number: u64) -> u64 {
     let kept = words().as_ptr().cast::<u64>().wrapping_add(1);
     // SAFETY: the word is this thread's, aligned, and there as long as the thread; only this

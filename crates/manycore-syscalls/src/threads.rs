@@ -1,7 +1,7 @@
 //! The end of threads: ours must not keep the program alive.
 //!
-//! A process ends when its last thread does. libc counts threads, ours too; so when the program's last own thread
-//! ends, ours are made to end first, and libc finds that none is left but that one.
+//! A process ends when its last thread does. libc counts threads, ours too; so when the program's
+//! last own thread ends, ours are made to end first, and libc finds that none is left but that one.
 
 use core::ffi::c_void;
 
@@ -42,8 +42,8 @@ fn is_last() -> bool {
     program_threads::ends()
 }
 
-/// The calling thread is about to end without libc's knowledge: if it is the last one the process ends when there is none of ours, either, nor
-/// one of the kernel's.
+/// The calling thread is about to end without libc's knowledge: if it is the last one the process
+/// ends when there is none of ours, either, nor one of the kernel's.
 pub fn leaves() {
     // A child that has made no call yet has none of the threads that its parent has.
     let _ = state::check();
@@ -61,8 +61,8 @@ pub fn leaves() {
     }
 }
 
-/// Has all our threads end, and waits until they have: they are few, and none has a call of the program's. If they do not, the process
-/// stays, as it would if it had threads that nobody ends.
+/// Has all our threads end, and waits until they have: they are few, and none has a call of the
+/// program's. If they do not, the process stays, as it would if it had threads that nobody ends.
 #[cold]
 fn end_ours() {
     let ours = OFFLOAD.threads();
@@ -78,8 +78,9 @@ pub fn are_ours_alone() -> bool {
     program_threads::count() == 1 && OFFLOAD.threads() > 0
 }
 
-/// Has all our threads end, for good, where the calling one is the program's only one: some changes the kernel makes for a process with
-/// one thread only. Says whether it is alone now, and was not before.
+/// Has all our threads end, for good, where the calling one is the program's only one: some changes
+/// the kernel makes for a process with one thread only. Says whether it is alone now, and was not
+/// before.
 #[cold]
 pub fn leave_alone() -> bool {
     if !are_ours_alone() || thread::check().is_err() {

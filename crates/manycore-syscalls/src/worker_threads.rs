@@ -13,10 +13,12 @@ use crate::{handlers, program_threads, state, thread};
 /// When there was last no thread to be had, in ticks; 0: never.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
-/// So many ticks, some milliseconds, no other is asked for then: where threads cannot be made, each call would try.
+/// So many ticks, some milliseconds, no other is asked for then: where threads cannot be made, each
+/// call would try.
 const PAUSE: u64 = 1 << 24;
 
-/// Whether a thread of ours may be made now, see [`crate::offload::settings::MayCreateThread`]: not for a call that a signal handler may make.
+/// Whether a thread of ours may be made now, see [`crate::offload::settings::MayCreateThread`]: not
+/// for a call that a signal handler may make.
 ///
 /// # Safety
 ///
@@ -28,7 +30,8 @@ pub unsafe extern "C" fn may_create(blocked: u64) -> bool {
     }
     // A thread of ours would have what the caller has.
     match policy() {
-        // It would either keep others off its CPU or not be let onto it: a program that runs in real time makes its calls itself.
+        // It would either keep others off its CPU or not be let onto it: a program that runs in
+        // real time makes its calls itself.
         libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE => {
             state::end(Outcome::ThreadState);
             return false;
@@ -51,7 +54,8 @@ fn policy() -> c_int {
     policy & !libc::SCHED_RESET_ON_FORK
 }
 
-/// A thread of ours, see [`crate::offload::settings::CreateThread`]: detached, and with a small stack.
+/// A thread of ours, see [`crate::offload::settings::CreateThread`]: detached, and with a small
+/// stack.
 ///
 /// # Safety
 ///

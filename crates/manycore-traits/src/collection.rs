@@ -1,20 +1,23 @@
 //! Sets and maps that many threads use at once.
 //!
-//! Mechanisms like RCU or MV-RLU know each thread that takes part. So a thread uses a collection through a handle of its own,
-//! which is cheap to use and not to be shared; where a mechanism needs none, the handle is a reference.
+//! Mechanisms like RCU or MV-RLU know each thread that takes part. So a thread uses a collection
+//! through a handle of its own, which is cheap to use and not to be shared; where a mechanism needs
+//! none, the handle is a reference.
 
-/// A set that many threads use at once. Every operation takes effect at one instant between its call and its return
-/// (linearizable).
+/// A set that many threads use at once. Every operation takes effect at one instant between its
+/// call and its return (linearizable).
 pub trait ConcurrentSet<K>: Sync {
     /// What one thread uses the set with.
     type Handle<'a>: SetHandle<K>
     where
         Self: 'a;
 
-    /// The calling thread's access to the set. May allocate; keep it for as long as the thread uses the set.
+    /// The calling thread's access to the set. May allocate; keep it for as long as the thread uses
+    /// the set.
     fn handle(&self) -> Self::Handle<'_>;
 
-    /// Visits what the mechanism has counted so far: a name and a number each, such as aborted attempts.
+    /// Visits what the mechanism has counted so far: a name and a number each, such as aborted
+    /// attempts.
     fn statistics(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }
 
@@ -30,15 +33,16 @@ pub trait SetHandle<K> {
     fn remove(&mut self, key: &K) -> bool;
 }
 
-/// A map that many threads use at once. Every operation takes effect at one instant between its call and its return
-/// (linearizable).
+/// A map that many threads use at once. Every operation takes effect at one instant between its
+/// call and its return (linearizable).
 pub trait ConcurrentMap<K, V>: Sync {
     /// What one thread uses the map with.
     type Handle<'a>: MapHandle<K, V>
     where
         Self: 'a;
 
-    /// The calling thread's access to the map. May allocate; keep it for as long as the thread uses the map.
+    /// The calling thread's access to the map. May allocate; keep it for as long as the thread uses
+    /// the map.
     fn handle(&self) -> Self::Handle<'_>;
 }
 

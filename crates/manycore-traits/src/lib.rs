@@ -1,8 +1,8 @@
 //! The interfaces of manycore's algorithms.
 //!
-//! A benchmark, a test or the preload library is written once, against these traits, and then run on the native
-//! build and on the simulated build of the same algorithms. That is why nothing here names an atomic, a clock or
-//! a thread: those belong to the build, not to the interface.
+//! A benchmark, a test or the preload library is written once, against these traits, and then run
+//! on the native build and on the simulated build of the same algorithms. That is why nothing here
+//! names an atomic, a clock or a thread: those belong to the build, not to the interface.
 //!
 //! ```
 //! use manycore_traits::RawLock;

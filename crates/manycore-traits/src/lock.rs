@@ -2,14 +2,15 @@
 
 /// A mutual-exclusion lock without the data it protects.
 ///
-/// Queue locks keep one record a waiter, its *node*, in which a thread spins and through which it is handed the
-/// lock. The caller provides the node, so that a lock never allocates. Locks without a queue use `()`.
+/// Queue locks keep one record a waiter, its *node*, in which a thread spins and through which it
+/// is handed the lock. The caller provides the node, so that a lock never allocates. Locks without
+/// a queue use `()`.
 ///
 /// # Safety
 ///
-/// An implementation guarantees that between a `lock` (or successful `try_lock`) and its `unlock` no other
-/// acquisition of the same lock returns, and that what happened before an `unlock` happens before the return of
-/// the next acquisition.
+/// An implementation guarantees that between a `lock` (or successful `try_lock`) and its `unlock`
+/// no other acquisition of the same lock returns, and that what happened before an `unlock` happens
+/// before the return of the next acquisition.
 pub unsafe trait RawLock: Send + Sync {
     /// One thread's record while it waits for or holds the lock. One that other threads reach is
     /// not `Unpin`: otherwise the `&mut` by which its owner passes it on would forbid them to.
@@ -24,7 +25,8 @@ pub unsafe trait RawLock: Send + Sync {
     ///
     /// # Safety
     ///
-    /// `node` stays where it is and is used for nothing else until the `unlock` that it is passed to has returned.
+    /// `node` stays where it is and is used for nothing else until the `unlock` that it is passed
+    /// to has returned.
     unsafe fn lock(&self, node: &mut Self::Node);
 
     /// Acquires the lock if that takes no waiting; says whether it did.
@@ -45,19 +47,19 @@ pub unsafe trait RawLock: Send + Sync {
 /// In which order waiting threads are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Strictly in order of arrival. With more runnable threads than CPUs each hand-off may have to wait until the
-    /// scheduler runs the one thread whose turn it is.
+    /// Strictly in order of arrival. With more runnable threads than CPUs each hand-off may have to
+    /// wait until the scheduler runs the one thread whose turn it is.
     Fifo,
-    /// In a queue, but not strictly in order of arrival, such as node of memory by node of memory. Each hand-off is to one
-    /// thread all the same, which may not run.
+    /// In a queue, but not strictly in order of arrival, such as node of memory by node of memory.
+    /// Each hand-off is to one thread all the same, which may not run.
     Queued,
     /// Whoever comes at the right moment; a running thread may overtake a sleeping one.
     Barging,
 }
 
 impl Order {
-    /// Whether a release decides who is next, and nobody may overtake: slow by its nature when more threads run than there
-    /// are CPUs.
+    /// Whether a release decides who is next, and nobody may overtake: slow by its nature when more
+    /// threads run than there are CPUs.
     pub const fn hands_over(self) -> bool {
         !matches!(self, Self::Barging)
     }
@@ -74,6 +76,7 @@ pub struct LockInfo {
     pub source: &'static str,
     /// Who is served next.
     pub order: Order,
-    /// Whether a waiter ever gives up its CPU. Where it does not, one preempted thread stops all for a time slice.
+    /// Whether a waiter ever gives up its CPU. Where it does not, one preempted thread stops all
+    /// for a time slice.
     pub blocks: bool,
 }

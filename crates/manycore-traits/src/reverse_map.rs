@@ -5,19 +5,21 @@
 pub struct Interval {
     /// The first of them.
     pub first: u64,
-    /// Where it stands among those that begin at the same number: they are found in this order, whatever the order in which
-    /// they were inserted. So a child, say, has a higher number than its parent.
+    /// Where it stands among those that begin at the same number: they are found in this order,
+    /// whatever the order in which they were inserted. So a child, say, has a higher number than
+    /// its parent.
     pub order: u64,
     /// The last of them.
     pub last: u64,
 }
 
-/// Trees of intervals, such as an operating system's for the places at which pages are mapped. Who makes an interval owns it,
-/// inserts and removes it, and may be another thread every time; readers ask which intervals overlap others.
+/// Trees of intervals, such as an operating system's for the places at which pages are mapped. Who
+/// makes an interval owns it, inserts and removes it, and may be another thread every time; readers
+/// ask which intervals overlap others.
 ///
-/// Insertions and removals take effect at one instant between their call and their return. A reader finds what was done before it
-/// was called. Of what is done meanwhile, mechanisms that put updates off may show it any part: of two intervals, the later and not
-/// the earlier.
+/// Insertions and removals take effect at one instant between their call and their return. A reader
+/// finds what was done before it was called. Of what is done meanwhile, mechanisms that put updates
+/// off may show it any part: of two intervals, the later and not the earlier.
 pub trait ReverseMap: Sync {
     /// An interval that is in no tree. Dropped, it is gone.
     type Absent<'a>: Send
@@ -45,7 +47,8 @@ pub trait ReverseMap: Sync {
     /// The interval leaves its tree.
     fn remove<'a>(&'a self, interval: Self::Present<'a>) -> Self::Absent<'a>;
 
-    /// Calls `found` for each interval of a tree that has a number from `first` to `last`, by first number and order.
+    /// Calls `found` for each interval of a tree that has a number from `first` to `last`, by first
+    /// number and order.
     fn overlaps(
         &self,
         tree: usize,
@@ -54,15 +57,17 @@ pub trait ReverseMap: Sync {
         found: &mut (dyn FnMut(Interval) + Send),
     );
 
-    /// The timer of mechanisms that put work off: does what has waited for more than `ticks` of the clock. Cheap enough to be
-    /// called with every update.
+    /// The timer of mechanisms that put work off: does what has waited for more than `ticks` of the
+    /// clock. Cheap enough to be called with every update.
     fn tend(&self, _tree: usize, _ticks: u64) {}
 
-    /// The most updates of a tree, or of all if they are done together, that were put off at a time.
+    /// The most updates of a tree, or of all if they are done together, that were put off at a
+    /// time.
     fn put_off_max(&self) -> u64 {
         0
     }
 
-    /// Visits what the mechanism has counted so far: a name and a number each, such as updates that it applied.
+    /// Visits what the mechanism has counted so far: a name and a number each, such as updates that
+    /// it applied.
     fn statistics(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }

@@ -4,13 +4,15 @@ use crate::LockInfo;
 
 /// A reader-writer lock without the data it protects.
 ///
-/// A thread that reads must not begin to read again: a writer that waits in between may stop it, for ever.
+/// A thread that reads must not begin to read again: a writer that waits in between may stop it,
+/// for ever.
 ///
 /// # Safety
 ///
-/// An implementation guarantees that between the acquisition for writing and its release no other acquisition returns
-/// (or returns true), and that between one for reading and its release none for writing does. What happened before a
-/// release happens before the return of each acquisition that it kept waiting, or could have.
+/// An implementation guarantees that between the acquisition for writing and its release no other
+/// acquisition returns (or returns true), and that between one for reading and its release none for
+/// writing does. What happened before a release happens before the return of each acquisition that
+/// it kept waiting, or could have.
 pub unsafe trait RawRwLock: Send + Sync {
     /// The lock's row in `manycore locks`.
     const INFO: LockInfo;

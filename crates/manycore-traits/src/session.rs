@@ -1,7 +1,7 @@
 //! Sessions: reading and writing objects that many threads share, as of one moment.
 //!
-//! This is the base on which data structures are built, over any mechanism that has it. It checks nothing; see the safe
-//! interface in the library `manycore`.
+//! This is the base on which data structures are built, over any mechanism that has it. It checks
+//! nothing; see the safe interface in the library `manycore`.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -9,8 +9,8 @@ use core::marker::PhantomData;
 
 /// Where an object is, as it is stored in other objects; or nowhere.
 ///
-/// Through a link an object is read and written, as through a `&mut T`: so its type is neither what is shorter lived nor what is longer
-/// lived (invariance).
+/// Through a link an object is read and written, as through a `&mut T`: so its type is neither what
+/// is shorter lived nor what is longer lived (invariance).
 #[repr(transparent)]
 pub struct Link<T>(*mut (), PhantomData<fn(T) -> T>);
 
@@ -97,8 +97,8 @@ pub enum Conflict {
 pub enum View {
     /// Everything as it was at one moment, that of the session's begin.
     Snapshot,
-    /// Of each object what is committed when it is read. Cheaper to begin; two objects may be read as they never were at the
-    /// same time, which the caller has to expect.
+    /// Of each object what is committed when it is read. Cheaper to begin; two objects may be read
+    /// as they never were at the same time, which the caller has to expect.
     Latest,
 }
 
@@ -106,8 +106,8 @@ pub enum View {
 ///
 /// # Safety
 ///
-/// The methods of the handles do what they say. In particular, what is read in a session stays as it is until the session's end,
-/// but for what the session itself writes.
+/// The methods of the handles do what they say. In particular, what is read in a session stays as
+/// it is until the session's end, but for what the session itself writes.
 pub unsafe trait Sessions: Send + Sync + Sized {
     /// What one thread has sessions with.
     type Handle<'a>: RawSession
@@ -138,17 +138,19 @@ pub unsafe trait RawSession {
     ///
     /// # Safety
     ///
-    /// In a session. The link is not null, and was found in it: it leads to an object of this mechanism that was not freed, or
-    /// by a commit that this session does not see.
+    /// In a session. The link is not null, and was found in it: it leads to an object of this
+    /// mechanism that was not freed, or by a commit that this session does not see.
     unsafe fn deref<T: Copy>(&self, link: Link<T>) -> *const T;
 
-    /// Locks an object, and returns a copy of it, to be changed; it is seen by others after the commit. The data is that which the
-    /// session sees, or under [`View::Latest`] what was committed last: the caller then looks whether it is as expected.
+    /// Locks an object, and returns a copy of it, to be changed; it is seen by others after the
+    /// commit. The data is that which the session sees, or under [`View::Latest`] what was
+    /// committed last: the caller then looks whether it is as expected.
     ///
     /// # Errors
     ///
-    /// [`Conflict::Locked`], [`Changed`](Conflict::Changed), [`Freed`](Conflict::Freed) or [`Full`](Conflict::Full); the session can then only
-    /// abort: see [`commit`](Self::commit). But not if it was the session itself that has freed the object.
+    /// [`Conflict::Locked`], [`Changed`](Conflict::Changed), [`Freed`](Conflict::Freed) or
+    /// [`Full`](Conflict::Full); the session can then only abort: see [`commit`](Self::commit). But
+    /// not if it was the session itself that has freed the object.
     ///
     /// # Panics
     ///
@@ -159,8 +161,9 @@ pub unsafe trait RawSession {
     /// As for [`deref`](Self::deref).
     unsafe fn try_lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict>;
 
-    /// Locks an object which the session is not going to change, up to the session's end. If all transactions do this with what they
-    /// have only read, their commits are as if they had run one after the other (no write skew).
+    /// Locks an object which the session is not going to change, up to the session's end. If all
+    /// transactions do this with what they have only read, their commits are as if they had run one
+    /// after the other (no write skew).
     ///
     /// # Safety
     ///
@@ -181,15 +184,18 @@ pub unsafe trait RawSession {
     /// As for [`deref`](Self::deref); and after the commit no object has a link to it.
     unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict>;
 
-    /// A new object that owns its value: nobody changes it, and its end drops the value. It may be made in a session or between two,
-    /// belongs to neither, and is the caller's until a commit has a link to it.
+    /// A new object that owns its value: nobody changes it, and its end drops the value. It may be
+    /// made in a session or between two, belongs to neither, and is the caller's until a commit has
+    /// a link to it.
     ///
     /// # Panics
     ///
-    /// If the value is larger than the mechanism's largest object, or aligned to more than 32 bytes.
+    /// If the value is larger than the mechanism's largest object, or aligned to more than 32
+    /// bytes.
     fn make_owned<T: Send + Sync + 'static>(&mut self, value: T) -> Link<T>;
 
-    /// Ends an object from [`make_owned`](Self::make_owned); its value is dropped by [`end_dying`](Self::end_dying).
+    /// Ends an object from [`make_owned`](Self::make_owned); its value is dropped by
+    /// [`end_dying`](Self::end_dying).
     ///
     /// # Safety
     ///
@@ -200,12 +206,13 @@ pub unsafe trait RawSession {
     ///
     /// # Safety
     ///
-    /// In a session; once for an object from [`make_owned`](Self::make_owned), to which no commit has had a link, and which has
-    /// one if this session commits.
+    /// In a session; once for an object from [`make_owned`](Self::make_owned), to which no commit
+    /// has had a link, and which has one if this session commits.
     unsafe fn claim_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>);
 
-    /// Frees an object from [`make_owned`](Self::make_owned) with the session's commit: its value is dropped when no session is
-    /// open that may have found it, by the [`end_dying`](Self::end_dying) of any handle, or at the mechanism's end.
+    /// Frees an object from [`make_owned`](Self::make_owned) with the session's commit: its value
+    /// is dropped when no session is open that may have found it, by the
+    /// [`end_dying`](Self::end_dying) of any handle, or at the mechanism's end.
     ///
     /// # Errors
     ///
@@ -219,16 +226,17 @@ pub unsafe trait RawSession {
         link: Link<T>,
     ) -> Result<(), Conflict>;
 
-    /// Drops the values of objects that have ended, and that nobody has any more, as far as this handle knows of them: here, and
-    /// nowhere else, destructors of values run. To be called now and then, where they may panic.
+    /// Drops the values of objects that have ended, and that nobody has any more, as far as this
+    /// handle knows of them: here, and nowhere else, destructors of values run. To be called now
+    /// and then, where they may panic.
     ///
     /// # Panics
     ///
     /// If a destructor does. The others run when it is called again, or at the mechanism's end.
     fn end_dying(&mut self);
 
-    /// Locks an object that lies in its owner's memory for good: when the commit's grace period is over, the mechanism does not touch
-    /// it any more.
+    /// Locks an object that lies in its owner's memory for good: when the commit's grace period is
+    /// over, the mechanism does not touch it any more.
     ///
     /// # Errors
     ///
@@ -236,11 +244,12 @@ pub unsafe trait RawSession {
     ///
     /// # Safety
     ///
-    /// As for [`free`](Self::free); the memory stays until what [`free_owned`](Self::free_owned) frees in this or a later session of the
-    /// same handle is dropped.
+    /// As for [`free`](Self::free); the memory stays until what [`free_owned`](Self::free_owned)
+    /// frees in this or a later session of the same handle is dropped.
     unsafe fn free_in_place<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict>;
 
-    /// The handle is the calling thread's now: another has passed it on, in no session. Reports then name this one.
+    /// The handle is the calling thread's now: another has passed it on, in no session. Reports
+    /// then name this one.
     fn adopt(&mut self) {}
 
     /// How many objects of this type one session can lock or free, and some few others beside them.
@@ -248,7 +257,8 @@ pub unsafe trait RawSession {
         usize::MAX
     }
 
-    /// Dooms the session, whose user has found a conflict or has panicked halfway: it can only abort.
+    /// Dooms the session, whose user has found a conflict or has panicked halfway: it can only
+    /// abort.
     ///
     /// # Safety
     ///
@@ -259,8 +269,9 @@ pub unsafe trait RawSession {
     ///
     /// # Errors
     ///
-    /// If the session has met a conflict, the first one: then it ends as by [`abort`](Self::abort), also if its user has ignored the
-    /// conflict. What it has written since may be a part only of what belongs together.
+    /// If the session has met a conflict, the first one: then it ends as by [`abort`](Self::abort),
+    /// also if its user has ignored the conflict. What it has written since may be a part only of
+    /// what belongs together.
     ///
     /// # Safety
     ///
@@ -274,7 +285,8 @@ pub unsafe trait RawSession {
     /// In a session.
     unsafe fn abort(&mut self);
 
-    /// After an abort: waits a little, the longer the more attempts there were, or until there is room.
+    /// After an abort: waits a little, the longer the more attempts there were, or until there is
+    /// room.
     ///
     /// # Safety
     ///

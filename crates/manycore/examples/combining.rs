@@ -1,4 +1,5 @@
-//! A queue of jobs by priority, which cannot be divided: whoever has it does what the others want done with it.
+//! A queue of jobs by priority, which cannot be divided: whoever has it does what the others want
+//! done with it.
 //!
 //!     cargo run --release -p manycore --example combining
 
@@ -18,7 +19,8 @@ fn main() {
                 s.spawn(move || {
                     let mut done = 0;
                     for number in 0..JOBS {
-                        // Both run on whichever thread has the queue, and the result comes back to this one.
+                        // Both run on whichever thread has the queue, and the result comes back to
+                        // this one.
                         jobs.with(|jobs| jobs.push((number * 7 % 100, worker)));
                         done += u64::from(jobs.with(|jobs| jobs.pop()).is_some());
                     }

@@ -1,5 +1,5 @@
-//! Who is logged in where: every log-in and log-out updates an index that an administrator looks at now and then. Updates take no
-//! lock, and most cancel before anybody looks.
+//! Who is logged in where: every log-in and log-out updates an index that an administrator looks at
+//! now and then. Updates take no lock, and most cancel before anybody looks.
 //!
 //!     cargo run --release -p manycore --example deferred
 

@@ -28,7 +28,8 @@ fn main() {
                 // Relaxed: only says when to stop.
                 while !done.load(Ordering::Relaxed) {
                     let guard = handle.pin();
-                    // Acquire: partner of the AcqRel below. SAFETY: what was there in this section is not freed before it ends.
+                    // Acquire: partner of the AcqRel below. SAFETY: what was there in this section
+                    // is not freed before it ends.
                     let routes = unsafe { &*routes.load(Ordering::Acquire) };
                     assert_eq!(routes["here"], routes["there"], "half a table");
                     drop(guard);

@@ -1,16 +1,21 @@
-//! Who passes the fence between readers and those who wait for them: each reader, or the one who waits for all of them at once.
+//! Who passes the fence between readers and those who wait for them: each reader, or the one who
+//! waits for all of them at once.
 //!
-//! A reader *announces* itself in its record and then reads what is shared. Who *waits* has changed that, and then reads the records.
-//! One of two must see the other, so that a fence has to stand between the write and the read on both sides. Where the
-//! system can make all threads pass one ([`barrier`]), readers do without, and who waits has it do so.
+//! A reader *announces* itself in its record and then reads what is shared. Who *waits* has changed
+//! that, and then reads the records. One of two must see the other, so that a fence has to stand
+//! between the write and the read on both sides. Where the system can make all threads pass one
+//! ([`barrier`]), readers do without, and who waits has it do so.
 //!
-//! That is good where readers come by the million and somebody waits now and then. But it is a system call that interrupts all
-//! CPUs that run a thread of the process, and costs each of them some microseconds, and what its predictors had learned. Where somebody
-//! waits after every thousand sections, a fence in each of these is cheaper, and no reader is interrupted. So the number of sections decides.
+//! That is good where readers come by the million and somebody waits now and then. But it is a
+//! system call that interrupts all CPUs that run a thread of the process, and costs each of them
+//! some microseconds, and what its predictors had learned. Where somebody waits after every
+//! thousand sections, a fence in each of these is cheaper, and no reader is interrupted. So the
+//! number of sections decides.
 //!
 //! # Memory order
 //!
-//! There are three *turns*, one after the other, and from the third on to the first of the next round:
+//! There are three *turns*, one after the other, and from the third on to the first of the next
+//! round:
 //!
 //! | turn | readers | who waits |
 //! |---|---|---|
@@ -18,22 +23,28 @@
 //! | [`MIXED`] | pass one, but for some who have not found that out | passes a barrier for all; then [`FENCED`] begins |
 //! | [`FENCED`] | pass one | passes a fence of its own |
 //!
-//! A reader looks for the turn before it announces itself, and if it finds [`BARE`] once more afterwards; if it is no more, it passes a fence
-//! after all. *Claim:* a reader R whose announcement a waiter W does not see reads what W had written before its fence.
+//! A reader looks for the turn before it announces itself, and if it finds [`BARE`] once more
+//! afterwards; if it is no more, it passes a fence after all. *Claim:* a reader R whose
+//! announcement a waiter W does not see reads what W had written before its fence.
 //!
-//! - Both pass a fence: one comes first, and who has passed the second sees what was written before the first.
-//! - R passes none, and W has all pass a barrier. R does so somewhere. If after it has written its announcement, W sees
-//!   that. If before, R reads after it.
-//! - R passes none, and neither does W, which has found [`FENCED`] after its fence. R has found some [`BARE`] after it had written its
-//!   announcement. If that was of a later round than W's turn, it came after W had looked, and R reads later still. (A
-//!   write is seen by all other CPUs at once on the processors on which the system grants barriers here, x86-64 and AArch64.) If it
-//!   was of an earlier one, or the same, somebody has found [`MIXED`] since, has had all pass a barrier, and then begun the turn that W
-//!   has acquired. R passed that barrier after it had written its announcement, which W therefore sees; for before that, R would have
-//!   found [`MIXED`] when it looked again.
+//! - Both pass a fence: one comes first, and who has passed the second sees what was written before
+//!   the first.
+//! - R passes none, and W has all pass a barrier. R does so somewhere. If after it has written its
+//!   announcement, W sees that. If before, R reads after it.
+//! - R passes none, and neither does W, which has found [`FENCED`] after its fence. R has found
+//!   some [`BARE`] after it had written its announcement. If that was of a later round than W's
+//!   turn, it came after W had looked, and R reads later still. (A write is seen by all other CPUs
+//!   at once on the processors on which the system grants barriers here, x86-64 and AArch64.) If it
+//!   was of an earlier one, or the same, somebody has found [`MIXED`] since, has had all pass a
+//!   barrier, and then begun the turn that W has acquired. R passed that barrier after it had
+//!   written its announcement, which W therefore sees; for before that, R would have found
+//!   [`MIXED`] when it looked again.
 //!
-//! Turns are counted and go on by compare-and-swap, so that nobody ends another round's [`MIXED`] by a barrier from before it.
+//! Turns are counted and go on by compare-and-swap, so that nobody ends another round's [`MIXED`]
+//! by a barrier from before it.
 //!
-//! `tests/asymmetry.rs` goes through all schedules of the second and third case on a machine with store buffers.
+//! `tests/asymmetry.rs` goes through all schedules of the second and third case on a machine with
+//! store buffers.
 
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use crate::sync::{barrier, clock, cpu};
@@ -44,13 +55,16 @@ const MIXED: usize = 1;
 const FENCED: usize = 2;
 const TURN: usize = 3;
 
-/// If who waits has had fewer sections than this since it last did, it had better be the readers who pass fences; and not, if more than
-/// four times as many. A barrier for all costs each CPU about as much as so many fences.
+/// If who waits has had fewer sections than this since it last did, it had better be the readers
+/// who pass fences; and not, if more than four times as many. A barrier for all costs each CPU
+/// about as much as so many fences.
 const SECTIONS: u32 = 1 << 12;
-/// Nor if nobody had waited for so many ticks, most of a millisecond: who seldom does anything says nothing about the readers.
+/// Nor if nobody had waited for so many ticks, most of a millisecond: who seldom does anything says
+/// nothing about the readers.
 const SELDOM_TICKS: u64 = 1 << 21;
 
-/// On so many CPUs threads had better wait seldom. That is from simulated machines with 120 and 448; between 2 and those nothing was measured.
+/// On so many CPUs threads had better wait seldom. That is from simulated machines with 120 and
+/// 448; between 2 and those nothing was measured.
 const MANY_CPUS: u32 = 32;
 
 /// Belongs on a line that readers read in any case, and that is written when somebody waits.
@@ -80,7 +94,8 @@ impl Asymmetry {
         self.granted
     }
 
-    /// Whether to wait is dear: it takes a system call, or there are many to look at, who are in each other's way.
+    /// Whether to wait is dear: it takes a system call, or there are many to look at, who are in
+    /// each other's way.
     #[inline]
     pub fn is_dear(&self) -> bool {
         self.has_many_cpus || !self.readers_fence()
@@ -108,8 +123,9 @@ impl Asymmetry {
         }
     }
 
-    /// Somebody waits: between what it has written, with a full fence after it, and what it reads in readers' records. If it is a reader
-    /// itself, it says how many sections it has had since it last waited.
+    /// Somebody waits: between what it has written, with a full fence after it, and what it reads
+    /// in readers' records. If it is a reader itself, it says how many sections it has had since it
+    /// last waited.
     pub fn wait(&self, sections: Option<u32>) {
         if !self.granted {
             return;
@@ -140,7 +156,8 @@ impl Asymmetry {
     }
 
     fn go_on(&self, turn: usize, next: usize) {
-        // Release: partner of the Acquires above: the barrier. Relaxed on failure: somebody else has.
+        // Release: partner of the Acquires above: the barrier. Relaxed on failure: somebody else
+        // has.
         let (done, failed) = (Ordering::Release, Ordering::Relaxed);
         let _ = self.turn.compare_exchange(turn, next, done, failed);
     }

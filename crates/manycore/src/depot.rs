@@ -1,9 +1,9 @@
-//! Memory for objects that come and go: free ones in lists, of the thread that freed them; what one has too many of goes to
-//! all, by the batch.
+//! Memory for objects that come and go: free ones in lists, of the thread that freed them; what one
+//! has too many of goes to all, by the batch.
 //!
-//! It is got by the chunk, and lies close together: what the objects of a structure do not share with others of the
-//! program does not take up the CPU's cache. No memory goes back before the end of all, so that a link to an object that was
-//! freed leads to memory all the same.
+//! It is got by the chunk, and lies close together: what the objects of a structure do not share
+//! with others of the program does not take up the CPU's cache. No memory goes back before the end
+//! of all, so that a link to an object that was freed leads to memory all the same.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use alloc::boxed::Box;
@@ -16,7 +16,8 @@ use crate::sync::const_new;
 ///
 /// # Safety
 ///
-/// The places are of so many bytes at least, aligned to 32, in no other use, and there for as long as this is.
+/// The places are of so many bytes at least, aligned to 32, in no other use, and there for as long
+/// as this is.
 pub unsafe trait Memory: Send + Sync {
     /// Gives at least one place for an object of this size, and not more than `most`.
     fn places(&self, size: usize, most: usize, give: &mut dyn FnMut(NonNull<u8>));
@@ -24,7 +25,8 @@ pub unsafe trait Memory: Send + Sync {
 
 /// What a chunk is aligned to, and how much of it the note of it takes.
 const LINE: usize = 64;
-/// The first chunks have so many bytes, or what is asked for; others half of what there is already, up to the largest.
+/// The first chunks have so many bytes, or what is asked for; others half of what there is already,
+/// up to the largest.
 const SMALLEST: usize = 4 << 10;
 const LARGEST: usize = 64 << 10;
 
@@ -123,8 +125,8 @@ impl List {
     fn fill(&mut self, size: usize, memory: &dyn Memory) -> *mut u8 {
         memory.places(size, KEPT / 2, &mut |place| {
             let free = place.as_ptr().cast::<Free>();
-            // SAFETY: the place has at least as many bytes as a `Free`, aligned to more than that, and is in no other use
-            // (contract of `Memory`).
+            // SAFETY: the place has at least as many bytes as a `Free`, aligned to more than that,
+            // and is in no other use (contract of `Memory`).
             unsafe { free.write(Free { next: self.first, batch: null_mut() }) };
             *self = Self { first: free, length: self.length + 1 };
         });
@@ -142,9 +144,11 @@ impl Batches {
         }
     }
 
-    /// A batch; null if there is none. Takes all and puts back the rest, because one alone may be another's by then.
+    /// A batch; null if there is none. Takes all and puts back the rest, because one alone may be
+    /// another's by then.
     fn take(&self) -> *mut Free {
-        // Threads that have to ask for new memory come here for each object: they only read the line as long as nothing is there.
+        // Threads that have to ask for new memory come here for each object: they only read the
+        // line as long as nothing is there.
         // Relaxed: a hint.
         if self.0.load(Ordering::Relaxed).is_null() {
             return null_mut();

@@ -1,7 +1,7 @@
 //! When a log is due to be drained, and whether somebody is about to: for all that put work off.
 //!
-//! Whoever finds it due claims it first, so that the others neither drain it as well nor go to the lock to find it taken: on a large
-//! machine that is what they would all do at the same moment.
+//! Whoever finds it due claims it first, so that the others neither drain it as well nor go to the
+//! lock to find it taken: on a large machine that is what they would all do at the same moment.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, clock, mutation, order};
@@ -29,7 +29,8 @@ impl Due {
             return None;
         }
         let mark = if mutation!("due-unmarked") { now } else { CLAIMED };
-        // Acquire: partner of the Release in `drop`: what the last one had locked is free. Relaxed on failure: another has the right.
+        // Acquire: partner of the Release in `drop`: what the last one had locked is free. Relaxed
+        // on failure: another has the right.
         let claimed = order!(Acquire, "due-claim");
         let taken = self.0.compare_exchange(last, mark, claimed, Ordering::Relaxed);
         taken.is_ok().then_some(Claim(self))

@@ -3,8 +3,8 @@
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 use crate::sync::panic;
 
-/// Runs `step` until it says that nothing is left. If it panics, so does this, when it has run for all that is left. A step has to have
-/// taken out what it drops before that can panic.
+/// Runs `step` until it says that nothing is left. If it panics, so does this, when it has run for
+/// all that is left. A step has to have taken out what it drops before that can panic.
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 pub(crate) fn exhaust(mut step: impl FnMut() -> bool) {
     let mut first = None;
@@ -23,7 +23,8 @@ pub(crate) fn exhaust(mut step: impl FnMut() -> bool) {
     }
 }
 
-/// The same without the standard library, where panics cannot be caught: a second one ends the program, as with the elements of a `Vec`.
+/// The same without the standard library, where panics cannot be caught: a second one ends the
+/// program, as with the elements of a `Vec`.
 #[cfg(not(all(feature = "std", not(any(loom, feature = "sim")))))]
 pub(crate) fn exhaust(mut step: impl FnMut() -> bool) {
     struct Rest<'a, F: FnMut() -> bool>(&'a mut F);

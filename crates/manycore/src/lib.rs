@@ -1,4 +1,5 @@
-//! Locks, grace periods, versions, deferred update and collections on them, for machines with many cores.
+//! Locks, grace periods, versions, deferred update and collections on them, for machines with many
+//! cores.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -16,8 +17,8 @@
 //!
 //! # A first program
 //!
-//! With the feature `lock_api` every lock is a drop-in for `lock_api::Mutex` or `lock_api::RwLock`; without it, the raw
-//! interfaces of [`RawLock`] and [`RawRwLock`] are all there is:
+//! With the feature `lock_api` every lock is a drop-in for `lock_api::Mutex` or `lock_api::RwLock`;
+//! without it, the raw interfaces of [`RawLock`] and [`RawRwLock`] are all there is:
 //!
 //! ```
 //! use manycore::{RawLock, lock::Futex};
@@ -33,7 +34,8 @@
 //!
 //! # Which one
 //!
-//! A lock around a structure is where to begin. When threads wait for it, and another lock does not help:
+//! A lock around a structure is where to begin. When threads wait for it, and another lock does not
+//! help:
 //!
 //! | threads | then | example |
 //! |---|---|---|
@@ -44,22 +46,24 @@
 //! | add to a queue or a stack, and seldom take out | [`ldu::ordered`]: runs of threads, merged by time | |
 //! | all change the same few lines | [`delegate`]: whoever has them does it for the others | `examples/combining.rs` |
 //!
-//! `cargo run --release -p manycore --example rcu` runs the first. The book's chapter `docs/src/choosing.md` goes through the
-//! questions one by one, and [`collections`] has sets and maps over most of these.
+//! `cargo run --release -p manycore --example rcu` runs the first. The book's chapter
+//! `docs/src/choosing.md` goes through the questions one by one, and [`collections`] has sets and
+//! maps over most of these.
 //!
 //! # Without an operating system
 //!
-//! The crate is `no_std`: it wants an allocator, and for locks not even that. On a machine without Linux, or with
-//! `--cfg manycore_bare`, [`sync`] asks the kernel that links it for ten functions, such as to wait on a word and to say which CPU
-//! this is. Raw layers below the safe ones take objects as a kernel has them: [`RawSession`](manycore_traits::RawSession) and
-//! objects of any size for [`mvrlu`], [`ldu::Node`] in the object, [`reclaim::Guard::retire_with`] with a function.
-//! `manycore-capi` is made of these, for programs in C and C++.
+//! The crate is `no_std`: it wants an allocator, and for locks not even that. On a machine without
+//! Linux, or with `--cfg manycore_bare`, [`sync`] asks the kernel that links it for ten functions,
+//! such as to wait on a word and to say which CPU this is. Raw layers below the safe ones take
+//! objects as a kernel has them: [`RawSession`](manycore_traits::RawSession) and objects of any
+//! size for [`mvrlu`], [`ldu::Node`] in the object, [`reclaim::Guard::retire_with`] with a
+//! function. `manycore-capi` is made of these, for programs in C and C++.
 //!
 //! # One source per algorithm
 //!
-//! The same lines are compiled for a Rust program, for the library that `manycore run` preloads into a program
-//! written by somebody else, for the loom model checker (`--cfg loom`) and for a machine without an operating
-//! system. They differ only in the back end of [`sync`].
+//! The same lines are compiled for a Rust program, for the library that `manycore run` preloads
+//! into a program written by somebody else, for the loom model checker (`--cfg loom`) and for a
+//! machine without an operating system. They differ only in the back end of [`sync`].
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

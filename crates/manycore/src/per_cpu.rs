@@ -16,8 +16,8 @@ struct Place<T> {
 
 // SAFETY: a value is used by one thread after the other, which `new` asks for.
 unsafe impl<T> Send for PerCpu<T> {}
-// SAFETY: a value is reached through `Taken` only, of which `Place::taken` admits one at a time; its
-// Acquire and Release order what one thread did with the value before what the next does.
+// SAFETY: a value is reached through `Taken` only, of which `Place::taken` admits one at a time;
+// its Acquire and Release order what one thread did with the value before what the next does.
 unsafe impl<T> Sync for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
@@ -25,7 +25,8 @@ impl<T> PerCpu<T> {
     ///
     /// # Safety
     ///
-    /// Values may be used, and dropped, by another thread than the one that has made them, if that happens one after the other.
+    /// Values may be used, and dropped, by another thread than the one that has made them, if that
+    /// happens one after the other.
     pub unsafe fn new() -> Self {
         let place =
             |_| CachePadded(Place { taken: AtomicBool::new(false), value: UnsafeCell::new(None) });
@@ -37,15 +38,15 @@ impl<T> PerCpu<T> {
         self.0 = Box::default();
     }
 
-    /// Runs `f` with a value: the CPU's, as a rule. If there is none to be had, one is made, and if all are in use it is dropped
-    /// afterwards.
+    /// Runs `f` with a value: the CPU's, as a rule. If there is none to be had, one is made, and if
+    /// all are in use it is dropped afterwards.
     pub fn with<R>(&self, make: impl FnOnce() -> T, f: impl FnOnce(&mut T) -> R) -> R {
         let own = cpu::current() as usize;
         let at = |number| &self.0[(own + number) % self.0.len()];
         match (0..self.0.len()).find_map(|number| at(number).take()) {
             Some(taken) => taken.0.value.with_mut(|value| {
-                // SAFETY: `taken` is the one `Taken` of this place until it is dropped, and the value
-                // is reached through it only.
+                // SAFETY: `taken` is the one `Taken` of this place until it is dropped, and the
+                // value is reached through it only.
                 let value = unsafe { &mut *value };
                 f(value.get_or_insert_with(make))
             }),

@@ -1,4 +1,5 @@
-//! Transactions on objects that threads share, over any mechanism that has sessions: [`mvrlu`](crate::mvrlu) or [`rlu`](crate::rlu).
+//! Transactions on objects that threads share, over any mechanism that has sessions:
+//! [`mvrlu`](crate::mvrlu) or [`rlu`](crate::rlu).
 //!
 //! ```
 //! use manycore::mvrlu::Domain;
@@ -19,13 +20,16 @@
 //!
 //! # What is safe, and why
 //!
-//! A [`Ptr`] bears the brand of the [`scope`] in which its object was made: a lifetime that is no other's. So one domain's
-//! pointers cannot get into another's sessions; the check is the compiler's and costs nothing. Objects are copied bytewise
-//! from version to version, so they are `Copy`, and may have pointers of the same brand in them. A session is a closure's
-//! argument: it cannot outlast its end, or be forgotten, and a panic in it aborts it. It is not `Send`, because it is its thread's.
+//! A [`Ptr`] bears the brand of the [`scope`] in which its object was made: a lifetime that is no
+//! other's. So one domain's pointers cannot get into another's sessions; the check is the
+//! compiler's and costs nothing. Objects are copied bytewise from version to version, so they are
+//! `Copy`, and may have pointers of the same brand in them. A session is a closure's argument: it
+//! cannot outlast its end, or be forgotten, and a panic in it aborts it. It is not `Send`, because
+//! it is its thread's.
 //!
-//! What the compiler cannot see is whether a pointer to an object that is freed is left somewhere. So [`Transaction::free`] is
-//! `unsafe`, and so is [`Transaction::alloc`], whose object is gone if the transaction is aborted; [`Member::create`] is not.
+//! What the compiler cannot see is whether a pointer to an object that is freed is left somewhere.
+//! So [`Transaction::free`] is `unsafe`, and so is [`Transaction::alloc`], whose object is gone if
+//! the transaction is aborted; [`Member::create`] is not.
 
 pub(crate) mod object;
 pub(crate) mod pool;
@@ -210,7 +214,8 @@ pub(crate) fn retry<S: RawSession, R>(
     }
 }
 
-/// Does all of an operation of a session that is open. If it fails, or panics halfway, as in a key's `Ord`, the session can only abort.
+/// Does all of an operation of a session that is open. If it fails, or panics halfway, as in a
+/// key's `Ord`, the session can only abort.
 ///
 /// # Safety
 ///
@@ -250,13 +255,15 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     ///
     /// # Errors
     ///
-    /// If another thread has locked it, or has changed or freed it since the transaction began; or if the log is full of versions that
-    /// others may still read. The transaction then can only abort: end it, as by `?`.
+    /// If another thread has locked it, or has changed or freed it since the transaction began; or
+    /// if the log is full of versions that others may still read. The transaction then can only
+    /// abort: end it, as by `?`.
     ///
     /// # Panics
     ///
-    /// Under MV-RLU, if the transaction by itself fills a log of [`Config::segments_max`](crate::mvrlu::Config::segments_max) segments, or an
-    /// object does not fit into one of [`Config::segment_bytes`](crate::mvrlu::Config::segment_bytes).
+    /// Under MV-RLU, if the transaction by itself fills a log of
+    /// [`Config::segments_max`](crate::mvrlu::Config::segments_max) segments, or an object does not
+    /// fit into one of [`Config::segment_bytes`](crate::mvrlu::Config::segment_bytes).
     #[inline]
     pub fn try_lock<T: Object>(&mut self, object: Ptr<'id, T>) -> Result<&mut T, Conflict> {
         // SAFETY: the session and the object are there as in `deref`. The copy is seen by this
@@ -264,8 +271,8 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
         unsafe { self.open.handle.try_lock(object.link).map(|data| &mut *data) }
     }
 
-    /// Locks an object that the transaction has only read. If all transactions do so with what they depend on, there is no write
-    /// skew: their commits are as if they had run one after the other.
+    /// Locks an object that the transaction has only read. If all transactions do so with what they
+    /// depend on, there is no write skew: their commits are as if they had run one after the other.
     ///
     /// # Errors
     ///
@@ -328,7 +335,8 @@ impl<'s, 'id, S: RawSession> Snapshot<'s, 'id, S> {
         unsafe { &*self.handle.deref(object.link) }
     }
 
-    /// Reads within this session, in a part of the program that reads by itself elsewhere: it sees the same moment.
+    /// Reads within this session, in a part of the program that reads by itself elsewhere: it sees
+    /// the same moment.
     pub fn read<R>(&self, f: impl FnOnce(Self) -> R) -> R {
         f(self.clone())
     }
@@ -343,15 +351,18 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
         result
     }
 
-    /// Runs `f` in a transaction and commits that, unless there was a conflict: then it is as if it had not run.
+    /// Runs `f` in a transaction and commits that, unless there was a conflict: then it is as if it
+    /// had not run.
     ///
     /// # Errors
     ///
-    /// What `f` returns; or if that is no conflict, but the transaction has met one, that one: it cannot commit, whatever `f` returns.
+    /// What `f` returns; or if that is no conflict, but the transaction has met one, that one: it
+    /// cannot commit, whatever `f` returns.
     ///
     /// # Panics
     ///
-    /// Under RLU, when it commits what it has written while this thread has another session of the domain open: it would wait for itself.
+    /// Under RLU, when it commits what it has written while this thread has another session of the
+    /// domain open: it would wait for itself.
     pub fn attempt<R>(
         &mut self,
         f: impl FnOnce(&mut Transaction<'_, 'id, M::Handle<'a>>) -> Result<R, Conflict>,
@@ -362,8 +373,9 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
         transaction.open.commit().map(|()| result)
     }
 
-    /// Runs `f` in a transaction, again and again as long as there are conflicts, with pauses between that become longer: also if `f` keeps a
-    /// conflict to itself. There is no limit: for one, call [`attempt`](Self::attempt).
+    /// Runs `f` in a transaction, again and again as long as there are conflicts, with pauses
+    /// between that become longer: also if `f` keeps a conflict to itself. There is no limit: for
+    /// one, call [`attempt`](Self::attempt).
     ///
     /// # Panics
     ///
@@ -387,8 +399,9 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
     ///
     /// # Panics
     ///
-    /// Under MV-RLU, if it is larger than 32,760 bytes, or does not fit into a segment of a log: see
-    /// [`Config::segment_bytes`](crate::mvrlu::Config::segment_bytes). Under RLU such an object does not compile.
+    /// Under MV-RLU, if it is larger than 32,760 bytes, or does not fit into a segment of a log:
+    /// see [`Config::segment_bytes`](crate::mvrlu::Config::segment_bytes). Under RLU such an object
+    /// does not compile.
     pub fn create<T: Object>(&mut self, data: T) -> Ptr<'id, T> {
         let open = Open::begin(&mut self.handle, View::Latest);
         // SAFETY: `open` has begun the session, which `end` commits: so the object stays.

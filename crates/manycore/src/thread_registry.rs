@@ -1,11 +1,13 @@
-//! The threads that take part in something: what others may look at of each, and what each has for itself.
+//! The threads that take part in something: what others may look at of each, and what each has for
+//! itself.
 //!
-//! A thread that comes takes the slot of one that has gone, with what is in it, or adds one. Slots stay until the end of the
-//! registry: who has found one may go on using it. There is no list of threads to lock.
+//! A thread that comes takes the slot of one that has gone, with what is in it, or adds one. Slots
+//! stay until the end of the registry: who has found one may go on using it. There is no list of
+//! threads to lock.
 //!
-//! The records of [flat combining](crate::delegate::FlatCombining) are not in such a registry: a lock has them in itself, so
-//! that it is a constant and allocates nothing; and its combiner walks only those that were of use lately, since each that it
-//! looks at is a line of another CPU's.
+//! The records of [flat combining](crate::delegate::FlatCombining) are not in such a registry: a
+//! lock has them in itself, so that it is a constant and allocates nothing; and its combiner walks
+//! only those that were of use lately, since each that it looks at is a line of another CPU's.
 
 use alloc::boxed::Box;
 use core::ops::Deref;
@@ -14,12 +16,14 @@ use core::ptr::null_mut;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{hint, order, thread};
 
-/// A thread's slot, with its record, which others may look at. It is on lines of its own, and the record comes first: see
+/// A thread's slot, with its record, which others may look at. It is on lines of its own, and the
+/// record comes first: see
 /// [`ThreadRegistry::scan`].
 #[repr(C, align(128))]
 pub(crate) struct ThreadSlot<R, L = ()> {
     record: R,
-    /// The number of the thread that has it, or had it last: for reports, and to find out that a thread would wait for itself.
+    /// The number of the thread that has it, or had it last: for reports, and to find out that a
+    /// thread would wait for itself.
     pub thread: AtomicU32,
     taken: AtomicBool,
     /// What the thread has for itself, while no thread has the slot.
@@ -28,7 +32,8 @@ pub(crate) struct ThreadSlot<R, L = ()> {
     next: *mut Self,
 }
 
-// SAFETY: the link is written before the slot is shared, and what a thread has for itself goes from one thread to the next.
+// SAFETY: the link is written before the slot is shared, and what a thread has for itself goes from
+// one thread to the next.
 unsafe impl<R: Sync, L: Send> Sync for ThreadSlot<R, L> {}
 
 impl<R, L> Deref for ThreadSlot<R, L> {
@@ -43,8 +48,9 @@ impl<R, L> Deref for ThreadSlot<R, L> {
 impl<R, L> ThreadSlot<R, L> {
     /// Takes a slot that no thread has.
     pub fn take(&self) -> Option<Box<L>> {
-        // Acquire: partner of the Release in `give_back`. Who sees what the new thread has written in the record may not
-        // see any more what the old one has, and counts go on where they were. Relaxed on failure: nothing is followed.
+        // Acquire: partner of the Release in `give_back`. Who sees what the new thread has written
+        // in the record may not see any more what the old one has, and counts go on where they
+        // were. Relaxed on failure: nothing is followed.
         let done = order!(Acquire, "slot-claim");
         if self.is_taken()
             || self.taken.compare_exchange(false, true, done, Ordering::Relaxed).is_err()
@@ -142,8 +148,9 @@ impl<R, L> ThreadRegistry<R, L> {
         }
     }
 
-    /// As [`iter`](Self::iter), for who looks at the first line of each record, which its thread writes all the time: it is asked for
-    /// some slots ahead, so that hundreds of such lines are not fetched one after the other.
+    /// As [`iter`](Self::iter), for who looks at the first line of each record, which its thread
+    /// writes all the time: it is asked for some slots ahead, so that hundreds of such lines are
+    /// not fetched one after the other.
     pub fn scan(&self) -> impl Iterator<Item = &ThreadSlot<R, L>> {
         const AHEAD: usize = 8;
         let slots = self.iter();
@@ -155,8 +162,8 @@ impl<R, L> ThreadRegistry<R, L> {
     pub fn iter(&self) -> impl Iterator<Item = &ThreadSlot<R, L>> + Clone {
         // Acquire: partner of the Release in `add`.
         let last = self.last.load(order!(Acquire, "slots-iter"));
-        // SAFETY: null, or a slot from `add`; those are freed with `ThreadRegistry` only, which the result
-        // borrows.
+        // SAFETY: null, or a slot from `add`; those are freed with `ThreadRegistry` only, which the
+        // result borrows.
         core::iter::successors(unsafe { last.as_ref() }, |slot| unsafe { slot.next.as_ref() })
     }
 }

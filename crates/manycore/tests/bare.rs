@@ -1,4 +1,5 @@
-//! Every lock on the back end without an operating system, under the smallest kernel there is: this file.
+//! Every lock on the back end without an operating system, under the smallest kernel there is: this
+//! file.
 //!
 //! `RUSTFLAGS="--cfg manycore_bare" cargo test -p manycore --test bare`
 #![cfg(manycore_bare)]
@@ -30,7 +31,8 @@ fn time_left(deadline: &Deadline) -> Duration {
     until.saturating_sub(START.elapsed())
 }
 
-// SAFETY, for each symbol below: no other code defines it, and it has the signature that `sync/bare.rs` declares.
+// SAFETY, for each symbol below: no other code defines it, and it has the signature that
+// `sync/bare.rs` declares.
 
 #[unsafe(no_mangle)]
 extern "C" fn manycore_futex_wait(

@@ -1,4 +1,5 @@
-//! The examples, each of which has a test that runs it. Here, and not where they are: on another back end they have nothing to run on.
+//! The examples, each of which has a test that runs it. Here, and not where they are: on another
+//! back end they have nothing to run on.
 #![cfg(not(any(loom, manycore_bare)))]
 
 #[path = "../examples/combining.rs"]

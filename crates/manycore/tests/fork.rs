@@ -1,4 +1,5 @@
-//! What the child of a fork finds in queues on which threads of its parent wait, which it does not have.
+//! What the child of a fork finds in queues on which threads of its parent wait, which it does not
+//! have.
 #![cfg(all(target_os = "linux", not(any(loom, manycore_bare, miri))))]
 // A test is an ordinary program: the rules for algorithms are not for it.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -15,7 +16,8 @@ use manycore::sync::Deadline;
 /// Runs `body` in a forked child, which has to end within ten seconds; returns its wait status.
 #[must_use]
 fn in_child(body: impl FnOnce()) -> i32 {
-    // SAFETY: the child goes on with its copy of this thread, and allocates nothing before it exits.
+    // SAFETY: the child goes on with its copy of this thread, and allocates nothing before it
+    // exits.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "fork");
     if child == 0 {
@@ -63,7 +65,8 @@ fn a_child_finds_no_waiters() {
     });
 }
 
-/// The records of the parent's threads mean nothing in the child, not even to sections that wait in them.
+/// The records of the parent's threads mean nothing in the child, not even to sections that wait in
+/// them.
 #[test]
 fn a_child_combines_for_its_own_threads() {
     static COUNT: FlatCombining<u32> = FlatCombining::new(0);
@@ -120,8 +123,8 @@ fn contend(lock: &impl PlainLock) {
     });
 }
 
-/// The parent's thread holds the lock and others wait, as with a lock that an atfork handler takes. In the child, one
-/// comes before the release and others after it.
+/// The parent's thread holds the lock and others wait, as with a lock that an atfork handler takes.
+/// In the child, one comes before the release and others after it.
 fn held_over_a_fork<L: PlainLock>() {
     let lock = L::new();
     lock.acquire();
@@ -145,8 +148,8 @@ fn held_over_a_fork<L: PlainLock>() {
     });
 }
 
-/// The lock is held, and a waiter has been overtaken again and again: at some time it insists to be the next. In the
-/// child nobody is next.
+/// The lock is held, and a waiter has been overtaken again and again: at some time it insists to be
+/// the next. In the child nobody is next.
 fn insisted_on_over_a_fork<L: PlainLock>() {
     let lock = L::new();
     let (mut status, done) = (0, AtomicU32::new(0));
@@ -181,8 +184,8 @@ fn insisted_on_over_a_fork<L: PlainLock>() {
     assert_eq!(status, 0);
 }
 
-/// The lock is free at the fork, or held by a thread that the child does not have; others wait all the time. If it can
-/// be had in the child, it is as good as new.
+/// The lock is free at the fork, or held by a thread that the child does not have; others wait all
+/// the time. If it can be had in the child, it is as good as new.
 fn free_at_a_fork<L: PlainLock>() {
     let lock = L::new();
     let (mut status, done) = (0, AtomicU32::new(0));

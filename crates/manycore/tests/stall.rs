@@ -1,5 +1,6 @@
-//! One reader sleeps for ten seconds while more writers than CPUs go on. The allocator counts: what is held stays below the
-//! limit that the settings give, whatever the library says of it. The report names the reader, and with its end all goes on.
+//! One reader sleeps for ten seconds while more writers than CPUs go on. The allocator counts: what
+//! is held stays below the limit that the settings give, whatever the library says of it. The
+//! report names the reader, and with its end all goes on.
 #![cfg(all(target_os = "linux", not(any(loom, manycore_bare, miri))))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -67,7 +68,8 @@ type Reports = mpsc::Receiver<(u32, u64)>;
 
 /// Starts the writers, and a reader that sleeps inside.
 ///
-/// `write` is a thread's work until its argument says that it is over; `read` calls its argument inside a section.
+/// `write` is a thread's work until its argument says that it is over; `read` calls its argument
+/// inside a section.
 fn sleep_inside(
     name: &str,
     limit: usize,
@@ -118,7 +120,8 @@ fn sleep_inside(
         ended.expect("the reader sees what it has seen before");
         assert!(goes_on, "{name}: writers had done {at_the_end:?} with the reader, {now:?} later");
         assert!(most <= limit, "{name}: {most} bytes were held, the limit is {limit}");
-        // A writer that has lost its CPU is named, too, but only the reader was in the way for so long.
+        // A writer that has lost its CPU is named, too, but only the reader was in the way for so
+        // long.
         let longest = reports.iter().filter(|(who, _)| *who == thread).map(|(_, age)| *age).max();
         let longest = longest.unwrap_or_else(|| panic!("{name}: {thread} is not in {reports:?}"));
         assert!((ticks / 2..=ticks * 2).contains(&longest), "{name}: {longest} of {ticks} ticks");
@@ -151,7 +154,8 @@ fn epochs(name: &str) {
             unsafe { guard.retire(old) };
         }
     };
-    // Nothing is freed, so that lists of what waits are held beside it: one entry for an object of 256 bytes.
+    // Nothing is freed, so that lists of what waits are held beside it: one entry for an object of
+    // 256 bytes.
     sleep_inside(name, LIMIT + LIMIT / 4, &reports, replace, |inside| {
         let member = domain.register();
         let _guard = member.pin();
@@ -216,7 +220,8 @@ fn two_versions(name: &str) {
         })),
         ..rlu::Config::default()
     };
-    // Up to nine commits of one number each, for each thread, whose memory comes in chunks of 64 KiB.
+    // Up to nine commits of one number each, for each thread, whose memory comes in chunks of 64
+    // KiB.
     let limit = (WRITERS + 1) * (64 << 10);
     let domain = rlu::Domain::new(Ordo::measured(), config);
     transactions(name, limit, &domain, &reports);

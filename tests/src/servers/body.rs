@@ -9,7 +9,8 @@ use crate::soak::{Failure, Result, ensure, installed};
 
 use super::succeeds;
 
-/// Files of a site: one that fits into a packet, one that is sent in parts, one that fills every buffer.
+/// Files of a site: one that fits into a packet, one that is sent in parts, one that fills every
+/// buffer.
 pub const FILES: [(&str, usize); 3] =
     [("small.bin", 100), ("middle.bin", 70_001), ("large.bin", 5_000_003)];
 

@@ -1,4 +1,5 @@
-//! Real network programs, as they are and with their system calls moved: the same bytes, the same ends.
+//! Real network programs, as they are and with their system calls moved: the same bytes, the same
+//! ends.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -8,7 +9,8 @@
 //! | [`streams`] | iperf3 and nuttcp: both ends of a connection |
 //! | [`trace`] | which thread makes a call, seen from outside by strace |
 //!
-//! Each runs privately: on a loopback port that was free or a socket in a temporary directory, which goes when it ends.
+//! Each runs privately: on a loopback port that was free or a socket in a temporary directory,
+//! which goes when it ends.
 
 pub mod body;
 pub mod stores;
@@ -29,7 +31,8 @@ use crate::soak::{Failure, Result, ensure};
 /// How long a server may take to come up, or to end.
 pub const GRACE: Duration = Duration::from_secs(30);
 
-/// A port of the loopback interface that is free at this moment. Should somebody take it meanwhile, the server fails to start.
+/// A port of the loopback interface that is free at this moment. Should somebody take it meanwhile,
+/// the server fails to start.
 pub fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());

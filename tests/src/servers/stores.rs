@@ -11,7 +11,8 @@ use crate::soak::launch::Launch;
 use crate::soak::process::Process;
 use crate::soak::{Failure, Result, ensure, installed, memcached, place};
 
-/// A Redis of its own under redis-benchmark, both launched so; then values that have to come back as they were.
+/// A Redis of its own under redis-benchmark, both launched so; then values that have to come back
+/// as they were.
 pub fn redis(launch: Launch) -> Result<()> {
     let place = place()?;
     let port = free_port()?.to_string();

@@ -1,4 +1,5 @@
-//! iperf3 and nuttcp, both ends. nuttcp's receiver counts every byte; iperf3's stops when its sender does.
+//! iperf3 and nuttcp, both ends. nuttcp's receiver counts every byte; iperf3's stops when its
+//! sender does.
 
 use super::{GRACE, await_port, await_ready, free_port, succeeds};
 use crate::soak::launch::Launch;
@@ -10,7 +11,8 @@ use crate::toolchain::Workshop;
 const BYTES: u64 = 32 << 20;
 /// What iperf3 asks the kernel to keep between the two ends, and each of its writes.
 const WINDOW: u64 = 128 << 10;
-/// What may be on its way when the sender has sent everything: the kernel doubles each end's window, and one block.
+/// What may be on its way when the sender has sent everything: the kernel doubles each end's
+/// window, and one block.
 const ON_THE_WAY: u64 = 2 * 2 * WINDOW + WINDOW;
 
 /// iperf3, with a check of its own of what arrives.
@@ -30,7 +32,8 @@ pub fn iperf3(launch: Launch) -> Result<()> {
         let said = succeeds(launch, &program, &[&to[..], &size, direction].concat())?;
         let sum = |of: &str| number_after(&said, of, "\"bytes\":").unwrap_or(0);
         let (sent, received) = (sum("\"sum_sent\":"), sum("\"sum_received\":"));
-        // It stops receiving when the sender says that it has sent everything: what is on its way then is not counted.
+        // It stops receiving when the sender says that it has sent everything: what is on its way
+        // then is not counted.
         ensure(sent >= BYTES && received + ON_THE_WAY >= sent && received <= sent, || {
             format!("{sent} of {BYTES} bytes are sent, {received} arrive; it says: {said}")
         })?;

@@ -1,7 +1,8 @@
 //! Which thread makes a call, seen from outside by strace.
 //!
-//! In a process of Apache prefork there is one thread of its own, the first, whose number is the process's. What that does
-//! not call any more is done elsewhere, since the pages come as before; the kernel's own thread of an io_uring is seen by nobody.
+//! In a process of Apache prefork there is one thread of its own, the first, whose number is the
+//! process's. What that does not call any more is done elsewhere, since the pages come as before;
+//! the kernel's own thread of an io_uring is seen by nobody.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,7 +65,8 @@ pub fn run(program: &Command) -> Result<Seen> {
     Ok(count(&text, &[first]))
 }
 
-/// Lets strace watch the children of a process while `load` runs, those among them that it makes meanwhile.
+/// Lets strace watch the children of a process while `load` runs, those among them that it makes
+/// meanwhile.
 pub fn watch(server: u32, place: &Path, load: impl FnOnce() -> Result<()>) -> Result<Seen> {
     let strace = installed("strace", "strace")?;
     let mut processes = children(server)?;

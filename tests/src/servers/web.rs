@@ -1,4 +1,5 @@
-//! Servers of files: Apache prefork with mod_php, nginx, Python's `http.server` and `asyncio`, Java's `HttpServer`.
+//! Servers of files: Apache prefork with mod_php, nginx, Python's `http.server` and `asyncio`,
+//! Java's `HttpServer`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! Puts load on a server, and watches both.
 //!
-//! Each [`Worker`] has a thread, and says what it gets done. One that gets nothing done for [`STANDSTILL`] hangs. The
-//! run ends with the first failure: the server is then killed, so that no worker waits for an answer for ever.
+//! Each [`Worker`] has a thread, and says what it gets done. One that gets nothing done for
+//! [`STANDSTILL`] hangs. The run ends with the first failure: the server is then killed, so that no
+//! worker waits for an answer for ever.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,8 +13,8 @@ use super::memory::Course;
 use super::process::Process;
 use super::{Failure, Result, STANDSTILL};
 
-// Relaxed throughout: the flag and the counts carry nothing but themselves, and what workers leave behind is read
-// after they have been joined.
+// Relaxed throughout: the flag and the counts carry nothing but themselves, and what workers leave
+// behind is read after they have been joined.
 
 /// How long between two looks at workers and server.
 const LOOK: Duration = Duration::from_millis(20);

@@ -1,12 +1,14 @@
-//! What the threads of a process and its children wait for, as far as the kernel knows: the trace of a hang, without a debugger.
+//! What the threads of a process and its children wait for, as far as the kernel knows: the trace
+//! of a hang, without a debugger.
 //!
 //! ```text
 //! 24061 mariadbd S 0 ticks  futex_wait_queue   futex(0x55d0c8a2e1d8 0x80 0x2) at libc.so.6+0x8b1d8
 //!       [heap]: 00000000 00000000 00005dfd 00000000 00000000 00000001 *00000002 00000000 ...
 //! ```
 //!
-//! is a thread that sleeps (`S`), used no CPU time in the second that was looked at, and waits on the futex word
-//! that the line below marks among its neighbours. A thread that runs (`R`), with CPU time, and gets nowhere spins.
+//! is a thread that sleeps (`S`), used no CPU time in the second that was looked at, and waits on
+//! the futex word that the line below marks among its neighbours. A thread that runs (`R`), with
+//! CPU time, and gets nowhere spins.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -19,7 +21,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// More threads than these are only counted.
 const THREADS_MAX: usize = 64;
 const FUTEX: &str = "202";
-/// What is shown around a futex word: enough for the `pthread_mutex_t` or `pthread_cond_t` that it is part of.
+/// What is shown around a futex word: enough for the `pthread_mutex_t` or `pthread_cond_t` that it
+/// is part of.
 const WORDS_BEFORE: u64 = 10;
 const WORDS: usize = 24;
 

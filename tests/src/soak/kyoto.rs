@@ -1,8 +1,9 @@
 //! Kyoto Cabinet's own test of random operations on a cache that all threads share.
 //!
-//! `kccachetest wicked` writes, reads, removes, iterates and begins transactions at random, and checks what comes
-//! back. It ends by itself: a soak is run after run, each with another seed and the next of several shapes. What a
-//! run has in use ends with it, so that there is no course of it to look at.
+//! `kccachetest wicked` writes, reads, removes, iterates and begins transactions at random, and
+//! checks what comes back. It ends by itself: a soak is run after run, each with another seed and
+//! the next of several shapes. What a run has in use ends with it, so that there is no course of it
+//! to look at.
 
 use std::time::{Duration, Instant};
 

@@ -58,7 +58,8 @@ fn with_lock(name: &str, program: &Path) -> Command {
 
 /// What the library says through a program's standard error that it should not have to say.
 ///
-/// Of a lock that serves in order of arrival, it warns a program with more threads than CPUs; that is as it should be.
+/// Of a lock that serves in order of arrival, it warns a program with more threads than CPUs; that
+/// is as it should be.
 pub fn complaints(said: &str) -> impl Iterator<Item = &str> {
     let own = said.lines().filter(|line| line.starts_with("manycore: "));
     own.filter(|line| !line.contains("more threads than CPUs"))

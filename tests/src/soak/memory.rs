@@ -2,10 +2,11 @@
 //!
 //! # When it is flat
 //!
-//! The first half of a run is warm-up: caches fill, threads come up. What is in use in the last quarter may exceed
-//! what was in use in the third by no more than an [allowance](ALLOWANCES). Both are medians, so that a sample from
-//! an unlucky moment does not decide. In a run of five minutes the quarters' middles are 75 s apart: a leak of a
-//! byte for each of the 100,000 lock operations that a server makes in a second shows as 7 MiB. A run of less than a
+//! The first half of a run is warm-up: caches fill, threads come up. What is in use in the last
+//! quarter may exceed what was in use in the third by no more than an [allowance](ALLOWANCES). Both
+//! are medians, so that a sample from an unlucky moment does not decide. In a run of five minutes
+//! the quarters' middles are 75 s apart: a leak of a byte for each of the 100,000 lock operations
+//! that a server makes in a second shows as 7 MiB. A run of less than a
 //! [minute](WARM) never gets warm, and is allowed [more](COLD_FACTOR).
 
 use std::fmt::{self, Display};
@@ -14,9 +15,11 @@ use std::time::Duration;
 
 use super::{Failure, Result, ensure};
 
-/// What one sample counts, of each: name, unit, and how much growth is none, in units and in percent.
+/// What one sample counts, of each: name, unit, and how much growth is none, in units and in
+/// percent.
 ///
-/// A server's heap breathes by some percent; mappings and descriptors come and go with threads and connections.
+/// A server's heap breathes by some percent; mappings and descriptors come and go with threads and
+/// connections.
 pub const ALLOWANCES: [(&str, &str, u64, u64); 4] = [
     ("resident memory", " KiB", 4096, 2),
     ("mappings", "", 8, 2),
@@ -28,7 +31,8 @@ pub const ALLOWANCES: [(&str, &str, u64, u64); 4] = [
 const SAMPLES: u32 = 40;
 const SAMPLES_MIN: usize = 8;
 
-/// How long a run is that has warmed up in its first half; and how much more a shorter one is allowed.
+/// How long a run is that has warmed up in its first half; and how much more a shorter one is
+/// allowed.
 pub const WARM: Duration = Duration::from_secs(60);
 /// See [`WARM`].
 pub const COLD_FACTOR: u64 = 4;
@@ -66,8 +70,8 @@ impl Course {
         self.expect_growth(&[0; ALLOWANCES.len()])
     }
 
-    /// Fails if something has grown by more than in another run of the same length: that of the program as it is, which
-    /// may grow for reasons of its own.
+    /// Fails if something has grown by more than in another run of the same length: that of the
+    /// program as it is, which may grow for reasons of its own.
     pub fn expect_flat_beside(&self, other: &Self) -> Result<()> {
         let mut growth = [0; ALLOWANCES.len()];
         for (index, growth) in growth.iter_mut().enumerate() {
@@ -77,7 +81,8 @@ impl Course {
         self.expect_growth(&growth)
     }
 
-    /// Fails if something has grown by more than this, in the order of [`ALLOWANCES`], and what is allowed anyway.
+    /// Fails if something has grown by more than this, in the order of [`ALLOWANCES`], and what is
+    /// allowed anyway.
     fn expect_growth(&self, growth: &Sample) -> Result<()> {
         let factor = if self.length < WARM { COLD_FACTOR } else { 1 };
         for (index, (name, unit, units, percent)) in ALLOWANCES.iter().enumerate() {

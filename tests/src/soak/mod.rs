@@ -1,4 +1,5 @@
-//! Real servers under load, for as long as one likes: no error, no lost update, no growing memory, no standstill.
+//! Real servers under load, for as long as one likes: no error, no lost update, no growing memory,
+//! no standstill.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -12,23 +13,24 @@
 //! | [`process`] | a program with its output in files, of which nothing stays behind |
 //! | [`launch`] | how a program is started: as it is, with a lock, on top of a broken library |
 //!
-//! A server comes up in a temporary directory, on a socket there or a loopback port that it chooses itself; so soaks
-//! do not disturb each other, nor what else runs on the machine.
+//! A server comes up in a temporary directory, on a socket there or a loopback port that it chooses
+//! itself; so soaks do not disturb each other, nor what else runs on the machine.
 //!
 //! # Memory, not a disk
 //!
-//! That directory is in `/dev/shm` where this has room, unless `TMPDIR` names another place. A disk can look like a lost
-//! wake-up. MariaDB forces its log and its doublewrite buffer to disk some two hundred times a second, whatever
-//! `innodb-flush-method=nosync` promises. While two of its threads wait for that, its clients find no free page in
-//! its small buffer pool, and look again and again; beside a build that writes gigabytes, a client once got nothing
-//! done for twenty seconds. The account of that hang has two threads in `fdatasync` (system call 75), fourteen that run
-//! and share the CPUs evenly, and none that waits for a mutex. Under plain glibc, with calls of `fdatasync` that take
-//! five seconds each, the account is the same.
+//! That directory is in `/dev/shm` where this has room, unless `TMPDIR` names another place. A disk
+//! can look like a lost wake-up. MariaDB forces its log and its doublewrite buffer to disk some two
+//! hundred times a second, whatever `innodb-flush-method=nosync` promises. While two of its threads
+//! wait for that, its clients find no free page in its small buffer pool, and look again and again;
+//! beside a build that writes gigabytes, a client once got nothing done for twenty seconds. The
+//! account of that hang has two threads in `fdatasync` (system call 75), fourteen that run and
+//! share the CPUs evenly, and none that waits for a mutex. Under plain glibc, with calls of
+//! `fdatasync` that take five seconds each, the account is the same.
 //!
 //! # How long
 //!
-//! The short form runs with all other tests. `make soak` runs the long one, of five minutes for each program and
-//! lock; `make soak SOAK=20` makes them 20 seconds.
+//! The short form runs with all other tests. `make soak` runs the long one, of five minutes for
+//! each program and lock; `make soak SOAK=20` makes them 20 seconds.
 
 pub mod drive;
 pub mod hang;
@@ -47,8 +49,9 @@ use std::{env, fs};
 
 use tempfile::TempDir;
 
-/// Whoever does nothing for this long hangs. In 44 soaks of MariaDB, beside four programs that kept two CPUs busy or one
-/// that wrote to the disk all the time, nobody did nothing for as long as four seconds.
+/// Whoever does nothing for this long hangs. In 44 soaks of MariaDB, beside four programs that kept
+/// two CPUs busy or one that wrote to the disk all the time, nobody did nothing for as long as four
+/// seconds.
 pub const STANDSTILL: Duration = Duration::from_secs(20);
 
 /// How many threads fight for the locks.
@@ -56,8 +59,8 @@ pub const STANDSTILL: Duration = Duration::from_secs(20);
 pub enum Crowd {
     /// Several times as many as there are CPUs, as servers have.
     Large,
-    /// Two: for locks that serve strictly in order of arrival. With more threads than CPUs they wait for threads that
-    /// do not run, and a server under them is as good as dead.
+    /// Two: for locks that serve strictly in order of arrival. With more threads than CPUs they
+    /// wait for threads that do not run, and a server under them is as good as dead.
     Small,
 }
 
@@ -111,7 +114,8 @@ pub fn ensure(is_so: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
     if is_so { Ok(()) } else { Err(Failure(otherwise())) }
 }
 
-/// A directory for one server, deleted when it goes out of scope. Its path is short: that of a socket has 107 bytes.
+/// A directory for one server, deleted when it goes out of scope. Its path is short: that of a
+/// socket has 107 bytes.
 pub fn place() -> Result<TempDir> {
     let parent = in_memory().unwrap_or_else(env::temp_dir);
     tempfile::Builder::new()

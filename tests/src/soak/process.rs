@@ -1,7 +1,7 @@
 //! A program that runs beside the test, with its output in files, of which nothing stays behind.
 //!
-//! Each leads a process group of its own, and is asked to end and killed by its number, which is its own until we
-//! reap it. Should the test itself be killed, the kernel kills what it started.
+//! Each leads a process group of its own, and is asked to end and killed by its number, which is
+//! its own until we reap it. Should the test itself be killed, the kernel kills what it started.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -50,7 +50,8 @@ impl Process {
 
     /// Whether it has ended.
     pub fn has_ended(&self) -> Result<bool> {
-        // Not reaped: what it started is killed by its group's number, which has to stay its own until then.
+        // Not reaped: what it started is killed by its group's number, which has to stay its own
+        // until then.
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::Pid(self.pid), look);
         Ok(status.map_err(Failure::because("cannot look at a child"))?.is_some())
@@ -68,17 +69,20 @@ impl Process {
         Ok(true)
     }
 
-    /// Asks it to end by SIGTERM. One that does not within `grace` hangs, which is a failure, and is killed.
+    /// Asks it to end by SIGTERM. One that does not within `grace` hangs, which is a failure, and
+    /// is killed.
     pub fn stop(self, grace: Duration) -> Result<ExitStatus> {
         if !self.has_ended()? {
-            // It is our child and not reaped: the number is its own, even if it ends at this moment.
+            // It is our child and not reaped: the number is its own, even if it ends at this
+            // moment.
             kill_process(self.pid, Signal::TERM)
                 .map_err(Failure::because("cannot send SIGTERM"))?;
         }
         self.finish(grace)
     }
 
-    /// Waits for its end and says how it was. One that does not end within `limit` hangs, as in [`stop`](Self::stop).
+    /// Waits for its end and says how it was. One that does not end within `limit` hangs, as in
+    /// [`stop`](Self::stop).
     pub fn finish(mut self, limit: Duration) -> Result<ExitStatus> {
         if !self.ends_within(limit)? {
             return Err(self.hangs(&format!("has not ended within {} s", limit.as_secs())));

@@ -34,7 +34,8 @@ const TYPES: &[(&str, &str)] = &[
     ("void", "c_void"),
 ];
 
-/// Functions by name: the type of the result, and those of the arguments, in the words of the sources without `const` and `mut`.
+/// Functions by name: the type of the result, and those of the arguments, in the words of the
+/// sources without `const` and `mut`.
 type Functions = BTreeMap<String, Vec<String>>;
 
 /// A type of the sources.

@@ -1,4 +1,5 @@
-//! The library for C: its examples and its mistakes, compiled as strictly as gcc does, and run under whatever finds faults.
+//! The library for C: its examples and its mistakes, compiled as strictly as gcc does, and run
+//! under whatever finds faults.
 
 mod examples;
 mod interface;

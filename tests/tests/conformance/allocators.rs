@@ -1,4 +1,5 @@
-//! Allocators, whose locks are taken before anything else is ready: real ones, preloaded and linked.
+//! Allocators, whose locks are taken before anything else is ready: real ones, preloaded and
+//! linked.
 
 use std::path::{Path, PathBuf};
 

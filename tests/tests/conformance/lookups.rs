@@ -1,5 +1,5 @@
-//! Lock functions that are looked up, wrapped, watched by sanitizers, or another glibc's: all of them are the library's, or the
-//! program ends in one line before it has begun.
+//! Lock functions that are looked up, wrapped, watched by sanitizers, or another glibc's: all of
+//! them are the library's, or the program ends in one line before it has begun.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,8 @@
-//! The pthread and C11 interface, with and without the preload library: the same results, case by case.
+//! The pthread and C11 interface, with and without the preload library: the same results, case by
+//! case.
 //!
-//! `cargo test -p manycore-tests --test conformance --release`; a lock's name, as in `under_every_lock::Futex`, chooses
-//! one lock.
+//! `cargo test -p manycore-tests --test conformance --release`; a lock's name, as in
+//! `under_every_lock::Futex`, chooses one lock.
 
 mod allocators;
 mod faults;
@@ -79,8 +80,8 @@ mod under_every_lock {
     /// kills.
     const YIELDING: &[&str] = &["parking-lot"];
 
-    /// Repetitions, in percent, under locks whose waiters keep their CPUs: with more threads than CPUs a hand-over
-    /// may take a time slice.
+    /// Repetitions, in percent, under locks whose waiters keep their CPUs: with more threads than
+    /// CPUs a hand-over may take a time slice.
     const SPINNING_SCALE: &str = "10";
 
     fn check_under(lock: &LockInfo) {

@@ -1,4 +1,5 @@
-//! The library in unusual places: twice, again at run time, before and after others, not at all where it should be.
+//! The library in unusual places: twice, again at run time, before and after others, not at all
+//! where it should be.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -38,7 +39,8 @@ fn opened_again_at_run_time() {
     programs::report(program("loading").check("when the library is opened again", &beneath));
 }
 
-/// A library whose constructor uses locks, before or after ours; which constructor runs first depends on that.
+/// A library whose constructor uses locks, before or after ours; which constructor runs first
+/// depends on that.
 #[test]
 fn beside_a_library_that_locks_in_its_constructor() {
     let other = WORKSHOP.shared_library("preloaded", "preloaded", &[]);
@@ -107,7 +109,8 @@ fn every_reference_is_bound_to_the_library() {
     assert!(stray.is_empty(), "half interposed:\n{}", stray.join("\n"));
 }
 
-/// `binding file PROGRAM [0] to LIBRARY [0]: normal symbol `NAME' [VERSION]`, for one program: name and library.
+/// `binding file PROGRAM [0] to LIBRARY [0]: normal symbol `NAME' [VERSION]`, for one program: name
+/// and library.
 fn bindings<'a>(report: &'a str, program: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
     report.lines().filter_map(move |line| {
         let (_, rest) = line.split_once("binding file ")?;

@@ -136,7 +136,8 @@ impl Program {
     }
 }
 
-/// Runs a program of the suite. What it loads besides is harmless, unless `beneath` names something else.
+/// Runs a program of the suite. What it loads besides is harmless, unless `beneath` names something
+/// else.
 pub fn run(executable: &Executable, beneath: &Beneath, limit: std::time::Duration) -> Outcome {
     let mut command = executable.command();
     let others = LOADED.others.each_ref().map(|path| path.as_os_str()).join(":".as_ref());

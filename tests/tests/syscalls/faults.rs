@@ -1,4 +1,5 @@
-//! The suite can fail: each of these broken libraries is noticed, in the case that is about its fault.
+//! The suite can fail: each of these broken libraries is noticed, in the case that is about its
+//! fault.
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use crate::programs::{self, WORKSHOP};
 /// Enough for a case that notices; one that hangs for its fault should not take the suite's time.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// Runs a case, `PROGRAM.CASE`, on top of `faulty.c` with one fault, and demands that a result differs.
+/// Runs a case, `PROGRAM.CASE`, on top of `faulty.c` with one fault, and demands that a result
+/// differs.
 fn notices(fault: &str, program: &str, case: &str, result: &str) {
     let definition = format!("-DFAULT_{fault}");
     let library = WORKSHOP.shared_library("faulty", &fault.to_lowercase(), &[&definition]);

@@ -1,7 +1,8 @@
-//! Descriptors, with and without the library that moves system calls: the same results, case by case.
+//! Descriptors, with and without the library that moves system calls: the same results, case by
+//! case.
 //!
-//! `cargo test -p manycore-tests --test syscalls --release`; a mechanism's name chooses one. What a case is, and how one
-//! is run by itself, is told in `programs/syscalls/call.h`.
+//! `cargo test -p manycore-tests --test syscalls --release`; a mechanism's name chooses one. What a
+//! case is, and how one is run by itself, is told in `programs/syscalls/call.h`.
 
 mod faults;
 mod moves;
@@ -53,7 +54,8 @@ fn glibc_against_itself_twenty_times() {
     }
 }
 
-/// Whoever reads standard error may be gone: what the library says is lost then, and the program runs.
+/// Whoever reads standard error may be gone: what the library says is lost then, and the program
+/// runs.
 #[test]
 fn what_nobody_reads_ends_no_program() {
     let beneath =

@@ -1,4 +1,5 @@
-//! That calls are moved, by the programs' own statistics and seen from outside: else the suite would hold of a library that does nothing.
+//! That calls are moved, by the programs' own statistics and seen from outside: else the suite
+//! would hold of a library that does nothing.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -70,7 +71,8 @@ fn counted(mechanism: &str, program: &str, case: &str) -> MovedCalls {
     counted.calls()
 }
 
-/// A handler that interrupted the allocator has its call made in place; what comes after it is moved.
+/// A handler that interrupted the allocator has its call made in place; what comes after it is
+/// moved.
 #[test]
 fn a_handlers_first_call_stays_in_place() {
     for mechanism in ["thread", "pool"] {
@@ -80,7 +82,8 @@ fn a_handlers_first_call_stays_in_place() {
     }
 }
 
-/// Handlers that have returned, and signals that are blocked for good, are no reason to leave calls in place.
+/// Handlers that have returned, and signals that are blocked for good, are no reason to leave calls
+/// in place.
 #[test]
 fn handlers_that_have_returned_are_forgotten() {
     for mechanism in ["thread", "pool"] {
@@ -89,7 +92,8 @@ fn handlers_that_have_returned_are_forgotten() {
     }
 }
 
-/// From when a thread can change the label that its own calls have, all calls are executed in place.
+/// From when a thread can change the label that its own calls have, all calls are executed in
+/// place.
 #[test]
 fn what_a_label_is_tied_to_stays_in_place() {
     let calls = counted("pool", "ties", "label");

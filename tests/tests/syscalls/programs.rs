@@ -9,7 +9,8 @@ use manycore_tests::child::{self, Outcome};
 use manycore_tests::preload::Beneath;
 use manycore_tests::toolchain::{Executable, Workshop};
 
-/// How long a program may run, all of its cases together; one case that hangs takes ten seconds of it.
+/// How long a program may run, all of its cases together; one case that hangs takes ten seconds of
+/// it.
 const LIMIT: Duration = Duration::from_secs(120);
 
 const PROGRAMS: &[&str] = &[

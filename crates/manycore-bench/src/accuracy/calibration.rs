@@ -1,8 +1,11 @@
-//! What an operation on a structure takes beside its accesses: found with four kernels, none of which is validated with.
+//! What an operation on a structure takes beside its accesses: found with four kernels, none of
+//! which is validated with.
 //!
-//! The simulator charges for accesses to what is shared. Drawing an operation, the loop, calls, hashing, comparing and allocating are
-//! not among those. One thread does nothing but read, and nothing but update, in a small table and in a small tree under a lock; what
-//! it takes natively longer than on the simulated host, with nothing charged for the rest, is what is charged from then on.
+//! The simulator charges for accesses to what is shared. Drawing an operation, the loop, calls,
+//! hashing, comparing and allocating are not among those. One thread does nothing but read, and
+//! nothing but update, in a small table and in a small tree under a lock; what it takes natively
+//! longer than on the simulated host, with nothing charged for the rest, is what is charged from
+//! then on.
 
 use manycore_measure::Measurement;
 
@@ -45,7 +48,8 @@ pub(crate) fn measure(options: &Options) -> Result<Calibration, Failure> {
     Ok(Calibration { sets: of(Kind::Set(sets))?, trees: of(Kind::ReverseMap(trees))? })
 }
 
-/// The difference of the times that an operation takes, natively and simulated without anything beside its accesses.
+/// The difference of the times that an operation takes, natively and simulated without anything
+/// beside its accesses.
 fn beside(options: &Options, case: &Case) -> Result<Beside, Failure> {
     let native = options.native(case)?;
     let simulated = options.simulated(case, Beside::each(0.0))?;

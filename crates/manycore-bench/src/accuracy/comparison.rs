@@ -38,10 +38,12 @@ pub(crate) fn p90(sorted: &[f64]) -> Option<f64> {
     sorted.get(rank.checked_sub(1)?).copied()
 }
 
-/// Pairs of mechanisms under the same workload of which one is natively ahead by more than this are compared.
+/// Pairs of mechanisms under the same workload of which one is natively ahead by more than this are
+/// compared.
 pub(crate) const APART: f64 = 1.15;
 
-/// Of the pairs of mechanisms that differ natively, how many are in the same order, and how many there are.
+/// Of the pairs of mechanisms that differ natively, how many are in the same order, and how many
+/// there are.
 pub(crate) fn order<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> (usize, usize) {
     let all: Vec<&Comparison> = comparisons.into_iter().collect();
     let (mut same, mut pairs) = (0, 0);

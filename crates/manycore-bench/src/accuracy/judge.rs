@@ -5,10 +5,12 @@ use manycore_measure::{Bound, Claim};
 use super::Found;
 use super::comparison::{Comparison, errors, median, order, p90};
 
-/// The claims are about as many threads as the host of the study has CPUs: beyond that, the scheduler decides.
+/// The claims are about as many threads as the host of the study has CPUs: beyond that, the
+/// scheduler decides.
 pub(crate) const THREADS: u32 = 2;
 
-/// Judges throughput and order; ids begin with `prefix`. Values are exact for the comparisons that were made.
+/// Judges throughput and order; ids begin with `prefix`. Values are exact for the comparisons that
+/// were made.
 pub(crate) fn throughput(prefix: &str, comparisons: &[Comparison]) -> Vec<Claim> {
     let few: Vec<&Comparison> = comparisons.iter().filter(|c| c.threads <= THREADS).collect();
     let sorted = errors(few.iter().copied());

@@ -1,16 +1,19 @@
-//! `manycore sim accuracy`: the same programs on this host and on a simulated machine that is made after it.
+//! `manycore sim accuracy`: the same programs on this host and on a simulated machine that is made
+//! after it.
 //!
 //! # Calibration and validation
 //!
-//! The model comes from kernels that contain no lock ([`host`](crate::host)): loads that depend on each other, atomic
-//! additions, a ping-pong of two CPUs that poll, and a contest by compare-and-swap; and what the kernel's calls cost. One
-//! constant of the simulated loop, what a turn of it takes, was chosen with sections of at most 50 ns. None of that is among the
-//! workloads below, with which the simulator is judged.
+//! The model comes from kernels that contain no lock ([`host`](crate::host)): loads that depend on
+//! each other, atomic additions, a ping-pong of two CPUs that poll, and a contest by
+//! compare-and-swap; and what the kernel's calls cost. One constant of the simulated loop, what a
+//! turn of it takes, was chosen with sections of at most 50 ns. None of that is among the workloads
+//! below, with which the simulator is judged.
 //!
 //! # Why times vary
 //!
-//! With times that are always the same, two threads fall into step, and which step decides by how much one lock is ahead
-//! of another: natively it changes from run to run. So the time between two sections varies in all workloads.
+//! With times that are always the same, two threads fall into step, and which step decides by how
+//! much one lock is ahead of another: natively it changes from run to run. So the time between two
+//! sections varies in all workloads.
 
 mod calibration;
 mod cases;

@@ -8,7 +8,8 @@ use super::judge::THREADS;
 use crate::lock::Point;
 use crate::work::{Length, Spread};
 
-/// Errors by threads, by lock and by workload, the checks of the simulator against itself, and the claims.
+/// Errors by threads, by lock and by workload, the checks of the simulator against itself, and the
+/// claims.
 pub fn render(found: &Found) -> String {
     format!(
         "{}\n\n{}\n{}\n\nConstants of the model that are not measured:\n{}\n\n{}\n",

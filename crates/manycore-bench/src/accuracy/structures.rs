@@ -1,7 +1,8 @@
-//! `manycore sim accuracy --of structures`: sets and reverse maps on this host and on a simulated machine that is made after it.
+//! `manycore sim accuracy --of structures`: sets and reverse maps on this host and on a simulated
+//! machine that is made after it.
 //!
-//! Beside the model, four numbers are fitted: see `calibration`. What is validated with are other workloads, and mostly other
-//! mechanisms.
+//! Beside the model, four numbers are fitted: see `calibration`. What is validated with are other
+//! workloads, and mostly other mechanisms.
 
 use manycore_measure::{Claim, Measurement, significant};
 

@@ -1,7 +1,8 @@
 //! The locks that compete: all of manycore's, and their peers.
 //!
-//! A benchmark is written once over [`Contender`] and compiled for each lock ([`with`]), so that no call through a
-//! pointer stands between the loop and the lock. `simulated` has manycore's locks once more, built for the simulator.
+//! A benchmark is written once over [`Contender`] and compiled for each lock ([`with`]), so that no
+//! call through a pointer stands between the loop and the lock. `simulated` has manycore's locks
+//! once more, built for the simulator.
 
 mod peer;
 mod pthread;
@@ -27,7 +28,8 @@ pub trait Contender: Send + Sync + 'static {
     /// Runs a section that nobody else may be in.
     fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R;
 
-    /// Runs a section that other readers may be in. A mutex knows no readers: they exclude each other.
+    /// Runs a section that other readers may be in. A mutex knows no readers: they exclude each
+    /// other.
     fn shared<R>(&self, section: impl FnOnce() -> R) -> R {
         self.exclusive(section)
     }
@@ -53,7 +55,8 @@ impl<L: RawLock + 'static> Contender for Native<L> {
     #[inline]
     fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R {
         let mut node = L::Node::default();
-        // SAFETY: the node stays in place until `unlock` has returned, and the lock is held when that is called.
+        // SAFETY: the node stays in place until `unlock` has returned, and the lock is held when
+        // that is called.
         unsafe {
             self.0.lock(&mut node);
             let result = section();
@@ -93,8 +96,8 @@ impl<L: RawRwLock + 'static> Contender for NativeRw<L> {
 /// A section, and what it returns, on its way to the thread that runs it and back.
 struct Lent<T>(T);
 
-// SAFETY: whoever lends it waits meanwhile, so that it, and what it borrows, is used by one thread at a time. The sections of
-// benchmarks touch nothing that belongs to one thread for good.
+// SAFETY: whoever lends it waits meanwhile, so that it, and what it borrows, is used by one thread
+// at a time. The sections of benchmarks touch nothing that belongs to one thread for good.
 unsafe impl<T> Send for Lent<T> {}
 
 impl<T> Lent<T> {
@@ -103,7 +106,8 @@ impl<T> Lent<T> {
     }
 }
 
-/// The form of a contender for one of manycore's ways to delegate sections, in either build of the library.
+/// The form of a contender for one of manycore's ways to delegate sections, in either build of the
+/// library.
 macro_rules! delegate {
     ($library:ident) => {
         struct FlatCombining($library::delegate::FlatCombining<()>);

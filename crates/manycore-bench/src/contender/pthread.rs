@@ -1,7 +1,7 @@
 //! The C library's locks, called as a C program calls them.
 //!
-//! These calls go through the dynamic linker, so with the preload library they end up there: that is how a lock is
-//! measured "through the preload library".
+//! These calls go through the dynamic linker, so with the preload library they end up there: that
+//! is how a lock is measured "through the preload library".
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -16,7 +16,8 @@ unsafe impl<T> Sync for InPlace<T> {}
 // SAFETY: a lock that nobody holds belongs to no thread.
 unsafe impl<T> Send for InPlace<T> {}
 
-/// A lock that cannot be had is a bug of the benchmark or of the library under it: no result may come of it.
+/// A lock that cannot be had is a bug of the benchmark or of the library under it: no result may
+/// come of it.
 #[inline]
 fn check(result: c_int) {
     assert!(
@@ -94,7 +95,8 @@ impl Contender for RwLock {
     }
 }
 
-/// The file that `pthread_mutex_lock` comes from in this process; `None` if the dynamic linker does not say.
+/// The file that `pthread_mutex_lock` comes from in this process; `None` if the dynamic linker does
+/// not say.
 pub(crate) fn origin() -> Option<String> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     let function = libc::pthread_mutex_lock as *const () as *const libc::c_void;
@@ -105,7 +107,8 @@ pub(crate) fn origin() -> Option<String> {
     if !found || info.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: the name is a string of the dynamic linker, which lives as long as the library is loaded.
+    // SAFETY: the name is a string of the dynamic linker, which lives as long as the library is
+    // loaded.
     let name = unsafe { std::ffi::CStr::from_ptr(info.dli_fname) };
     Some(name.to_string_lossy().into_owned())
 }

@@ -1,15 +1,16 @@
-//! `manycore sim db`: the situation of a database server on a machine with 24 CPUs, as "Locking in Practice: Performance
-//! of a Database System on a Multicore Machine" (H. Han) has it.
+//! `manycore sim db`: the situation of a database server on a machine with 24 CPUs, as "Locking in
+//! Practice: Performance of a Database System on a Multicore Machine" (H. Han) has it.
 //!
-//! Terminals send transactions, each from a thread of its own, of which there are as many as the *multiprogramming
-//! level*. A transaction takes a few hot latches again and again, for times that vary, and computes in between. Then its
-//! terminal takes a while to send the next one.
+//! Terminals send transactions, each from a thread of its own, of which there are as many as the
+//! *multiprogramming level*. A transaction takes a few hot latches again and again, for times that
+//! vary, and computes in between. Then its terminal takes a while to send the next one.
 //!
-//! Some transactions update what others read: they go on to change 20 rows of another table, by more sections of the same
-//! latches and of that of the log.
+//! Some transactions update what others read: they go on to change 20 rows of another table, by
+//! more sections of the same latches and of that of the log.
 //!
-//! The publication says what was run, not how often a transaction takes which latch, nor for how long. So the shape below
-//! is assumed, with one number fitted: the mean time between two sections, [`OUTSIDE_NS`].
+//! The publication says what was run, not how often a transaction takes which latch, nor for how
+//! long. So the shape below is assumed, with one number fitted: the mean time between two sections,
+//! [`OUTSIDE_NS`].
 
 mod command;
 mod render;
@@ -32,23 +33,24 @@ pub use render::render;
 /// Sections of a transaction: it reads 100 rows. Assumed.
 const SECTIONS: u32 = 100;
 
-/// Time between two sections. Fitted to one observation: with 50 terminals on 24 CPUs, and InnoDB's lock, 87 % of the CPU
-/// time goes to locks.
+/// Time between two sections. Fitted to one observation: with 50 terminals on 24 CPUs, and InnoDB's
+/// lock, 87 % of the CPU time goes to locks.
 pub const OUTSIDE_NS: u64 = 1_500;
 
-/// From the end of a transaction to the start of the next one of the same terminal, beside the timer's slack: the way to
-/// a client on another machine and back. Assumed.
+/// From the end of a transaction to the start of the next one of the same terminal, beside the
+/// timer's slack: the way to a client on another machine and back. Assumed.
 pub const THINK_NS: u64 = 200_000;
 
-/// The latches: how often each is taken, relative to the others, and the mean time in its sections. Assumed: the list of
-/// transactions, the table of locks, an index's root and its leaves.
+/// The latches: how often each is taken, relative to the others, and the mean time in its sections.
+/// Assumed: the list of transactions, the table of locks, an index's root and its leaves.
 const LATCHES: [(f64, f64); 4] = [(2.0, 2_000.0), (2.0, 1_000.0), (4.0, 300.0), (4.0, 150.0)];
 
 /// Rows that a transaction changes that updates.
 const UPDATES: u32 = 20;
 
-/// The same latches for a row that is changed: its lock, the root of the index, its leaf, which is written and not only read, and
-/// the log. Assumed; that each is taken once follows from what a change of a row is.
+/// The same latches for a row that is changed: its lock, the root of the index, its leaf, which is
+/// written and not only read, and the log. Assumed; that each is taken once follows from what a
+/// change of a row is.
 const LATCHES_OF_UPDATE: [(f64, f64); 5] =
     [(0.0, 0.0), (1.0, 1_000.0), (1.0, 300.0), (1.0, 300.0), (1.0, 500.0)];
 

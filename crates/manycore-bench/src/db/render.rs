@@ -4,7 +4,8 @@ use manycore_measure::{Cell, Column, Measurement, Metric, Table, quantity, signi
 
 use crate::lock::lines_of_data;
 
-/// For each multiprogramming level: transactions a second, and the share of CPU time that goes to locks, by CPUs.
+/// For each multiprogramming level: transactions a second, and the share of CPU time that goes to
+/// locks, by CPUs.
 pub fn render(measurements: &[Measurement]) -> String {
     let level = |record: &Measurement| (record.update.unwrap_or_default(), record.threads);
     let mut levels: Vec<(f64, u32)> = measurements.iter().map(level).collect();

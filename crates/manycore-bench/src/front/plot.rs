@@ -39,7 +39,8 @@ pub struct Canvas {
 }
 
 impl PlotOptions {
-    /// Makes sure of the file, if one is asked for: before anything is measured, so that it is not measured in vain.
+    /// Makes sure of the file, if one is asked for: before anything is measured, so that it is not
+    /// measured in vain.
     pub fn open(&self) -> Result<Option<Canvas>> {
         let Some(PlotFile(path)) = &self.plot else { return Ok(None) };
         let is_page = match path.extension().and_then(|end| end.to_str()) {

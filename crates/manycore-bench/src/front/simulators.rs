@@ -19,7 +19,8 @@ pub struct SimulatorOptions {
     /// Neither use results of earlier runs nor keep those of this one
     #[arg(long)]
     no_cache: bool,
-    /// Keep results in this directory, which others may use at the same time [default: the user's cache]
+    /// Keep results in this directory, which others may use at the same time [default: the user's
+    /// cache]
     #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
     cache: Option<PathBuf>,
 }

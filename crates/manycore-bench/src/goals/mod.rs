@@ -1,8 +1,9 @@
-//! `manycore bench goals`: how fast the library's sets and reverse maps are to be, and whether they are.
+//! `manycore bench goals`: how fast the library's sets and reverse maps are to be, and whether they
+//! are.
 //!
-//! What is measured are a few parts ([`NAMES`]), each a campaign of [`set`] or [`rmap`], natively or
-//! simulated; from each a list of claims is judged. A mechanism that a claim names and that is not in this build, or
-//! failed, leaves the claim undecided.
+//! What is measured are a few parts ([`NAMES`]), each a campaign of [`set`] or [`rmap`], natively
+//! or simulated; from each a list of claims is judged. A mechanism that a claim names and that is
+//! not in this build, or failed, leaves the claim undecided.
 
 mod claims;
 mod command;

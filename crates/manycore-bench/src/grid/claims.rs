@@ -54,7 +54,8 @@ fn against_the_best(view: &View) -> Result<Vec<Claim>, Failure> {
         Part::new(place, points, |confidence| compare(&pair.best, &pair.own, confidence))
     };
     let parts = pairs.iter().enumerate().map(part).collect::<Result<Vec<_>, _>>()?;
-    // One mean for each round, so that points that are disturbed together do not count as independent.
+    // One mean for each round, so that points that are disturbed together do not count as
+    // independent.
     let rounds = pairs.first().map_or(0, |pair| pair.own.len());
     let log_mean = |round: usize| {
         let logs = pairs.iter().map(|pair| (pair.own[round] / pair.best[round]).ln());
@@ -67,8 +68,8 @@ fn against_the_best(view: &View) -> Result<Vec<Claim>, Failure> {
 
 /// A lock and the best of the others at a point, round by round.
 ///
-/// Whoever is chosen for being best in some rounds looks better in these than it is. So the best of the even rounds
-/// is compared in the odd ones, and the best of the odd rounds in the even ones.
+/// Whoever is chosen for being best in some rounds looks better in these than it is. So the best of
+/// the even rounds is compared in the odd ones, and the best of the odd rounds in the even ones.
 struct Rivals {
     own: Vec<f64>,
     best: Vec<f64>,
@@ -96,8 +97,8 @@ impl Rivals {
     }
 }
 
-/// The 99.9th percentile of waits at each point with more than one thread: nobody makes one thread wait, and what is
-/// timed there is the clock and the interrupts.
+/// The 99.9th percentile of waits at each point with more than one thread: nobody makes one thread
+/// wait, and what is timed there is the clock and the interrupts.
 fn waits(view: &View) -> Result<Claim, Failure> {
     let open = view.open(
         format!("{LEARNING}-wait"),
@@ -166,7 +167,8 @@ fn peak(view: &View, section: &[usize]) -> Result<Claim, Failure> {
     Ok(open.once(found, note))
 }
 
-/// Seed claim: with the most threads, the hybrid lock keeps as much of its peak as the sleeping one does.
+/// Seed claim: with the most threads, the hybrid lock keeps as much of its peak as the sleeping one
+/// does.
 fn keeps_its_peak(view: &View, section: &[usize]) -> Result<Claim, Failure> {
     let (length, most) = view.section(section);
     let threads = view.points()[most].threads;

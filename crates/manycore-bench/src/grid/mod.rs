@@ -1,8 +1,9 @@
-//! `manycore bench grid`: what the project promises about its locks, over thread counts and section lengths.
+//! `manycore bench grid`: what the project promises about its locks, over thread counts and section
+//! lengths.
 //!
-//! The grid is a [campaign](crate::lock) over all locks, as a library and through the preload library, from which a
-//! list of [claims](Claim) is judged. A lock that a claim names and that is not in this build leaves the claim
-//! undecided.
+//! The grid is a [campaign](crate::lock) over all locks, as a library and through the preload
+//! library, from which a list of [claims](Claim) is judged. A lock that a claim names and that is
+//! not in this build leaves the claim undecided.
 
 mod claims;
 mod command;
@@ -34,7 +35,8 @@ impl Workload for Grid {
 /// How much time to spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// About two minutes for a dozen locks: some of the points, few rounds. Many claims stay undecided.
+    /// About two minutes for a dozen locks: some of the points, few rounds. Many claims stay
+    /// undecided.
     Quick,
     /// All points, as many rounds as there is time for.
     Within(Duration),

@@ -1,4 +1,5 @@
-//! The samples of a grid as one user of the locks sees them: as a library, or through the preload library.
+//! The samples of a grid as one user of the locks sees them: as a library, or through the preload
+//! library.
 
 use manycore_measure::{Bound, duration};
 

@@ -1,7 +1,8 @@
-//! Two CPUs that change one line by compare-and-swap: how often that succeeds, and how many a second.
+//! Two CPUs that change one line by compare-and-swap: how often that succeeds, and how many a
+//! second.
 //!
-//! A line that has arrived at a CPU stays there for a while before the other gets it (the *hold*). The longer it stays,
-//! the more often a compare-and-swap finds the value that its load has seen.
+//! A line that has arrived at a CPU stays there for a while before the other gets it (the *hold*).
+//! The longer it stays, the more often a compare-and-swap finds the value that its load has seen.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,7 +17,8 @@ use crate::failure::Failure;
 const BATCHES: usize = 60;
 const BATCH: Duration = Duration::from_millis(2);
 
-/// Between two CPUs at this distance: the share of successes in percent, and nanoseconds for each success of either.
+/// Between two CPUs at this distance: the share of successes in percent, and nanoseconds for each
+/// success of either.
 pub(super) fn measure(a: usize, b: usize, distance: Distance) -> Result<Vec<Reading>, Failure> {
     let word = CachePadded(AtomicU64::new(0));
     // Relaxed throughout: only the values of the word matter.

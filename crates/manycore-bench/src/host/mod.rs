@@ -10,8 +10,9 @@
 //! | `kernel` | system calls, wake-ups, switches between threads, time slices |
 //! | `model` | from what was measured to a model for the simulator |
 //!
-//! Each kernel runs many short batches. What else the machine does can only make a batch longer, so the value is the
-//! 10th percentile of the batches; the range goes from the fastest batch to the 75th percentile.
+//! Each kernel runs many short batches. What else the machine does can only make a batch longer, so
+//! the value is the 10th percentile of the batches; the range goes from the fastest batch to the
+//! 75th percentile.
 //!
 //! ```no_run
 //! let host = manycore_bench::host::measure(|what| eprintln!("{what}"))?;

@@ -1,7 +1,7 @@
 //! From readings to a model of this machine.
 //!
-//! A cycle of the model is a tick of the time-stamp counter, so that its times are those of the clock whatever the core's
-//! frequency was.
+//! A cycle of the model is a tick of the time-stamp counter, so that its times are those of the
+//! clock whatever the core's frequency was.
 
 use manycore_sim::model::{Constant, FIELDS, Field, Model, Origin, Provenance};
 
@@ -74,7 +74,8 @@ const TOLD: &str = "as the kernel tells in sysfs";
 const UNTOLD: &str = "the kernel does not tell";
 
 impl Host {
-    /// A model of this machine. There are at least two CPUs: [`measure`](super::measure) saw to that.
+    /// A model of this machine. There are at least two CPUs: [`measure`](super::measure) saw to
+    /// that.
     pub fn model(&self, name: &str) -> Model {
         let mut constants = Vec::new();
         for field in FIELDS {
@@ -282,7 +283,8 @@ impl Host {
         }
     }
 
-    /// As [`derived_clock_boundary`](manycore_sim::Machine::derived_clock_boundary), with its range.
+    /// As [`derived_clock_boundary`](manycore_sim::Machine::derived_clock_boundary), with its
+    /// range.
     fn clock_boundary(&self) -> Entry {
         let farthest = self.classes().len() - 1;
         let message = self
@@ -321,9 +323,9 @@ impl Host {
         ))
     }
 
-    /// While two CPUs change a line by compare-and-swap, the first of each stay of the line at a CPU fails, because the
-    /// other has come between its load and its swap; the others succeed. So a share `s` of successes means a stay of
-    /// `s / (1 - s)` of them.
+    /// While two CPUs change a line by compare-and-swap, the first of each stay of the line at a
+    /// CPU fails, because the other has come between its load and its swap; the others succeed. So
+    /// a share `s` of successes means a stay of `s / (1 - s)` of them.
     fn hold(&self) -> Entry {
         let name = format!("cas_success_{}", self.classes()[0].name());
         let Some(success) = self.reading(&name) else {
@@ -339,7 +341,8 @@ impl Host {
         ))
     }
 
-    /// A sleep of no time ends late by the slack; then the CPU, which was idle, has to wake up and to switch.
+    /// A sleep of no time ends late by the slack; then the CPU, which was idle, has to wake up and
+    /// to switch.
     fn timer_slack(&self) -> Entry {
         let after = self.os("os.idle_exit").plus(&self.os("os.context_switch"));
         let note = "a sleep of no time, less the end of idleness and a switch";

@@ -44,7 +44,8 @@ pub(super) fn run<T: Send>(
         start.wait();
         pinned
     };
-    // A thread that could not be pinned runs all the same, because the other waits for it; its failure is reported.
+    // A thread that could not be pinned runs all the same, because the other waits for it; its
+    // failure is reported.
     std::thread::scope(|scope| {
         let second = scope.spawn(|| {
             let pinned = begin(cpus[1]);

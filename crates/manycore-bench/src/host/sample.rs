@@ -48,7 +48,8 @@ impl Sample {
         }
     }
 
-    /// As a reading of something that disturbances make smaller as often as larger: the median, between the quartiles.
+    /// As a reading of something that disturbances make smaller as often as larger: the median,
+    /// between the quartiles.
     pub fn middle(&self, name: impl Into<String>, what: impl Into<String>) -> Reading {
         Reading {
             name: name.into(),
@@ -60,7 +61,8 @@ impl Sample {
     }
 }
 
-/// Runs batches of `operations` each, of which the first warms up and does not count: nanoseconds an operation.
+/// Runs batches of `operations` each, of which the first warms up and does not count: nanoseconds
+/// an operation.
 pub(super) fn batches(count: usize, operations: u32, mut batch: impl FnMut()) -> Sample {
     batch();
     let time = |_| {

@@ -1,4 +1,5 @@
-//! Loads that depend on each other, over areas that fit each level of cache, and over one that fits none.
+//! Loads that depend on each other, over areas that fit each level of cache, and over one that fits
+//! none.
 
 use manycore_placement::Cache;
 
@@ -17,7 +18,8 @@ const BATCHES: usize = 60;
 const MEMORY_BYTES_MIN: u64 = 256 << 20;
 const MEMORY_TIMES_LAST: u64 = 4;
 
-/// Indices into an area, one to a cache line, that lead through all of its lines in random order and back.
+/// Indices into an area, one to a cache line, that lead through all of its lines in random order
+/// and back.
 struct Area {
     next: Vec<u32>,
 }
@@ -72,13 +74,15 @@ fn advise_huge_pages(memory: &mut [u32]) {
     if bytes >= 2 * HUGE {
         let whole = (start + bytes - aligned) / HUGE * HUGE;
         let base = memory.as_mut_ptr().wrapping_byte_add(aligned - start);
-        // SAFETY: the range lies within `memory`, and the advice changes nothing but how it is mapped. Where the kernel
-        // refuses, the walk is slower and the reading still what such a program sees.
+        // SAFETY: the range lies within `memory`, and the advice changes nothing but how it is
+        // mapped. Where the kernel refuses, the walk is slower and the reading still what such a
+        // program sees.
         unsafe { libc::madvise(base.cast(), whole, libc::MADV_HUGEPAGE) };
     }
 }
 
-/// From the given CPU: a reading for each cache that the kernel tells about (`load_l1`, ...), `load_memory`, and `look_l1`.
+/// From the given CPU: a reading for each cache that the kernel tells about (`load_l1`, ...),
+/// `load_memory`, and `look_l1`.
 pub(super) fn measure(cpu: usize, caches: &[Cache]) -> Result<Vec<Reading>, Failure> {
     let caches = caches.to_vec();
     on_its_own_thread(move || {
@@ -88,14 +92,16 @@ pub(super) fn measure(cpu: usize, caches: &[Cache]) -> Result<Vec<Reading>, Fail
         let levels = (0..caches.len())
             .map(|index| (format!("load_l{}", caches[index].level), area_for(&caches, index)));
         let areas = levels.chain([("load_memory".to_string(), memory)]);
-        // Of a machine whose nearest cache is not told, what other loads of a line take is not measured.
+        // Of a machine whose nearest cache is not told, what other loads of a line take is not
+        // measured.
         let near = caches.first().filter(|nearest| nearest.level == 1);
         let near = near.map(|_| look(area_for(&caches, 0)));
         Ok(areas.map(|(name, bytes)| step(&name, bytes)).chain(near).collect())
     })
 }
 
-/// How much fits a cache but no nearer one. Of a last level, which others use as well, not more than it takes.
+/// How much fits a cache but no nearer one. Of a last level, which others use as well, not more
+/// than it takes.
 fn area_for(caches: &[Cache], index: usize) -> u64 {
     let half = caches[index].bytes / 2;
     let nearer = index.checked_sub(1).map(|nearer| 4 * caches[nearer].bytes);

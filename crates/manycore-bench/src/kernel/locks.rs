@@ -1,5 +1,6 @@
-//! The kernel's locks, by ours: semaphores that readers share are `phase-rw`, which spins and then sleeps; mutexes are `futex`; spin locks
-//! are `ticket`, as those of Linux 3.19 were. What waits for which is counted, as `lock_stat` counts it.
+//! The kernel's locks, by ours: semaphores that readers share are `phase-rw`, which spins and then
+//! sleeps; mutexes are `futex`; spin locks are `ticket`, as those of Linux 3.19 were. What waits
+//! for which is counted, as `lock_stat` counts it.
 
 use std::cell::Cell;
 
@@ -95,7 +96,8 @@ impl Tally {
         &self.0[site as usize]
     }
 
-    /// Takes a lock, in the manner of the kernel: tries, and then waits. Gives the time that it waited.
+    /// Takes a lock, in the manner of the kernel: tries, and then waits. Gives the time that it
+    /// waited.
     pub fn take(
         &self,
         site: Site,

@@ -1,10 +1,12 @@
-//! `manycore sim kernel`: the situation of "An Analysis of Lock Contention in Linux Memory Management for Many-core System" (J. Kyong,
-//! S.-S. Lim). An application's threads compute and call the kernel, which takes several locks with names; what is waited for is
-//! counted lock by lock.
+//! `manycore sim kernel`: the situation of "An Analysis of Lock Contention in Linux Memory
+//! Management for Many-core System" (J. Kyong, S.-S. Lim). An application's threads compute and
+//! call the kernel, which takes several locks with names; what is waited for is counted lock by
+//! lock.
 //!
-//! Two applications: AIM7, processes that make processes, and SPECjbb2013, threads of one process. How often which call takes which
-//! lock follows from what the calls do; every number is in a table with where it comes from. One is fitted for each application: the
-//! computation between two operations, which decides with how many cores the first lock is a bottleneck.
+//! Two applications: AIM7, processes that make processes, and SPECjbb2013, threads of one process.
+//! How often which call takes which lock follows from what the calls do; every number is in a table
+//! with where it comes from. One is fitted for each application: the computation between two
+//! operations, which decides with how many cores the first lock is a bottleneck.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -86,7 +88,8 @@ pub(crate) struct Load {
     /// The mean computation between two operations, in nanoseconds.
     pub compute_ns: f64,
     pub numbers: Numbers,
-    /// By how many cores' worth of work requests come; if nothing is said, each thread always has one.
+    /// By how many cores' worth of work requests come; if nothing is said, each thread always has
+    /// one.
     pub offered: Option<f64>,
 }
 
@@ -242,8 +245,8 @@ impl Options {
         record
     }
 
-    /// Of what was offered in ascending steps, each on all variants of the machine: what was served at the last step up to which
-    /// requests were in time.
+    /// Of what was offered in ascending steps, each on all variants of the machine: what was served
+    /// at the last step up to which requests were in time.
     fn critical(&self, findings: &[Finding], machines: usize) -> Measurement {
         let limit = self.numbers.get("limit") * self.load(None).own_ns();
         let of_machine = |machine: usize| {

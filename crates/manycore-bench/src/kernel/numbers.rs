@@ -1,4 +1,5 @@
-//! Every number that the model of the kernel needs, with where it comes from. One more is fitted: the computation between two operations.
+//! Every number that the model of the kernel needs, with where it comes from. One more is fitted:
+//! the computation between two operations.
 
 use std::collections::BTreeMap;
 

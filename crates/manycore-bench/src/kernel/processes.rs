@@ -1,5 +1,5 @@
-//! AIM7: processes that make processes. All come from one ancestor, so that they share its `anon_vma`s' locks, the files that they
-//! map, and the log that was open when they were made.
+//! AIM7: processes that make processes. All come from one ancestor, so that they share its
+//! `anon_vma`s' locks, the files that they map, and the log that was open when they were made.
 
 use manycore_sim::thread;
 
@@ -122,8 +122,8 @@ impl<'a> Processes<'a> {
         &self.anonymous[mapping % self.anonymous.len()]
     }
 
-    /// Of a child's mapping: links to what the ancestor and the user have, and then one of its own. Only the ancestor's is shared
-    /// with other users.
+    /// Of a child's mapping: links to what the ancestor and the user have, and then one of its own.
+    /// Only the ancestor's is shared with other users.
     fn fork_anonymous(&self, mapping: usize, own: &Own, random: &mut fastrand::Rng) {
         let tree = self.tree(mapping);
         let alloc = self.numbers.get("alloc_ns");
@@ -143,7 +143,8 @@ impl<'a> Processes<'a> {
             self.compute(3.0 * self.numbers.get("alloc_ns"));
             tree.link(own.me, random);
         });
-        // Its own anon_vma goes; who is in there has to have left. Nobody is waited for if the lock is free.
+        // Its own anon_vma goes; who is in there has to have left. Nobody is waited for if the lock
+        // is free.
         match tree.lock.attempt() {
             true => tree.lock.leave(),
             false => self.section(tree, Site::Put, own, || ()),

@@ -107,8 +107,8 @@ fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
     Ok(Finding { slice: run.slice(window, counts, times), sight })
 }
 
-/// When requests arrive, if they do so whether or not others have been served: so many a second that their own work keeps a number
-/// of cores busy.
+/// When requests arrive, if they do so whether or not others have been served: so many a second
+/// that their own work keeps a number of cores busy.
 fn arrivals(load: &Load, ghz: f64, window: Window, seed: u64) -> Option<Vec<u64>> {
     let offered = load.offered?;
     let apart = load.own_ns() * ghz / offered;
@@ -134,8 +134,8 @@ fn begin(arrivals: Option<&[u64]>, next: &AtomicU64, window: Window) -> Option<u
     Some(arrival)
 }
 
-/// Of each lock: its share of all waiting in percent, and how often it was taken for an operation; of each site, its share of the
-/// contentions of its lock.
+/// Of each lock: its share of all waiting in percent, and how often it was taken for an operation;
+/// of each site, its share of the contentions of its lock.
 fn waits(tallies: &[Tally], operations: u64) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let sum = |site: Site, part: fn(&super::locks::Count) -> u64| -> f64 {
@@ -200,7 +200,8 @@ mod tests {
             let taken = alone[name];
             assert!((0.8..1.25).contains(&(taken / expected)), "{name}: {taken}, not {expected}");
         };
-        // Of 14 mappings: two links at a fork, one taken off at an exit; nobody is in the way, so that nobody is waited for.
+        // Of 14 mappings: two links at a fork, one taken off at an exit; nobody is in the way, so
+        // that nobody is waited for.
         near("taken_anon_vma_write", 42.0);
         near("taken_i_mmap", 28.0);
         near("taken_tasklist_lock", 3.0);

@@ -1,5 +1,5 @@
-//! SPECjbb2013 in one Java machine: threads that share an address space. Page faults read what maps memory, and whoever maps memory
-//! writes it.
+//! SPECjbb2013 in one Java machine: threads that share an address space. Page faults read what maps
+//! memory, and whoever maps memory writes it.
 
 use manycore_sim::thread;
 use manycore_simulated::lock::Ticket;
@@ -43,8 +43,8 @@ impl<'a> Space<'a> {
         thread::compute((ns * self.ghz) as u64);
     }
 
-    /// The kernel's part of a request: its page faults, with its share of computation between two of them, and now and then a change
-    /// of what is mapped.
+    /// The kernel's part of a request: its page faults, with its share of computation between two
+    /// of them, and now and then a change of what is mapped.
     pub fn operation(
         &self,
         me: u32,

@@ -1,7 +1,9 @@
-//! Threads in one address space: some operations touch a page that is not there yet, the others map memory and unmap it.
+//! Threads in one address space: some operations touch a page that is not there yet, the others map
+//! memory and unmap it.
 //!
-//! A fault needs the address space to stay as it is, a mapping changes it: the readers and the writers of `mmap_lock`. Since Linux
-//! 6.4 a fault takes the lock of its mapping alone, where that works, and then waits for no writer of another one.
+//! A fault needs the address space to stay as it is, a mapping changes it: the readers and the
+//! writers of `mmap_lock`. Since Linux 6.4 a fault takes the lock of its mapping alone, where that
+//! works, and then waits for no writer of another one.
 
 use std::io;
 use std::sync::RwLock;
@@ -49,7 +51,8 @@ fn play(order: &Order, update: f64) -> io::Result<Answer> {
                 work(part, update, random, counter, enough)
             });
             threads.push(thread.map_err(|error| {
-                // Relaxed: the gate, which opens afterwards, lets those that are there see it. They end at once.
+                // Relaxed: the gate, which opens afterwards, lets those that are there see it. They
+                // end at once.
                 enough.store(1, Ordering::Relaxed);
                 let what = format!("make thread {} of {}", number + 1, order.parallel);
                 explained(&error, &what, ALLOW_MORE)
@@ -102,8 +105,8 @@ struct Heap {
 impl Heap {
     fn new(bytes: usize) -> io::Result<Self> {
         let heap = Self { start: map(bytes)?, bytes };
-        // SAFETY: our own mapping. One fault would make many pages otherwise; where there are no huge pages it fails, and
-        // does not matter.
+        // SAFETY: our own mapping. One fault would make many pages otherwise; where there are no
+        // huge pages it fails, and does not matter.
         unsafe { libc::madvise(heap.start.cast(), bytes, libc::MADV_NOHUGEPAGE) };
         Ok(heap)
     }
@@ -118,7 +121,8 @@ impl Heap {
 
 impl Drop for Heap {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`; the threads that used it have ended. Fails for bad arguments only.
+        // SAFETY: the mapping of `new`; the threads that used it have ended. Fails for bad
+        // arguments only.
         let _ = unsafe { unmap(self.start, self.bytes) };
     }
 }

@@ -35,7 +35,8 @@ Exit status:
   2   bad usage
 ";
 
-/// Threads of one process map memory and fault: operations, and which of the kernel's locks they wait for
+/// Threads of one process map memory and fault: operations, and which of the kernel's locks they
+/// wait for
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {

@@ -12,7 +12,8 @@ use super::jobs::{ALLOW_MORE, Deck, Kind, Mix, PROGRAM, Site, explained, wait};
 use super::{Answer, Counter, Order, count};
 use crate::failure::Failure;
 
-/// Runs the load. The calling process has a single thread; its processes end with it, whatever it dies of.
+/// Runs the load. The calling process has a single thread; its processes end with it, whatever it
+/// dies of.
 pub fn run(order: &Order, mix: Mix, directory: &Path) -> Result<Answer, Failure> {
     let program = PROGRAM.to_string_lossy();
     if mix.has(Kind::Exec) && !Path::new(&*program).is_file() {
@@ -48,7 +49,8 @@ impl Scene<'_> {
         // What they wait for while they are made is seen as well.
         let begin = Instant::now();
         for number in 0..self.order.parallel {
-            // SAFETY: the process has a single thread, so the child finds no lock that somebody else holds.
+            // SAFETY: the process has a single thread, so the child finds no lock that somebody
+            // else holds.
             match unsafe { libc::fork() } {
                 -1 => {
                     let error = io::Error::last_os_error();
@@ -137,7 +139,8 @@ impl SimulatorPool {
 impl Drop for SimulatorPool {
     fn drop(&mut self) {
         for process in &self.processes {
-            // SAFETY: a child that has not been waited for: the number is its own. Fails only if it has ended already.
+            // SAFETY: a child that has not been waited for: the number is its own. Fails only if it
+            // has ended already.
             unsafe { libc::kill(*process, libc::SIGKILL) };
             // It is dead or dying, and there is nobody left to tell.
             let _ = wait(*process);
@@ -171,7 +174,8 @@ impl Board {
     }
 
     fn cells(&self) -> &[Counter] {
-        // SAFETY: so many are mapped as long as `self` is; zero is a value of an atomic, and all access is atomic.
+        // SAFETY: so many are mapped as long as `self` is; zero is a value of an atomic, and all
+        // access is atomic.
         unsafe { std::slice::from_raw_parts(self.cells.as_ptr(), self.count) }
     }
 
@@ -186,7 +190,8 @@ impl Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, to which no reference is left. Fails for bad arguments only.
+        // SAFETY: the mapping of `new`, to which no reference is left. Fails for bad arguments
+        // only.
         unsafe { libc::munmap(self.cells.as_ptr().cast(), self.count * size_of::<Counter>()) };
     }
 }

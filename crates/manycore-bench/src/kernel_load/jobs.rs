@@ -1,7 +1,8 @@
 //! The jobs of a process, and in which order they come.
 //!
-//! The kinds are those of AIM7's multiuser mix: files, memory, processes, pipes, arithmetic. Each takes some tens or hundreds of
-//! microseconds, but for the start of a program, which takes a millisecond or so.
+//! The kinds are those of AIM7's multiuser mix: files, memory, processes, pipes, arithmetic. Each
+//! takes some tens or hundreds of microseconds, but for the start of a program, which takes a
+//! millisecond or so.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -35,7 +36,8 @@ const TURNS: u32 = 100_000;
 /// A kind of job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A file is made, written, read, renamed and removed; and a file that all have open is read on.
+    /// A file is made, written, read, renamed and removed; and a file that all have open is read
+    /// on.
     Files,
     /// Memory is mapped, touched and unmapped; the heap grows and shrinks.
     Memory,
@@ -70,7 +72,8 @@ impl Mix {
 }
 
 impl Default for Mix {
-    /// As much of each of the five that AIM7 has, where starting programs is a quarter of making processes.
+    /// As much of each of the five that AIM7 has, where starting programs is a quarter of making
+    /// processes.
     fn default() -> Self {
         Self([20, 20, 15, 5, 20, 20])
     }
@@ -109,7 +112,8 @@ impl FromStr for Mix {
     }
 }
 
-/// Jobs in drawn order: each kind as often as its weight says, then all of them again in another order.
+/// Jobs in drawn order: each kind as often as its weight says, then all of them again in another
+/// order.
 pub struct Deck {
     cards: Vec<Kind>,
     next: usize,
@@ -208,7 +212,8 @@ impl<'a> Site<'a> {
 
     /// Makes a process that ends with what `does` gives, and waits for it.
     fn child(&mut self, does: impl FnOnce(&mut [u8]) -> i32) -> io::Result<()> {
-        // SAFETY: this process has a single thread, so the child finds no lock that somebody else holds.
+        // SAFETY: this process has a single thread, so the child finds no lock that somebody else
+        // holds.
         match unsafe { libc::fork() } {
             -1 => Err(explained(&io::Error::last_os_error(), "make a process", ALLOW_MORE)),
             0 => {
@@ -240,7 +245,8 @@ fn memory() -> io::Result<()> {
     // SAFETY: `map` has just made the mapping, which nobody else knows of and which is not used
     // again.
     unsafe { unmap(at, MAPPING) }?;
-    // SAFETY: the heap's end is this thread's alone, and nothing is allocated until it is where it was.
+    // SAFETY: the heap's end is this thread's alone, and nothing is allocated until it is where it
+    // was.
     let end = unsafe { libc::sbrk(HEAP as libc::intptr_t) };
     if end.addr() == usize::MAX {
         return Err(explained(

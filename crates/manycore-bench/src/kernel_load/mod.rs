@@ -1,7 +1,8 @@
 //! Loads whose locks are the kernel's: many processes, and many threads in one address space.
 //!
-//! Both are those of "An Analysis of Lock Contention in Linux Memory Management for Many-core System" (J. Kyong and
-//! S.-S. Lim, 2015): there AIM7's multiuser mix on tmpfs, and SPECjbb2013. These here are our own, in the same situation.
+//! Both are those of "An Analysis of Lock Contention in Linux Memory Management for Many-core
+//! System" (J. Kyong and S.-S. Lim, 2015): there AIM7's multiuser mix on tmpfs, and SPECjbb2013.
+//! These here are our own, in the same situation.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -13,8 +14,8 @@
 //! | `measured` | what was measured |
 //! | `output`, `picture` | results as records, as text and as a figure |
 //!
-//! A load runs in a process of its own, which does what an [`Order`] says: that process is small and has one thread, so that
-//! a fork costs what it costs in a small program.
+//! A load runs in a process of its own, which does what an [`Order`] says: that process is small
+//! and has one thread, so that a fork costs what it costs in a small program.
 
 mod command;
 mod faults;
@@ -109,7 +110,8 @@ pub struct Answer {
     pub operations: u64,
     /// How long it counted, in nanoseconds.
     pub elapsed_ns: f64,
-    /// From when the first process or thread was about to be made until the last had ended, in nanoseconds.
+    /// From when the first process or thread was about to be made until the last had ended, in
+    /// nanoseconds.
     pub whole_ns: f64,
 }
 
@@ -146,12 +148,14 @@ struct Counter(AtomicU64);
 
 impl Counter {
     fn count(&self) {
-        // Relaxed: nobody but its owner writes it, and a reader takes it for what was done about now.
+        // Relaxed: nobody but its owner writes it, and a reader takes it for what was done about
+        // now.
         self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }
 
-/// Lets what runs warm up, counts for a while, and then says that it is enough. Gives the operations and the time.
+/// Lets what runs warm up, counts for a while, and then says that it is enough. Gives the
+/// operations and the time.
 fn count(order: &Order, counters: &[Counter], enough: &AtomicU64) -> (u64, f64) {
     // Relaxed: as in `Counter::count`.
     let done = || counters.iter().map(|counter| counter.0.load(Ordering::Relaxed)).sum::<u64>();
@@ -185,7 +189,8 @@ unsafe fn unmap(at: *mut u8, bytes: usize) -> io::Result<()> {
     }
 }
 
-/// The usual size of a page on the machines that this runs on; where it is larger, some are touched more than once.
+/// The usual size of a page on the machines that this runs on; where it is larger, some are touched
+/// more than once.
 const PAGE: usize = 4096;
 
 /// Writes to each page of memory.

@@ -42,7 +42,8 @@ impl Wording {
     }
 }
 
-/// A record for each point. The first of a load, with the fewest processes or threads, is the base line of that load.
+/// A record for each point. The first of a load, with the fewest processes or threads, is the base
+/// line of that load.
 pub fn results(subject: &Wording, measured: &[Measured], refused: Option<&str>) -> Result<Results> {
     let mut records = Vec::new();
     for of_load in measured.chunk_by(|a, b| a.order.what == b.order.what) {

@@ -1,4 +1,5 @@
-//! Results of loads on the kernel, drawn: throughput beside what is linear, and the locks that were waited for.
+//! Results of loads on the kernel, drawn: throughput beside what is linear, and the locks that were
+//! waited for.
 
 use manycore_measure::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Results, Value};
 

@@ -84,7 +84,8 @@ pub struct Options {
     pub sections: Vec<Length>,
     /// Time between two sections; `None` means exponential with twice the mean of the section.
     pub outside: Option<Length>,
-    /// The share of sections that only read, in percent. From 1 % on, the peers are reader-writer locks.
+    /// The share of sections that only read, in percent. From 1 % on, the peers are reader-writer
+    /// locks.
     pub reads: f64,
     /// Cache lines that a section reads and writes, one after the other.
     pub data: u32,

@@ -1,4 +1,5 @@
-//! `manycore sim lock`: threads contend for locks on a simulated machine, at every point of a small grid.
+//! `manycore sim lock`: threads contend for locks on a simulated machine, at every point of a small
+//! grid.
 
 use std::time::Duration;
 
@@ -43,7 +44,8 @@ pub struct Options {
     pub reads: f64,
     /// Cache lines that a section reads and writes, one after the other.
     pub data: u32,
-    /// Simulated time that is counted; `None` means 10 ms, and 50 time slices where threads outnumber CPUs.
+    /// Simulated time that is counted; `None` means 10 ms, and 50 time slices where threads
+    /// outnumber CPUs.
     pub duration: Option<Duration>,
     /// Which CPUs the threads run on.
     pub pinning: Pinning,

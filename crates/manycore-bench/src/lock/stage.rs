@@ -11,9 +11,9 @@ use crate::mix::Latch;
 use crate::simulated::{Count, Window};
 use crate::slice::{Outcome, Phase, Runner, Stage, Step};
 
-/// What a turn of a thread's loop takes beside its accesses, which are all that the simulator sees of it: the loop, the
-/// counting, the calls. Chosen so that the simulated loop takes as long as the native one when nobody else wants the
-/// lock; see the chapter on accuracy.
+/// What a turn of a thread's loop takes beside its accesses, which are all that the simulator sees
+/// of it: the loop, the counting, the calls. Chosen so that the simulated loop takes as long as the
+/// native one when nobody else wants the lock; see the chapter on accuracy.
 const LOOP_NS: f64 = 1.0;
 
 /// Locks and data in simulated memory; counters and the times of the phases outside of it.

@@ -1,5 +1,5 @@
-//! `manycore bench mariadb`: a real database under each lock, as in "Locking in Practice: Performance of a Database
-//! System on a Multicore Machine" (H. Han).
+//! `manycore bench mariadb`: a real database under each lock, as in "Locking in Practice:
+//! Performance of a Database System on a Multicore Machine" (H. Han).
 
 mod output;
 mod picture;

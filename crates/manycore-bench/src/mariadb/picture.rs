@@ -1,5 +1,6 @@
-//! The database's results, drawn as in "Locking in Practice": throughput by lock over the multiprogramming level, and for each
-//! level where the server's CPU time went; and over InnoDB's own spin, where that varies.
+//! The database's results, drawn as in "Locking in Practice": throughput by lock over the
+//! multiprogramming level, and for each level where the server's CPU time went; and over InnoDB's
+//! own spin, where that varies.
 
 use manycore_measure::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Results, Value};
 
@@ -8,8 +9,8 @@ const MEASURE: &str = "transactions a second";
 const PARTS: [(&str, &str); 3] =
     [("kernel", "cpu_kernel"), ("program", "cpu_program"), ("locks", "cpu_locks")];
 
-/// For each mix, number of CPUs and level: a panel of throughput over InnoDB's spin, if there are several. For each spin: a
-/// panel of throughput over the level, and one of CPU time for each.
+/// For each mix, number of CPUs and level: a panel of throughput over InnoDB's spin, if there are
+/// several. For each spin: a panel of throughput over the level, and one of CPU time for each.
 pub fn figure(results: &Results) -> Figure {
     let mut panels = over_spin(&results.measurements);
     for situation in distinct(&results.measurements, situation) {

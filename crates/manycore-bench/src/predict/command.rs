@@ -50,7 +50,8 @@ Exit status:
   2   FILE is no profile, or has no lock that was held, or bad usage
 ";
 
-/// Model a profile's locks on a larger machine: where they would stop scaling, and with which lock they would not
+/// Model a profile's locks on a larger machine: where they would stop scaling, and with which lock
+/// they would not
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
@@ -104,7 +105,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     failed_locks(&prediction.found.failures)
 }
 
-/// Locks of the program's own are in no model: nobody knows how often they are taken, nor for how long.
+/// Locks of the program's own are in no model: nobody knows how often they are taken, nor for how
+/// long.
 fn say_what_is_left_out(profile: &Profile, terminal: &Terminal) {
     let futexes = || profile.locks.iter().filter(|lock| !lock.is_counted());
     let Some(most) = futexes().max_by_key(|lock| lock.wait.total_ns) else { return };
@@ -178,8 +180,8 @@ fn row(lock: &Lock) -> Row {
     }
 }
 
-/// How many threads did at a time what the program does. One that took few locks only started the others, and waits for them;
-/// of those that took many, some may have come after others.
+/// How many threads did at a time what the program does. One that took few locks only started the
+/// others, and waits for them; of those that took many, some may have come after others.
 fn threads(profile: &Profile) -> u32 {
     const PART: u64 = 20;
     let at_a_time =

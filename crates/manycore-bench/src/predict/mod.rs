@@ -1,11 +1,13 @@
 //! `manycore predict`: a program's locks on a machine that nobody has at hand.
 //!
-//! From a profile comes a [`Workload`]: threads that do what a thread of the program did, on average. They take its locks as often,
-//! hold them for as long, and compute or sleep in between. That is simulated with more and more threads, with the lock that
-//! the program had and with others.
+//! From a profile comes a [`Workload`]: threads that do what a thread of the program did, on
+//! average. They take its locks as often, hold them for as long, and compute or sleep in between.
+//! That is simulated with more and more threads, with the lock that the program had and with
+//! others.
 //!
-//! It is a model of the locks, and of the cache lines that move with them, as many as it is told. What else keeps a program from
-//! scaling (memory bandwidth, the kernel, I/O) is not in it: the program scales as well as it says, or worse.
+//! It is a model of the locks, and of the cache lines that move with them, as many as it is told.
+//! What else keeps a program from scaling (memory bandwidth, the kernel, I/O) is not in it: the
+//! program scales as well as it says, or worse.
 
 pub mod command;
 mod render;
@@ -24,7 +26,8 @@ use crate::slice::Pinning;
 pub use render::render;
 pub use usage::{Row, Usage, Workload};
 
-/// So many sections of a thread are simulated, and so many of its sleeps, within [`SHORTEST`] and [`LONGEST`].
+/// So many sections of a thread are simulated, and so many of its sleeps, within [`SHORTEST`] and
+/// [`LONGEST`].
 const TURNS: f64 = 1_600.0;
 const SLEEPS: f64 = 20.0;
 const SHORTEST: Duration = Duration::from_millis(2);
@@ -39,7 +42,8 @@ pub struct Options {
     pub usage: Usage,
     /// Names of locks; the first is the one that the program had.
     pub locks: Vec<String>,
-    /// Thread counts, each on as many CPUs; empty means powers of two up to the machine's CPUs, and all of them.
+    /// Thread counts, each on as many CPUs; empty means powers of two up to the machine's CPUs, and
+    /// all of them.
     pub threads: Vec<u32>,
     /// Simulated time that is counted; `None` means what suits the workload.
     pub duration: Option<Duration>,
@@ -54,7 +58,8 @@ pub struct Options {
 pub struct Prediction {
     /// The workload that stands for the program.
     pub workload: Workload,
-    /// With the lock that the program had, as many threads and as many CPUs as it had: sections a second.
+    /// With the lock that the program had, as many threads and as many CPUs as it had: sections a
+    /// second.
     pub check: Option<f64>,
     /// Records, by lock and number of threads, and what failed.
     pub found: Found,
@@ -65,7 +70,8 @@ pub struct Prediction {
 /// What keeps a program from scaling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// With so many threads, which are the first that bring hardly anything, or the most that were asked for.
+    /// With so many threads, which are the first that bring hardly anything, or the most that were
+    /// asked for.
     pub threads: u32,
     /// The lock that costs most: its name.
     pub lock: String,
@@ -184,7 +190,8 @@ impl Options {
         let own: Vec<&Measurement> = own.collect();
         let full = full(&own)?;
         let alone = own.first().filter(|record| record.threads == 1)?.value;
-        // The first number of threads that brings nothing any more; or the last, if that is far from what so many could do.
+        // The first number of threads that brings nothing any more; or the last, if that is far
+        // from what so many could do.
         let is_far = |last: &&&Measurement| last.value < FAR * alone * f64::from(last.threads);
         let beyond = own.get(full + 1).or_else(|| own.last().filter(is_far))?;
         let machine = self.machine.to_toml();
@@ -251,10 +258,12 @@ impl Options {
     }
 }
 
-/// Throughput that is at least this share of the most is all that a lock gives: more threads bring nothing.
+/// Throughput that is at least this share of the most is all that a lock gives: more threads bring
+/// nothing.
 const FULL: f64 = 0.9;
 
-/// Less than this share of what all threads could do, each alone on a machine of its own, is no scaling.
+/// Less than this share of what all threads could do, each alone on a machine of its own, is no
+/// scaling.
 const FAR: f64 = 0.5;
 
 /// Of the records of a lock, fewest threads first: the place of the first that has nearly the most.

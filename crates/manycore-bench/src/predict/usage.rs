@@ -17,7 +17,8 @@ pub struct Usage {
     pub busy: f64,
     /// Time in waits for locks, on the CPU and off it, in seconds.
     pub waiting: f64,
-    /// Time in which threads were ready and had no CPU, in waits for locks or not, in seconds; none if nobody counted it.
+    /// Time in which threads were ready and had no CPU, in waits for locks or not, in seconds; none
+    /// if nobody counted it.
     pub ready: Option<f64>,
     /// Cache lines of data that each section moves, which a profile does not show.
     pub data: u32,
@@ -62,14 +63,15 @@ pub struct Workload {
 /// A simulated thread's steps repeat after 256: more locks than this would be drawn too unevenly.
 const LATCHES_MAX: usize = 128;
 
-/// Rows that are kept apart: those whose locks are held longest. The others' sections are time between sections.
+/// Rows that are kept apart: those whose locks are held longest. The others' sections are time
+/// between sections.
 const ROWS_MAX: usize = 16;
 
 /// Threads that are idle for less than this share of their time are taken to be busy.
 const BUSY: f64 = 0.1;
 
-/// A sleep takes the timer's slack, some 50 us, more than was asked for: so threads sleep this long, in nanoseconds, and
-/// accordingly seldom.
+/// A sleep takes the timer's slack, some 50 us, more than was asked for: so threads sleep this
+/// long, in nanoseconds, and accordingly seldom.
 const SLEEP_NS: f64 = 200_000.0;
 
 /// Sections between two sleeps are so many, at the least and the most.
@@ -81,10 +83,12 @@ const SATURATED: f64 = 0.9;
 /// Holds that are shortened by less than this are not worth a word.
 const MUCH_SHORTER: f64 = 0.9;
 
-/// Holds that are known better than to this are not: how long the clock takes to be read, and what the holder lost to others, is in them.
+/// Holds that are known better than to this are not: how long the clock takes to be read, and what
+/// the holder lost to others, is in them.
 const HOLDS: (f64, f64) = (0.8, 1.25);
 
-/// The quantile 0.99 of an exponential distribution is 4.6 times its mean, that of a fixed length the mean.
+/// The quantile 0.99 of an exponential distribution is 4.6 times its mean, that of a fixed length
+/// the mean.
 const VARIES: f64 = 2.0;
 
 impl Workload {
@@ -159,8 +163,9 @@ impl Workload {
         parts
     }
 
-    /// The same if nobody ever had to wait for the locks of a row: its sections are time between sections. With it, how many
-    /// sections there were for each that is left. None if it is the only row.
+    /// The same if nobody ever had to wait for the locks of a row: its sections are time between
+    /// sections. With it, how many sections there were for each that is left. None if it is the
+    /// only row.
     pub fn without(&self, row: usize) -> Option<(Self, f64)> {
         let weights = || self.mix.locks.iter().zip(&self.rows);
         let all: f64 = weights().map(|(latch, _)| latch.weight).sum();
@@ -184,16 +189,18 @@ impl Workload {
 }
 
 impl Usage {
-    /// What the program might have been as well, as far as is known: holds, of all locks or of the one that was held longest, at either end of
-    /// their intervals; holders that lost their CPU as often as who holds nothing; and threads that were idle for less, since some had ended
-    /// long before the program, or for longer, where time without a CPU was part of waits for locks.
+    /// What the program might have been as well, as far as is known: holds, of all locks or of the
+    /// one that was held longest, at either end of their intervals; holders that lost their CPU as
+    /// often as who holds nothing; and threads that were idle for less, since some had ended long
+    /// before the program, or for longer, where time without a CPU was part of waits for locks.
     pub fn others(&self) -> Vec<Self> {
         let held = |row: &Row| row.acquired as f64 * row.hold_ns.unwrap_or_default();
         let longest = (0..self.locks.len())
             .max_by(|a, b| held(&self.locks[*a]).total_cmp(&held(&self.locks[*b])));
         let low = |row: &Row| row.hold_range.0.min(HOLDS.0);
         let high = |row: &Row| row.hold_range.1.max(HOLDS.1);
-        // No more than there was CPU time, as in the workload itself: longer ones would be cut to that again.
+        // No more than there was CPU time, as in the workload itself: longer ones would be cut to
+        // that again.
         let scale = (self.busy * 1e9 / self.locks.iter().map(held).sum::<f64>()).min(1.0);
         let with = |of_longest: &dyn Fn(&Row) -> f64, of_others: &dyn Fn(&Row) -> f64| {
             let mut changed = self.clone();
@@ -262,8 +269,9 @@ fn latches(row: &Row, scale: f64, most: usize, data: u32) -> Vec<Latch> {
     latches
 }
 
-/// The share of the acquisitions that the most waited for of several locks has, by its share of the waits. Waits for a lock that
-/// is seldom in use grow with the square of how often it is taken; the others are taken to be alike.
+/// The share of the acquisitions that the most waited for of several locks has, by its share of the
+/// waits. Waits for a lock that is seldom in use grow with the square of how often it is taken; the
+/// others are taken to be alike.
 fn share_of_hottest(of_waits: f64, objects: u64) -> f64 {
     let others = objects.saturating_sub(1) as f64;
     let of_waits = of_waits.clamp(1.0 / objects as f64, 0.9999);

@@ -4,13 +4,15 @@ use std::collections::VecDeque;
 
 use manycore_traits::{Interval, ReverseMap};
 
-/// A reverse map whose mechanism is not known, so that what is done with one is compiled once. A call through a pointer then
-/// stands before every operation of every mechanism, which takes a nanosecond natively and no simulated time.
+/// A reverse map whose mechanism is not known, so that what is done with one is compiled once. A
+/// call through a pointer then stands before every operation of every mechanism, which takes a
+/// nanosecond natively and no simulated time.
 pub(super) trait AnyMap: Sync {
     /// How many trees there are.
     fn trees(&self) -> usize;
 
-    /// Access for a thread, which has so many intervals at a time; and again the same, or fresh ones.
+    /// Access for a thread, which has so many intervals at a time; and again the same, or fresh
+    /// ones.
     fn handle(&self, held: usize, reuse: bool) -> Box<dyn Handle + '_>;
 
     /// Visits the intervals of a tree that have this number.
@@ -31,7 +33,8 @@ pub(super) trait AnyMap: Sync {
 
 /// What a thread updates a reverse map with. Dropped, it removes its intervals.
 pub(super) trait Handle {
-    /// Inserts an interval, or removes its oldest. What it inserts is this one, unless it has one that is to be used again.
+    /// Inserts an interval, or removes its oldest. What it inserts is this one, unless it has one
+    /// that is to be used again.
     fn update(&mut self, tree: usize, fresh: Interval);
 }
 

@@ -77,7 +77,8 @@ pub struct Workload {
     /// What threads share
     #[arg(long, value_enum, default_value = "trees")]
     shape: What,
-    /// Mechanisms [default: of trees ldu,ldu-per-core,ldu-forest,oplog,flat-combining; else ordered,ordered-relaxed]
+    /// Mechanisms [default: of trees ldu,ldu-per-core,ldu-forest,oplog,flat-combining; else
+    /// ordered,ordered-relaxed]
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     sync: Vec<String>,
     /// Numbers of threads

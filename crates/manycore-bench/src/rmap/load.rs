@@ -20,7 +20,8 @@ pub enum Shape {
     /// Trees of intervals.
     #[default]
     Trees,
-    /// Queues: an update adds an item, or takes back the last one if objects are reused; other operations take many out.
+    /// Queues: an update adds an item, or takes back the last one if objects are reused; other
+    /// operations take many out.
     Queue,
     /// Stacks, the same.
     Stack,
@@ -56,7 +57,8 @@ pub struct Load {
     pub tend: Duration,
     /// Which trees are updated and read.
     pub popularity: Popularity,
-    /// Operations of each thread after which it is over, whatever time that takes; none if that is a matter of time.
+    /// Operations of each thread after which it is over, whatever time that takes; none if that is
+    /// a matter of time.
     pub operations: Option<u64>,
     /// The seed of everything that is drawn.
     pub seed: u64,
@@ -141,8 +143,9 @@ impl Load {
         trees as u64 * u64::from(self.initial)
     }
 
-    /// Puts in the intervals that stay while threads work, in every tree (a queue or a stack begins empty), until what is returned is dropped. Nothing of it is
-    /// put off: what threads find waiting is their own.
+    /// Puts in the intervals that stay while threads work, in every tree (a queue or a stack begins
+    /// empty), until what is returned is dropped. Nothing of it is put off: what threads find
+    /// waiting is their own.
     pub(super) fn fill<'a>(&self, map: &'a dyn AnyMap) -> Box<dyn Handle + 'a> {
         let mut random = fastrand::Rng::with_seed(self.seed);
         let mut filler = map.handle(map.trees() * self.initial as usize, false);
@@ -156,8 +159,9 @@ impl Load {
         filler
     }
 
-    /// Whether each tree has what was [filled](Self::fill) in and nothing of the threads that have worked, and takes an interval more, and gives it
-    /// back. The error says what is wrong. Queues and stacks keep what threads have put in; they are not judged.
+    /// Whether each tree has what was [filled](Self::fill) in and nothing of the threads that have
+    /// worked, and takes an interval more, and gives it back. The error says what is wrong. Queues
+    /// and stacks keep what threads have put in; they are not judged.
     pub(super) fn verify(&self, map: &dyn AnyMap) -> Result<(), String> {
         for tree in 0..map.trees() {
             let mut handle = map.handle(1, false);
@@ -178,7 +182,8 @@ impl Load {
         Ok(())
     }
 
-    /// Trees as they are asked for, from which each thread takes them in turn; nothing if all are alike.
+    /// Trees as they are asked for, from which each thread takes them in turn; nothing if all are
+    /// alike.
     pub(super) fn trees_drawn(&self) -> Box<[u64]> {
         let mut random = fastrand::Rng::with_seed(!self.seed);
         self.popularity.ranks(self.trees.into()).draw(DRAWN, &mut random)

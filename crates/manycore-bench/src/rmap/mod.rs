@@ -1,5 +1,6 @@
-//! `manycore bench rmap` and `manycore sim rmap`: threads insert and remove intervals of their own in trees that they share,
-//! as processes do that fork and end; few ask which intervals overlap others.
+//! `manycore bench rmap` and `manycore sim rmap`: threads insert and remove intervals of their own
+//! in trees that they share, as processes do that fork and end; few ask which intervals overlap
+//! others.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -122,7 +123,8 @@ impl Options {
     }
 }
 
-/// Measures on this host, in interleaved rounds, each mechanism in processes of its own that are started so.
+/// Measures on this host, in interleaved rounds, each mechanism in processes of its own that are
+/// started so.
 pub fn run(options: &Options, worker: &Command) -> Result<Found, Failure> {
     options.check(&mechanism::names_here(options.load.shape))?;
     native::run(options, worker)

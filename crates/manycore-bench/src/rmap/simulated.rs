@@ -90,7 +90,8 @@ impl Stage for There {
     }
 }
 
-/// What threads do, the share of operations that update in percent, and what an operation takes beside.
+/// What threads do, the share of operations that update in percent, and what an operation takes
+/// beside.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Updates(Load, f64, Beside);
 

@@ -1,5 +1,5 @@
-//! One mechanism for a short time, in a process of its own: threads update trees, and are counted. At the end the trees must
-//! have what they should.
+//! One mechanism for a short time, in a process of its own: threads update trees, and are counted.
+//! At the end the trees must have what they should.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -29,7 +29,8 @@ pub(crate) struct Settings {
     /// The share of operations that update, in percent.
     pub update: f64,
     pub load: Load,
-    /// The time that is counted, after a fifth of it that is not; unless the load says how many operations there are.
+    /// The time that is counted, after a fifth of it that is not; unless the load says how many
+    /// operations there are.
     pub duration: Duration,
     /// Of work between two operations.
     pub turns: u32,
@@ -55,7 +56,8 @@ pub(crate) struct Round {
     pub slice: Slice,
     /// Bytes for each interval of the filled trees; none if those are empty.
     pub bytes_per_interval: Option<f64>,
-    /// Bytes beyond those of the filled trees, at the end: the threads' own intervals, what is put off, logs.
+    /// Bytes beyond those of the filled trees, at the end: the threads' own intervals, what is put
+    /// off, logs.
     pub memory: f64,
     /// The most updates that were put off at a time.
     pub put_off_max: u64,
@@ -187,7 +189,8 @@ impl Settings {
                     })
                 })
                 .collect();
-            // Before the start: threads may have done all of their operations when this one runs again.
+            // Before the start: threads may have done all of their operations when this one runs
+            // again.
             let start = stage.now();
             barrier.wait();
             let counted = match load.operations {

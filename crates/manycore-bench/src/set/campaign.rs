@@ -69,11 +69,13 @@ impl Contest for Sets<'_> {
     }
 }
 
-/// Timing an operation takes some 20 ns, as long as a short one: so seldom that it costs a few percent at most.
+/// Timing an operation takes some 20 ns, as long as a short one: so seldom that it costs a few
+/// percent at most.
 const SAMPLE: u32 = 31;
 
 impl Samples {
-    /// Operations a second of a mechanism at a point, by round; `None` if it failed or is not there.
+    /// Operations a second of a mechanism at a point, by round; `None` if it failed or is not
+    /// there.
     pub fn throughput(&self, point: usize, sync: &str) -> Option<Vec<f64>> {
         let sync = self.candidates.iter().position(|known| known == sync)?;
         Some(values(self.at(point, sync)?, Slice::throughput))

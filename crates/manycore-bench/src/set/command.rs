@@ -83,8 +83,8 @@ impl Benchmark for Options {
     }
 }
 
-/// How to start the program that has the sets of C libraries, which is built into the directory of this one; `None` if it was
-/// not.
+/// How to start the program that has the sets of C libraries, which is built into the directory of
+/// this one; `None` if it was not.
 pub fn foreign_worker() -> Option<Command> {
     let program = std::env::current_exe().ok()?.with_file_name("manycore-bench-peers");
     program.is_file().then(|| Command { program, arguments: Vec::new() })

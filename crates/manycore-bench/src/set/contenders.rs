@@ -4,8 +4,9 @@ use manycore_traits::{ConcurrentSet, SetHandle};
 
 use super::task::Task;
 
-/// A set whose mechanism is not known, so that what is done with sets is compiled once. A call through a pointer then
-/// stands before every operation of every mechanism, which takes a nanosecond natively and no simulated time.
+/// A set whose mechanism is not known, so that what is done with sets is compiled once. A call
+/// through a pointer then stands before every operation of every mechanism, which takes a
+/// nanosecond natively and no simulated time.
 pub trait AnySet: Send + Sync {
     /// The calling thread's access to the set.
     fn handle(&self) -> Box<dyn SetHandle<u64> + '_>;

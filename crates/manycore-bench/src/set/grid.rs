@@ -28,7 +28,8 @@ pub struct TaskGrid {
 }
 
 impl Default for TaskGrid {
-    /// A hash table of 10,000 keys under `lock:adaptive`, with 1, 2 and 8 threads and updates of 20 %.
+    /// A hash table of 10,000 keys under `lock:adaptive`, with 1, 2 and 8 threads and updates of 20
+    /// %.
     fn default() -> Self {
         Self {
             structure: "hash".into(),

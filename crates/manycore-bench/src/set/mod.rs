@@ -128,7 +128,8 @@ impl Options {
     }
 }
 
-/// What there is of a structure: `lock:adaptive`, and all mechanisms that are no locks. Nothing of one that is unknown.
+/// What there is of a structure: `lock:adaptive`, and all mechanisms that are no locks. Nothing of
+/// one that is unknown.
 pub fn usual_syncs(structure: &str) -> Vec<String> {
     let names = contenders::native::names(structure);
     let first = ["lock:adaptive".to_owned()];

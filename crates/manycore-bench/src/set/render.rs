@@ -55,7 +55,8 @@ fn table(members: &[&Measurement], base: &str) -> Table {
         let text = |name: &str| metric(name).map_or(String::new(), |m| quantity(m.value, &m.unit));
         let against = metric("ratio");
         let (verdict, tone) = match against {
-            // A simulation has no rounds that differ; with a sweep, the interval is the range over variants.
+            // A simulation has no rounds that differ; with a sweep, the interval is the range over
+            // variants.
             Some(_) if measurement.provenance == Provenance::Simulated => {
                 (String::new(), Tone::Plain)
             }

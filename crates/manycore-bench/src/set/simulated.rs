@@ -1,8 +1,9 @@
 //! `manycore sim set`: threads use a set on a simulated machine, by several mechanisms.
 //!
-//! What is done is what [`bench set`](crate::set) does. The first thread fills the set, and does some operations alone, so that what adapts
-//! to what threads do has done so when they start; that takes simulated time that is not counted. Beside the
-//! accesses to the set, an operation costs 5 ns unless told otherwise: an assumption, the same for all mechanisms.
+//! What is done is what [`bench set`](crate::set) does. The first thread fills the set, and does
+//! some operations alone, so that what adapts to what threads do has done so when they start; that
+//! takes simulated time that is not counted. Beside the accesses to the set, an operation costs 5
+//! ns unless told otherwise: an assumption, the same for all mechanisms.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -31,7 +32,8 @@ const BESIDE: Beside = Beside::each(5.0);
 /// The largest set that is simulated: each key is put in by a simulated insertion.
 const KEYS_MAX: u64 = 10_000_000;
 
-/// Operations of the first thread before the others start: more than the some 2,000 after which MV-RLU decides who waits for clocks.
+/// Operations of the first thread before the others start: more than the some 2,000 after which
+/// MV-RLU decides who waits for clocks.
 const ALONE: u32 = 5_000;
 
 /// The usual time that is simulated.

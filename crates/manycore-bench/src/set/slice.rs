@@ -1,7 +1,8 @@
 //! One slice: threads use a set for a short time, or for so many operations, and are counted.
 //!
-//! It begins with an empty set, which the first thread fills; a large one is kept for the next slice. Warm-up, reading of counters and the end are those of a
-//! [slice of locks](crate::slice). At the end what is in the set must be what the threads were told.
+//! It begins with an empty set, which the first thread fills; a large one is kept for the next
+//! slice. Warm-up, reading of counters and the end are those of a [slice of locks](crate::slice).
+//! At the end what is in the set must be what the threads were told.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -68,7 +69,8 @@ pub(crate) struct Slice {
     pub latency: Waits,
     /// Bytes for each key, when the set has been filled and nobody has used it yet.
     pub bytes_per_key: f64,
-    /// Bytes beyond that, at the end of the time that was counted: what waits to be freed, logs, handles.
+    /// Bytes beyond that, at the end of the time that was counted: what waits to be freed, logs,
+    /// handles.
     pub garbage: f64,
     /// What the mechanism has counted while threads worked, warm-up and all, for each operation.
     pub statistics: BTreeMap<String, f64>,
@@ -80,7 +82,8 @@ impl Slice {
         slice::throughput(&self.counts, self.elapsed_ns)
     }
 
-    /// Operations of the busiest thread over those of the least busy; one without any counts as if it had had one.
+    /// Operations of the busiest thread over those of the least busy; one without any counts as if
+    /// it had had one.
     pub fn fairness(&self) -> f64 {
         slice::fairness(&self.counts)
     }
@@ -323,7 +326,8 @@ pub(crate) fn apply(handle: &mut dyn SetHandle<u64>, operation: Operation) -> i6
     }
 }
 
-/// The outcomes of all threads that end in time: for a count of operations, whatever time that takes.
+/// The outcomes of all threads that end in time: for a count of operations, whatever time that
+/// takes.
 fn gather(outcomes: &mpsc::Receiver<Outcome>, settings: &Settings) -> Vec<Outcome> {
     let begin = Instant::now();
     let next = |_| match settings.bound {

@@ -62,7 +62,8 @@ impl Operation {
     }
 }
 
-/// The keys of a popularity that is not uniform are drawn before the start, so many a thread, and then the same again.
+/// The keys of a popularity that is not uniform are drawn before the start, so many a thread, and
+/// then the same again.
 const DRAWN: usize = 1 << 16;
 
 impl Keys {

@@ -1,16 +1,18 @@
 //! Results that are kept, so that a sweep that was interrupted goes on where it was.
 //!
-//! A result is found by what determines it: the job, and the executable that simulates, by its content. An entry has the
-//! whole job in it, so that two jobs whose names happen to be the same are told apart. Entries of an executable are in a
-//! directory of their own; in the user's directory for caches those of others go when they have not been used for long.
+//! A result is found by what determines it: the job, and the executable that simulates, by its
+//! content. An entry has the whole job in it, so that two jobs whose names happen to be the same
+//! are told apart. Entries of an executable are in a directory of their own; in the user's
+//! directory for caches those of others go when they have not been used for long.
 //!
 //! ```text
 //! manycore/sim/EXECUTABLE/JOB.json      { "job": ..., "finding": ... }
 //! manycore/sim/EXECUTABLE/took          JOB KIND THREAD-SECONDS SECONDS
 //! ```
 //!
-//! How long simulations took is no part of the results. It is used to tell how long others are going to take, those of another
-//! executable included. Several machines may share a directory, and what is in one can be merged into another.
+//! How long simulations took is no part of the results. It is used to tell how long others are
+//! going to take, those of another executable included. Several machines may share a directory, and
+//! what is in one can be merged into another.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -107,8 +109,8 @@ impl Cache {
         }
     }
 
-    /// In this directory, for the results of this executable. It is somebody's own, with whatever else there is in it: nothing is
-    /// removed from it, the entries of other executables included.
+    /// In this directory, for the results of this executable. It is somebody's own, with whatever
+    /// else there is in it: nothing is removed from it, the entries of other executables included.
     pub fn below(root: &Path, executable: &Path) -> io::Result<Self> {
         let directory = root.join(hash(&fs::read(executable)?));
         Ok(Self { directory, troubled: Arc::default() })
@@ -137,7 +139,8 @@ impl Cache {
         self.path(job).exists()
     }
 
-    /// Keeps the result of a job, and how long it took. That it cannot be kept is no reason not to have it.
+    /// Keeps the result of a job, and how long it took. That it cannot be kept is no reason not to
+    /// have it.
     pub(crate) fn keep(&self, job: &Job, finding: &Finding, took: Duration) {
         let entry = Entry { job: job.clone(), finding: finding.clone() };
         let took = Took {
@@ -248,8 +251,8 @@ fn is_hash(name: &OsStr) -> bool {
     name.len() == 32 && name.as_encoded_bytes().iter().all(is_digit)
 }
 
-/// Removes the entries of executables that nobody uses any more, and nothing that is not named as they are. What cannot be removed
-/// stays.
+/// Removes the entries of executables that nobody uses any more, and nothing that is not named as
+/// they are. What cannot be removed stays.
 fn remove_old(root: &Path, current: &Path) {
     let Ok(directories) = fs::read_dir(root) else { return };
     for directory in directories.flatten().map(|entry| entry.path()) {

@@ -34,7 +34,8 @@ pub(crate) struct Job {
     pub patient: bool,
 }
 
-/// What threads do, of whatever workload: JSON of one field, which is called after the program and has its data.
+/// What threads do, of whatever workload: JSON of one field, which is called after the program and
+/// has its data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Program(Box<RawValue>);
@@ -64,7 +65,8 @@ impl Program {
     }
 }
 
-/// What an operation takes beside its accesses to what is shared: drawing it, the loop, calls, comparisons, allocation.
+/// What an operation takes beside its accesses to what is shared: drawing it, the loop, calls,
+/// comparisons, allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
     /// One that only reads, in nanoseconds.
@@ -90,8 +92,8 @@ impl Beside {
 pub(crate) struct Finding {
     /// What a native slice would have measured.
     pub slice: Slice,
-    /// What only a simulator sees, and what the mechanism counted, by the name of the metric: shares of time in percent,
-    /// messages for each section.
+    /// What only a simulator sees, and what the mechanism counted, by the name of the metric:
+    /// shares of time in percent, messages for each section.
     pub sight: BTreeMap<String, f64>,
 }
 

@@ -1,8 +1,8 @@
 //! Simulations: jobs, the processes that run them, and results that are kept.
 //!
-//! A thread does on a simulated machine what it does on a real one. What determines a result is a *job*; jobs are dealt
-//! out to processes, and their results kept. What the threads of a job do is its workload's (`SimulatedProgram`):
-//! nothing here knows any.
+//! A thread does on a simulated machine what it does on a real one. What determines a result is a
+//! *job*; jobs are dealt out to processes, and their results kept. What the threads of a job do is
+//! its workload's (`SimulatedProgram`): nothing here knows any.
 //!
 //! | module | what is in it |
 //! |---|---|

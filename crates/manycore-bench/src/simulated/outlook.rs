@@ -1,8 +1,9 @@
 //! How long it is still going to take.
 //!
-//! Of a simulation that was run before, by whatever executable, it is known how long it took. Of another it is assumed that a
-//! simulated second of a thread takes as long as in other simulations of the same mechanism, or else of any. What has been
-//! simulated since the start corrects both: the machine may be a slower one, or do something else as well.
+//! Of a simulation that was run before, by whatever executable, it is known how long it took. Of
+//! another it is assumed that a simulated second of a thread takes as long as in other simulations
+//! of the same mechanism, or else of any. What has been simulated since the start corrects both:
+//! the machine may be a slower one, or do something else as well.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +20,8 @@ struct State {
     /// By the key of the job.
     left: HashMap<String, Left>,
     rates: Rates,
-    /// Of what has been simulated since the start and was expected to take some time: what it was expected to take, and took.
+    /// Of what has been simulated since the start and was expected to take some time: what it was
+    /// expected to take, and took.
     expected: f64,
     took: f64,
     workers: f64,
@@ -96,7 +98,8 @@ impl Outlook {
         state.rates.add(&left.kind, left.thread_seconds, seconds);
     }
 
-    /// Simulations that are left, and the seconds that they are going to take; `None` if nothing is known yet.
+    /// Simulations that are left, and the seconds that they are going to take; `None` if nothing is
+    /// known yet.
     pub fn left(&self) -> (usize, Option<f64>) {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sum: Option<f64> = state.left.values().map(|left| left.expect(&state.rates)).sum();

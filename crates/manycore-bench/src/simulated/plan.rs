@@ -1,7 +1,8 @@
-//! What is to be simulated, before it is: to be divided among machines, and to tell how long it is going to take.
+//! What is to be simulated, before it is: to be divided among machines, and to tell how long it is
+//! going to take.
 //!
-//! A plan is made by having a pool note what it is asked for. So its jobs are those of the run itself, and their results are found
-//! by that.
+//! A plan is made by having a pool note what it is asked for. So its jobs are those of the run
+//! itself, and their results are found by that.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -19,8 +20,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What these have a pool simulate, which they are given one after the other. Nothing is simulated. An error is about what they
-    /// ask for; that they get no results from this pool is none.
+    /// What these have a pool simulate, which they are given one after the other. Nothing is
+    /// simulated. An error is about what they ask for; that they get no results from this pool is
+    /// none.
     pub fn of<A, E>(
         pool: &SimulatorPool,
         asking: impl IntoIterator<Item = A>,
@@ -64,7 +66,8 @@ impl Plan {
         self.jobs.is_empty()
     }
 
-    /// One of so many pieces, the first of which has the number 1. Neighbours, which take about as long, are in different ones.
+    /// One of so many pieces, the first of which has the number 1. Neighbours, which take about as
+    /// long, are in different ones.
     ///
     /// # Panics
     ///

@@ -1,8 +1,10 @@
-//! Simulations in parallel, each in a process of its own: a process simulates one machine at a time.
+//! Simulations in parallel, each in a process of its own: a process simulates one machine at a
+//! time.
 //!
-//! The process is this executable, started with arguments that lead it to [`serve`]. It reads jobs from its standard
-//! input, one JSON value a line, and answers each on its standard output; it ends at the end of its input, hence with
-//! the process that started it. One that dies costs the job that it was at.
+//! The process is this executable, started with arguments that lead it to [`serve`]. It reads jobs
+//! from its standard input, one JSON value a line, and answers each on its standard output; it ends
+//! at the end of its input, hence with the process that started it. One that dies costs the job
+//! that it was at.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::num::NonZero;
@@ -40,7 +42,8 @@ pub struct SimulatorPool {
 #[derive(Clone, Debug)]
 enum Duty {
     Simulate,
-    /// The same, as part of something larger, of which it says how long that is still going to take.
+    /// The same, as part of something larger, of which it says how long that is still going to
+    /// take.
     SimulatePart(Outlook),
     /// It notes them, and simulates nothing.
     Note(Arc<Mutex<Vec<Job>>>),
@@ -159,7 +162,8 @@ impl Worker {
         let mut process = process::Command::new(&command.program);
         process.args(&command.arguments);
         process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // The simulator has no use for what this process may run under, and would be slower with it.
+        // The simulator has no use for what this process may run under, and would be slower with
+        // it.
         process.env_remove("LD_PRELOAD");
         // Results are kept for those who did not plant a mistake.
         process.env_remove("MANYCORE_MUTATION");
@@ -198,7 +202,8 @@ impl Drop for Worker {
     }
 }
 
-/// Simulates for the process at the other end of standard input and output, for as long as it has jobs.
+/// Simulates for the process at the other end of standard input and output, for as long as it has
+/// jobs.
 pub fn serve(simulators: &[Simulator]) -> io::Result<()> {
     for line in io::stdin().lock().lines() {
         let answer = match serde_json::from_str::<Job>(&line?) {

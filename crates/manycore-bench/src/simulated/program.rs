@@ -1,7 +1,8 @@
 //! What simulated threads do, of whatever workload.
 //!
-//! A workload says what its programs are ([`SimulatedProgram`]); the process that simulates gets a table of
-//! those that there are ([`Simulator`]), so that neither it nor what keeps results knows any workload.
+//! A workload says what its programs are ([`SimulatedProgram`]); the process that simulates gets a
+//! table of those that there are ([`Simulator`]), so that neither it nor what keeps results knows
+//! any workload.
 
 use manycore_sim::Placement;
 use manycore_sim::machine::Topology;

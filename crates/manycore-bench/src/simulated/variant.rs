@@ -9,7 +9,8 @@ const LATENCIES: [f64; 3] = [1.0, 0.7, 1.4];
 /// How long a core keeps a line, in cycles; none for what the model says.
 const HOLDS: [Option<f64>; 3] = [None, Some(0.0), Some(150.0)];
 
-/// The model as it is, then each other combination of latencies, hold and policy of combining: 18 machines.
+/// The model as it is, then each other combination of latencies, hold and policy of combining: 18
+/// machines.
 pub fn variants(model: &Model) -> Vec<Model> {
     let mut variants = Vec::new();
     for policy in 0..CHOICES.len() {
@@ -32,8 +33,8 @@ pub(crate) fn of(model: &Model, swept: bool) -> Vec<String> {
     if swept { sweep(model) } else { alone(model) }
 }
 
-/// The model as it is, and with lines that can be taken away at once. Where a line is kept for long, the moment at which a
-/// thread notices a change is hidden behind that.
+/// The model as it is, and with lines that can be taken away at once. Where a line is kept for
+/// long, the moment at which a thread notices a change is hidden behind that.
 pub(crate) fn with_and_without_hold(model: &Model) -> Vec<String> {
     vec![model.to_toml(), changed(model, 1.0, Some(0.0), 0.0).to_toml()]
 }
@@ -67,7 +68,8 @@ fn changed(model: &Model, latency: f64, hold: Option<f64>, policy: f64) -> Model
             }
             _ => constant.value,
         };
-        // The range is what is known of the machine; a file whose value is outside of it would be refused.
+        // The range is what is known of the machine; a file whose value is outside of it would be
+        // refused.
         constant.value = value;
         constant.low = constant.low.min(value);
         constant.high = constant.high.max(value);

@@ -53,8 +53,8 @@ impl Course {
     }
 }
 
-/// Locks of some kind, which a thread uses in one call from its start to its end: so that nothing stands between its loop
-/// and the lock, and little is compiled for each kind.
+/// Locks of some kind, which a thread uses in one call from its start to its end: so that nothing
+/// stands between its loop and the lock, and little is compiled for each kind.
 pub(super) trait Locks: Send + Sync {
     /// Does what a thread does until the slice stops.
     fn run(&self, course: &Course, runner: Runner) -> Outcome;
@@ -142,8 +142,9 @@ struct Data {
     value: u64,
 }
 
-// SAFETY: the data is reached through `write` and `read` only, which run under the lock. The accesses are volatile, so
-// that a lock that lets two threads in is found by its effect on the marks.
+// SAFETY: the data is reached through `write` and `read` only, which run under the lock. The
+// accesses are volatile, so that a lock that lets two threads in is found by its effect on the
+// marks.
 unsafe impl<C: Contender> Sync for Guarded<C> {}
 
 impl<C: Contender> Guarded<C> {
@@ -178,7 +179,8 @@ impl<C: Contender> Guarded<C> {
         begun == ended
     }
 
-    /// A section that only reads. To be called with the lock held for reading. Says whether no writer was there.
+    /// A section that only reads. To be called with the lock held for reading. Says whether no
+    /// writer was there.
     #[inline]
     fn read(&self, turns: u32) -> bool {
         let before = self.marks();

@@ -2,20 +2,22 @@
 //!
 //! # Phases
 //!
-//! All threads start together and run through a warm-up; then the counters are read, and read again when the time is
-//! over. What is measured lies between the two readings, whose times are taken with them: threads that start or end
-//! late do not matter.
+//! All threads start together and run through a warm-up; then the counters are read, and read again
+//! when the time is over. What is measured lies between the two readings, whose times are taken
+//! with them: threads that start or end late do not matter.
 //!
 //! # Ends in time
 //!
-//! The order to stop is a flag that threads look at between sections. A thread that waits for a lock sees it when it
-//! has its turn, which under a strictly first-in-first-out lock with more threads than CPUs can take seconds. So the
-//! end is waited for no longer than [`Settings::drain`]; what was counted is known by then. Threads that have not
-//! ended are reported as [`stuck`](Slice::stuck) and are left behind: the caller ends the process.
+//! The order to stop is a flag that threads look at between sections. A thread that waits for a
+//! lock sees it when it has its turn, which under a strictly first-in-first-out lock with more
+//! threads than CPUs can take seconds. So the end is waited for no longer than [`Settings::drain`];
+//! what was counted is known by then. Threads that have not ended are reported as
+//! [`stuck`](Slice::stuck) and are left behind: the caller ends the process.
 //!
 //! # Waits
 //!
-//! Reading a clock twice costs as much as a short section, so only one acquisition of [`Settings::sample`] is timed.
+//! Reading a clock twice costs as much as a short section, so only one acquisition of
+//! [`Settings::sample`] is timed.
 
 mod arena;
 mod plan;
@@ -68,7 +70,8 @@ pub struct Settings {
     pub measured: Duration,
     /// How long to wait for the end of the threads.
     pub drain: Duration,
-    /// One wait in so many is timed. Odd numbers meet all lengths of a [`Length`](crate::work::Length) in turn.
+    /// One wait in so many is timed. Odd numbers meet all lengths of a
+    /// [`Length`](crate::work::Length) in turn.
     pub sample: u32,
     /// How lengths become work.
     pub pace: Pace,
@@ -90,12 +93,14 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Sections a second, over all threads. A slice without a section counts as half a one: it had fewer than one.
+    /// Sections a second, over all threads. A slice without a section counts as half a one: it had
+    /// fewer than one.
     pub fn throughput(&self) -> f64 {
         throughput(&self.counts, self.elapsed_ns)
     }
 
-    /// Sections of the busiest thread over those of the least busy; a thread without any counts as if it had had one.
+    /// Sections of the busiest thread over those of the least busy; a thread without any counts as
+    /// if it had had one.
     pub fn fairness(&self) -> f64 {
         fairness(&self.counts)
     }
@@ -113,7 +118,8 @@ pub(crate) fn fairness(counts: &[u64]) -> f64 {
     most as f64 / fewest as f64
 }
 
-/// Runs one slice. The error, in one line, says what the lock did wrong or what the machine refused.
+/// Runs one slice. The error, in one line, says what the lock did wrong or what the machine
+/// refused.
 pub fn run<C: Contender>(settings: &Settings) -> Result<Slice, String> {
     debug_assert!(settings.mix.locks.iter().all(|lock| lock.shared.is_none()), "simulated only");
     measure(Arc::new(Arena::<C>::new(&settings.mix.locks)), settings)
@@ -142,7 +148,8 @@ fn measure(locks: Arc<dyn Locks>, settings: &Settings) -> Result<Slice, String> 
     for outcome in &ended {
         slice.waits.add_ticks(&outcome.waits, ns_per_tick);
     }
-    // Whoever is stuck has waited since the end of the slice at least, and nobody knows for how much longer.
+    // Whoever is stuck has waited since the end of the slice at least, and nobody knows for how
+    // much longer.
     if slice.stuck > 0 {
         slice.waits.add(stopped.elapsed().as_nanos() as u64, u64::from(slice.stuck));
     }
@@ -150,7 +157,8 @@ fn measure(locks: Arc<dyn Locks>, settings: &Settings) -> Result<Slice, String> 
     Ok(slice)
 }
 
-/// Said of a thread that failed in a way that the benchmark does not foresee; it has said how on standard error.
+/// Said of a thread that failed in a way that the benchmark does not foresee; it has said how on
+/// standard error.
 const PANICKED: &str = "a thread of the benchmark panicked";
 
 fn start(

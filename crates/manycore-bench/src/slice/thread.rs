@@ -17,7 +17,8 @@ pub(crate) struct Runner {
     outcome: Outcome,
 }
 
-/// Where a thread is in its operations, after each of which it sleeps. If it never does, all it does is one operation.
+/// Where a thread is in its operations, after each of which it sleeps. If it never does, all it
+/// does is one operation.
 #[derive(Clone, Debug)]
 struct Operations {
     sections: u64,

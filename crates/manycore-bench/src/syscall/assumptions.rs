@@ -44,7 +44,8 @@ pub struct Times {
     pub poll: f64,
     /// `close`.
     pub close: f64,
-    /// `accept4` in the lock of the listening socket, and in that of all sockets; `close` in the latter.
+    /// `accept4` in the lock of the listening socket, and in that of all sockets; `close` in the
+    /// latter.
     pub locked: f64,
 }
 
@@ -67,7 +68,8 @@ const SPIN_NS: f64 = 2_860.0;
 impl Default for Assumptions {
     fn default() -> Self {
         Self {
-            // Two until a ratio of 0.61 had been seen with them; `docs/src/commands/sim.md` has both.
+            // Two until a ratio of 0.61 had been seen with them; `docs/src/commands/sim.md` has
+            // both.
             interrupt_cpus: 1,
             page_ns: 100_000.0,
             round_trip_ns: 50_000.0,
@@ -93,7 +95,8 @@ impl Default for Assumptions {
 }
 
 impl Assumptions {
-    /// Each with its value, its unit and what it is; the names are those of the parameters in a record.
+    /// Each with its value, its unit and what it is; the names are those of the parameters in a
+    /// record.
     pub fn listed(&self) -> Vec<(&'static str, f64, &'static str, &'static str)> {
         let Self { times, lines, .. } = self;
         let count = |number: usize| number as f64;

@@ -1,9 +1,9 @@
-//! Between a worker and its syscall thread: the code of `manycore-channel`, by which its mechanism `thread` carries a call there
-//! and an answer back.
+//! Between a worker and its syscall thread: the code of `manycore-channel`, by which its mechanism
+//! `thread` carries a call there and an answer back.
 //!
-//! A call is a [`Slot`], which the worker writes and puts onto the thread's [`BlockingWorker`]; each side looks for a while, and then
-//! sleeps. What is left out is what only a kernel has: signals, cancelling, the making of threads. One thread serves a
-//! worker, whatever sockets it has.
+//! A call is a [`Slot`], which the worker writes and puts onto the thread's [`BlockingWorker`];
+//! each side looks for a while, and then sleeps. What is left out is what only a kernel has:
+//! signals, cancelling, the making of threads. One thread serves a worker, whatever sockets it has.
 
 use manycore_channel_simulated::blocking_worker::BlockingWorker;
 use manycore_channel_simulated::call::{Call as Moved, Kind};
@@ -51,7 +51,8 @@ impl Channel {
         let waiting = unsafe { slot.as_ref() };
         waiting.write(&order, Kind::Waits);
         self.take();
-        // SAFETY: the hand was taken; the slot is there until it is answered, the channel until all threads have ended.
+        // SAFETY: the hand was taken; the slot is there until it is answered, the channel until all
+        // threads have ended.
         unsafe { self.hand.send(slot.as_ptr(), &raw const *self.idle) };
         // As in `Flight::wait`: who waits on the CPU of who is to answer would keep that from it.
         let looks = if cpu::current() == self.at { 0 } else { spin };

@@ -33,7 +33,8 @@ Exit status:
   2   bad usage
 ";
 
-/// A server's system calls in place, or by threads near the network card: requests, and lines between packages
+/// A server's system calls in place, or by threads near the network card: requests, and lines
+/// between packages
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {

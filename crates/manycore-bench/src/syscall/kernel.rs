@@ -128,7 +128,8 @@ pub(super) struct Kernel<'a> {
     waiting: CachePadded<AtomicU32>,
     connections: Vec<Connection>,
     cards: Vec<RefCell<Arrivals>>,
-    /// The line of each queue that its CPU looks at: an access, by which the simulator lets no CPU run ahead of others.
+    /// The line of each queue that its CPU looks at: an access, by which the simulator lets no CPU
+    /// run ahead of others.
     rings: Vec<Lines>,
     end: u64,
 }
@@ -221,7 +222,8 @@ impl<'a> Kernel<'a> {
                 self.compute(times.deliver);
                 connection.request.write(lines.request, number);
                 connection.socket.write(lines.socket / 2, number);
-                // SeqCst: with the load below against the store and the look at the backlog in `accept`.
+                // SeqCst: with the load below against the store and the look at the backlog in
+                // `accept`.
                 self.news.fetch_add(1, Ordering::SeqCst);
                 // SeqCst: as above.
                 if self.waiting.load(Ordering::SeqCst) > 0 {
@@ -231,7 +233,8 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// Executes a call on the connection of a client, on the CPU that the caller is on. `accept` gives the client.
+    /// Executes a call on the connection of a client, on the CPU that the caller is on. `accept`
+    /// gives the client.
     pub fn execute(&self, call: Call, client: u32) -> u32 {
         let times = &self.assumed.times;
         let lines = &self.assumed.lines;

@@ -1,10 +1,12 @@
-//! `manycore sim syscall`: a server's system calls on the CPUs of its workers, or near the network card, as
-//! "System-Call-Level Core Affinity for Improving Network Performance" (J. Uhm, J.-Y. Cho, H.-W. Jin) has it.
+//! `manycore sim syscall`: a server's system calls on the CPUs of its workers, or near the network
+//! card, as "System-Call-Level Core Affinity for Improving Network Performance" (J. Uhm, J.-Y. Cho,
+//! H.-W. Jin) has it.
 //!
-//! A worker process for each client accepts a connection, reads a request, computes a page, answers and closes, by the
-//! calls that strace shows of Apache's prefork. What the kernel has of a connection is cache lines, which calls touch on
-//! one CPU and the card's interrupts on another. In place, calls are executed where the worker happens to run; moved, by a
-//! thread for each worker on the card's package, over the channel of `manycore-channel`, which is simulated, too.
+//! A worker process for each client accepts a connection, reads a request, computes a page, answers
+//! and closes, by the calls that strace shows of Apache's prefork. What the kernel has of a
+//! connection is cache lines, which calls touch on one CPU and the card's interrupts on another. In
+//! place, calls are executed where the worker happens to run; moved, by a thread for each worker on
+//! the card's package, over the channel of `manycore-channel`, which is simulated, too.
 //!
 //! | module | what is in it |
 //! |---|---|

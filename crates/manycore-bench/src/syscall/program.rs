@@ -81,19 +81,21 @@ fn simulate(run: &Run, assumed: &Assumptions) -> Result<Finding, String> {
     Ok(Finding { slice: run.slice(window, counts, times), sight: sight(&report, served) })
 }
 
-/// The CPU of a worker's syscall thread: those of the first package that serve no interrupts, in turn.
+/// The CPU of a worker's syscall thread: those of the first package that serve no interrupts, in
+/// turn.
 fn thread_cpu(run: &Run, assumed: &Assumptions, worker: usize) -> u32 {
     let first = assumed.interrupt_cpus;
     first + worker as u32 % (run.machine.topology.cores_per_socket - first)
 }
 
-/// Interrupts on the first CPUs of the first package; workers wherever there is room, but for those; syscall threads near
-/// the interrupts.
+/// Interrupts on the first CPUs of the first package; workers wherever there is room, but for
+/// those; syscall threads near the interrupts.
 fn seats(run: &Run, assumed: &Assumptions, moved: bool) -> Vec<Seat> {
     let topology = &run.machine.topology;
     let (first, package) = (assumed.interrupt_cpus, topology.cores_per_socket);
     let interrupts = (0..first).map(|cpu| Seat { cpu, pinned: true });
-    // Where a worker begins: one package after the other, so that each CPU has as many as the next one.
+    // Where a worker begins: one package after the other, so that each CPU has as many as the next
+    // one.
     let in_package = |at: u32| (at..topology.cores()).step_by(package as usize);
     let others: Vec<u32> = (0..package).flat_map(in_package).filter(|cpu| *cpu >= first).collect();
     let turn = |number: u32| others[number as usize % others.len()];
@@ -195,7 +197,8 @@ mod tests {
 
     #[test]
     fn what_is_moved_stays_in_the_package() {
-        // The channel's own lines cross, whatever a socket has: what counts is by how much more cross if sockets have more.
+        // The channel's own lines cross, whatever a socket has: what counts is by how much more
+        // cross if sockets have more.
         let crossed = |mechanism, socket| {
             let mut assumed = Assumptions::default();
             assumed.lines.socket = socket;

@@ -1,4 +1,5 @@
-//! Apache prefork with mod_php, as the publication has it: a process for each connection, a connection for each request.
+//! Apache prefork with mod_php, as the publication has it: a process for each connection, a
+//! connection for each request.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -18,7 +19,8 @@ use super::work::Work;
 use manycore_compare::trial::{Load, Outcome, Plan, Ready};
 use manycore_launch::failure::{Failure, Result};
 
-/// Of nothing but what the page takes; the address, files and numbers of processes come with the command.
+/// Of nothing but what the page takes; the address, files and numbers of processes come with the
+/// command.
 const CONFIGURATION: &str = "\
 ServerName localhost
 LoadModule mpm_prefork_module {modules}/mod_mpm_prefork.so
@@ -86,7 +88,8 @@ impl Apache {
                 (Driver::Jmeter, Some(jmeter)) => {
                     (None, jmeter.command(clients, time)?, Jmeter::requests_per_second)
                 }
-                // A second that does not count: each process makes its threads, and reads the page, with its first requests.
+                // A second that does not count: each process makes its threads, and reads the page,
+                // with its first requests.
                 (Driver::Wrk, _) => {
                     (Some(wrk(clients, 1)), wrk(clients, time.as_secs()), requests_per_second)
                 }
@@ -111,7 +114,8 @@ impl Apache {
 
     /// The server's command.
     fn start(&self, clients: usize) -> impl Iterator<Item = OsString> {
-        // As many processes as clients from the beginning, and one to spare: none has to be made while requests are counted.
+        // As many processes as clients from the beginning, and one to spare: none has to be made
+        // while requests are counted.
         let most = clients + 16;
         let directives = [
             "Listen 127.0.0.1:{port}".to_owned(),
@@ -136,7 +140,8 @@ fn wrk(clients: usize, seconds: u64) -> OsString {
     format!("wrk --threads 1 --connections {clients} --duration {seconds}s http://127.0.0.1:{{port}}/loop.php").into()
 }
 
-/// What wrk printed. Requests that were not served as they should be count for nothing, and fail the run.
+/// What wrk printed. Requests that were not served as they should be count for nothing, and fail
+/// the run.
 fn requests_per_second(outcome: &Outcome) -> Result<f64> {
     let after = |start: &str| {
         outcome.output.lines().find_map(|line| line.trim().strip_prefix(start)).map(str::trim)

@@ -1,8 +1,10 @@
-//! Two processes that talk over TCP on the loopback interface: bandwidth and latency by the size of messages.
+//! Two processes that talk over TCP on the loopback interface: bandwidth and latency by the size of
+//! messages.
 //!
-//! What TTCP and its descendants measure, with both ends made in the same way, so that whatever is preloaded under the first process
-//! is under both. The first listens and starts the second, which sends. Every byte is counted, and a message begins with
-//! its number: of a latency the ends compare all of it, of a bandwidth its first byte.
+//! What TTCP and its descendants measure, with both ends made in the same way, so that whatever is
+//! preloaded under the first process is under both. The first listens and starts the second, which
+//! sends. Every byte is counted, and a message begins with its number: of a latency the ends
+//! compare all of it, of a bandwidth its first byte.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -210,7 +212,8 @@ fn speak(order: &Order, port: u16) -> io::Result<Answer> {
     Ok(Answer { value, sent_bytes: sent })
 }
 
-/// Bytes by which a loss, a repetition or a change of order of messages is noticed: each begins with its number, and is zeros otherwise.
+/// Bytes by which a loss, a repetition or a change of order of messages is noticed: each begins
+/// with its number, and is zeros otherwise.
 struct Numbers {
     message_bytes: u64,
     next: u64,
@@ -221,7 +224,8 @@ impl Numbers {
         Self { message_bytes: order.message_bytes as u64, next: 0 }
     }
 
-    /// Writes the next number over the first bytes, which is enough and costs the same for every size.
+    /// Writes the next number over the first bytes, which is enough and costs the same for every
+    /// size.
     fn write(&mut self, message: &mut [u8]) {
         let number = self.next.to_le_bytes();
         let length = message.len().min(number.len());

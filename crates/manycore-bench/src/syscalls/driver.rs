@@ -42,7 +42,8 @@ impl Driver {
         }
     }
 
-    /// How long its runs measure when they are asked to for a time: others' programs know whole seconds only.
+    /// How long its runs measure when they are asked to for a time: others' programs know whole
+    /// seconds only.
     pub fn measures_for(self, time: Duration) -> Duration {
         match self {
             Self::Own | Self::Jmeter => time,

@@ -1,4 +1,5 @@
-//! JMeter as a load: a plan that its own classes make, because Debian's JMeter cannot read one from a file.
+//! JMeter as a load: a plan that its own classes make, because Debian's JMeter cannot read one from
+//! a file.
 
 use std::env;
 use std::ffi::OsString;
@@ -25,7 +26,8 @@ pub struct Jmeter {
 }
 
 impl Jmeter {
-    /// Finds JMeter (`JMETER_HOME`, or where Debian has it), and compiles the plan into a directory.
+    /// Finds JMeter (`JMETER_HOME`, or where Debian has it), and compiles the plan into a
+    /// directory.
     pub fn prepare(place: &Path) -> Result<Self> {
         let package = "jmeter jmeter-http default-jdk-headless";
         let (java, javac) = (installed("java", package)?, installed("javac", package)?);

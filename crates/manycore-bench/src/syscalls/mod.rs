@@ -1,5 +1,5 @@
-//! `manycore bench syscalls`: what moving system calls costs or gains, in the situations of figures 4 to 6 of
-//! "System-Call-Level Core Affinity for Improving Network Performance".
+//! `manycore bench syscalls`: what moving system calls costs or gains, in the situations of figures
+//! 4 to 6 of "System-Call-Level Core Affinity for Improving Network Performance".
 
 mod apache;
 mod conversation;
@@ -75,7 +75,8 @@ Exit status:
   2   bad usage, or a program is not installed
 ";
 
-/// Measure moved system calls: bandwidth and latency by message size, Apache's throughput by clients
+/// Measure moved system calls: bandwidth and latency by message size, Apache's throughput by
+/// clients
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {

@@ -1,5 +1,6 @@
-//! nuttcp, the descendant of the publication's TTCP. Its server listens on all interfaces, and cannot be told otherwise: so both ends run in a
-//! network namespace of their own, in which there is the loopback interface only.
+//! nuttcp, the descendant of the publication's TTCP. Its server listens on all interfaces, and
+//! cannot be told otherwise: so both ends run in a network namespace of their own, in which there
+//! is the loopback interface only.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};

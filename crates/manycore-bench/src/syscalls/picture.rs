@@ -1,4 +1,5 @@
-//! Results of moved system calls, drawn as figures 4 to 6 of the publication: a line for each policy.
+//! Results of moved system calls, drawn as figures 4 to 6 of the publication: a line for each
+//! policy.
 
 use manycore_measure::{Axis, Figure, Line, Lines, Measurement, Panel, Results, Value};
 

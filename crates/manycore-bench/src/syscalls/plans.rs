@@ -64,7 +64,8 @@ fn answer(outcome: &Outcome) -> Result<f64> {
     Ok(answer.value)
 }
 
-/// Both ends of iperf3, each under the policy. Like all servers here it listens on the loopback interface only.
+/// Both ends of iperf3, each under the policy. Like all servers here it listens on the loopback
+/// interface only.
 fn iperf3(policy: &Policy, bytes: usize, time: Duration) -> Result<Work> {
     let (length, seconds) = (bytes.to_string(), time.as_secs().to_string());
     let server = ["iperf3", "-s", "-B", "127.0.0.1", "-p", "{port}", "--forceflush"];

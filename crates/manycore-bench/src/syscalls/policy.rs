@@ -9,7 +9,8 @@ use super::conversation::{Order, What};
 
 use manycore_launch::failure::{Failure, Result};
 
-/// Where system calls are executed: as `manycore run --syscalls` says it, or where the program makes them.
+/// Where system calls are executed: as `manycore run --syscalls` says it, or where the program
+/// makes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy(Option<String>);
 
@@ -24,7 +25,8 @@ impl List {
     }
 }
 
-/// Divides a list at its commas, but for those within a policy: there a digit follows, as in `cpus=0-3,8`.
+/// Divides a list at its commas, but for those within a policy: there a digit follows, as in
+/// `cpus=0-3,8`.
 pub fn list(text: &str) -> Result<List> {
     let mut policies: Vec<String> = Vec::new();
     for part in text.split(',') {
@@ -75,8 +77,9 @@ impl Policy {
         self.over([own].into_iter().chain(words))
     }
 
-    /// Fails as `manycore run` does if there is no such policy on this machine; and if the kernel refuses its mechanism,
-    /// where the library takes another: what is measured would not be what the table says.
+    /// Fails as `manycore run` does if there is no such policy on this machine; and if the kernel
+    /// refuses its mechanism, where the library takes another: what is measured would not be what
+    /// the table says.
     pub fn check(&self) -> Result<()> {
         let mut command = self.conversation(&Order {
             what: What::Latency,

@@ -1,17 +1,21 @@
 //! Rounds, until it is known well enough.
 //!
-//! In a round every policy has its turn at every point that needs more, in an order drawn anew, so that neighbours in time
-//! are compared. A point needs no more rounds when the intervals of all its ratios are narrow enough. Which way a ratio points
-//! plays no part in that; but to stop once intervals *are seen* to be narrow prefers rounds that happen to lie close together, so
-//! that they are slightly too narrow. In a simulation of Gaussian noise, at the usual precision and with one policy beside none, those
-//! of 95 % held the ratio in 94.0 (+-1.0) % of the cases where pairs differ by 3 %, and in 92.5 (+-1.3) % where they differ by 5 %. So
-//! that a few rounds do not agree by chance there are [`LEAST`] at least.
+//! In a round every policy has its turn at every point that needs more, in an order drawn anew, so
+//! that neighbours in time are compared. A point needs no more rounds when the intervals of all its
+//! ratios are narrow enough. Which way a ratio points plays no part in that; but to stop once
+//! intervals *are seen* to be narrow prefers rounds that happen to lie close together, so that they
+//! are slightly too narrow. In a simulation of Gaussian noise, at the usual precision and with one
+//! policy beside none, those of 95 % held the ratio in 94.0 (+-1.0) % of the cases where pairs
+//! differ by 3 %, and in 92.5 (+-1.3) % where they differ by 5 %. So that a few rounds do not agree
+//! by chance there are [`LEAST`] at least.
 //!
-//! Servers take long to come up, so those of all policies are started together, and then take [`TURNS`] turns each, in an order drawn for each
-//! turn. How a process happens to lie in memory counts too, and that is the same in all turns of a round: so they give one value, their
-//! median, and the next round has other processes.
+//! Servers take long to come up, so those of all policies are started together, and then take
+//! [`TURNS`] turns each, in an order drawn for each turn. How a process happens to lie in memory
+//! counts too, and that is the same in all turns of a round: so they give one value, their median,
+//! and the next round has other processes.
 //!
-//! A round that fails is repeated once: the free port that it was given can be taken by then, and hours of rounds are not to end with that.
+//! A round that fails is repeated once: the free port that it was given can be taken by then, and
+//! hours of rounds are not to end with that.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +49,8 @@ pub struct Bench<'a> {
 /// How far a point has got.
 struct State {
     measured: Measured,
-    /// By how much the widest interval of its ratios is off to either side, as a logarithm; none if there is none yet.
+    /// By how much the widest interval of its ratios is off to either side, as a logarithm; none if
+    /// there is none yet.
     width: Option<f64>,
     /// The time of its rounds so far.
     took: Duration,
@@ -75,7 +80,8 @@ impl State {
         self.rounds() >= LEAST && self.width.is_some_and(|width| width <= precision)
     }
 
-    /// How long it is still going to take: the width of an interval falls with the square root of the rounds.
+    /// How long it is still going to take: the width of an interval falls with the square root of
+    /// the rounds.
     fn still(&self, precision: f64, rounds_max: u32) -> Duration {
         let (done, least) = (self.rounds() as f64, LEAST as f64);
         if done == 0.0 {

@@ -1,9 +1,9 @@
 //! How many instructions a pair of lock and unlock executes, counted exactly.
 //!
-//! The worker runs under callgrind, which counts the instructions of one function, [`REGION`], and writes the
-//! sum to a file each time that function returns. Two calls, the second with twice as many pairs: the difference is
-//! what the pairs cost, without what else the function does. The same for a contender that locks nothing is the loop
-//! around the lock, which is subtracted.
+//! The worker runs under callgrind, which counts the instructions of one function, [`REGION`], and
+//! writes the sum to a file each time that function returns. Two calls, the second with twice as
+//! many pairs: the difference is what the pairs cost, without what else the function does. The same
+//! for a contender that locks nothing is the loop around the lock, which is subtracted.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,7 +13,8 @@ use crate::contender::NOTHING;
 use crate::failure::Failure;
 use crate::worker::{Command, Subject, Through, Worker};
 
-/// Pairs in the first call. Enough that every instruction counts for less than a thousandth of a pair.
+/// Pairs in the first call. Enough that every instruction counts for less than a thousandth of a
+/// pair.
 const PAIRS: u32 = 1_000;
 
 /// Counts, for any number of subjects.

@@ -1,8 +1,9 @@
 //! `manycore bench uncontended`: what a lock costs when nobody else wants it.
 //!
-//! One thread locks and unlocks, in a process that has a second thread: with a single one, glibc leaves the atomic
-//! instructions out, and no program to which locks matter is like that. Times are paired with glibc's; instructions
-//! are counted exactly and do not depend on what else the machine does.
+//! One thread locks and unlocks, in a process that has a second thread: with a single one, glibc
+//! leaves the atomic instructions out, and no program to which locks matter is like that. Times are
+//! paired with glibc's; instructions are counted exactly and do not depend on what else the machine
+//! does.
 
 mod claims;
 mod command;

@@ -42,7 +42,8 @@ pub(super) const REGION: &str = "manycore_bench_region";
 
 /// Locks and unlocks so many times; returns the nanoseconds that one pair took.
 ///
-/// The process must have a second thread: with a single one, glibc leaves the atomic instructions out.
+/// The process must have a second thread: with a single one, glibc leaves the atomic instructions
+/// out.
 fn time<C: Contender>(pairs: u32) -> f64 {
     let lock = C::new();
     // First calls bind symbols and make per-thread state.
@@ -60,8 +61,8 @@ fn pass<C: Contender>(lock: &C, pairs: u32) {
     }
 }
 
-/// What the instruction counter counts: this call, and nothing of the process around it. Its symbol is not mangled, so
-/// that the counter can be told its name.
+/// What the instruction counter counts: this call, and nothing of the process around it. Its symbol
+/// is not mangled, so that the counter can be told its name.
 #[inline(never)]
 #[unsafe(export_name = "manycore_bench_region")]
 fn region(run: &mut dyn FnMut()) {

@@ -1,8 +1,8 @@
 //! What a harness has a worker do, of whatever workload.
 //!
-//! A workload says what its orders are ([`Order`]) and gives the worker something that executes them
-//! ([`Executor`]). Between the two processes an order is its name and its settings, as JSON; neither
-//! the worker nor the harness's end of it knows any workload.
+//! A workload says what its orders are ([`Order`]) and gives the worker something that executes
+//! them ([`Executor`]). Between the two processes an order is its name and its settings, as JSON;
+//! neither the worker nor the harness's end of it knows any workload.
 
 use std::time::Duration;
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::contender::{BASE, BASE_SHARED};
 use crate::failure::Failure;
 
-/// How to start a worker: the arguments lead the program to [`serve`](super::serve), which gets one more, the name of
-/// the contender.
+/// How to start a worker: the arguments lead the program to [`serve`](super::serve), which gets one
+/// more, the name of the contender.
 #[derive(Clone, Debug)]
 pub struct Command {
     /// The program.
@@ -68,7 +68,8 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The contender that its worker runs: through the preload library, that is the pthread lock it stands in for.
+    /// The contender that its worker runs: through the preload library, that is the pthread lock it
+    /// stands in for.
     pub fn contender(&self) -> &str {
         match (&self.through, self.shared) {
             (Through::Native, _) => &self.lock,

@@ -5,29 +5,33 @@
 //! slots                     references | next | traits | lane   one for each open description that is steered
 //! ```
 //!
-//! Descriptors that share an open description share a slot, and so do calls in flight on it. A slot's lane is closed by
-//! whoever drops the last reference: the `close` of the descriptor, if no call is in flight; otherwise the last of those calls. So a
-//! descriptor's number may belong to another socket already while calls on the one before it still wait for their answers.
+//! Descriptors that share an open description share a slot, and so do calls in flight on it. A
+//! slot's lane is closed by whoever drops the last reference: the `close` of the descriptor, if no
+//! call is in flight; otherwise the last of those calls. So a descriptor's number may belong to
+//! another socket already while calls on the one before it still wait for their answers.
 //!
 //! # Finding
 //!
-//! [`Table::find`] reads an entry, takes a reference to its slot unless there is none left to share, and reads the entry again. The memory of
-//! slots is never given back, so that looking at one that has just been freed is harmless; and if it serves another descriptor
-//! by now, the entry has changed, and the reference is dropped.
+//! [`Table::find`] reads an entry, takes a reference to its slot unless there is none left to
+//! share, and reads the entry again. The memory of slots is never given back, so that looking at
+//! one that has just been freed is harmless; and if it serves another descriptor by now, the entry
+//! has changed, and the reference is dropped.
 //!
 //! # Wrong entries
 //!
-//! What a descriptor is, the kernel may have to be asked, while another thread closes it. So whoever closes says so before and after
-//! ([`Table::closes`], [`Table::closed`]), and in between nobody notes what the kernel said; and whoever notes it asks once more
-//! ([`Table::adopt`]). An entry is never left behind for a number that was closed.
+//! What a descriptor is, the kernel may have to be asked, while another thread closes it. So
+//! whoever closes says so before and after ([`Table::closes`], [`Table::closed`]), and in between
+//! nobody notes what the kernel said; and whoever notes it asks once more ([`Table::adopt`]). An
+//! entry is never left behind for a number that was closed.
 //!
-//! Not everything that happens to descriptors is seen here: code that is not interposed opens and closes some. An entry is
-//! therefore never more than advice on where to execute a call. Unknown is always a right answer.
+//! Not everything that happens to descriptors is seen here: code that is not interposed opens and
+//! closes some. An entry is therefore never more than advice on where to execute a call. Unknown is
+//! always a right answer.
 //!
 //! # Forks
 //!
-//! A child has a copy of the table, but none of the threads that serve lanes. [`Table::forked`] begins another epoch: entries of
-//! earlier ones are unknown, and all slots are free again.
+//! A child has a copy of the table, but none of the threads that serve lanes. [`Table::forked`]
+//! begins another epoch: entries of earlier ones are unknown, and all slots are free again.
 //!
 //! ```
 //! # #[cfg(not(loom))] {

@@ -23,8 +23,8 @@ pub struct Slot<L> {
 // `publish` lets others have references, and copied by those (`L: Send + Sync`).
 unsafe impl<L: Send + Sync> Sync for Slot<L> {}
 
-/// A reference to a slot, to be given back by [`Table::leave`](super::Table::leave). It has no destructor, for a thread that is
-/// cancelled may leave a call without returning from it.
+/// A reference to a slot, to be given back by [`Table::leave`](super::Table::leave). It has no
+/// destructor, for a thread that is cancelled may leave a call without returning from it.
 #[derive(Debug)]
 #[must_use = "the lane stays open until it is given back"]
 pub struct Held(pub(crate) u32);
@@ -81,12 +81,14 @@ impl<L: Copy> Slot<L> {
 
     /// Takes a reference, unless the slot is free.
     pub(crate) fn join(&self) -> bool {
-        // Acquire, here and where the exchange fails: partner of the AcqRel in `leave`; whoever finds the slot free finds that the
-        // entry which refers to it has changed, and does not look for it for ever.
+        // Acquire, here and where the exchange fails: partner of the AcqRel in `leave`; whoever
+        // finds the slot free finds that the entry which refers to it has changed, and does not
+        // look for it for ever.
         let mut references = self.references.load(order!(Acquire, "slot-free"));
         while references != 0 {
-            // Acquire: partner of the Release in `publish`, and through it of what came before that: the entry that
-            // referred to an earlier lane in this slot is seen to have changed.
+            // Acquire: partner of the Release in `publish`, and through it of what came before
+            // that: the entry that referred to an earlier lane in this slot is seen to have
+            // changed.
             match self.references.compare_exchange_weak(
                 references,
                 references + 1,
@@ -117,7 +119,8 @@ impl<L: Copy> Slot<L> {
     ///
     /// The caller has a reference, and had it for itself.
     pub(crate) unsafe fn leave(&self) -> Option<L> {
-        // AcqRel: Release for whoever drops the last one, so that all uses are over; Acquire for that one.
+        // AcqRel: Release for whoever drops the last one, so that all uses are over; Acquire for
+        // that one.
         if self.references.fetch_sub(1, order!(AcqRel, "slot-leave")) != 1 {
             return None;
         }

@@ -109,7 +109,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
     pub fn find(&self, descriptor: i32) -> Found {
         let Some(entry) = self.entry(descriptor) else { return Found::Beyond };
         loop {
-            // Acquire: partner of the Release in `replace`; the slot that it refers to has been published.
+            // Acquire: partner of the Release in `replace`; the slot that it refers to has been
+            // published.
             let word = entry.0.load(order!(Acquire, "entry-find"));
             match word & STATE {
                 PLAIN => return Found::Left(Left::Plain),
@@ -123,7 +124,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
             if !self.slots[number as usize].join() {
                 continue; // freed in between: then the entry has changed
             }
-            // Relaxed: if the slot has had another lane in between, the Acquire in `join` has made the change visible.
+            // Relaxed: if the slot has had another lane in between, the Acquire in `join` has made
+            // the change visible.
             if mutation!("entry-trusted") || entry.0.load(Ordering::Relaxed) == word {
                 return Found::Steered(Held(number));
             }
@@ -132,8 +134,9 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         }
     }
 
-    /// Has calls on a descriptor take this lane from now on: one that the caller has just made. If there is no entry or no slot for it, it
-    /// is closed, the descriptor is unknown, and the answer is no.
+    /// Has calls on a descriptor take this lane from now on: one that the caller has just made. If
+    /// there is no entry or no slot for it, it is closed, the descriptor is unknown, and the answer
+    /// is no.
     pub fn steer(&self, descriptor: i32, lane: L, traits: u32) -> bool {
         let Some(number) = self.published(descriptor, lane, traits) else {
             self.forget(descriptor);
@@ -143,8 +146,9 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         true
     }
 
-    /// The same for a descriptor that the caller has asked the kernel about, if nothing is known of it still. It may have been closed
-    /// since: whoever adopts it asks once more, and forgets it if it is another.
+    /// The same for a descriptor that the caller has asked the kernel about, if nothing is known of
+    /// it still. It may have been closed since: whoever adopts it asks once more, and forgets it if
+    /// it is another.
     pub fn adopt(&self, descriptor: i32, lane: L, traits: u32) -> bool {
         let Some(number) = self.published(descriptor, lane, traits) else { return false };
         let is_noted = self.note_if_unknown(descriptor, self.referring(descriptor, number));
@@ -154,7 +158,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         is_noted
     }
 
-    /// Has calls on a descriptor executed in place that is none of those that are to be moved, if nothing is known of it still.
+    /// Has calls on a descriptor executed in place that is none of those that are to be moved, if
+    /// nothing is known of it still.
     pub fn adopt_plain(&self, descriptor: i32) {
         self.note_if_unknown(descriptor, PLAIN);
     }
@@ -199,10 +204,12 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.leave_alone(descriptor, Left::Closing);
     }
 
-    /// It was closed, or not: nothing is known of it, unless somebody has noted since what has its number now.
+    /// It was closed, or not: nothing is known of it, unless somebody has noted since what has its
+    /// number now.
     pub fn closed(&self, descriptor: i32) {
         if let Some(Entry(entry)) = self.entry(descriptor) {
-            // Release: partner of the Acquire in `note_if_unknown`: whoever notes something after this finds in the kernel what came of it.
+            // Release: partner of the Acquire in `note_if_unknown`: whoever notes something after
+            // this finds in the kernel what came of it.
             // Relaxed: there is nothing to do.
             let (success, failure) = (order!(Release, "entry-closed"), Ordering::Relaxed);
             let _ = entry.compare_exchange(self.closing(), UNKNOWN, success, failure);
@@ -245,13 +252,13 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
 
     /// One more than the largest descriptor that was ever steered.
     pub fn end(&self) -> i32 {
-        // Acquire: partner of the Release in `refer`, so that a descriptor that another thread has steered and told about
-        // is not past the end.
+        // Acquire: partner of the Release in `refer`, so that a descriptor that another thread has
+        // steered and told about is not past the end.
         self.end.load(Ordering::Acquire) as i32
     }
 
-    /// In the child of a fork, by its one thread: closes all lanes, and frees all slots. Calls of the parent's other threads
-    /// that were in flight are not in flight here.
+    /// In the child of a fork, by its one thread: closes all lanes, and frees all slots. Calls of
+    /// the parent's other threads that were in flight are not in flight here.
     pub fn forked(&self) {
         // Relaxed throughout this function: there is one thread.
         let used = self.used.swap(0, Ordering::Relaxed);
@@ -310,19 +317,21 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
             self.replace(descriptor, word);
             return true;
         }
-        // AcqRel: Release is partner of the Acquire in `find`; Acquire of the Release in `closed`. Relaxed: nothing was changed.
+        // AcqRel: Release is partner of the Acquire in `find`; Acquire of the Release in `closed`.
+        // Relaxed: nothing was changed.
         let (success, failure) = (order!(AcqRel, "entry-adopt"), Ordering::Relaxed);
         self.is_unknown(now) && entry.compare_exchange(now, word, success, failure).is_ok()
     }
 
     fn replace(&self, descriptor: i32, word: u64) {
         let Some(Entry(entry)) = self.entry(descriptor) else { return };
-        // Relaxed: most entries were unknown and stay so; a change by another thread in between is one that came just after.
+        // Relaxed: most entries were unknown and stay so; a change by another thread in between is
+        // one that came just after.
         if word & STATE != STEERED && entry.load(Ordering::Relaxed) == word {
             return;
         }
-        // AcqRel: Release is partner of the Acquire in `find`; Acquire of another `replace`'s Release, whose slot is
-        // left here.
+        // AcqRel: Release is partner of the Acquire in `find`; Acquire of another `replace`'s
+        // Release, whose slot is left here.
         let old = entry.swap(word, order!(AcqRel, "entry-replace"));
         if old & STATE == STEERED && self.is_current(old) {
             self.leave(Held(slot_of(old)));
@@ -334,7 +343,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         // Acquire: partner of the Release in `put`, for the slot's `next` and its end of use.
         let mut head = self.free.load(order!(Acquire, "free-take"));
         while let Some(number) = (head as u32).checked_sub(1) {
-            // Relaxed: if the slot has been taken and put back meanwhile, the count of the latter shows it.
+            // Relaxed: if the slot has been taken and put back meanwhile, the count of the latter
+            // shows it.
             let next = self.slots[number as usize].next.load(Ordering::Relaxed);
             let changed = (head & !LOW) | u64::from(next);
             // Acquire: as above.

@@ -13,7 +13,8 @@ use manycore_channel::queue::{Bell, Calls, Cancelled, Queue};
 use manycore_channel::slot::{Reply, Slot};
 use manycore_channel::stack::Stack;
 
-/// Checks all executions with at most `preemptions` switches between threads that could have gone on.
+/// Checks all executions with at most `preemptions` switches between threads that could have gone
+/// on.
 fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -142,7 +143,8 @@ fn two_callers_and_a_worker() {
     });
 }
 
-/// A worker that rises for another reason than a caller's ring sees all that was put in by callers who found it awake.
+/// A worker that rises for another reason than a caller's ring sees all that was put in by callers
+/// who found it awake.
 #[test]
 fn a_worker_wakes_by_itself() {
     check(3, || {
@@ -164,7 +166,8 @@ fn a_worker_wakes_by_itself() {
     });
 }
 
-/// A call that is cancelled is noted once it is out of the queue of those, and its slot is the caller's only then.
+/// A call that is cancelled is noted once it is out of the queue of those, and its slot is the
+/// caller's only then.
 #[test]
 fn a_call_is_cancelled() {
     check(3, || {
@@ -291,7 +294,8 @@ impl OneHand {
         let slot = slot(number);
         let is_sent = self.take();
         if is_sent {
-            // SAFETY: taken off its stack; the slot stays until it is answered, and the stack until the hand has ended.
+            // SAFETY: taken off its stack; the slot stays until it is answered, and the stack until
+            // the hand has ended.
             unsafe { self.hand.send(slot, &raw const self.idle) };
             answered(slot);
         }
@@ -336,8 +340,8 @@ fn two_callers_and_a_hand() {
     });
 }
 
-/// A caller that sleeps so that the kernel begins its sleep anew after a handler is woken when some of its send is gone, to sleep
-/// so that it does not: here the call is answered only then.
+/// A caller that sleeps so that the kernel begins its sleep anew after a handler is woken when some
+/// of its send is gone, to sleep so that it does not: here the call is answered only then.
 #[test]
 fn a_caller_sleeps_otherwise_when_a_part_is_gone() {
     check(3, || {

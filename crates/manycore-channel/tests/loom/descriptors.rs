@@ -1,6 +1,7 @@
 //! The table of descriptors.
 //!
-//! A lane is used only while it is open, and closed exactly once, whatever finds, closes and opens descriptors meanwhile.
+//! A lane is used only while it is open, and closed exactly once, whatever finds, closes and opens
+//! descriptors meanwhile.
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
@@ -10,8 +11,8 @@ use manycore_channel::descriptors::{Entry, Found, Slot, Table};
 
 const LANES: usize = 6;
 
-/// Whether each lane is open: written by whoever opens or closes it, read by whoever uses it. The checker reports a use that is not
-/// ordered before the close.
+/// Whether each lane is open: written by whoever opens or closes it, read by whoever uses it. The
+/// checker reports a use that is not ordered before the close.
 struct Lanes([UnsafeCell<u32>; LANES]);
 
 // SAFETY: the checker reports races.
@@ -81,7 +82,8 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// A call on a descriptor that another thread closes, and whose number and slot another socket gets.
+/// A call on a descriptor that another thread closes, and whose number and slot another socket
+/// gets.
 #[test]
 fn closing_while_a_call_is_in_flight() {
     check(|| {
@@ -146,7 +148,8 @@ fn slots_are_given_once() {
     });
 }
 
-/// The first free slot is taken and put back, while another thread is about to take it: the one behind it is not free then.
+/// The first free slot is taken and put back, while another thread is about to take it: the one
+/// behind it is not free then.
 #[test]
 fn a_slot_comes_back_to_the_list() {
     check(|| {

@@ -1,4 +1,5 @@
-//! What the demonstration found, in three sentences: what it costs, whether another lock helps, what a repair brings.
+//! What the demonstration found, in three sentences: what it costs, whether another lock helps,
+//! what a repair brings.
 
 use manycore_measure::paired::Verdict;
 use manycore_measure::{duration, interval, ratio};

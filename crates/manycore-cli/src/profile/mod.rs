@@ -84,7 +84,8 @@ pub struct Options {
     /// any but `glibc`
     #[arg(long, value_name = "SPEC", default_value = "futex")]
     lock: Spec,
-    /// Execute the program's calls on sockets on CPUs that this policy chooses; `manycore run --help` lists policies and keys
+    /// Execute the program's calls on sockets on CPUs that this policy chooses;
+    /// `manycore run --help` lists policies and keys
     #[arg(long, value_name = "POLICY", value_parser = calls::request)]
     syscalls: Option<Request>,
     /// Write the profile as JSON to a file, or to stdout for '-'
@@ -145,7 +146,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     Ok(end_like(status))
 }
 
-/// The lock that the program gets. One that the library cannot be put under still has its kernel's side.
+/// The lock that the program gets. One that the library cannot be put under still has its kernel's
+/// side.
 fn lock_under(options: &Options, terminal: &Terminal) -> Result<Spec> {
     if let Err(refusal) = target::can_be_preloaded(&options.command) {
         if !options.kernel.is_wanted() || options.syscalls.is_some() {

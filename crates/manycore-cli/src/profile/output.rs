@@ -1,4 +1,5 @@
-//! Where a profile goes besides the terminal: as JSON, as a page, and in the formats of other programs.
+//! Where a profile goes besides the terminal: as JSON, as a page, and in the formats of other
+//! programs.
 
 use std::convert::Infallible;
 use std::fs::File;

@@ -70,11 +70,13 @@ Environment:
   LD_PRELOAD                  what is preloaded already stays, behind the libraries
 ";
 
-/// Run a program with another lock in place of its pthread mutexes, or its system calls on other CPUs
+/// Run a program with another lock in place of its pthread mutexes, or its system calls on other
+/// CPUs
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// Lock to put into the program; `glibc` leaves it as it is [default: adaptive; glibc with --syscalls]
+    /// Lock to put into the program; `glibc` leaves it as it is [default: adaptive; glibc with
+    /// --syscalls]
     #[arg(long, value_name = "SPEC")]
     lock: Option<Spec>,
 
@@ -90,7 +92,8 @@ pub struct Options {
     #[arg(long)]
     json: bool,
 
-    /// Say on stderr what the program did with the lock, with --syscalls what became of its calls, when it has ended
+    /// Say on stderr what the program did with the lock, with --syscalls what became of its calls,
+    /// when it has ended
     #[arg(long)]
     stats: bool,
 
@@ -137,7 +140,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     Err(options.cannot_run(&error))
 }
 
-/// Runs the program as a child, and says on stderr what it did with locks and what became of its system calls.
+/// Runs the program as a child, and says on stderr what it did with locks and what became of its
+/// system calls.
 fn with_statistics(
     options: &Options,
     interposition: &Interposition,

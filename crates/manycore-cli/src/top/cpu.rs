@@ -1,9 +1,9 @@
 //! CPU time of a program whose processes come and go.
 //!
-//! A process' own time is gone with it, but for what its parent takes over when it waits for it, children's time
-//! included. So differences are taken process by process, and what a parent has taken over of a process that was
-//! followed itself counts only as far as it was not seen before. What a process did after its last look is not known
-//! if nobody takes it over.
+//! A process' own time is gone with it, but for what its parent takes over when it waits for it,
+//! children's time included. So differences are taken process by process, and what a parent has
+//! taken over of a process that was followed itself counts only as far as it was not seen before.
+//! What a process did after its last look is not known if nobody takes it over.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,8 +22,8 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Looks at the processes, of which one may be known to have ended with so much time. Gives all until now: never
-    /// less than before.
+    /// Looks at the processes, of which one may be known to have ended with so much time. Gives all
+    /// until now: never less than before.
     pub fn look(&mut self, pids: &[u32], ended: Option<(u32, Seconds)>) -> Seconds {
         let mut now = readings(pids);
         // How much of it was its children's is not told: all of it may be.
@@ -48,7 +48,8 @@ impl CpuTimes {
         self.total
     }
 
-    /// What processes that have gone were last seen with, by the nearest of their ancestors that is still there.
+    /// What processes that have gone were last seen with, by the nearest of their ancestors that is
+    /// still there.
     fn taken_over(&self, now: &HashMap<u32, Usage>) -> HashMap<u32, Seconds> {
         let mut sums: HashMap<u32, Seconds> = HashMap::new();
         for (_, gone) in self.last.iter().filter(|(pid, _)| !now.contains_key(pid)) {
@@ -84,7 +85,8 @@ fn readings(pids: &[u32]) -> HashMap<u32, Usage> {
 mod tests {
     use super::*;
 
-    /// A process with its parent, its own seconds outside of the kernel, and those that it has taken over.
+    /// A process with its parent, its own seconds outside of the kernel, and those that it has
+    /// taken over.
     fn process(pid: u32, parent: u32, own: f64, of_children: f64) -> (u32, Usage) {
         let usage =
             Usage { parent, all: (own + of_children, 0.0), of_children: (of_children, 0.0) };

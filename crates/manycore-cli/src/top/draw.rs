@@ -149,7 +149,8 @@ fn draw_curves(frame: &mut Frame, state: &State, area: Rect) {
     }
 }
 
-/// The columns that have room, from left to right: the ones that tell most, and the one that rows are sorted by.
+/// The columns that have room, from left to right: the ones that tell most, and the one that rows
+/// are sorted by.
 pub fn columns(width: u16, sort: Column) -> Vec<Column> {
     let mut wanted = vec![sort];
     wanted.extend([

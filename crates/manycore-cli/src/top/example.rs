@@ -8,8 +8,8 @@ use manycore_profile::profile::{
 use crate::top::follow::{Facts, Pictures};
 use crate::top::kernel::KernelLocks;
 
-/// The locks of the example of a profile: `cache_lock`, sixteen of `CacheDB`, and a recursive one that nobody waits for.
-/// In the last half second only the first was used.
+/// The locks of the example of a profile: `cache_lock`, sixteen of `CacheDB`, and a recursive one
+/// that nobody waits for. In the last half second only the first was used.
 pub fn pictures() -> Pictures {
     let profile: Profile =
         serde_json::from_str(include_str!("../../../manycore-profile/src/profile/example.json"))

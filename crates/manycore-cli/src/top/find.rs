@@ -1,7 +1,8 @@
 //! Programs that keep statistics while they run.
 //!
-//! A process that keeps any has its file mapped, and the kernel tells where that is. (The environment does not: programs
-//! write over it.) What one command has started writes into one directory, and is one program.
+//! A process that keeps any has its file mapped, and the kernel tells where that is. (The
+//! environment does not: programs write over it.) What one command has started writes into one
+//! directory, and is one program.
 
 use std::collections::BTreeMap;
 use std::fs;

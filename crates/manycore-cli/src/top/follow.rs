@@ -17,7 +17,8 @@ use manycore_profile::record::directory::ended;
 use manycore_profile::record::entry::{Entry, Subject, entries};
 use manycore_profile::record::mapped_files::MappedFiles;
 
-/// So many processes that have ended are kept in the pictures. Those before are left out, and that is said.
+/// So many processes that have ended are kept in the pictures. Those before are left out, and that
+/// is said.
 const ENDED_MAX: usize = 256;
 
 /// A program that is followed.
@@ -78,7 +79,8 @@ pub struct Pictures {
     pub total: Picture,
     /// Since the last look; none at the first.
     pub interval: Option<Picture>,
-    /// Whether the CPU time of the interval is missing: all processes went in it, and nobody has told what they used.
+    /// Whether the CPU time of the interval is missing: all processes went in it, and nobody has
+    /// told what they used.
     pub misses_cpu: bool,
 }
 
@@ -125,7 +127,8 @@ impl Followed {
         self.program.pid
     }
 
-    /// Whether all processes have gone that ran at the last look. There may be others, which the next one finds.
+    /// Whether all processes have gone that ran at the last look. There may be others, which the
+    /// next one finds.
     pub fn has_gone(&self) -> bool {
         self.open().next().is_some() && self.over().len() == self.open().count()
     }
@@ -153,7 +156,8 @@ impl Followed {
 
     /// Opens the files that have come. One that cannot be read yet is tried again.
     fn find_processes(&mut self) {
-        // The directory is gone when the command that made it has ended: what is mapped is still there.
+        // The directory is gone when the command that made it has ended: what is mapped is still
+        // there.
         let found = entries(&self.program.directory, Subject::Locks).unwrap_or_default();
         self.mapped.look(&found);
         for entry in found {

@@ -1,7 +1,7 @@
 //! The kernel's locks beside the program's, interval by interval.
 //!
-//! One watch lasts as long as the program is looked at, and hands over what it has counted interval by interval: a wait is in the
-//! one in which it ends.
+//! One watch lasts as long as the program is looked at, and hands over what it has counted interval
+//! by interval: a wait is in the one in which it ends.
 
 use std::collections::HashMap;
 

@@ -96,7 +96,8 @@ pub struct Options {
     /// Print so many pictures as text, and end; no terminal is needed
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     iterations: Option<u32>,
-    /// Print pictures as JSON, a line each: until the program ends, or as many as -n says; no terminal is needed
+    /// Print pictures as JSON, a line each: until the program ends, or as many as -n says; no
+    /// terminal is needed
     #[arg(long)]
     json: bool,
     /// With CMD: lock under the program

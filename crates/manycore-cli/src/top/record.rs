@@ -12,7 +12,8 @@ use crate::top::state::State;
 /// The version of the format.
 const SCHEMA: u32 = 1;
 
-/// A picture: the locks that were used in its time, in the order of the rows. Empty before there is one.
+/// A picture: the locks that were used in its time, in the order of the rows. Empty before there is
+/// one.
 pub fn line(state: &State) -> String {
     let Some(pictures) = &state.pictures else { return String::new() };
     let facts = &pictures.facts;

@@ -269,8 +269,8 @@ impl Base {
     }
 }
 
-/// Sorts by a column: most first, names from A to Z; the other way round if that is asked for. What is not known comes
-/// last, and what is equal by the time waited and the name.
+/// Sorts by a column: most first, names from A to Z; the other way round if that is asked for. What
+/// is not known comes last, and what is equal by the time waited and the name.
 pub fn sort(rows: &mut [Row], column: Column, is_reversed: bool) {
     let turned = |order: Ordering| if is_reversed { order.reverse() } else { order };
     let names = |a: &Row, b: &Row| a.title.1.cmp(&b.title.1).then_with(|| a.words.cmp(&b.words));

@@ -1,4 +1,5 @@
-//! Where pictures come from: a program that is followed, the kernel beside it, and the program itself if it is ours.
+//! Where pictures come from: a program that is followed, the kernel beside it, and the program
+//! itself if it is ours.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -122,7 +123,8 @@ impl Source {
         self.kernel.iter_mut().for_each(KernelSide::look);
     }
 
-    /// Ends the program if it was started here. Gives the file that has what it printed, if it printed anything.
+    /// Ends the program if it was started here. Gives the file that has what it printed, if it
+    /// printed anything.
     pub fn end(self) -> Result<Option<PathBuf>> {
         let Some(started) = self.started else { return Ok(None) };
         // Asks it to end, and waits.

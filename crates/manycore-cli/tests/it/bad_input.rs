@@ -1,4 +1,5 @@
-//! Bad input: one line on stderr that names the culprit and the remedy, nothing on stdout, exit status 2.
+//! Bad input: one line on stderr that names the culprit and the remedy, nothing on stdout, exit
+//! status 2.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -170,7 +171,8 @@ fn programs_with_privileges() {
     let flags = rustix::fs::XattrFlags::empty();
     match rustix::fs::setxattr(&program, "security.capability", &capabilities, flags) {
         Ok(()) => refused(&mut run(&program), &["file capabilities", "LD_PRELOAD", "copy"]),
-        // Only a privileged account can give capabilities to a file, and some file systems have none.
+        // Only a privileged account can give capabilities to a file, and some file systems have
+        // none.
         Err(error) => assert!(matches!(error, rustix::io::Errno::PERM | rustix::io::Errno::NOTSUP)),
     }
 }

@@ -18,8 +18,8 @@ fn compare(options: &[&str], script: &str) -> Command {
     manycore(&arguments)
 }
 
-/// Prints 200 under futex:delay=2, 100 under futex:delay=1 and glibc, with errors of up to 4 % that do not depend on
-/// anything but how often it has run.
+/// Prints 200 under futex:delay=2, 100 under futex:delay=1 and glibc, with errors of up to 4 % that
+/// do not depend on anything but how often it has run.
 const KNOWN: &str = r#"#!/bin/sh
     count=$(cat "$0.count" 2>/dev/null || echo 0)
     echo $((count + 1)) >"$0.count"

@@ -1,4 +1,5 @@
-//! `manycore figures --export`: tasks that an engine runs, whose results are those of a run on one machine.
+//! `manycore figures --export`: tasks that an engine runs, whose results are those of a run on one
+//! machine.
 
 use std::fs;
 use std::io::Write;
@@ -76,7 +77,8 @@ impl Room {
         printed(&mut self.figures(&out))
     }
 
-    /// Whether the results of the tasks are all that a figure needs, and what it says then is what it says without them.
+    /// Whether the results of the tasks are all that a figure needs, and what it says then is what
+    /// it says without them.
     fn check(&self) {
         let array = self.array();
         let results = array.join("results");
@@ -214,7 +216,8 @@ fn port() -> u16 {
 }
 
 impl Slurm {
-    /// Starts munged, slurmctld and slurmd, with one node, which is this machine. The error says what is missing.
+    /// Starts munged, slurmctld and slurmd, with one node, which is this machine. The error says
+    /// what is missing.
     fn start(room: &Path) -> Result<Self, String> {
         let find = |name| installed(name).ok_or_else(|| format!("there is no {name}"));
         let (munged, ctld, slurmd) = (find("munged")?, find("slurmctld")?, find("slurmd")?);
@@ -305,7 +308,8 @@ fn slurm_runs_it() {
     room.export("slurm");
     let script = room.array().join("array.sbatch");
     assert!(Command::new("sh").arg("-n").arg(&script).status().unwrap().success());
-    // As on a machine without Slurm, whose `scontrol` says nothing: a task that there is not is no success.
+    // As on a machine without Slurm, whose `scontrol` says nothing: a task that there is not is no
+    // success.
     let output = Command::new("sh").arg(&script).env("SLURM_ARRAY_TASK_ID", "4").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("there is no line 4 in"), "{said}");

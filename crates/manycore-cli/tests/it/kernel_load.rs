@@ -1,4 +1,5 @@
-//! `manycore bench forks` and `bench faults`: small loads on the kernel, with its locks where they may be seen.
+//! `manycore bench forks` and `bench faults`: small loads on the kernel, with its locks where they
+//! may be seen.
 
 use std::fs;
 use std::io::{self, Write};
@@ -27,7 +28,8 @@ fn records(text: &str) -> Vec<Value> {
     results["measurements"].as_array().unwrap().clone()
 }
 
-/// Whether the kernel's locks were watched; if not the record has the reason, and so has the test's log.
+/// Whether the kernel's locks were watched; if not the record has the reason, and so has the test's
+/// log.
 fn was_watched(record: &Value) -> bool {
     let parameters = &record["parameters"];
     if parameters["kernel_source"].is_string() {
@@ -38,7 +40,8 @@ fn was_watched(record: &Value) -> bool {
     false
 }
 
-/// Shares of the locks add up to the whole: in a single run that was watched, medians are the values.
+/// Shares of the locks add up to the whole: in a single run that was watched, medians are the
+/// values.
 fn the_shares_add_up(record: &Value) {
     let metrics = record["metrics"].as_object().unwrap();
     let value = |metric: &Value| metric["value"].as_f64().unwrap();
@@ -129,7 +132,8 @@ fn threads_fault_while_others_map() {
     assert!(mmap_lock.is_some(), "{}", records[3]);
 }
 
-/// In the middle of a long run, by either signal: no process and no file is left, and the command dies of it.
+/// In the middle of a long run, by either signal: no process and no file is left, and the command
+/// dies of it.
 #[test]
 fn a_signal_leaves_nothing() {
     use std::os::unix::process::ExitStatusExt;
@@ -207,7 +211,8 @@ fn a_load_that_fails_says_why() {
     assert_eq!(tree(place.path()), [""; 0], "there is nothing to draw");
 }
 
-/// The command as another user, who can start it wherever it was built. In the directory is a copy of it.
+/// The command as another user, who can start it wherever it was built. In the directory is a copy
+/// of it.
 fn as_user(user: u32, arguments: &[&str], place: &Path) -> Command {
     let here = place.join("manycore");
     copy(Path::new(env!("CARGO_BIN_EXE_manycore")), &here);

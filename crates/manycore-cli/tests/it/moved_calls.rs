@@ -1,4 +1,5 @@
-//! What became of system calls: in the profile and in all its forms, and beside a program that runs.
+//! What became of system calls: in the profile and in all its forms, and beside a program that
+//! runs.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +8,8 @@ use std::process::Command;
 use crate::support::{calls_library, compile, directory, failure, manycore, printed, stderr};
 use serde_json::Value;
 
-/// Sends ROUNDS messages to itself, under a lock; with a second argument it runs that meanwhile, and with a third forks so many
-/// children that send one message each.
+/// Sends ROUNDS messages to itself, under a lock; with a second argument it runs that meanwhile,
+/// and with a third forks so many children that send one message each.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>

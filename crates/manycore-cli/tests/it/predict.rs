@@ -1,4 +1,5 @@
-//! `manycore predict`: what is known of the program comes out again, and what cannot be modelled is refused.
+//! `manycore predict`: what is known of the program comes out again, and what cannot be modelled is
+//! refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,7 +113,8 @@ fn what_cannot_be_modelled_is_refused() {
 
 const KNOWN: &str = include_str!("programs/known_limits.c");
 
-/// What is predicted for a program with its own lock, for so many threads on as many CPUs: the ends of the range.
+/// What is predicted for a program with its own lock, for so many threads on as many CPUs: the ends
+/// of the range.
 fn range(program: &Path, what: &str, threads: &str) -> (f64, f64) {
     let directory = directory();
     let file = directory.path().join("profile.json");
@@ -142,14 +144,17 @@ fn the_range_holds_the_truth() {
     let directory = directory();
     let program = crate::support::compile(directory.path(), "known", KNOWN, &["-O1", "-pthread"]);
     for (what, least, most) in [
-        // A lock held for 200 of 220 us: no more than this, and less by what it costs to hand it over.
+        // A lock held for 200 of 220 us: no more than this, and less by what it costs to hand it
+        // over.
         ("hot", 1.0, 1.1),
         // One lock, held for half of the time: likewise.
         ("half", 1.7, 2.0),
-        // Hardly any time under a lock, and as many threads as CPUs; or sixteen, most of which wait for a CPU.
+        // Hardly any time under a lock, and as many threads as CPUs; or sixteen, most of which wait
+        // for a CPU.
         ("rare", 7.9, 8.0),
         ("starved", 7.9, 8.0),
-        // Writers have the lock for a quarter of the time; between any two there may be readers, who share it, or none.
+        // Writers have the lock for a quarter of the time; between any two there may be readers,
+        // who share it, or none.
         ("rwlock", 2.0, 4.0),
         // Three threads that wait for each other by choice. More of them would not make the slowest
         // of them faster.

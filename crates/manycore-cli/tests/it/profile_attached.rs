@@ -1,4 +1,5 @@
-//! `manycore profile --kernel` of processes that run already, that become other programs, and in namespaces.
+//! `manycore profile --kernel` of processes that run already, that become other programs, and in
+//! namespaces.
 
 use std::fs;
 use std::io::{self, Write};
@@ -33,7 +34,8 @@ impl Drop for Running {
     }
 }
 
-/// What a command saw of a process, as JSON; none if the kernel does not permit it, which the test's log has then.
+/// What a command saw of a process, as JSON; none if the kernel does not permit it, which the
+/// test's log has then.
 fn seen(command: &mut Command) -> Option<(Output, Value)> {
     judged(command.output().unwrap())
 }
@@ -179,7 +181,8 @@ fn processes_in_a_namespace_are_those_that_are_seen_there() {
     for means in MEANS {
         let file = directory.path().join("profile.json");
         let mut command = namespace();
-        // The first process of a namespace is not to be the command: it would have to reap all others.
+        // The first process of a namespace is not to be the command: it would have to reap all
+        // others.
         command.args(["sh", "-c", "\"$@\"; exit $?", "sh", env!("CARGO_BIN_EXE_manycore")]);
         command.args(["profile", means, "--json", file.to_str().unwrap(), "--"]).arg(&program);
         let output = command.args(["3", "30"]).env("MANYCORE_PRELOAD", library()).output().unwrap();

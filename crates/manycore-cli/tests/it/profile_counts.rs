@@ -1,4 +1,5 @@
-//! `manycore profile` counts exactly, whatever end a program takes and however many processes it is.
+//! `manycore profile` counts exactly, whatever end a program takes and however many processes it
+//! is.
 
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -94,7 +95,8 @@ fn every_acquisition_is_counted_whatever_the_end() {
     }
 }
 
-/// Each process takes the lock so many times as its argument says; `f` and `e` fork and execute what follows, `s` sleeps.
+/// Each process takes the lock so many times as its argument says; `f` and `e` fork and execute
+/// what follows, `s` sleeps.
 const TREE: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -158,7 +160,8 @@ fn a_forked_process_that_locks_nothing_leaves_an_empty_file() {
     assert_eq!((used.len(), empty.len()), (2, 2));
 }
 
-/// A child that can open no file any more when it first takes a lock: the kernel kills it for that, or there is another root.
+/// A child that can open no file any more when it first takes a lock: the kernel kills it for that,
+/// or there is another root.
 const LOCKED_UP: &str = r#"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -258,14 +261,16 @@ fn times_come_from_another_clock_where_the_counter_may_not_be_read() {
     let counted = profiled.lock("lock (")["wait"]["total_ns"].as_u64().unwrap();
     let printed = String::from_utf8_lossy(&profiled.output.stdout);
     let known: u64 = printed.trim().parse().unwrap();
-    // Between its own readings the thread may have lost its CPU; a step of the clock is 10 ms at most.
+    // Between its own readings the thread may have lost its CPU; a step of the clock is 10 ms at
+    // most.
     assert!(counted <= known + 20_000_000, "{counted} of {known}");
     assert!(counted + known / 2 >= known, "{counted} of {known}");
     let why = profiled.json["not_interposed"][0]["why"].as_str().unwrap();
     assert!(why.contains("time stamp counter"), "{why}");
 }
 
-/// Locks, makes its files as small as its first argument says, and locks in a child; or executes what follows.
+/// Locks, makes its files as small as its first argument says, and locks in a child; or executes
+/// what follows.
 const SMALL_FILES: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -317,7 +322,8 @@ fn a_limit_on_the_size_of_files_ends_no_program() {
     }
 }
 
-/// Forked while the parent's threads take and make locks; then the child's threads take theirs all at once.
+/// Forked while the parent's threads take and make locks; then the child's threads take theirs all
+/// at once.
 const CROWDED: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -393,7 +399,8 @@ fn many_processes_are_summed_up_while_they_come_and_go() {
     assert_eq!(profiled.processes().len(), 300);
 }
 
-/// Children, ten at a time, each of which waits for a lock that another thread of it has, and takes one of its own.
+/// Children, ten at a time, each of which waits for a lock that another thread of it has, and takes
+/// one of its own.
 const FERTILE: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -454,7 +461,8 @@ fn processes_beyond_a_thousand_are_kept_as_one() {
     assert_eq!(sum(&|wait| wait["contended"].as_u64().unwrap()), contended);
 }
 
-/// In a namespace of its own, where it has a number that is nobody's outside: many children, and then the lock again.
+/// In a namespace of its own, where it has a number that is nobody's outside: many children, and
+/// then the lock again.
 const ENCLOSED: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>

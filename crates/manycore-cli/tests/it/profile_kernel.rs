@@ -1,4 +1,5 @@
-//! `manycore profile --kernel`: the kernel's locks where it permits to see them, and one clear line where it does not.
+//! `manycore profile --kernel`: the kernel's locks where it permits to see them, and one clear line
+//! where it does not.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -146,7 +147,8 @@ fn a_process_that_runs_already_has_its_futexes_seen() {
             // And one thread computes.
             let computed = json["cpu"]["program"].as_f64().unwrap();
             let wall = json["wall"].as_f64().unwrap();
-            // The main thread waits for the others all the time, and no longer than somebody watches.
+            // The main thread waits for the others all the time, and no longer than somebody
+            // watches.
             let joins = json["conditions"].as_array().unwrap().iter();
             let longest =
                 joins.filter_map(|one| one["wait"]["max_ns"].as_f64()).fold(0.0, f64::max);
@@ -216,7 +218,8 @@ fn the_locks_of_gos_runtime_are_seen() {
         if !sees_futexes(&output, &json) {
             continue;
         }
-        // Goroutines that wait are parked; what the kernel sees is that the runtime's threads then have nothing to do.
+        // Goroutines that wait are parked; what the kernel sees is that the runtime's threads then
+        // have nothing to do.
         let idle = json["conditions"].as_array().unwrap();
         let by_runtime = |one: &&Value| one["name"].as_str().unwrap().contains("runtime.");
         let waits = idle.iter().filter(by_runtime).map(|one| one["waits"].as_u64().unwrap());
@@ -344,8 +347,8 @@ fn who_may_not_is_told_what_to_grant() {
     assert!(stderr(&output).contains("the kernel is not watched"), "{}", stderr(&output));
 }
 
-/// With these capabilities and nothing else nobody may watch. Those are given by a tool, since a test would have to give up
-/// its own.
+/// With these capabilities and nothing else nobody may watch. Those are given by a tool, since a
+/// test would have to give up its own.
 #[test]
 fn who_has_the_capabilities_needs_no_root() {
     // CAP_SYSLOG, CAP_PERFMON and CAP_BPF: what a container was not given, nobody in it can grant.

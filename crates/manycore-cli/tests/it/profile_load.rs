@@ -1,12 +1,13 @@
-//! `manycore profile` of a program with very many threads, locks and waits: all are counted, and the report is there soon.
+//! `manycore profile` of a program with very many threads, locks and waits: all are counted, and
+//! the report is there soon.
 
 use std::time::SystemTime;
 
 use crate::support::real::{Profiled, profiling};
 use crate::support::{compile, directory};
 
-/// Groups of threads of which each goes through locks of its own, several times each, and never stays on the CPU: so it
-/// mostly finds a lock held. On standard output is the time of the end.
+/// Groups of threads of which each goes through locks of its own, several times each, and never
+/// stays on the CPU: so it mostly finds a lock held. On standard output is the time of the end.
 const CONVOYS: &str = r#"
 #include <pthread.h>
 #include <sched.h>
@@ -46,7 +47,8 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Runs so many groups of so many threads, each over so many locks, so many times each. The profile, and the bytes of its page.
+/// Runs so many groups of so many threads, each over so many locks, so many times each. The
+/// profile, and the bytes of its page.
 fn convoys(groups: u64, threads: u64, locks: u64, rounds: u64) -> (Profiled, u64) {
     let directory = directory();
     let program = compile(directory.path(), "convoys", CONVOYS, &["-O1", "-pthread"]);

@@ -1,4 +1,5 @@
-//! Waits for condition variables: which of them are waits for a lock that the program has made, and which are not.
+//! Waits for condition variables: which of them are waits for a lock that the program has made, and
+//! which are not.
 
 use std::io::Write;
 use std::path::Path;

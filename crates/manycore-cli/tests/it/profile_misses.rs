@@ -1,4 +1,5 @@
-//! `manycore profile` and the processor's counters: a count or a reason, in each form of the profile.
+//! `manycore profile` and the processor's counters: a count or a reason, in each form of the
+//! profile.
 
 use crate::support::real::profiling;
 use crate::support::{directory, stderr};

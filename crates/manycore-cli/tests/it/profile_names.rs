@@ -1,4 +1,5 @@
-//! `manycore profile` gives names to what is in any file that any linker made, in any path, wherever and however long it is there.
+//! `manycore profile` gives names to what is in any file that any linker made, in any path,
+//! wherever and however long it is there.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -87,8 +88,8 @@ fn link_and_profile(compiler: &str, flags: &[&str], both: bool) {
 
 #[test]
 fn whatever_the_distance_between_addresses_and_offsets() {
-    // Several segments in a page; linked to be elsewhere, as a library that was prelinked; code and data far from each other, as
-    // linker scripts place them.
+    // Several segments in a page; linked to be elsewhere, as a library that was prelinked; code and
+    // data far from each other, as linker scripts place them.
     link_and_profile("cc", &["-Wl,-z,noseparate-code"], true);
     link_and_profile("cc", &["-Wl,-Ttext-segment=0x7000000"], true);
     link_and_profile("cc", &["-Wl,--section-start=.text=0x5000000"], true);
@@ -134,7 +135,8 @@ fn plugin(directory: &Path, file: &str, name: &str) -> PathBuf {
     compile(directory, file, PLUGIN, &["-O1", "-g", "-shared", "-fPIC", &define])
 }
 
-/// The plug-ins' own locks, each with the place where it was waited for; and whether all were at one address.
+/// The plug-ins' own locks, each with the place where it was waited for; and whether all were at
+/// one address.
 fn assert_plugins(profiled: &Profiled, names: &[&str]) {
     for name in names {
         let lock = profiled.lock(&format!("{name}_lock"));
@@ -228,7 +230,8 @@ fn can_unshare(options: &[&str]) -> bool {
     can
 }
 
-/// Profiles what a script does in a mount namespace of its own, with the directory and a program as its arguments.
+/// Profiles what a script does in a mount namespace of its own, with the directory and a program as
+/// its arguments.
 fn profile_in_namespace(script: &str, here: &Path, program: &Path) -> Profiled {
     let unshare = ["unshare", "--mount", "sh", "-ec"].map(OsString::from);
     let words = [script.into(), "sh".into(), here.into(), program.into()];
@@ -299,7 +302,8 @@ fn code_that_is_made_at_run_time_has_the_names_that_its_maker_tells() {
     assert_made(&dumped);
 }
 
-/// A map in the `/tmp` that the program has, which is an overlay, and under the number that it has for itself.
+/// A map in the `/tmp` that the program has, which is an overlay, and under the number that it has
+/// for itself.
 #[test]
 fn code_that_is_made_in_another_namespace() {
     let directory = directory_elsewhere();

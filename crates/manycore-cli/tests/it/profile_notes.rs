@@ -1,4 +1,5 @@
-//! "What would help": each note on a program that was built to show it, and none of it on one without.
+//! "What would help": each note on a program that was built to show it, and none of it on one
+//! without.
 
 use std::io::Write;
 
@@ -7,7 +8,8 @@ use crate::support::{compile, directory, stderr};
 
 const NOTES: &str = include_str!("programs/notes.c");
 
-/// Runs a mode of the program; the causes of the notes, each once, in the order of the alphabet. None if it cannot be shown here.
+/// Runs a mode of the program; the causes of the notes, each once, in the order of the alphabet.
+/// None if it cannot be shown here.
 fn causes(mode: &str) -> Option<(Vec<String>, Profiled)> {
     let directory = directory();
     let program = compile(directory.path(), "notes", NOTES, &["-O1", "-pthread"]);
@@ -30,10 +32,11 @@ const OF_USE: [&str; 3] = ["read-mostly", "readers-exclude", "update-heavy"];
 const OF_COST: [&str; 2] = ["hot-lock", "long-hold"];
 const OF_PLACE: [&str; 1] = ["false-sharing"];
 
-/// Asserts that of some causes a mode has just these, and that a note's evidence has these words. What else there is a busy machine
-/// may have caused.
+/// Asserts that of some causes a mode has just these, and that a note's evidence has these words.
+/// What else there is a busy machine may have caused.
 fn shows(mode: &str, among: &[&str], expected: &[&str], evidence: &str) {
-    // On a busy machine what a lock costs is what others leave of the CPUs: it may be otherwise in one run, but not in all.
+    // On a busy machine what a lock costs is what others leave of the CPUs: it may be otherwise in
+    // one run, but not in all.
     let mut runs = (0..5).map(|_| {
         let (mut causes, profiled) = causes(mode)?;
         causes.retain(|cause| among.contains(&cause.as_str()));

@@ -1,4 +1,5 @@
-//! `manycore profile` knows locks by where they came to be, and calls by their names in any language.
+//! `manycore profile` knows locks by where they came to be, and calls by their names in any
+//! language.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +8,8 @@ use crate::support::real::profile;
 use crate::support::{compile, directory};
 use serde_json::{Value, json};
 
-/// Locks that come and go, locks that are many at a time, and locks of two sorts that one function sets up.
+/// Locks that come and go, locks that are many at a time, and locks of two sorts that one function
+/// sets up.
 const CROWDS: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -105,7 +107,8 @@ fn a_rhythm_of_the_program_hides_no_lock_from_the_samples() {
     }
 }
 
-/// For each language, a thread that finds the lock held, and waits until the main thread has seen it sleep.
+/// For each language, a thread that finds the lock held, and waits until the main thread has seen
+/// it sleep.
 const WAITS: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>

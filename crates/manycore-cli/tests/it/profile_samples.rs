@@ -1,4 +1,5 @@
-//! `manycore profile` and samples of the CPU time: shares that are known, and one clear line where they are not permitted.
+//! `manycore profile` and samples of the CPU time: shares that are known, and one clear line where
+//! they are not permitted.
 
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -25,7 +26,8 @@ fn profiled(options: &[&str], command: &[&str]) -> (Output, Value) {
     (output, serde_json::from_str(&json).unwrap())
 }
 
-/// Whether there are samples, of the kernel too if that is asked for; if not the test's log has the reason.
+/// Whether there are samples, of the kernel too if that is asked for; if not the test's log has the
+/// reason.
 fn are_there(samples: &Value, of_kernel: bool) -> bool {
     let is_whole = samples["kernel_permitted"] == true && samples["shares"]["spin_kernel"].is_f64();
     if samples["refused"].is_null() && (is_whole || !of_kernel) {
@@ -37,7 +39,8 @@ fn are_there(samples: &Value, of_kernel: bool) -> bool {
     false
 }
 
-/// A share is what it is said to be: within four standard errors, and three points for what the program does besides.
+/// A share is what it is said to be: within four standard errors, and three points for what the
+/// program does besides.
 fn assert_share(what: &str, shares: &Value, part: &str, expected: f64) {
     let (share, samples) = (shares[part].as_f64().unwrap(), shares["samples"].as_f64().unwrap());
     let error = 4.0 * (expected * (1.0 - expected) / samples).sqrt() + 0.03;

@@ -1,5 +1,5 @@
-//! The figures of a profile against those of a program that measures itself: each within 5 %, or within four times the standard
-//! error of its samples where it is from samples.
+//! The figures of a profile against those of a program that measures itself: each within 5 %, or
+//! within four times the standard error of its samples where it is from samples.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -45,7 +45,8 @@ fn assert_near(what: &str, figure: f64, truth: f64, share: f64) {
     assert!(off <= share, "{what}: {figure} where it is {truth}, off by {off:.3} of {share:.3}");
 }
 
-/// What a mean of so many samples may be off by: of all values there are the number, the sum and the sum of squares.
+/// What a mean of so many samples may be off by: of all values there are the number, the sum and
+/// the sum of squares.
 fn of_samples(samples: f64, number: f64, sum: f64, squares: f64) -> f64 {
     let mean = sum / number;
     let deviation = (squares / number - mean * mean).max(0.0).sqrt();
@@ -129,9 +130,11 @@ fn waits(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     assert_near("gate: 99th percentile", number(&gate["p99_ns"]), p99, 0.25);
     let hot = &profiled.lock("hot (")["wait"];
     assert_near("hot: total", number(&hot["total_ns"]), truth["hot"][0], 0.05);
-    // Of 400 waits it is the fourth longest, and none is longer for the library, whose clock runs within the program's. A thread that
-    // loses its CPU between the two has a shorter one for the library, and the next in size takes its place: of four at the most.
-    // What is reported is the middle of a bucket, 0.9 to 1.125 times what is in it, and the library's clock is another, to a hundredth.
+    // Of 400 waits it is the fourth longest, and none is longer for the library, whose clock runs
+    // within the program's. A thread that loses its CPU between the two has a shorter one for the
+    // library, and the next in size takes its place: of four at the most. What is reported is the
+    // middle of a bucket, 0.9 to 1.125 times what is in it, and the library's clock is another, to
+    // a hundredth.
     let [low, high] = truth["spins"][..] else { panic!("{truth:?}") };
     let p99 = number(&hot["p99_ns"]);
     assert!((0.89 * low..1.14 * high).contains(&p99), "{p99}: {low} {high}");
@@ -160,7 +163,8 @@ fn holds(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     let steady = held("steady (", STEADY as f64, total, squares);
     let longest = number(&steady["max_ns"]);
     assert!((0.95 * 30_000.0..1.05 * most).contains(&longest), "{longest} {most}");
-    // Of some 190 samples it is the second longest: nearly always from between these quantiles of all holds.
+    // Of some 190 samples it is the second longest: nearly always from between these quantiles of
+    // all holds.
     let [low, high] = truth["quantiles"][..] else { panic!("{truth:?}") };
     let p99 = number(&steady["p99_ns"]);
     assert!((0.75 * low..1.25 * high).contains(&p99), "{p99}: {low} {high}");
@@ -236,7 +240,8 @@ fn queues(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     assert!(possible.contains(&start), "{start} {early} {late}");
 }
 
-/// When the program's `main` began, in seconds of the profile: some milliseconds after its statistics did.
+/// When the program's `main` began, in seconds of the profile: some milliseconds after its
+/// statistics did.
 fn program_start(profiled: &Profiled) -> f64 {
     number(&profiled.processes()[0]["started"])
 }
@@ -319,8 +324,8 @@ fn orders(profiled: &Profiled) {
     assert_eq!((steps, &cycle["deadlocked"]), (expected.to_vec(), &json!(false)));
 }
 
-/// The time waited as the kernel's tracepoints have it, of the plain program: to 10 % of what the program says of that run, as the
-/// library's is of its own.
+/// The time waited as the kernel's tracepoints have it, of the plain program: to 10 % of what the
+/// program says of that run, as the library's is of its own.
 #[test]
 fn waits_agree_with_tracepoints() {
     let directory = directory();

@@ -1,8 +1,8 @@
-//! `manycore profile` tells of a run as a whole: threads, what they waited for and who kept them waiting, queues, the
-//! order of locks.
+//! `manycore profile` tells of a run as a whole: threads, what they waited for and who kept them
+//! waiting, queues, the order of locks.
 //!
-//! Durations lie between what the program measured by its own clock inside of them and around them, however busy the
-//! machine is.
+//! Durations lie between what the program measured by its own clock inside of them and around them,
+//! however busy the machine is.
 
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 const WAITERS: u64 = 5;
 const ROUNDS: u64 = 20;
 
-/// The main thread keeps a lock until all waiters sleep in the wait for it, as the kernel says; then they take it one by
-/// one. It prints the least that each of them can have waited for each lock, and the most that a queue can have lasted; they
-/// print how long they waited.
+/// The main thread keeps a lock until all waiters sleep in the wait for it, as the kernel says;
+/// then they take it one by one. It prints the least that each of them can have waited for each
+/// lock, and the most that a queue can have lasted; they print how long they waited.
 const QUEUES: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -237,7 +237,8 @@ fn the_timeline_adds_up_to_the_whole() {
     for part in ["kernel", "program", "lock_spin", "lock_wait"] {
         let sum: f64 = intervals.iter().map(|one| one["cpu"][part].as_f64().unwrap()).sum();
         let whole = profiled.json["cpu"][part].as_f64().unwrap();
-        // The samples of spinning are bounded by the CPU time of their interval; here, they are far from it.
+        // The samples of spinning are bounded by the CPU time of their interval; here, they are far
+        // from it.
         if part == "lock_wait" {
             assert!((sum - whole).abs() <= 0.05 * whole + 0.001, "{part}: {sum} {whole}");
         }
@@ -431,7 +432,8 @@ int main(void) {
 }
 "#;
 
-/// A thread that waits for what it has: first until another sets it free, then, with an argument, for ever.
+/// A thread that waits for what it has: first until another sets it free, then, with an argument,
+/// for ever.
 const ALONE: &str = r#"
 #include <pthread.h>
 #include <unistd.h>
@@ -484,8 +486,8 @@ fn a_deadlock_is_told_from_a_possible_one() {
     assert!(finding.starts_with("The program was in a deadlock: 2 threads"), "{finding}");
 }
 
-/// Two threads take a pair of locks in both orders, one after the other. Then they meet in the circle, one of them with a deadline
-/// that is far away, and are ended by a signal.
+/// Two threads take a pair of locks in both orders, one after the other. Then they meet in the
+/// circle, one of them with a deadline that is far away, and are ended by a signal.
 const UNTIL_A_DEADLINE: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>

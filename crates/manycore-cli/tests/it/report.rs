@@ -1,4 +1,5 @@
-//! `manycore report`: what it shows of a profile from a file, and what it says of a file that is none.
+//! `manycore report`: what it shows of a profile from a file, and what it says of a file that is
+//! none.
 
 use std::fs;
 

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::{directory, eventually, executable, failure, manycore, printed, runs, stderr};
 
-/// Answers each connection to a port or a socket with its lock. What else it does, `$BEHAVIOUR` says.
+/// Answers each connection to a port or a socket with its lock. What else it does, `$BEHAVIOUR`
+/// says.
 const SERVER: &str = r#"
 import os, signal, socket, sys, time
 where, behaviour = sys.argv[1], os.environ.get("BEHAVIOUR", "")

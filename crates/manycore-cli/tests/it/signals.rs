@@ -1,4 +1,5 @@
-//! Signals to the command while it waits for a program: all that can be are handed on, and the report comes.
+//! Signals to the command while it waits for a program: all that can be are handed on, and the
+//! report comes.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
@@ -86,7 +87,8 @@ fn mask(text: &str, name: &str) -> u64 {
     u64::from_str_radix(line.trim_start_matches(':').trim(), 16).unwrap()
 }
 
-/// What `nohup` and careless parents leave to a program, it has under the command, too; and has signals handed on all the same.
+/// What `nohup` and careless parents leave to a program, it has under the command, too; and has
+/// signals handed on all the same.
 #[test]
 fn signals_ignored_and_blocked_are_the_programs_own() {
     let directory = directory();
@@ -142,7 +144,8 @@ fn the_command_stops_and_goes_on_with_its_program() {
     }
 }
 
-/// What is not for a program ends the command itself in order: nothing is left of what it has started.
+/// What is not for a program ends the command itself in order: nothing is left of what it has
+/// started.
 #[test]
 fn compare_ends_in_order_by_each_signal_that_ends() {
     for signal in [libc::SIGUSR1, libc::SIGALRM, libc::SIGTERM, 50] {

@@ -1,5 +1,5 @@
-//! Programs in surroundings that are unlike a shell's: limits, files that change, environments that are cleared, other ways to
-//! start them.
+//! Programs in surroundings that are unlike a shell's: limits, files that change, environments that
+//! are cleared, other ways to start them.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -231,7 +231,8 @@ fn the_dynamic_linker_as_a_command_runs_its_program() {
     assert!(stderr(&output).contains("static' (run by") || stderr(&output).contains("statically"));
 }
 
-/// As the book says: a program of musl's does not start with a library of glibc's in LD_PRELOAD, and does without.
+/// As the book says: a program of musl's does not start with a library of glibc's in LD_PRELOAD,
+/// and does without.
 #[test]
 fn a_musl_program_that_a_program_starts_needs_an_environment_without_the_library() {
     let directory = directory();
@@ -261,7 +262,8 @@ fn a_musl_program_that_a_program_starts_needs_an_environment_without_the_library
 fn user_time(command: &mut Command) -> f64 {
     command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let child = command.spawn().unwrap();
-    // SAFETY: all zero is a value; the call writes to variables of this frame, about a child that nobody else waits for.
+    // SAFETY: all zero is a value; the call writes to variables of this frame, about a child that
+    // nobody else waits for.
     let (usage, status) = unsafe {
         let (mut usage, mut status) = (std::mem::zeroed::<libc::rusage>(), 0);
         assert!(libc::wait4(child.id() as i32, &raw mut status, 0, &raw mut usage) > 0);
@@ -271,7 +273,8 @@ fn user_time(command: &mut Command) -> f64 {
     usage.ru_utime.tv_sec as f64 + usage.ru_utime.tv_usec as f64 / 1e6
 }
 
-/// A program that makes a lock for each object: a microsecond each would be forty times of what it takes alone.
+/// A program that makes a lock for each object: a microsecond each would be forty times of what it
+/// takes alone.
 #[test]
 fn making_many_locks_is_cheap() {
     let directory = directory();

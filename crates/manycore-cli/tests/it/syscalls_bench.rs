@@ -62,7 +62,8 @@ fn bandwidth_is_measured_by_other_programs_too() {
         .iter()
         .map(|record| {
             let driver = record["parameters"]["driver"].as_str().unwrap();
-            // The budget is over from the beginning: one round, whose value is one, however many turns servers had.
+            // The budget is over from the beginning: one round, whose value is one, however many
+            // turns servers had.
             assert_eq!(record["repetitions"], 1);
             assert!(record["value"].as_f64().unwrap() > 0.0);
             let time = record["parameters"]["duration_ns"].as_f64().unwrap();
@@ -95,7 +96,8 @@ fn a_point_that_is_not_known_well_enough_has_all_rounds() {
     assert_eq!(records(&text)[0]["repetitions"], 12);
 }
 
-/// Puts an iperf3 into a directory whose clients send nothing and say a rate, and fail when `fails` holds of their number `$n`.
+/// Puts an iperf3 into a directory whose clients send nothing and say a rate, and fail when `fails`
+/// holds of their number `$n`.
 fn fake_iperf3(place: &Path, fails: &str) -> OsString {
     let before = std::env::var("PATH").unwrap();
     let count = place.join("clients");
@@ -118,7 +120,8 @@ echo '{{"end": {{"sum_received": {{"bits_per_second": 800}}}}}}'
 fn a_round_that_fails_is_repeated_once_and_what_was_measured_is_printed() {
     let what = ["--part", "bandwidth", "--sizes", "64", "--driver", "iperf3", "--json"];
     let how = ["--syscalls", "per-node", "--rounds", "2"];
-    // A round has six clients: three turns of two policies. The seventh is the first of the second round.
+    // A round has six clients: three turns of two policies. The seventh is the first of the second
+    // round.
     for (fails, status, rounds) in [("$n = 7", 0, 2), ("$n -ge 7", 1, 1)] {
         let place = directory();
         let library = empty_library(place.path());

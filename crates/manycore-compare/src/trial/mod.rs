@@ -24,7 +24,8 @@ pub use trial_dir::TrialDir;
 /// How often a server is looked at while its load runs.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What a run consists of. `{dir}` and `{port}` in its commands stand for a fresh directory and a free port.
+/// What a run consists of. `{dir}` and `{port}` in its commands stand for a fresh directory and a
+/// free port.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The program under test and its arguments.
@@ -70,7 +71,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A run that took no time, and of which only what was said counts: for tests of what reads that.
+    /// A run that took no time, and of which only what was said counts: for tests of what reads
+    /// that.
     pub fn said(output: &str) -> Self {
         Self {
             wall: Duration::ZERO,
@@ -172,8 +174,8 @@ impl Plan {
         command
     }
 
-    /// Waits for a program that has to succeed within the time limit. It is given up early when `server`, on which
-    /// it works, has ended.
+    /// Waits for a program that has to succeed within the time limit. It is given up early when
+    /// `server`, on which it works, has ended.
     fn finish(
         &self,
         mut running: Running,

@@ -49,7 +49,8 @@ impl FromStr for Ready {
 }
 
 impl Ready {
-    /// Whether the server, which writes to `log`, is ready now. Takes no longer than until `deadline`.
+    /// Whether the server, which writes to `log`, is ready now. Takes no longer than until
+    /// `deadline`.
     pub fn probe(
         &self,
         dir: &TrialDir,

@@ -40,7 +40,8 @@ pub fn run(
     })
 }
 
-/// A server that is ready, for loads one after the other. Whatever fails, it is stopped: by `Running` when that is dropped.
+/// A server that is ready, for loads one after the other. Whatever fails, it is stopped: by
+/// `Running` when that is dropped.
 #[derive(Debug)]
 pub struct Serving<'a> {
     plan: &'a Plan,

@@ -1,4 +1,5 @@
-//! A place of its own for one run: an empty directory, a free port, and files for what the programs say.
+//! A place of its own for one run: an empty directory, a free port, and files for what the programs
+//! say.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -27,13 +28,15 @@ pub struct TrialDir {
     port: u16,
 }
 
-/// A directory that is not empty any more when it is to be deleted is emptied again, so often, after a pause.
+/// A directory that is not empty any more when it is to be deleted is emptied again, so often,
+/// after a pause.
 const DELETE_ATTEMPTS: u32 = 20;
 const DELETE_PAUSE: Duration = Duration::from_millis(10);
 
 impl Drop for TrialDir {
-    /// A process that was killed, but by now is nobody's child whose end could be waited for, may be about to make one
-    /// more file. What cannot be deleted for any other reason stays; there is nobody left to tell.
+    /// A process that was killed, but by now is nobody's child whose end could be waited for, may
+    /// be about to make one more file. What cannot be deleted for any other reason stays; there is
+    /// nobody left to tell.
     fn drop(&mut self) {
         for _ in 0..DELETE_ATTEMPTS {
             match fs::remove_dir_all(self.place.path()) {

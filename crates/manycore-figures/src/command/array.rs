@@ -1,8 +1,9 @@
 //! Simulations as a job array, for an engine that has many machines.
 //!
-//! A task simulates one piece of all that there is to simulate, and keeps the results in a directory that all tasks share, found by the
-//! same keys as everywhere. So a task that is run twice, or anew after it was cut off, does what is left; and whoever has the
-//! directory redraws the figures in a moment.
+//! A task simulates one piece of all that there is to simulate, and keeps the results in a
+//! directory that all tasks share, found by the same keys as everywhere. So a task that is run
+//! twice, or anew after it was cut off, does what is left; and whoever has the directory redraws
+//! the figures in a moment.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -109,7 +110,8 @@ impl Array<'_> {
     /// Which figures, and how much of them. Files are found from anywhere.
     fn which(&self) -> Result<String> {
         let mut words = String::new();
-        // Without names it is all of them, also of those that come with a later version; it is this one that is run.
+        // Without names it is all of them, also of those that come with a later version; it is this
+        // one that is run.
         for id in &self.options.ids {
             let word = if id.contains('/') || id.ends_with(".toml") {
                 quoted(&path::absolute(id).unwrap_or_else(|_| PathBuf::from(id)))?

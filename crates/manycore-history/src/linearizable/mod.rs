@@ -1,15 +1,17 @@
 //! Whether a history has an order in which each operation does what it should.
 //!
-//! M. Herlihy and J. Wing, "Linearizability: A Correctness Condition for Concurrent Objects", TOPLAS 1990: each operation
-//! must seem to happen at one instant between its call and its return. The search is that of J. Wing and C. Gong, "Testing
-//! and Verifying Concurrent Objects", JPDC 1993, in the order of G. Lowe, "Testing for Linearizability", CCPE 2017: it goes
-//! through the history from return to return, with the set of all *configurations* in which the object can be, and lets
-//! other operations happen only when the one that returns needs it. A configuration is a state, and which of the operations
-//! that are under way have happened; one that has been there is not looked at again. Where operations on different keys
-//! have nothing to do with each other, each key is a history of its own.
+//! M. Herlihy and J. Wing, "Linearizability: A Correctness Condition for Concurrent Objects",
+//! TOPLAS 1990: each operation must seem to happen at one instant between its call and its return.
+//! The search is that of J. Wing and C. Gong, "Testing and Verifying Concurrent Objects", JPDC
+//! 1993, in the order of G. Lowe, "Testing for Linearizability", CCPE 2017: it goes through the
+//! history from return to return, with the set of all *configurations* in which the object can be,
+//! and lets other operations happen only when the one that returns needs it. A configuration is a
+//! state, and which of the operations that are under way have happened; one that has been there is
+//! not looked at again. Where operations on different keys have nothing to do with each other, each
+//! key is a history of its own.
 //!
-//! How long that takes grows with the length of the history, and exponentially with the number of operations on one key that
-//! are under way at a time.
+//! How long that takes grows with the length of the history, and exponentially with the number of
+//! operations on one key that are under way at a time.
 
 mod search;
 mod window;
@@ -32,7 +34,8 @@ pub struct Row {
     pub returned: u64,
 }
 
-/// Operations of which no order explains the results, whatever the state before: the last so many before the contradiction.
+/// Operations of which no order explains the results, whatever the state before: the last so many
+/// before the contradiction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The key that they are about, if keys are histories of their own.
@@ -49,8 +52,8 @@ pub struct Violation {
 ///
 /// # Panics
 ///
-/// If more than 128 operations on one key are under way at a time, or there are more than some million configurations: then
-/// use more keys.
+/// If more than 128 operations on one key are under way at a time, or there are more than some
+/// million configurations: then use more keys.
 pub fn check<S: Specification>(history: &[CallOf<S>]) -> Result<(), Violation> {
     let mut keys: BTreeMap<Option<u64>, Vec<&CallOf<S>>> = BTreeMap::new();
     for call in history {

@@ -62,8 +62,8 @@ impl<'c, S: Specification> Search<'c, S> {
         Self { calls, under_way: [None; SLOTS], configurations: HashSet::new(), most }
     }
 
-    /// Begins with what is under way after some events, and any of these states, with any of those operations done already;
-    /// says whether that is few enough.
+    /// Begins with what is under way after some events, and any of these states, with any of those
+    /// operations done already; says whether that is few enough.
     pub(super) fn begin_anywhere(&mut self, before: &[Event], states: &HashSet<S::State>) -> bool {
         for event in before {
             match *event {

@@ -59,7 +59,8 @@ fn contradicts<S: Specification>(
     !events[start..=end].iter().all(&mut pass)
 }
 
-/// The operations that are under way at some event from `start` to `end`, in the order of their calls.
+/// The operations that are under way at some event from `start` to `end`, in the order of their
+/// calls.
 fn part<'c, S: Specification>(
     calls: &'c [&'c CallOf<S>],
     events: &[Event],

@@ -80,8 +80,8 @@ impl<'v, 'h> Graph<'v, 'h> {
         self.edges[from].push((to, why));
     }
 
-    /// Adds that what ends comes before what begins later. Each end is a node, and they are a chain, so that there are as
-    /// many edges as transactions, and not their square.
+    /// Adds that what ends comes before what begins later. Each end is a node, and they are a
+    /// chain, so that there are as many edges as transactions, and not their square.
     pub(super) fn with_time(mut self, strict: bool) -> Self {
         self.time = Some(strict);
         let history = self.versions.history;
@@ -108,15 +108,16 @@ impl<'v, 'h> Graph<'v, 'h> {
         self
     }
 
-    /// A circle, if there is one: nodes, each with the reason why it comes before the next. One of the shortest of those
-    /// through the node at which the first is found.
+    /// A circle, if there is one: nodes, each with the reason why it comes before the next. One of
+    /// the shortest of those through the node at which the first is found.
     pub(super) fn circle(&self) -> Option<Vec<(usize, Why)>> {
         let left = self.in_circles();
         let ways = left.iter().filter_map(|start| self.way_back(*start, &left));
         ways.take(100).min_by_key(Vec::len)
     }
 
-    /// The nodes that are left when those are taken away, again and again, before or after which nothing comes.
+    /// The nodes that are left when those are taken away, again and again, before or after which
+    /// nothing comes.
     fn in_circles(&self) -> BTreeSet<usize> {
         let nodes = self.edges.len();
         let mut back = vec![Vec::new(); nodes];

@@ -1,13 +1,15 @@
 //! Whether transactions saw snapshots, and updated what they had seen.
 //!
-//! Under *snapshot isolation* a transaction reads what was committed when it took its snapshot, at one instant, and commits
-//! at a later one; of two that write the same object, one has committed before the other takes its snapshot. (H. Berenson
-//! et al., "A Critique of ANSI SQL Isolation Levels", SIGMOD 1995; the form with edges is that of A. Adya, "Weak
-//! Consistency: A Generalized Theory and Optimistic Implementations for Distributed Transactions", MIT 1999.)
+//! Under *snapshot isolation* a transaction reads what was committed when it took its snapshot, at
+//! one instant, and commits at a later one; of two that write the same object, one has committed
+//! before the other takes its snapshot. (H. Berenson et al., "A Critique of ANSI SQL Isolation
+//! Levels", SIGMOD 1995; the form with edges is that of A. Adya, "Weak Consistency: A Generalized
+//! Theory and Optimistic Implementations for Distributed Transactions", MIT 1999.)
 //!
-//! Each value that is written is a *version*, a number that is written once; 0 is the one that every object has at the start.
-//! A write names the version that it replaces, so that the versions of an object are a chain. From that follows what must
-//! come before what: instants are the nodes of a graph, and the history is possible if it has no circle.
+//! Each value that is written is a *version*, a number that is written once; 0 is the one that
+//! every object has at the start. A write names the version that it replaces, so that the versions
+//! of an object are a chain. From that follows what must come before what: instants are the nodes
+//! of a graph, and the history is possible if it has no circle.
 //!
 //! | what is seen | then |
 //! |---|---|
@@ -16,8 +18,9 @@
 //! | `a` ends before `b` begins, strict | `a` commits before `b` takes its snapshot: no finished commit is missed |
 //! | `a` ends before `b` begins, relaxed | `a` takes its snapshot before `b` commits: nobody sees the future |
 //!
-//! Transactions that are aborted must have seen snapshots, too. Two that each read what the other writes are a *write skew*:
-//! under snapshot isolation that is possible, in a serial order it is not.
+//! Transactions that are aborted must have seen snapshots, too. Two that each read what the other
+//! writes are a *write skew*: under snapshot isolation that is possible, in a serial order it is
+//! not.
 //!
 //! ```
 //! use manycore_history::history::Clock;
@@ -145,7 +148,8 @@ pub enum Anomaly {
     LostWrite,
     /// Two transactions have replaced the same version of an object.
     LostUpdate,
-    /// A transaction has seen some of what another has committed, and not all of it; or a circle of such.
+    /// A transaction has seen some of what another has committed, and not all of it; or a circle of
+    /// such.
     TornRead,
     /// A version was read before the transaction that made it had begun.
     FutureRead,
@@ -179,7 +183,8 @@ pub struct Verdict {
 ///
 /// # Panics
 ///
-/// If two writes of an object make the same version, or a transaction ends before it begins: then the history is none.
+/// If two writes of an object make the same version, or a transaction ends before it begins: then
+/// the history is none.
 pub fn check(history: &[Transaction], isolation: Isolation) -> Result<Verdict, Violation> {
     assert!(history.iter().all(|t| t.began < t.ended), "a transaction ends before it begins");
     let versions = Versions::of(history)?;

@@ -9,7 +9,8 @@ use manycore_sim::backend;
 use manycore_sim::explore::Exploration;
 use manycore_traits::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 
-/// A map under a lock; or, if it is torn, with a removal that is a look-up and then an insertion of nothing.
+/// A map under a lock; or, if it is torn, with a removal that is a look-up and then an insertion of
+/// nothing.
 struct Locked {
     values: Mutex<BTreeMap<u64, u64>>,
     torn: bool,

@@ -124,7 +124,8 @@ fn long_histories_are_judged_quickly() {
 
 /// Tries all orders of snapshots and commits.
 fn brute_force(history: &[Transaction], strict: bool) -> bool {
-    /// Objects' versions, and how far each transaction is: before its snapshot, before its commit, done.
+    /// Objects' versions, and how far each transaction is: before its snapshot, before its commit,
+    /// done.
     #[derive(Clone)]
     struct State {
         now: [u64; 2],
@@ -133,7 +134,8 @@ fn brute_force(history: &[Transaction], strict: bool) -> bool {
     }
     fn goes_on(history: &[Transaction], state: &State, strict: bool) -> bool {
         let all = || 0..history.len();
-        // Whether this instant of `i` is too late, or another's that is still to come should have been before.
+        // Whether this instant of `i` is too late, or another's that is still to come should have
+        // been before.
         let in_time = |i: usize, commit: bool| {
             all().filter(|other| *other != i && history[*other].ended < history[i].began).all(
                 |other| {
@@ -174,7 +176,8 @@ fn brute_force(history: &[Transaction], strict: bool) -> bool {
     goes_on(history, &start, strict)
 }
 
-/// What one of a random history does with each of two objects: whether it writes it, and which version it sees.
+/// What one of a random history does with each of two objects: whether it writes it, and which
+/// version it sees.
 type Touches = [(bool, u64); 2];
 
 /// Up to four transactions on two objects. Each version has its maker's number and one.

@@ -1,4 +1,5 @@
-//! Waits for futexes, and the processes that they are of, as the maps of the BPF programs have them.
+//! Waits for futexes, and the processes that they are of, as the maps of the BPF programs have
+//! them.
 
 use std::collections::HashMap;
 
@@ -15,10 +16,12 @@ const EVENT: u32 = 1;
 /// The bytes of a place, and what it has for a stack that is not known.
 const PLACE: usize = 40;
 const NO_STACK: u32 = u32::MAX;
-/// The number of the program that a process runs when a watch on it begins: nobody tells which number the kernel has for it.
+/// The number of the program that a process runs when a watch on it begins: nobody tells which
+/// number the kernel has for it.
 const FIRST: u32 = u32::MAX;
 
-/// Looks at the processes that have waited: each time `again` is set, or else at those that are new.
+/// Looks at the processes that have waited: each time `again` is set, or else at those that are
+/// new.
 pub fn look(sleepers: &mut Sleepers, map: &MapHandle, again: bool) {
     for (key, stack) in entries(map) {
         let (mut key, stack) = (Fields(&key), Fields(&stack).long());
@@ -37,7 +40,8 @@ pub fn begin(sleepers: &mut Sleepers, sleeping: &MapHandle, process: u32, now: u
         sleepers.look(process, FIRST, 0);
         let thread = one.thread.to_ne_bytes();
         let begun = sleeping.update(&thread, &sleep(&one, process, now), MapFlags::ANY);
-        // It may have woken meanwhile: the end of another wait would then be taken for that of this one.
+        // It may have woken meanwhile: the end of another wait would then be taken for that of this
+        // one.
         if begun.is_ok() && asleep_in(process, one.thread) != Some(one) {
             // Not there any more if that end has come.
             let _ = sleeping.delete(&thread);

@@ -19,7 +19,8 @@ use crate::Scope;
 use crate::clock::now;
 use crate::kallsyms::Kallsyms;
 
-/// Room for samples of a CPU, in bytes: what every user may have pinned by default is twice as much. A power of two.
+/// Room for samples of a CPU, in bytes: what every user may have pinned by default is twice as
+/// much. A power of two.
 const ROOM: usize = 256 << 10;
 /// Calls of a stack that are kept, of the kernel and the program together.
 const DEPTH: u16 = 96;
@@ -38,7 +39,8 @@ pub struct Sampler {
 /// Whose events are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// Everybody's: those of the command are picked out. A new process then costs nothing but a record.
+    /// Everybody's: those of the command are picked out. A new process then costs nothing but a
+    /// record.
     System,
     /// The command's: each new process gets an event for each CPU.
     Command,
@@ -47,8 +49,9 @@ enum Reach {
 }
 
 impl Sampler {
-    /// Begins to sample what this process starts from now on, or the threads of a process, `rate` times in a second of each
-    /// thread's CPU time: by cycles or by the clock, with the kernel or without it, whatever is permitted first.
+    /// Begins to sample what this process starts from now on, or the threads of a process, `rate`
+    /// times in a second of each thread's CPU time: by cycles or by the clock, with the kernel or
+    /// without it, whatever is permitted first.
     pub fn start(scope: Scope, rate: u32) -> Result<Self, String> {
         let reaches = match scope {
             Scope::Process(pid) => vec![Reach::Process(pid)],
@@ -202,8 +205,9 @@ fn event(kind: u32, misc: u16, record: &mut Record<'_>) -> Option<Event> {
     }
 }
 
-/// The calls in the kernel, and the program's: each behind a mark. The innermost of each is the next instruction; it is made what
-/// the others are, a place to return to, for which names are looked up before it.
+/// The calls in the kernel, and the program's: each behind a mark. The innermost of each is the
+/// next instruction; it is made what the others are, a place to return to, for which names are
+/// looked up before it.
 fn calls(record: &mut Record<'_>) -> (Vec<u64>, Vec<u64>) {
     let (mut kernel, mut user) = (Vec::new(), Vec::new());
     let mut context = 0;

@@ -1,12 +1,13 @@
-//! How many files may be open: events take many, most limits are low, and programs may raise theirs up to another one.
+//! How many files may be open: events take many, most limits are low, and programs may raise theirs
+//! up to another one.
 
 use std::os::fd::OwnedFd;
 
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The limit as it was: it is set back when this is dropped. A program that is started must find it, since some have a table with a
-/// row for each file that they may open.
+/// The limit as it was: it is set back when this is dropped. A program that is started must find
+/// it, since some have a table with a row for each file that they may open.
 #[derive(Debug)]
 pub struct Raised(Rlimit);
 
@@ -19,7 +20,8 @@ pub fn as_many_as_permitted() -> Raised {
 }
 
 impl Raised {
-    /// A file under a number beyond the limit that there was, if there are any: those below are for others.
+    /// A file under a number beyond the limit that there was, if there are any: those below are for
+    /// others.
     pub fn out_of_the_way(&self, file: OwnedFd) -> OwnedFd {
         let first = self.0.current.and_then(|limit| i32::try_from(limit).ok());
         let moved = first.and_then(|first| fcntl_dupfd_cloexec(&file, first).ok());

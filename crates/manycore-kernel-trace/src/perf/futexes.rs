@@ -1,7 +1,8 @@
 //! Waits for words of the program's own, by the tracepoints of the futex call.
 //!
-//! What the BPF programs see of a sleep itself is taken here from the call around it: a thread waits from when it makes the
-//! call until the call returns. A call that returned because the word had changed did not sleep, and is no wait.
+//! What the BPF programs see of a sleep itself is taken here from the call around it: a thread
+//! waits from when it makes the call until the call returns. A call that returned because the word
+//! had changed did not sleep, and is no wait.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -101,7 +102,8 @@ impl FutexCalls {
         calls.attributes.set_comm(1);
         calls.attributes.set_comm_exec(1);
         calls.attributes.set_task(1);
-        // Of those that wake somebody, too: as short as can be, with a number of calls that is zero.
+        // Of those that wake somebody, too: as short as can be, with a number of calls that is
+        // zero.
         let mut returns = Wanted { attributes: attributes(exit, 1), filter: None };
         returns.attributes.set_exclude_callchain_kernel(1);
         returns.attributes.set_exclude_callchain_user(1);
@@ -275,7 +277,8 @@ impl Sleeps {
         }
     }
 
-    /// How many waits have ended in each place, and how long threads have waited there, those that still do included.
+    /// How many waits have ended in each place, and how long threads have waited there, those that
+    /// still do included.
     fn counts(&self, now: u64) -> HashMap<&Place, (u64, u64)> {
         let ended = self.sums.iter().map(|(place, sum)| (place, (sum.waits, sum.total_ns)));
         let mut counts: HashMap<_, _> = ended.collect();

@@ -42,7 +42,8 @@ struct Wanted {
     filter: Option<CString>,
 }
 
-/// Why a buffer may not be mapped: each user may have so much of it pinned, and root and whoever has the right any amount.
+/// Why a buffer may not be mapped: each user may have so much of it pinned, and root and whoever
+/// has the right any amount.
 const NO_BUFFER: &str = "the kernel does not permit so much memory for buffers: run as root, grant CAP_IPC_LOCK (beside \
     CAP_PERFMON), or raise kernel.perf_event_mlock_kb";
 
@@ -78,10 +79,12 @@ impl Rings {
         })
     }
 
-    /// Empties the buffers: calls `each` with the type, the kind within it and the fields of each record.
+    /// Empties the buffers: calls `each` with the type, the kind within it and the fields of each
+    /// record.
     ///
-    /// Where records are missing, `gap` is called with the time at which they begin to, and again with that at which they are there
-    /// again: whoever had begun something at either time may have ended it, and begun anew, unseen.
+    /// Where records are missing, `gap` is called with the time at which they begin to, and again
+    /// with that at which they are there again: whoever had begun something at either time may have
+    /// ended it, and begun anew, unseen.
     fn read(&mut self, mut each: impl FnMut(u32, u16, &mut Record<'_>), mut gap: impl FnMut(u64)) {
         let Self { rings, lost, .. } = self;
         for ring in rings {
@@ -89,7 +92,8 @@ impl Rings {
             let is_full = ring.read(|kind, misc, record| {
                 let mut record = Record(record);
                 last = record.time(kind);
-                // Written before the record that there was room for again, but later than that was stamped.
+                // Written before the record that there was room for again, but later than that was
+                // stamped.
                 if let Some(at) = lost_at.take() {
                     gap(last.min(at).saturating_sub(1));
                 }
@@ -142,7 +146,8 @@ fn open(
         if now.iter().all(|task| tasks.contains(task)) {
             return Ok(rings);
         }
-        // A thread made by one that was not watched yet, or not on all CPUs: all begins anew, because it may be watched on some.
+        // A thread made by one that was not watched yet, or not on all CPUs: all begins anew,
+        // because it may be watched on some.
         tasks = now;
     }
     open(&tasks)

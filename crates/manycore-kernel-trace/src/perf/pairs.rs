@@ -1,4 +1,5 @@
-//! From events to waits: the beginning and the end of each, by task. The BPF programs do the same in the kernel.
+//! From events to waits: the beginning and the end of each, by task. The BPF programs do the same
+//! in the kernel.
 
 use std::collections::HashMap;
 use std::fs;
@@ -118,7 +119,8 @@ impl Pairs {
             self.totals.dropped += 1;
             self.totals.waits += 1;
         }
-        // Only a task itself sleeps, and only for one lock: if others have not ended, their end was lost.
+        // Only a task itself sleeps, and only for one lock: if others have not ended, their end was
+        // lost.
         if waits.len() >= NESTED || (!waits.is_empty() && flags & flag::SPIN == 0) {
             self.totals.dropped += waits.len() as u64;
             self.totals.waits += waits.len() as u64;

@@ -1,5 +1,6 @@
-//! Who called a function that has no frame of its own, as libc's `syscall`: what is on top of its stack, if that is a place that a
-//! call returns to. Frame pointers skip it. `caller_of` in `bpf/futex.h` does the same in the kernel.
+//! Who called a function that has no frame of its own, as libc's `syscall`: what is on top of its
+//! stack, if that is a place that a call returns to. Frame pointers skip it. `caller_of` in
+//! `bpf/futex.h` does the same in the kernel.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -48,8 +49,9 @@ impl Returns {
     }
 }
 
-/// Of a process that has ended nobody can tell: a call too many in a stack is better than one too few, by which the library's own waits
-/// are known. An error is one of this process: it may not look, or has too many files open.
+/// Of a process that has ended nobody can tell: a call too many in a stack is better than one too
+/// few, by which the library's own waits are known. An error is one of this process: it may not
+/// look, or has too many files open.
 fn follows_a_call(process: u32, address: u64) -> io::Result<bool> {
     let mut before = [0; 6];
     let Some(start) = address.checked_sub(before.len() as u64).filter(|start| *start > 0) else {

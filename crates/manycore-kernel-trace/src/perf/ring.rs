@@ -12,7 +12,8 @@ use rustix::param::page_size;
 
 /// Room for records, in bytes: two mebibytes, for some 5000 waits.
 const ROOM_MAX: usize = 2 << 20;
-/// Each CPU has a buffer, and none of it is ever swapped out: on many CPUs each has less. For some 300 waits at least.
+/// Each CPU has a buffer, and none of it is ever swapped out: on many CPUs each has less. For some
+/// 300 waits at least.
 const ROOM_MIN: usize = 128 << 10;
 const ROOM_OF_ALL: usize = 256 << 20;
 
@@ -55,12 +56,12 @@ impl Ring {
         if failed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Empties it: calls `each` with the type, the kind within it and the bytes of each record. Says whether there was so little
-    /// room left that later ones may be lost.
+    /// Empties it: calls `each` with the type, the kind within it and the bytes of each record.
+    /// Says whether there was so little room left that later ones may be lost.
     pub fn read(&mut self, mut each: impl FnMut(u32, u16, &[u8])) -> bool {
         let control = self.map.cast::<perf_event_mmap_page>().as_ptr();
-        // SAFETY: the first page is this structure; both fields are aligned words that outlive the borrow, and the
-        // kernel changes them as atomics.
+        // SAFETY: the first page is this structure; both fields are aligned words that outlive the
+        // borrow, and the kernel changes them as atomics.
         let (head, tail) = unsafe {
             (
                 AtomicU64::from_ptr(&raw mut (*control).data_head),
@@ -94,8 +95,8 @@ impl Ring {
         let start = at as usize % self.room;
         let first = size.min(self.room - start);
         for (from, length) in [(start, first), (0, size - first)] {
-            // SAFETY: within the mapped room, and behind the head: the kernel does not write there until the tail
-            // has passed.
+            // SAFETY: within the mapped room, and behind the head: the kernel does not write there
+            // until the tail has passed.
             to.extend_from_slice(unsafe {
                 std::slice::from_raw_parts(self.map.as_ptr().add(self.page + from), length)
             });
@@ -105,7 +106,8 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nothing borrows from it any more. Fails for a bad address only.
+        // SAFETY: it was mapped with this length, and nothing borrows from it any more. Fails for a
+        // bad address only.
         let _ = unsafe { munmap(self.map.as_ptr().cast(), self.page + self.room) };
     }
 }

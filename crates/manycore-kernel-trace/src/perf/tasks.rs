@@ -12,8 +12,8 @@ use crate::sleepers::stack_of;
 
 /// The maps of a process are read at most once in so long.
 const AGE: Duration = Duration::from_secs(1);
-/// With more tasks or processes than this, those that have ended are forgotten: of the end of some there is no record, and zombies are
-/// sampled after it.
+/// With more tasks or processes than this, those that have ended are forgotten: of the end of some
+/// there is no record, and zombies are sampled after it.
 const KNOWN_MAX: usize = 1 << 16;
 
 /// What a record says.
@@ -136,8 +136,9 @@ impl Tasks {
         }
     }
 
-    /// Records were lost: any task may have another name by now, and a process be another program, unless its stack starts where it
-    /// did. Of one that may be, maps are not read for a while, because the next samples may be of what it was.
+    /// Records were lost: any task may have another name by now, and a process be another program,
+    /// unless its stack starts where it did. Of one that may be, maps are not read for a while,
+    /// because the next samples may be of what it was.
     pub fn doubt(&mut self, samples: &mut Samples) {
         self.names.clear();
         for (number, process) in &mut self.processes {
@@ -189,7 +190,8 @@ impl Tasks {
         })
     }
 
-    /// A new task has its parent's name; what was there before has no record. One that is just ending has none any more.
+    /// A new task has its parent's name; what was there before has no record. One that is just
+    /// ending has none any more.
     fn name(&mut self, task: u32) -> &str {
         if !self.names.contains_key(&task)
             && let Ok(name) = fs::read_to_string(format!("/proc/{task}/comm"))
@@ -199,7 +201,8 @@ impl Tasks {
         self.names.get(&task).map_or("", String::as_str)
     }
 
-    /// Which program a process is. Reads its maps if they were not for long, and it is no other one by now, whose maps those are.
+    /// Which program a process is. Reads its maps if they were not for long, and it is no other one
+    /// by now, whose maps those are.
     fn look_at_maps(&mut self, process: u32, samples: &mut Samples) -> u32 {
         let is_other = self.execs.get(&process).is_some_and(|execs| *execs > 0);
         let known = self.process(process);

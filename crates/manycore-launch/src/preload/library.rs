@@ -68,8 +68,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Finds the library where its variable says (`$MANYCORE_PRELOAD`, `$MANYCORE_SYSCALLS_PRELOAD`), beside this
-    /// executable or in `../lib/manycore/` from there.
+    /// Finds the library where its variable says (`$MANYCORE_PRELOAD`,
+    /// `$MANYCORE_SYSCALLS_PRELOAD`), beside this executable or in `../lib/manycore/` from there.
     pub fn find(purpose: Purpose) -> Result<Self> {
         let (name, variable) = (purpose.name(), purpose.variable());
         let candidates = purpose.candidates()?;
@@ -115,7 +115,8 @@ impl Library {
     }
 }
 
-/// The entries of an LD_PRELOAD list without those that a `manycore run` around this one has put there.
+/// The entries of an LD_PRELOAD list without those that a `manycore run` around this one has put
+/// there.
 pub fn of_others(list: &OsStr) -> impl Iterator<Item = &OsStr> {
     let is_ours =
         |entry: &[u8]| Purpose::ALL.iter().any(|of| entry.ends_with(of.file_name().as_bytes()));

@@ -43,7 +43,8 @@ struct Calls {
 }
 
 impl Interposition {
-    /// Prepares to run programs with `lock`; the library has to be there unless the lock is glibc's own.
+    /// Prepares to run programs with `lock`; the library has to be there unless the lock is glibc's
+    /// own.
     pub fn new(lock: Spec) -> Result<Self> {
         let library = if lock.is_glibc() { None } else { Some(Library::of_locks()?) };
         Ok(Self { lock, library, statistics: None, calls: None })
@@ -55,8 +56,8 @@ impl Interposition {
         Ok(Self { calls: Some(Calls { library, settings }), ..self })
     }
 
-    /// The same, but each process leaves its statistics in this directory: those of locks, and those of system calls, as far as
-    /// there are libraries for them.
+    /// The same, but each process leaves its statistics in this directory: those of locks, and
+    /// those of system calls, as far as there are libraries for them.
     pub fn with_statistics(&self, directory: &Path) -> Self {
         Self { statistics: Some(directory.to_owned()), ..self.clone() }
     }
@@ -112,8 +113,8 @@ impl Interposition {
     }
 }
 
-/// Options of AddressSanitizer with one more: it need not be the first library. It replaces the allocator, which
-/// the libraries here leave alone.
+/// Options of AddressSanitizer with one more: it need not be the first library. It replaces the
+/// allocator, which the libraries here leave alone.
 fn behind_others(mut options: OsString) -> OsString {
     if !options.is_empty() {
         options.push(":");

@@ -1,7 +1,8 @@
 //! Whether a library can be preloaded into a program: found out before it is started.
 //!
-//! The dynamic linker ignores LD_PRELOAD without a word in programs that run with other privileges, and a statically
-//! linked program has no dynamic linker. Both would run as they are, and a comparison would find "no difference".
+//! The dynamic linker ignores LD_PRELOAD without a word in programs that run with other privileges,
+//! and a statically linked program has no dynamic linker. Both would run as they are, and a
+//! comparison would find "no difference".
 
 pub mod elf;
 mod refusal;
@@ -35,7 +36,8 @@ pub fn can_be_preloaded(command: &[OsString]) -> std::result::Result<(), Refusal
     let (mut script, mut by_loader) = (None, false);
     for _ in 0..=INTERPRETERS_MAX {
         let name = command.first().cloned().unwrap_or_default();
-        // The dynamic linker does not look where the shell does, and needs no permission to execute.
+        // The dynamic linker does not look where the shell does, and needs no permission to
+        // execute.
         let program = if by_loader { Ok(PathBuf::from(&name)) } else { find(&name) };
         let program = program.map_err(|reason| reason.about(&name, script.as_deref()))?;
         let next = examine(&program, &command)
@@ -63,8 +65,9 @@ pub fn obstacle(program: &Path) -> Option<String> {
     check().err().map(Reason::message)
 }
 
-/// The runtime of ThreadSanitizer, if the program that a command names needs it as a library. It has to come ahead of
-/// the libraries that are preloaded: it watches the calls that come to it first.
+/// The runtime of ThreadSanitizer, if the program that a command names needs it as a library. It
+/// has to come ahead of the libraries that are preloaded: it watches the calls that come to it
+/// first.
 pub fn thread_sanitizer(program: &OsStr) -> Option<OsString> {
     let file = File::open(find(program).ok()?).ok()?;
     elf::needed(file).into_iter().find(|name| is_thread_sanitizer(name))
@@ -125,8 +128,9 @@ fn runnable(path: &Path, metadata: &Metadata) -> std::result::Result<(), Reason>
     accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).map_err(|_| Reason::NotExecutable)
 }
 
-/// Privileges that come with the file make the dynamic linker ignore the environment. Where the caller happens to
-/// have them already it would not, but then what `run` does would depend on who calls it.
+/// Privileges that come with the file make the dynamic linker ignore the environment. Where the
+/// caller happens to have them already it would not, but then what `run` does would depend on who
+/// calls it.
 fn check_privileges(program: &Path, metadata: &Metadata) -> std::result::Result<(), Reason> {
     const SET_USER: u32 = 0o4000;
     const SET_GROUP: u32 = 0o2000;

@@ -172,7 +172,8 @@ impl From<Refusal> for Failure {
 }
 
 impl Refusal {
-    /// Why the library cannot be put under a program that runs without it; the refusal itself of one that does not run at all.
+    /// Why the library cannot be put under a program that runs without it; the refusal itself of
+    /// one that does not run at all.
     pub fn without_the_library(self) -> Result<String, Self> {
         if !self.runs {
             return Err(self);

@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The command that a `#!` line names: the interpreter and at most one argument, as the kernel splits it.
+/// The command that a `#!` line names: the interpreter and at most one argument, as the kernel
+/// splits it.
 pub fn interpreter(start: &[u8]) -> Option<Vec<OsString>> {
     let line = start.strip_prefix(b"#!")?;
     let line = line.split(|&byte| byte == b'\n').next()?.trim_ascii();
@@ -43,7 +44,8 @@ pub fn command_of_env(command: &[OsString]) -> Option<Vec<OsString>> {
     None
 }
 
-/// The command that glibc's dynamic linker will run, which is what `command` begins with; none if it is to do something else.
+/// The command that glibc's dynamic linker will run, which is what `command` begins with; none if
+/// it is to do something else.
 pub fn command_of_loader(command: &[OsString]) -> Option<Vec<OsString>> {
     const WITH_VALUE: [&[u8]; 7] = [
         b"--library-path",

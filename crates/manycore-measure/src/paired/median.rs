@@ -2,8 +2,8 @@
 
 /// A median with its 95 % interval.
 ///
-/// For the value of one candidate, beside the ratio to another. The interval is the one between order statistics
-/// that belongs to the sign test: it holds for any distribution at all.
+/// For the value of one candidate, beside the ratio to another. The interval is the one between
+/// order statistics that belongs to the sign test: it holds for any distribution at all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Median {
     /// The median.
@@ -27,7 +27,8 @@ impl Median {
 
 /// The rank, from 1 and from either end, of the value that ends the interval.
 fn end_rank(values: usize) -> Option<usize> {
-    // So many of the values are below the median as `values` coins show heads. By logarithms, as 2^-values underflows.
+    // So many of the values are below the median as `values` coins show heads. By logarithms, as
+    // 2^-values underflows.
     let mut log_probability = -(values as f64) * std::f64::consts::LN_2;
     let mut cumulated = 0.0;
     let mut rank = 0;

@@ -3,24 +3,27 @@
 //! # Pairs
 //!
 //! The candidates run in rounds, each once a round, in an order that is drawn anew for every round
-//! ([`Schedule`]). What disturbs the machine for longer than a round then disturbs all of them, and their ratio
-//! within the round is what counts, not their values across rounds.
+//! ([`Schedule`]). What disturbs the machine for longer than a round then disturbs all of them, and
+//! their ratio within the round is what counts, not their values across rounds.
 //!
 //! # The ratio and its interval
 //!
-//! Of the logarithms of the paired ratios we take the Hodges-Lehmann estimate, the median of the means of all pairs
-//! of them, and as 95 % interval the one that belongs to Wilcoxon's signed-rank test, computed exactly
-//! (six pairs are the fewest for which there is one). It assumes nothing about the shape of the noise, only that a pair is as likely to
-//! err upwards as downwards, which drawing the order brings about. Outliers, of which a shared machine has many,
-//! count by their rank and not by their size; on well-behaved noise the interval is 5 % wider than Student's.
+//! Of the logarithms of the paired ratios we take the Hodges-Lehmann estimate, the median of the
+//! means of all pairs of them, and as 95 % interval the one that belongs to Wilcoxon's signed-rank
+//! test, computed exactly (six pairs are the fewest for which there is one). It assumes nothing
+//! about the shape of the noise, only that a pair is as likely to err upwards as downwards, which
+//! drawing the order brings about. Outliers, of which a shared machine has many, count by their
+//! rank and not by their size; on well-behaved noise the interval is 5 % wider than Student's.
 //!
-//! With several candidates each interval is widened (Bonferroni), so that with 95 % probability *all* of them hold.
+//! With several candidates each interval is widened (Bonferroni), so that with 95 % probability
+//! *all* of them hold.
 //!
 //! # The verdict
 //!
 //! [`Faster`](Verdict::Faster) and [`Slower`](Verdict::Slower) if 1 is outside the interval.
-//! [`NoDifference`](Verdict::NoDifference) if it is inside, and the interval excludes any difference of the
-//! protocol's resolution (20 %) or more. Otherwise [`Undecided`](Verdict::Undecided): more rounds are needed.
+//! [`NoDifference`](Verdict::NoDifference) if it is inside, and the interval excludes any
+//! difference of the protocol's resolution (20 %) or more. Otherwise
+//! [`Undecided`](Verdict::Undecided): more rounds are needed.
 //!
 //! # A first comparison
 //!
@@ -42,9 +45,9 @@
 //!
 //! # Source
 //!
-//! J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank tests", 1963; F. Wilcoxon, "Individual
-//! comparisons by ranking methods", 1945. Interleaving: T. Kalibera and R. Jones, "Rigorous benchmarking in
-//! reasonable time", 2013.
+//! J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank tests", 1963; F. Wilcoxon,
+//! "Individual comparisons by ranking methods", 1945. Interleaving: T. Kalibera and R. Jones,
+//! "Rigorous benchmarking in reasonable time", 2013.
 
 mod median;
 mod rounds;
@@ -55,7 +58,8 @@ pub use median::Median;
 pub use rounds::{Rounds, Stopwatch};
 pub use schedule::Schedule;
 
-/// The most pairs that one comparison takes. Longer runs serve better than more of them from there on.
+/// The most pairs that one comparison takes. Longer runs serve better than more of them from there
+/// on.
 pub const MAX_PAIRS: usize = 1_000;
 
 /// Which values are the good ones.
@@ -153,7 +157,8 @@ impl Protocol {
         Ok(self.compare_all(base, &[candidate])?[0])
     }
 
-    /// Compares several candidates with one base line. The intervals are as wide as their number demands.
+    /// Compares several candidates with one base line. The intervals are as wide as their number
+    /// demands.
     pub fn compare_all(
         &self,
         base: &[f64],

@@ -1,6 +1,7 @@
 //! Who runs when.
 
-/// An endless sequence of rounds; in each, every candidate runs once, in an order drawn for that round.
+/// An endless sequence of rounds; in each, every candidate runs once, in an order drawn for that
+/// round.
 ///
 /// The same seed gives the same sequence.
 #[derive(Clone, Debug)]

@@ -1,12 +1,15 @@
-//! Where the centre of a symmetric distribution is, by ranks: the Hodges-Lehmann estimate and its interval.
+//! Where the centre of a symmetric distribution is, by ranks: the Hodges-Lehmann estimate and its
+//! interval.
 //!
-//! The *Walsh averages* of n values are the n(n+1)/2 means of all pairs of them, each value with itself included.
-//! Their median is the estimate. The number of Walsh averages below the true centre is distributed as Wilcoxon's
-//! statistic: the sum of those ranks of 1..n for which a coin shows heads. A centre that has fewer averages below it
-//! (or above it) than that sum is likely to have is ruled out, and what is left is the interval.
+//! The *Walsh averages* of n values are the n(n+1)/2 means of all pairs of them, each value with
+//! itself included. Their median is the estimate. The number of Walsh averages below the true
+//! centre is distributed as Wilcoxon's statistic: the sum of those ranks of 1..n for which a coin
+//! shows heads. A centre that has fewer averages below it (or above it) than that sum is likely to
+//! have is ruled out, and what is left is the interval.
 
-/// The rank, counted from 1 and from either end, of the Walsh average that ends the interval: a centre beyond it
-/// has at most probability `tail`. None if even the extremes are more probable than that.
+/// The rank, counted from 1 and from either end, of the Walsh average that ends the interval: a
+/// centre beyond it has at most probability `tail`. None if even the extremes are more probable
+/// than that.
 pub(super) fn end_rank(values: usize, tail: f64) -> Option<usize> {
     let sums = rank_sums(values);
     let cumulated = sums.iter().scan(0.0, |total, probability| {
@@ -15,7 +18,8 @@ pub(super) fn end_rank(values: usize, tail: f64) -> Option<usize> {
     });
     match cumulated.take_while(|total| *total <= tail).count() {
         0 => None,
-        // Sums of 0 up to rank - 1 are improbable, so at least `rank` averages are below the centre.
+        // Sums of 0 up to rank - 1 are improbable, so at least `rank` averages are below the
+        // centre.
         rank => Some(rank),
     }
 }
@@ -27,7 +31,8 @@ fn rank_sums(values: usize) -> Vec<f64> {
     probability[0] = 1.0;
     for rank in 1..=values {
         let largest = (rank * (rank + 1) / 2).min(middle);
-        // Each rank is in the sum or not, with equal probability. Downwards, so that it is in at most once.
+        // Each rank is in the sum or not, with equal probability. Downwards, so that it is in at
+        // most once.
         for sum in (0..=largest).rev() {
             let with_rank = if sum >= rank { probability[sum - rank] } else { 0.0 };
             probability[sum] = 0.5 * (probability[sum] + with_rank);
@@ -54,7 +59,8 @@ mod tests {
 
     #[test]
     fn ranks_are_those_of_the_printed_tables() {
-        // Critical values of the signed-rank test, two-sided 5 %: n and the largest sum that is significant.
+        // Critical values of the signed-rank test, two-sided 5 %: n and the largest sum that is
+        // significant.
         for (n, critical) in [(6, 0), (8, 3), (10, 8), (15, 25), (20, 52), (25, 89), (30, 137)] {
             assert_eq!(end_rank(n, 0.025), Some(critical + 1), "n = {n}");
         }

@@ -1,4 +1,5 @@
-//! Whatever is in a file of results, reading it ends with results or with a sentence that says what is wrong.
+//! Whatever is in a file of results, reading it ends with results or with a sentence that says what
+//! is wrong.
 
 use manycore_measure::Results;
 

@@ -7,7 +7,8 @@ use crate::request::Policy;
 /// Fewer cores than this have none to spare for system calls.
 const CORES_MIN: usize = 4;
 
-/// A group with less than this share of the cores would be a bottleneck for all of them: one in so many.
+/// A group with less than this share of the cores would be a bottleneck for all of them: one in so
+/// many.
 const SHARE_MIN: usize = 4;
 
 /// The policy, or nothing: calls stay where they are made.

@@ -1,7 +1,8 @@
 //! What is done, and why.
 //!
-//! Whatever the policy: no CPU outside of the affinity mask and the control group is chosen, of a core one hardware
-//! thread is enough (two system calls on one core share what makes them fast) but where groups have to have every CPU, and each step leaves a sentence.
+//! Whatever the policy: no CPU outside of the affinity mask and the control group is chosen, of a
+//! core one hardware thread is enough (two system calls on one core share what makes them fast) but
+//! where groups have to have every CPU, and each step leaves a sentence.
 
 mod auto;
 mod near;
@@ -13,7 +14,8 @@ use crate::machine::Machine;
 use crate::problem::Problem;
 use crate::request::{Mechanism, Policy, Request};
 
-/// Sockets that each CPU of a node serves before `cross-node` goes to the next one. A guess: no publication has one.
+/// Sockets that each CPU of a node serves before `cross-node` goes to the next one. A guess: no
+/// publication has one.
 const SPILL: u32 = 8;
 
 /// Where system calls are executed.
@@ -25,13 +27,15 @@ pub struct Choice {
     pub policy: Policy,
     /// How calls are moved.
     pub mechanism: Mechanism,
-    /// CPUs that belong together, the nearest to the card first. None is empty or has a CPU of another.
+    /// CPUs that belong together, the nearest to the card first. None is empty or has a CPU of
+    /// another.
     pub groups: Vec<CpuSet>,
     /// Which group serves a socket.
     pub rule: Rule,
     /// Whether calls on files are moved, too.
     pub files: bool,
-    /// Whether calls are executed in place where moving them is measured to cost more than it saves.
+    /// Whether calls are executed in place where moving them is measured to cost more than it
+    /// saves.
     pub bypass: bool,
     /// Why, in sentences.
     pub reasons: Vec<String>,
@@ -59,7 +63,8 @@ impl Choice {
         groups.iter().fold(CpuSet::default(), |all, group| all.or(group))
     }
 
-    /// Whether `auto` has found that moving calls cannot help here: then a program is best left as it is.
+    /// Whether `auto` has found that moving calls cannot help here: then a program is best left as
+    /// it is.
     pub fn leaves_alone(&self) -> bool {
         self.policy == Policy::Auto
     }

@@ -105,7 +105,8 @@ impl Finding<'_> {
         self.machine.topology.node(node).map(|node| node.number)
     }
 
-    /// The CPUs that may be used in the cache that has the most of them, within these if there are any.
+    /// The CPUs that may be used in the cache that has the most of them, within these if there are
+    /// any.
     fn largest_cache(&self, within: Option<&CpuSet>) -> CpuSet {
         let allowed = match within.map(|cpus| cpus.and(&self.allowed)) {
             Some(cpus) if !cpus.is_empty() => cpus,

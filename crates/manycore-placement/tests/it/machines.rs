@@ -55,7 +55,8 @@ fn of_each_core_one_thread() {
     assert_eq!(built.outcome("nic-llc:cpus=10,30").0, "10,30");
 }
 
-/// Every CPU that a thread may run on is in a group: that of another node would be no better than any.
+/// Every CPU that a thread may run on is in a group: that of another node would be no better than
+/// any.
 #[test]
 fn per_node_has_every_cpu() {
     let shape = Shape { threads: 2, ..IVY_BRIDGE };
@@ -188,7 +189,8 @@ fn control_groups() {
     assert_eq!(choice.mechanism, Mechanism::InPlace);
     assert!(choice.reasons.iter().any(|why| why.contains("2.5 CPUs")), "{:?}", choice.reasons);
 
-    // The older interface: a hierarchy for each controller, in a container that sees its own group at the top.
+    // The older interface: a hierarchy for each controller, in a container that sees its own group
+    // at the top.
     let built = ivy_bridge();
     built.file("proc/self/cgroup", "3:cpuset:/web\n2:cpu,cpuacct:/web\n0::/\n");
     built.file(

@@ -1,9 +1,11 @@
-//! `dlsym`, `dlvsym` and `dlmopen`: where a program looks up a lock function by name, and would find glibc's.
+//! `dlsym`, `dlvsym` and `dlmopen`: where a program looks up a lock function by name, and would
+//! find glibc's.
 //!
-//! Language runtimes and interfaces to foreign functions ask libc's own handle; wrappers that are preloaded in front ask for
-//! the next function, often by version, and no library but glibc has versions. Each such answer would be a function
-//! that does not know what the others have made of the object: so it is replaced by the one of this library. All
-//! other questions go on to glibc, by a jump, since the answer depends on who asks.
+//! Language runtimes and interfaces to foreign functions ask libc's own handle; wrappers that are
+//! preloaded in front ask for the next function, often by version, and no library but glibc has
+//! versions. Each such answer would be a function that does not know what the others have made of
+//! the object: so it is replaced by the one of this library. All other questions go on to glibc, by
+//! a jump, since the answer depends on who asks.
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -19,7 +21,8 @@ static DLSYM: Function = Function::of_any_library(c"dlsym");
 static DLVSYM: Function = Function::of_any_library(c"dlvsym");
 static DLMOPEN: Function = Function::of_any_library(c"dlmopen");
 
-/// What the caller gets: an address, or that of a function of the same signature, to which it is passed on.
+/// What the caller gets: an address, or that of a function of the same signature, to which it is
+/// passed on.
 #[repr(C)]
 struct Answer {
     address: usize,
@@ -114,7 +117,8 @@ unsafe extern "C" fn answer_by_version(
     })
 }
 
-/// The answer for a lock function: what `next` gives, or this library's function instead of glibc's.
+/// The answer for a lock function: what `next` gives, or this library's function instead of
+/// glibc's.
 fn answer_for(
     name: &CStr,
     handle: *mut c_void,
@@ -132,8 +136,8 @@ fn answer_for(
     }
 }
 
-/// The name, if it is that of a function which this library replaces for its objects' sake. Others that it exports may
-/// be called past it.
+/// The name, if it is that of a function which this library replaces for its objects' sake. Others
+/// that it exports may be called past it.
 ///
 /// # Safety
 ///

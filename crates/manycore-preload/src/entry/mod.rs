@@ -1,8 +1,9 @@
 //! The exported functions, and the table through which they jump.
 //!
-//! A program may call before any constructor has run, and it chooses the lock by an environment variable; yet an
-//! uncontended lock has no time for questions. So the exports jump through a table whose entries, at first, start
-//! the library and then jump again. The jump costs one load and is always predicted.
+//! A program may call before any constructor has run, and it chooses the lock by an environment
+//! variable; yet an uncontended lock has no time for questions. So the exports jump through a table
+//! whose entries, at first, start the library and then jump again. The jump costs one load and is
+//! always predicted.
 
 mod lookup;
 mod start;
@@ -18,9 +19,10 @@ use manycore_interpose::loading;
 
 use crate::{c11, cond, mutex, restricted, rwlock, spin, threads};
 
-/// `entry: [exported names] caller register => implementation;` for each function, as exports, first targets and
-/// targets for a lock. The caller's address is passed in the first argument register that the function itself does
-/// not use: that is how statistics know who asked, at the price of one load.
+/// `entry: [exported names] caller register => implementation;` for each function, as exports,
+/// first targets and targets for a lock. The caller's address is passed in the first argument
+/// register that the function itself does not use: that is how statistics know who asked, at the
+/// price of one load.
 macro_rules! entries {
     ($($entry:ident: [$($name:ident),*] $register:literal => $target:expr;)*) => {
         /// Where each exported function jumps to.
@@ -45,8 +47,9 @@ macro_rules! entries {
 
         impl Table {
             fn fill(&self, targets: &Targets) {
-                // Relaxed: the targets are code and constants, there before any thread. A thread that still reads the
-                // first target starts the library, finds that done, and reads again.
+                // Relaxed: the targets are code and constants, there before any thread. A thread
+                // that still reads the first target starts the library, finds that done, and reads
+                // again.
                 $(self.$entry.store(targets.$entry.cast_mut(), Ordering::Relaxed);)*
             }
         }
@@ -79,8 +82,8 @@ macro_rules! entries {
                 #[unsafe(naked)]
                 #[unsafe(no_mangle)]
                 pub extern "C" fn $name() {
-                    // SAFETY: changes one argument register, which this function's signature does not use, and jumps
-                    // to code with that signature.
+                    // SAFETY: changes one argument register, which this function's signature does
+                    // not use, and jumps to code with that signature.
                     naked_asm!(
                         ".cfi_startproc",
                         concat!("mov ", $register, ", qword ptr [rsp]"),

@@ -19,10 +19,11 @@ const STARTING: u32 = 1;
 const STARTED: u32 = 2;
 static PROGRESS: AtomicU32 = AtomicU32::new(NOT_STARTED);
 
-/// Chooses the lock and fills in the table: by the constructor or by the first call, whichever comes first.
+/// Chooses the lock and fills in the table: by the constructor or by the first call, whichever
+/// comes first.
 pub extern "C" fn start() {
-    // Acquire, on success for symmetry, on failure: partner of the Release below, so that whoever finds the library
-    // started also finds the table filled in.
+    // Acquire, on success for symmetry, on failure: partner of the Release below, so that whoever
+    // finds the library started also finds the table filled in.
     match PROGRESS.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
             message::prepare();
@@ -67,8 +68,9 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Has [`in_child`] run in each child: after a fork by the C library, ahead of the program's own handlers, which were registered
-/// later; after any other fork, at the child's first use of what threads share.
+/// Has [`in_child`] run in each child: after a fork by the C library, ahead of the program's own
+/// handlers, which were registered later; after any other fork, at the child's first use of what
+/// threads share.
 fn watch_forks() {
     process::watch(in_child);
     // SAFETY: the handler is a function of this library, which is never unloaded.
@@ -124,6 +126,7 @@ fn set_parameter(parameter: &[u8]) {
     }
 }
 
-/// Present once in a process, however often the library is loaded: the copy whose exports are in use finds its own.
+/// Present once in a process, however often the library is loaded: the copy whose exports are in
+/// use finds its own.
 #[unsafe(no_mangle)]
 pub static manycore_preload_copy: u8 = 0;

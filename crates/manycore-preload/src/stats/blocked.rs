@@ -1,4 +1,5 @@
-//! Who keeps whom waiting: of sampled waits, the place that waits and the place where the lock had been taken.
+//! Who keeps whom waiting: of sampled waits, the place that waits and the place where the lock had
+//! been taken.
 
 use core::sync::atomic::Ordering;
 
@@ -7,13 +8,14 @@ use manycore_stats::{BLOCKED, BY_STACK, Blocked, Mapping};
 use super::index::{self, key};
 use super::modules;
 
-/// So many places from its own are looked at for a key. A table that is as full as that takes no new ones.
+/// So many places from its own are looked at for a key. A table that is as full as that takes no
+/// new ones.
 const LOOKS: usize = 16;
 
 // Relaxed throughout, unless noted: counters are independent of each other.
 
-/// Counts a wait, in the calls of this stack, for a lock of the class with this record. It took so many ticks, and `holder`
-/// had taken the lock: an address, or a stack that handed it over.
+/// Counts a wait, in the calls of this stack, for a lock of the class with this record. It took so
+/// many ticks, and `holder` had taken the lock: an address, or a stack that handed it over.
 pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64) {
     // Class 0 stands for all locks that found none.
     if class == 0 {

@@ -1,19 +1,23 @@
-//! Locks that the program makes of a mutex and a condition variable: an interpreter's global lock, a semaphore, a
-//! reader-writer lock.
+//! Locks that the program makes of a mutex and a condition variable: an interpreter's global lock,
+//! a semaphore, a reader-writer lock.
 //!
-//! Nobody says that a thread waits for a lock there, and not for work. But it shows in what the thread does when it has been let
-//! in: with a lock it comes back to the mutex and wakes the next one, with anything else it comes back to wait again. So three
-//! things are counted of a condition variable:
+//! Nobody says that a thread waits for a lock there, and not for work. But it shows in what the
+//! thread does when it has been let in: with a lock it comes back to the mutex and wakes the next
+//! one, with anything else it comes back to wait again. So three things are counted of a condition
+//! variable:
 //!
-//! - *handed*: the thread has locked the mutex once since it was let in, and signals the same condition variable, or wakes somebody
-//!   who waits as it did: for another one of its class, or in the same place;
+//! - *handed*: the thread has locked the mutex once since it was let in, and signals the same
+//!   condition variable, or wakes somebody who waits as it did: for another one of its class, or in
+//!   the same place;
 //! - *returned*: it has locked the mutex once since, and waits again;
 //! - *resumed*: it has not released the mutex since, and waits on: the two waits are one.
 //!
-//! What a thread does after it has locked the mutex several times tells neither. A thread that signals while it still has the mutex from
-//! its wait, as at either end of a queue of few places, is not counted. Of those who hand over it is kept whether the one who had let them in
-//! had waited in a place in which they have waited, too: threads that ask and one that answers hand over to each other all the time, and have a place each.
-//! `manycore_profile` says from which counts on it is a lock.
+//! What a thread does after it has locked the mutex several times tells neither. A thread that
+//! signals while it still has the mutex from its wait, as at either end of a queue of few places,
+//! is not counted. Of those who hand over it is kept whether the one who had let them in had waited
+//! in a place in which they have waited, too: threads that ask and one that answers hand over to
+//! each other all the time, and have a place each. `manycore_profile` says from which counts on it
+//! is a lock.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -64,8 +68,8 @@ fn of(mapping: &Mapping, condition: u32) -> &HandOvers {
     &records::get(mapping, condition).hand_overs
 }
 
-/// The thread, which has the mutex, begins to wait for a condition variable, in a function that `caller` has called.
-/// Says whether that goes on with another wait.
+/// The thread, which has the mutex, begins to wait for a condition variable, in a function that
+/// `caller` has called. Says whether that goes on with another wait.
 pub fn waits(mutex: u32, condition: u32, caller: usize) -> bool {
     let (Some(mapping), Some(slab)) = (mapping::get(), slab()) else { return false };
     if !records::is_own(mutex) || !records::is_own(condition) {
@@ -116,7 +120,8 @@ pub fn let_in(mutex: u32, condition: u32, caller: usize) {
     entry.waker_site.store(waker_site, Ordering::Relaxed);
 }
 
-/// The thread has signalled a condition variable, in a function that `caller` has called, and has woken somebody or found nobody.
+/// The thread has signalled a condition variable, in a function that `caller` has called, and has
+/// woken somebody or found nobody.
 pub fn signalled(condition: u32, has_woken: bool, caller: usize) {
     let (Some(mapping), Some(slab)) = (mapping::get(), slab()) else { return };
     if !records::is_own(condition) {

@@ -1,8 +1,8 @@
-//! The locks that a thread holds, the latest last: what it is asked for by those who wait, and by itself when it takes
-//! another one.
+//! The locks that a thread holds, the latest last: what it is asked for by those who wait, and by
+//! itself when it takes another one.
 //!
-//! A lock is taken to be released by the thread that took it. Where another thread releases it, that one looks for it
-//! in some of the others' lists and crosses it out.
+//! A lock is taken to be released by the thread that took it. Where another thread releases it,
+//! that one looks for it in some of the others' lists and crosses it out.
 
 use core::sync::atomic::Ordering;
 
@@ -13,7 +13,8 @@ use super::{Attempt, Mode, Object, mapping, orders};
 /// So many threads' lists are looked at for a lock.
 const LOOKS: usize = 256;
 
-// Relaxed throughout: the list is its thread's own. Others look at it now and then, and may find what has just changed.
+// Relaxed throughout: the list is its thread's own. Others look at it now and then, and may find
+// what has just changed.
 
 /// Notes that the thread has taken a lock that has a record.
 #[inline]
@@ -34,7 +35,8 @@ fn put(held: &Held, object: &Object, how: u32) {
     held.object.store(object.address as u64, Ordering::Relaxed);
 }
 
-/// A lock beside others. An attempt that gives up keeps nobody waiting for ever, so that it makes no order.
+/// A lock beside others. An attempt that gives up keeps nobody waiting for ever, so that it makes
+/// no order.
 #[inline(never)]
 fn push_further(slab: &Slab, object: &Object, how: u32, attempt: Attempt) {
     let depth = without_released(slab, slab.depth.load(Ordering::Relaxed) as usize);
@@ -101,7 +103,8 @@ fn pop_further(slab: &Slab, address: u64) {
     }
 }
 
-/// At worst the place is crossed out meanwhile, and that is overlooked: the thread then seems to hold the lock on.
+/// At worst the place is crossed out meanwhile, and that is overlooked: the thread then seems to
+/// hold the lock on.
 fn move_down(from: &Held, to: &Held) {
     to.caller.store(from.caller.load(Ordering::Relaxed), Ordering::Relaxed);
     to.record.store(from.record.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -121,8 +124,8 @@ pub fn pop_of_another(address: *const ()) {
     let _ = slabs(mapping).flat_map(of).any(crossed);
 }
 
-/// By whom a thread that holds the lock took it: a return address; 0 if that cannot be found out. `owner` is that
-/// thread, or 0 if it is not known.
+/// By whom a thread that holds the lock took it: a return address; 0 if that cannot be found out.
+/// `owner` is that thread, or 0 if it is not known.
 pub fn holder(mapping: &Mapping, address: *const (), owner: u32) -> u64 {
     let is_owner = |slab: &&Slab| owner == 0 || slab.thread.load(Ordering::Relaxed) == owner;
     let is_it = |held: &&Held| held.object.load(Ordering::Relaxed) == address as u64;

@@ -29,7 +29,8 @@ impl<const PLACES: usize> Index<PLACES> {
     fn find(&self, key: u64) -> (Option<u32>, Option<&Place>) {
         for look in 0..PLACES {
             let place = &self.places[(key as usize).wrapping_add(look) % PLACES];
-            // Acquire: partner of the Release in `number`; whoever sees the key sees the number, and what has it.
+            // Acquire: partner of the Release in `number`; whoever sees the key sees the number,
+            // and what has it.
             match place.key.load(Ordering::Acquire) {
                 // Relaxed: ordered by the Acquire above.
                 found if found == key => return (Some(place.number.load(Ordering::Relaxed)), None),
@@ -40,7 +41,8 @@ impl<const PLACES: usize> Index<PLACES> {
         (None, None)
     }
 
-    /// The number of a key. If it has none, `add` makes what is to have one, and gives none if there is no room for it.
+    /// The number of a key. If it has none, `add` makes what is to have one, and gives none if
+    /// there is no room for it.
     pub fn number(&self, key: u64, add: impl FnOnce() -> Option<u32>) -> Option<u32> {
         if let (Some(number), _) = self.find(key) {
             return Some(number);
@@ -68,11 +70,13 @@ impl<const PLACES: usize> Index<PLACES> {
     }
 }
 
-/// Whether the place with this key is free, and now the caller's (true), or has that key already (false); none if it has another.
+/// Whether the place with this key is free, and now the caller's (true), or has that key already
+/// (false); none if it has another.
 #[inline]
 pub fn claim(place: &AtomicU64, key: u64) -> Option<bool> {
-    // Relaxed: the key is all there is; what belongs to it is published by itself. Looked at first, because in a full
-    // table most places are others', and to try to take them would take their lines.
+    // Relaxed: the key is all there is; what belongs to it is published by itself. Looked at first,
+    // because in a full table most places are others', and to try to take them would take their
+    // lines.
     let there = match place.load(Ordering::Relaxed) {
         // Relaxed: as above.
         0 => match place.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed) {
@@ -89,6 +93,7 @@ pub fn key(words: impl IntoIterator<Item = u64>) -> u64 {
     let mix =
         |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     let hash = words.into_iter().fold(1, mix);
-    // The multiplications leave the low bits, by which a place is found, to the low bits of the words.
+    // The multiplications leave the low bits, by which a place is found, to the low bits of the
+    // words.
     (hash ^ (hash >> 32)).max(1)
 }

@@ -1,4 +1,5 @@
-//! The shared mapping: made by this process, its forked children and every program it executes, each for itself.
+//! The shared mapping: made by this process, its forked children and every program it executes,
+//! each for itself.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -20,13 +21,15 @@ pub const SPIN_PERIOD: u32 = 8;
 /// A hold this long was not seen to end: some seconds.
 pub const FORGOTTEN_TICKS: u64 = 1 << 34;
 
-// Relaxed throughout, unless noted: each value stands for itself, and what belongs together is published by a Release.
+// Relaxed throughout, unless noted: each value stands for itself, and what belongs together is
+// published by a Release.
 
 static MAPPING: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The mapping of the process that forked this one, until this one has something to count.
 static PARENTS: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
-/// This process' own until then: a file of zeros. It is made at the fork, since the process may soon be forbidden to.
+/// This process' own until then: a file of zeros. It is made at the fork, since the process may
+/// soon be forbidden to.
 static SPARE: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 /// How many records that one had at the fork: those after it are of objects that are not here.
 static PARENTS_RECORDS: AtomicU32 = AtomicU32::new(0);
@@ -36,7 +39,8 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Protects the filling in of a forked child's mapping.
 static FILLING: Futex = Futex::new();
 
-/// This process' mapping, which a forked child makes now; none before it is opened, or if that failed.
+/// This process' mapping, which a forked child makes now; none before it is opened, or if that
+/// failed.
 pub fn get() -> Option<&'static Mapping> {
     // A child that does not know yet that it is one would count in its parent's.
     process::generation();
@@ -105,20 +109,22 @@ fn fill_in(mapping: &Mapping, lock: &[u8], (pid, parent): (u32, u32), started: u
 /// `MANYCORE_STATS`.
 static DIRECTORY: Directory = Directory::new();
 
-/// The file has the time in its name by which the process' statistics begin: so one can be told from the other before there is a word
-/// in it.
+/// The file has the time in its name by which the process' statistics begin: so one can be told
+/// from the other before there is a word in it.
 fn map_file(now: u64) -> Result<*mut Mapping, Errno> {
     let made = DIRECTORY.make(now, ".stats", size_of::<Mapping>(), room::map);
     made.map(|address| address.cast())
 }
 
-/// Whether this process has a mapping, or may come to one: it was opened, here or in a process that this one comes from.
+/// Whether this process has a mapping, or may come to one: it was opened, here or in a process that
+/// this one comes from.
 pub fn is_there() -> bool {
     opened().is_some() || !SPARE.load(Ordering::Relaxed).is_null()
 }
 
-/// In the child of a fork: a file of its own, which its first event fills in. Most children execute another program or end
-/// before they have taken a lock; to fill in a file for each, and to read it, would cost more than the fork.
+/// In the child of a fork: a file of its own, which its first event fills in. Most children execute
+/// another program or end before they have taken a lock; to fill in a file for each, and to read
+/// it, would cost more than the fork.
 pub fn forked() {
     let was_spare = SPARE.load(Ordering::Relaxed);
     crate::own_lock::set_free(&FILLING);
@@ -134,8 +140,8 @@ pub fn forked() {
     let now = clock::now();
     FORKED.store(now, Ordering::Relaxed);
     PROCESS.store(own_pid(), Ordering::Relaxed);
-    // Otherwise the command is gone, and its directory with it: the child goes on without statistics, and the parent's
-    // are not touched.
+    // Otherwise the command is gone, and its directory with it: the child goes on without
+    // statistics, and the parent's are not touched.
     let made = map_file(now).inspect_err(|_| count_uncounted());
     SPARE.store(made.unwrap_or(core::ptr::null_mut()), Ordering::Relaxed);
     if !was_spare.is_null() {
@@ -144,7 +150,8 @@ pub fn forked() {
     }
 }
 
-/// Notes in the statistics of the nearest process that has some that this one, its child, will have none.
+/// Notes in the statistics of the nearest process that has some that this one, its child, will have
+/// none.
 fn count_uncounted() {
     // SAFETY: null, or a mapping that is never unmapped.
     if let Some(parents) = unsafe { PARENTS.load(Ordering::Relaxed).as_ref() } {
@@ -152,8 +159,8 @@ fn count_uncounted() {
     }
 }
 
-/// Fills in the mapping of a forked child, with the parent's records but not its counts. No system call: by now any may be
-/// forbidden.
+/// Fills in the mapping of a forked child, with the parent's records but not its counts. No system
+/// call: by now any may be forbidden.
 #[cold]
 fn inherit() -> Option<&'static Mapping> {
     // Acquire: partner of the Release below; who finds that it has been filled in finds it.
@@ -169,7 +176,8 @@ fn inherit() -> Option<&'static Mapping> {
         copy_records(unsafe { &*old }, unsafe { &*new });
         // Release: partner of the Acquire in `opened`.
         MAPPING.store(new, Ordering::Release);
-        // Release: partner of the Acquire above. Not before there is a mapping: others would take it for a failure.
+        // Release: partner of the Acquire above. Not before there is a mapping: others would take
+        // it for a failure.
         SPARE.store(core::ptr::null_mut(), Ordering::Release);
     }
     // SAFETY: this function has acquired the lock above, and has not released it since.

@@ -1,7 +1,8 @@
 //! Statistics: what every acquisition, wait and release leaves in the shared mapping.
 //!
-//! Compiled into the lock functions only where they are asked for (`STATS`). Counts are exact. A wait is timed always,
-//! since it is long anyway; a hold only now and then, since reading the clock twice costs more than the lock.
+//! Compiled into the lock functions only where they are asked for (`STATS`). Counts are exact. A
+//! wait is timed always, since it is long anyway; a hold only now and then, since reading the clock
+//! twice costs more than the lock.
 
 mod asked;
 mod blocked;
@@ -38,7 +39,8 @@ pub use unwind::use_once as use_unwinder_once;
 pub struct Object<'a> {
     /// Where it is.
     pub address: *const (),
-    /// Its number in the mapping, in the object itself. Before its first event, what [`initialised`] noted, or 0.
+    /// Its number in the mapping, in the object itself. Before its first event, what
+    /// [`initialised`] noted, or 0.
     pub record: &'a AtomicU32,
     /// What it is.
     pub kind: Kind,
@@ -64,7 +66,8 @@ pub enum Attempt {
     GivesUp,
 }
 
-/// Counts an acquisition. `last_cpu` is one more than the CPU of the acquisition before, protected by the object.
+/// Counts an acquisition. `last_cpu` is one more than the CPU of the acquisition before, protected
+/// by the object.
 #[inline]
 pub fn acquired(object: &Object, mode: Mode, attempt: Attempt, last_cpu: Option<&AtomicU32>) {
     let Some(slab) = slab() else { return acquired_without_slab(object, mode) };
@@ -98,7 +101,8 @@ fn acquired_without_slab(object: &Object, mode: Mode) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The calling thread's hold that is being measured: the object's address, 0 for none, and the time since when.
+/// The calling thread's hold that is being measured: the object's address, 0 for none, and the time
+/// since when.
 #[cold]
 fn start_hold(slab: &Slab, object: &Object) {
     let [measured, since] = thread::local().words.get();
@@ -188,8 +192,8 @@ impl Wait {
         wait
     }
 
-    /// Notes the start of a wait for a condition variable of this [`number`], in a function that `caller` has called; it may go on
-    /// with another one.
+    /// Notes the start of a wait for a condition variable of this [`number`], in a function that
+    /// `caller` has called; it may go on with another one.
     pub fn for_condition(number: u32, caller: usize, is_resumed: bool) -> Self {
         let wait = Self { is_resumed, ..Self::begin(number, caller, |_| 0) };
         if wait.sample.is_some()
@@ -207,7 +211,8 @@ impl Wait {
             slab.until_spin.store(next, Ordering::Relaxed);
             left == 0
         });
-        // Before the wait and not after it, when the thread holds the lock: unwinding takes some microseconds.
+        // Before the wait and not after it, when the thread holds the lock: unwinding takes some
+        // microseconds.
         let sample = is_sampled.then(|| {
             let noted = |mapping| (holder(mapping), stacks::here(mapping, caller, FRAMES));
             let (holder, stack) = mapping::get().map_or((0, 0), noted);
@@ -219,7 +224,8 @@ impl Wait {
     /// Counts the wait for a lock.
     pub fn end(self, mode: Mode, timed_out: bool) {
         let slab = slab();
-        // Before the clock is read and anything is counted: whoever looks takes no part of the wait for two.
+        // Before the clock is read and anything is counted: whoever looks takes no part of the wait
+        // for two.
         if let Some(slab) = slab {
             slab.waiting.store(0, Ordering::Relaxed);
         }
@@ -246,7 +252,8 @@ impl Wait {
         }
     }
 
-    /// Counts the wait for a condition variable. What is spent for its mutex afterwards is that one's.
+    /// Counts the wait for a condition variable. What is spent for its mutex afterwards is that
+    /// one's.
     pub fn end_of_condition(self, timed_out: bool) {
         let ticks = clock::now().wrapping_sub(self.started);
         let Some(mapping) = mapping::get() else { return };
@@ -268,7 +275,8 @@ impl Wait {
         if timed_out {
             record.timeouts.fetch_add(1, Ordering::Relaxed);
         }
-        // Release: partner of the command's Acquire; whoever finds the wait counted does not find it under way.
+        // Release: partner of the command's Acquire; whoever finds the wait counted does not find
+        // it under way.
         record.wait.fetch_add(ticks, Ordering::Release);
         record.wait_max.fetch_max(ticks, Ordering::Relaxed);
         records::distributions(mapping, record).wait.count(ticks);
@@ -286,8 +294,9 @@ pub fn number(object: &Object) -> u32 {
     mapping::get().map_or(0, |mapping| records::of(mapping, object))
 }
 
-/// How many events go by unmeasured until the next one: a random number, `period - 1` on average. With a fixed one, a
-/// thread that takes two locks in turns would only ever have one of them measured.
+/// How many events go by unmeasured until the next one: a random number, `period - 1` on average.
+/// With a fixed one, a thread that takes two locks in turns would only ever have one of them
+/// measured.
 fn gap(slab: &Slab, period: u32) -> u32 {
     let mut dice = slab.dice.load(Ordering::Relaxed);
     if dice == 0 {
@@ -323,7 +332,8 @@ pub fn unloaded() {
     }
 }
 
-/// The calling thread's counters; none if statistics could not be opened, or there are more threads than slabs.
+/// The calling thread's counters; none if statistics could not be opened, or there are more threads
+/// than slabs.
 #[inline]
 fn slab() -> Option<&'static Slab> {
     // A child that does not know yet that it is one would count in its parent's.

@@ -1,11 +1,11 @@
 //! The files that are mapped: what the command needs to give addresses names.
 //!
-//! They are read from `/proc/self/maps` at start, and again when an address turns up that is in a library which was loaded since:
-//! the loader is asked for that, without a lock and without a system call. Code that a program makes by itself is in no library,
-//! and is not looked for here.
+//! They are read from `/proc/self/maps` at start, and again when an address turns up that is in a
+//! library which was loaded since: the loader is asked for that, without a lock and without a
+//! system call. Code that a program makes by itself is in no library, and is not looked for here.
 //!
-//! When a library is unloaded, another may come to be at the same addresses. From then on addresses there are told apart by what is
-//! mapped there: see [`salt`].
+//! When a library is unloaded, another may come to be at the same addresses. From then on addresses
+//! there are told apart by what is mapped there: see [`salt`].
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -18,7 +18,8 @@ use super::asked::asked;
 use super::index::key;
 use super::unwind;
 
-// Relaxed throughout, unless noted: what makes up a module is published by the number of modules, and `READING` orders all writes.
+// Relaxed throughout, unless noted: what makes up a module is published by the number of modules,
+// and `READING` orders all writes.
 
 /// How often libraries were seen to have been unloaded.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
@@ -58,7 +59,8 @@ pub fn contain(mapping: &Mapping, address: u64) -> bool {
 
 /// A number for what is mapped at these addresses, as far as that has changed: 0 if it never did.
 pub fn salt(mapping: &Mapping, addresses: &[u64]) -> u64 {
-    // Acquire: partner of the Release in `retire`; whoever sees the epoch sees where libraries were.
+    // Acquire: partner of the Release in `retire`; whoever sees the epoch sees where libraries
+    // were.
     if EPOCH.load(Ordering::Acquire) == 0 {
         return 0;
     }
@@ -193,7 +195,8 @@ struct Line<'a> {
     path: &'a [u8],
 }
 
-/// `start-end perms offset device inode path`. Returns the end of the module that an anonymous line right behind would extend.
+/// `start-end perms offset device inode path`. Returns the end of the module that an anonymous line
+/// right behind would extend.
 fn add_line(mapping: &Mapping, line: &[u8], before: Option<u64>) -> Option<u64> {
     let line = parsed(line)?;
     match line.path {
@@ -271,11 +274,13 @@ fn add(mapping: &Mapping, line: &Line) {
     module.since.store(epoch(), Ordering::Relaxed);
     module.path.store(path, Ordering::Relaxed);
     module.length.store(line.path.len() as u32, Ordering::Relaxed);
-    // Release: partner of the Acquires in `modules` and in the command; whoever sees the number sees the module.
+    // Release: partner of the Acquires in `modules` and in the command; whoever sees the number
+    // sees the module.
     mapping.header.modules.store(number + 1, Ordering::Release);
 }
 
-/// Where a path is kept: with the module before, if it is the same, or behind all others. None if there is no room.
+/// Where a path is kept: with the module before, if it is the same, or behind all others. None if
+/// there is no room.
 fn place_of_path(mapping: &Mapping, number: u32, path: &[u8]) -> Option<u32> {
     let word = |at: usize| {
         let mut bytes = [0; 8];

@@ -1,7 +1,7 @@
 //! In which order locks are taken: which one is wanted with which other one held.
 //!
-//! A thread counts its own steps from lock to lock in its slab, as it does acquisitions; the shared table changes when a
-//! thread takes a step in another manner than before.
+//! A thread counts its own steps from lock to lock in its slab, as it does acquisitions; the shared
+//! table changes when a thread takes a step in another manner than before.
 
 use core::sync::atomic::Ordering;
 
@@ -12,15 +12,18 @@ use manycore_stats::{
 use super::index::{self, key};
 use super::{Object, mapping, modules, records, stacks};
 
-/// So many places from its own are looked at for a key. A table that is as full as that takes no new orders.
+/// So many places from its own are looked at for a key. A table that is as full as that takes no
+/// new orders.
 const LOOKS: usize = 16;
 
 /// In place of a manner: to be looked at again.
 const UNKNOWN: u64 = u64::MAX;
 
-// Relaxed throughout, unless noted: steps are their thread's own, and of orders, counters are independent of each other.
+// Relaxed throughout, unless noted: steps are their thread's own, and of orders, counters are
+// independent of each other.
 
-/// Notes that the thread begins to wait for a lock: it may do so for ever, and then this is all that tells of a deadlock.
+/// Notes that the thread begins to wait for a lock: it may do so for ever, and then this is all
+/// that tells of a deadlock.
 pub fn wanted(slab: &Slab, depth: usize, object: &Object, how: u32) {
     step(slab, depth, object, how, 0);
 }
@@ -36,8 +39,8 @@ fn step(slab: &Slab, depth: usize, object: &Object, how: u32, times: u64) {
         let record = held.record.load(Ordering::Relaxed);
         let held_how = held.how.load(Ordering::Relaxed);
         let holds = held.object.load(Ordering::Relaxed);
-        // A lock can be read twice at a time, and several can have one record; but who waits for what it has may do so
-        // for ever.
+        // A lock can be read twice at a time, and several can have one record; but who waits for
+        // what it has may do so for ever.
         let counts = record != wanted || (times == 0 && holds == object.address as u64);
         if !counts || holds == 0 || !records::is_own(record) || !records::is_own(wanted) {
             continue;
@@ -131,7 +134,8 @@ fn fill_in(mapping: &Mapping, slab: &Slab, order: &Order, taken: &Taken) {
     order.held.store(taken.record, Ordering::Relaxed);
     order.modes.store(taken.modes, Ordering::Relaxed);
     order.seat.store(slab.seat.load(Ordering::Relaxed), Ordering::Relaxed);
-    // Release: partner of the Acquires in `note` and in the command; whoever sees the wanted lock sees the rest.
+    // Release: partner of the Acquires in `note` and in the command; whoever sees the wanted lock
+    // sees the rest.
     order.wanted.store(taken.wanted, Ordering::Release);
 }
 

@@ -11,11 +11,12 @@ use super::index::{Index, key};
 use super::room::{self, Part};
 use super::{Object, modules, stacks};
 
-/// Protects the giving out of records. Held for some microseconds at an object's first use and at its end.
+/// Protects the giving out of records. Held for some microseconds at an object's first use and at
+/// its end.
 static REGISTRY: Futex = Futex::new();
 
-/// The record of the first object of each class: of all that are of one kind and came to be by the same calls, but for
-/// those that live in a variable, which are a class each.
+/// The record of the first object of each class: of all that are of one kind and came to be by the
+/// same calls, but for those that live in a variable, which are a class each.
 static CLASSES: Index<{ 2 * RECORDS }> = Index::new();
 
 /// The record of the first object of its class, for each record.
@@ -27,13 +28,16 @@ static RETIRED: [AtomicU32; RECORDS] = [const { AtomicU32::new(0) }; RECORDS];
 /// The retired record before each one, of the same class.
 static RETIRED_BEFORE: [AtomicU32; RECORDS] = [const { AtomicU32::new(0) }; RECORDS];
 
-/// In an object, ahead of its first use: what is there is not its record's number, but that of its initialisation's stack.
+/// In an object, ahead of its first use: what is there is not its record's number, but that of its
+/// initialisation's stack.
 const NOTED: u32 = INITIALISED;
 
-// Relaxed throughout, unless noted: `REGISTRY` orders all accesses to `CLASS`, `RETIRED`, `RETIRED_BEFORE` and the
-// numbers of the header; an object's own record is read by threads that use the object.
+// Relaxed throughout, unless noted: `REGISTRY` orders all accesses to `CLASS`, `RETIRED`,
+// `RETIRED_BEFORE` and the numbers of the header; an object's own record is read by threads that
+// use the object.
 
-/// The number of objects that found no record: beyond all records, so that it stands for the catch-all.
+/// The number of objects that found no record: beyond all records, so that it stands for the
+/// catch-all.
 const REST: u32 = RECORDS as u32;
 
 /// The record of a number; the catch-all if the number is none.

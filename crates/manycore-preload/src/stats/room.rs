@@ -1,12 +1,13 @@
 //! How much of the mapping's parts is mapped: what has been used, and some more.
 //!
-//! A program's address space may be limited, and all its memory may be locked. So of each part only its beginning is mapped
-//! at first, where it would be if all of it were; the rest of its place is left free. A part grows in its place
-//! (`mremap`), which takes no descriptor and no path: the program may have closed the one and left the other.
-//! Where it cannot grow, it is full.
+//! A program's address space may be limited, and all its memory may be locked. So of each part only
+//! its beginning is mapped at first, where it would be if all of it were; the rest of its place is
+//! left free. A part grows in its place (`mremap`), which takes no descriptor and no path: the
+//! program may have closed the one and left the other. Where it cannot grow, it is full.
 //!
-//! The place is one in which neither the kernel nor sanitizers, virtual machines or interpreters put anything by
-//! themselves: behind position-independent programs and their heaps, ahead of libraries and stacks.
+//! The place is one in which neither the kernel nor sanitizers, virtual machines or interpreters
+//! put anything by themselves: behind position-independent programs and their heaps, ahead of
+//! libraries and stacks.
 
 use core::ffi::c_void;
 use core::mem::offset_of;
@@ -48,7 +49,8 @@ pub enum Part {
     Waits,
 }
 
-/// Where each part is, how large its elements are, and how many there are at first. The parts that do not grow come last.
+/// Where each part is, how large its elements are, and how many there are at first. The parts that
+/// do not grow come last.
 const PARTS: [(usize, usize, usize); 12] = [
     (offset_of!(Mapping, records), size_of::<Record>(), 1024),
     (offset_of!(Mapping, distributions), size_of::<Distributions>(), 64),
@@ -64,11 +66,13 @@ const PARTS: [(usize, usize, usize); 12] = [
     (offset_of!(Mapping, orders), size_of::<Order>(), usize::MAX),
 ];
 
-/// How many bytes of each part are mapped: in this process' mapping, in that of the process that forked it, and in the one that a
-/// forked child fills in. They grow in this process' own only, which is the only one by then.
+/// How many bytes of each part are mapped: in this process' mapping, in that of the process that
+/// forked it, and in the one that a forked child fills in. They grow in this process' own only,
+/// which is the only one by then.
 static MAPPED: [AtomicUsize; PARTS.len()] = [const { AtomicUsize::new(0) }; PARTS.len()];
 
-// Relaxed throughout: what is handed out of a part is published by who hands it out, after the part has grown.
+// Relaxed throughout: what is handed out of a part is published by who hands it out, after the part
+// has grown.
 
 /// The bytes of a part.
 fn whole(part: usize) -> Range<usize> {
@@ -83,7 +87,8 @@ pub fn capacity(part: Part) -> usize {
     MAPPED[part as usize].load(Ordering::Relaxed) / PARTS[part as usize].1
 }
 
-/// Whether there is memory for so many elements of the part, which grows for it. One at a time of each part.
+/// Whether there is memory for so many elements of the part, which grows for it. One at a time of
+/// each part.
 pub fn has(mapping: &Mapping, part: Part, elements: usize) -> bool {
     elements <= capacity(part) || grow(mapping, part, elements)
 }
@@ -108,7 +113,8 @@ fn grow(mapping: &Mapping, part: Part, elements: usize) -> bool {
     has_grown
 }
 
-/// Maps the parts of a new file: as much of each as this process has of its mapping now, or as is usual at first.
+/// Maps the parts of a new file: as much of each as this process has of its mapping now, or as is
+/// usual at first.
 pub fn map(file: usize) -> Result<*mut c_void, Errno> {
     let is_first = MAPPED[Part::Records as usize].load(Ordering::Relaxed) == 0;
     for (number, (_, element, elements)) in PARTS.iter().enumerate() {
@@ -170,8 +176,8 @@ fn unmap_part(base: usize, number: usize) {
     unsafe { raw_syscall!(Sysno::munmap, base + whole(number).start, size) };
 }
 
-/// All of it, wherever there is room: where none of the places is free. A forked child still uses no more of it than what its
-/// parent had mapped, whose statistics it reads.
+/// All of it, wherever there is room: where none of the places is free. A forked child still uses
+/// no more of it than what its parent had mapped, whose statistics it reads.
 fn map_whole(file: usize) -> Result<*mut c_void, Errno> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let size = size_of::<Mapping>();
@@ -181,7 +187,8 @@ fn map_whole(file: usize) -> Result<*mut c_void, Errno> {
     Errno::from_ret(mapped).map(core::ptr::with_exposed_provenance_mut)
 }
 
-/// Takes a mapping away that this process does not use, and of which all parts are as large as this process' own.
+/// Takes a mapping away that this process does not use, and of which all parts are as large as this
+/// process' own.
 pub fn unmap(mapping: *mut Mapping) {
     (0..PARTS.len()).for_each(|number| unmap_part(mapping.addr(), number));
 }

@@ -1,7 +1,8 @@
 //! Seats: what is known of each thread, also after it has ended.
 //!
-//! A seat is never given to another thread. A thread's CPU time is noted when it ends, by a destructor of thread-specific
-//! data; of those that do not end before their process does, when that one ends.
+//! A seat is never given to another thread. A thread's CPU time is noted when it ends, by a
+//! destructor of thread-specific data; of those that do not end before their process does, when
+//! that one ends.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -19,8 +20,8 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 /// Values of keys below this one are in the thread itself, and setting them allocates nothing.
 const KEYS_INSIDE: u32 = 32;
 
-// Relaxed throughout, unless noted: counters are independent of each other, and a thread that does not see the key yet
-// does without.
+// Relaxed throughout, unless noted: counters are independent of each other, and a thread that does
+// not see the key yet does without.
 
 /// Has threads tell when they end.
 pub fn prepare() {
@@ -74,7 +75,8 @@ pub fn watch(slab: &Slab) {
     }
 }
 
-/// The name of the only thread of a forked child, until that has a seat: the child may have no system calls left by then.
+/// The name of the only thread of a forked child, until that has a seat: the child may have no
+/// system calls left by then.
 static NAME: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// In the child of a fork: the calling thread has no slab any more.
@@ -138,7 +140,8 @@ pub fn process_ends(mapping: &Mapping) {
 
 /// The CPU time of a thread of this process that lives, in nanoseconds.
 fn cpu_ns(thread: u32) -> Option<u64> {
-    // As the kernel makes the number of a thread's clock: its number, inverted, then "of a thread" and "scheduled time".
+    // As the kernel makes the number of a thread's clock: its number, inverted, then "of a thread"
+    // and "scheduled time".
     let clock = !(thread as i32) << 3 | 4 | 2;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec, here.

@@ -1,6 +1,7 @@
 //! Slabs: giving each thread its counters, and those of a thread that has ended to the next one.
 //!
-//! A thread tells nobody that it will never count again: the kernel is asked when another one needs a slab.
+//! A thread tells nobody that it will never count again: the kernel is asked when another one needs
+//! a slab.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,14 +14,16 @@ use super::asked::asked;
 use super::room::{self, Part};
 use super::{handovers, held, mapping, orders, records, seats};
 
-/// Protects the giving out of slabs: between the question whether a thread has ended and the note of the next one,
-/// no other thread may take the same slab, nor one of the same number come and take it.
+/// Protects the giving out of slabs: between the question whether a thread has ended and the note
+/// of the next one, no other thread may take the same slab, nor one of the same number come and
+/// take it.
 static GIVING: Futex = Futex::new();
 
 /// The slab that is looked at next.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// How many slabs are looked at before a fresh one is taken. With two, most slabs in use belong to living threads.
+/// How many slabs are looked at before a fresh one is taken. With two, most slabs in use belong to
+/// living threads.
 const LOOKS: usize = 2;
 
 // Relaxed throughout: `GIVING` orders all accesses but those of the one thread of a forked child.

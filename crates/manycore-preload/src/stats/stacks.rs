@@ -2,12 +2,13 @@
 //!
 //! # Without unwinding
 //!
-//! To unwind eight calls takes a microsecond, which a program that makes a lock for each object would pay a million times.
-//! So a thread keeps where in its memory it found the return addresses of stacks that it has unwound lately. Where it
-//! comes from the same call, with the stack as deep, and finds each of these addresses in its old place, it is in the same
-//! calls: a frame is as large as the call that it is of makes it, so that the places follow from the addresses.
-//! A function that changes the size of its frame as it runs (`alloca`) may leave an old address where a newer stack
-//! has none; then a lock counts for another path of calls to the same place.
+//! To unwind eight calls takes a microsecond, which a program that makes a lock for each object
+//! would pay a million times. So a thread keeps where in its memory it found the return addresses
+//! of stacks that it has unwound lately. Where it comes from the same call, with the stack as deep,
+//! and finds each of these addresses in its old place, it is in the same calls: a frame is as large
+//! as the call that it is of makes it, so that the places follow from the addresses. A function
+//! that changes the size of its frame as it runs (`alloca`) may leave an old address where a newer
+//! stack has none; then a lock counts for another path of calls to the same place.
 
 use core::arch::asm;
 use core::sync::atomic::{Ordering, compiler_fence};
@@ -24,7 +25,8 @@ static NUMBERS: Index<{ 2 * STACKS }> = Index::new();
 
 // Relaxed throughout, unless noted: what makes up a stack is published by the number of stacks.
 
-/// The number of the stack from `caller` outwards, of at most so many calls; 0 if there is no room for it.
+/// The number of the stack from `caller` outwards, of at most so many calls; 0 if there is no room
+/// for it.
 ///
 /// # Panics
 ///
@@ -33,7 +35,8 @@ pub fn here(mapping: &Mapping, caller: usize, depth: usize) -> u32 {
     number(mapping, &unwind::backtrace(caller, depth).frames)
 }
 
-/// The number of the innermost calls of the stack from `caller` outwards: those by which a lock comes to be.
+/// The number of the innermost calls of the stack from `caller` outwards: those by which a lock
+/// comes to be.
 #[inline(never)]
 pub fn of_lock(mapping: &Mapping, caller: usize) -> u32 {
     let Some(slab) = super::slab() else { return here(mapping, caller, FRAMES_OF_LOCK) };
@@ -64,8 +67,9 @@ fn is_same(mapping: &Mapping, recent: &Recent, caller: usize, end: usize) -> boo
     let count = (recent.frames.load(Ordering::Relaxed) as usize).min(FRAMES_OF_LOCK);
     frames.iter().zip(&recent.places).take(count).all(|(frame, place)| {
         let address = end + place.load(Ordering::Relaxed) as usize;
-        // SAFETY: on this thread's stack. The first place is where this call's own return address is. Each further one is
-        // in the frame of the call before it, which was found to be the same, and a frame is there as long as its call.
+        // SAFETY: on this thread's stack. The first place is where this call's own return address
+        // is. Each further one is in the frame of the call before it, which was found to be the
+        // same, and a frame is there as long as its call.
         frame.load(Ordering::Relaxed) == unsafe { (address as *const u64).read_volatile() }
     })
 }
@@ -75,7 +79,8 @@ fn remember(recent: &Recent, number: u32, stack: &Stack, end: usize) {
     let is_near = |place: &usize| place.checked_sub(end).is_some_and(|far| far < FARTHEST);
     // Of a stack that is kept in part only, there is nothing to compare with.
     let is_whole = number != 0 && stack.found > 0 && places.iter().all(is_near);
-    // First and last: a handler of a signal, which may come in between, finds the old stack, none, or the new one.
+    // First and last: a handler of a signal, which may come in between, finds the old stack, none,
+    // or the new one.
     recent.stack.store(0, Ordering::Relaxed);
     // SeqCst: keeps the compiler from moving the stores on either side, for such a handler.
     compiler_fence(Ordering::SeqCst);
@@ -115,7 +120,8 @@ fn number(mapping: &Mapping, frames: &Frames) -> u32 {
     number
 }
 
-/// Adds a stack, unless there are as many as `most`. One at a time: the caller has the index locked.
+/// Adds a stack, unless there are as many as `most`. One at a time: the caller has the index
+/// locked.
 fn append(mapping: &Mapping, frames: &Frames, most: usize) -> Option<u32> {
     let number = mapping.header.stacks.load(Ordering::Relaxed);
     let stack = mapping.stacks.get(number as usize).filter(|_| (number as usize) < most)?;
@@ -134,7 +140,8 @@ fn append(mapping: &Mapping, frames: &Frames, most: usize) -> Option<u32> {
 /// In the child of a fork: the same stacks, in a mapping of its own.
 pub fn forked(old: &Mapping, new: &Mapping) {
     NUMBERS.forked();
-    // Acquire: as the command's. The parent may have kept more of them since, in memory that is not here.
+    // Acquire: as the command's. The parent may have kept more of them since, in memory that is not
+    // here.
     let kept = old.header.stacks.load(Ordering::Acquire);
     let kept = kept.min(room::capacity(Part::Stacks) as u32);
     for (from, to) in old.stacks.iter().zip(new.stacks.iter()).take(kept as usize) {

@@ -1,4 +1,5 @@
-//! What the kernel says of the calling thread: its CPU, the time that it has had on one, and its name.
+//! What the kernel says of the calling thread: its CPU, the time that it has had on one, and its
+//! name.
 
 use core::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 
@@ -8,7 +9,8 @@ use super::asked::asked;
 use manycore_interpose::directory::store_bytes;
 use manycore_interpose::objects;
 
-/// Where glibc keeps a thread's restartable-sequences area, from the thread pointer; 0 if it keeps none.
+/// Where glibc keeps a thread's restartable-sequences area, from the thread pointer; 0 if it keeps
+/// none.
 static RSEQ: AtomicIsize = AtomicIsize::new(0);
 static HAS_RSEQ: AtomicBool = AtomicBool::new(false);
 
@@ -25,7 +27,8 @@ pub fn prepare() {
     }
 }
 
-/// The CPU that the calling thread runs on. A load where glibc has registered restartable sequences.
+/// The CPU that the calling thread runs on. A load where glibc has registered restartable
+/// sequences.
 #[inline]
 pub fn cpu() -> u32 {
     // Relaxed, both: who does not see them yet asks the kernel.

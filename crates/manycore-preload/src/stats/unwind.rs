@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use manycore_interpose::objects;
 use manycore_stats::{FRAMES, FRAMES_OF_LOCK};
 
-/// `_dl_find_object`, by which the unwinder finds its tables without a lock since glibc 2.35: otherwise it would take the loader's,
-/// perhaps while the loader waits for a lock of the program.
+/// `_dl_find_object`, by which the unwinder finds its tables without a lock since glibc 2.35:
+/// otherwise it would take the loader's, perhaps while the loader waits for a lock of the program.
 static FIND_OBJECT: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks at what the C library can do.
@@ -24,7 +24,8 @@ pub fn use_once() {
     backtrace(0, 1);
 }
 
-/// Whether an address is in the program or in a library that is loaded; none if that cannot be asked without a lock.
+/// Whether an address is in the program or in a library that is loaded; none if that cannot be
+/// asked without a lock.
 pub fn is_in_library(address: u64) -> Option<bool> {
     /// Room for the answer: twelve words, of which none matters here.
     type Found = [usize; 16];

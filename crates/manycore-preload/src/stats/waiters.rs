@@ -10,10 +10,11 @@ use super::room::{self, Part};
 /// The sites' numbers.
 static NUMBERS: Index<{ 2 * SITES }> = Index::new();
 
-// Relaxed throughout, unless noted: counters are independent of each other, and what they count is published by the
-// number of sites.
+// Relaxed throughout, unless noted: counters are independent of each other, and what they count is
+// published by the number of sites.
 
-/// Counts a wait, in the calls of this stack, for a lock of the class with this record, which took so many ticks.
+/// Counts a wait, in the calls of this stack, for a lock of the class with this record, which took
+/// so many ticks.
 pub fn count(mapping: &Mapping, class: u32, stack: u32, ticks: u64) {
     let key = key([class.into(), stack.into()]);
     // Those that found no room are the rare ones, mostly, since the frequent ones came first.
@@ -31,7 +32,8 @@ fn append(mapping: &Mapping, class: u32, stack: u32) -> Option<u32> {
         return None;
     }
     fill_in(site, class, stack);
-    // Release: partner of the command's Acquire; whoever sees the number sees what the site is about.
+    // Release: partner of the command's Acquire; whoever sees the number sees what the site is
+    // about.
     mapping.header.sites.store(number + 1, Ordering::Release);
     Some(number)
 }

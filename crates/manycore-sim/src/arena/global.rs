@@ -1,4 +1,5 @@
-//! The allocator of every program that simulates: the arena's heap while simulated code runs, else the system's.
+//! The allocator of every program that simulates: the arena's heap while simulated code runs, else
+//! the system's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -16,8 +17,8 @@ static ALLOCATOR: Hook = Hook;
 
 struct Hook;
 
-/// Runs simulated code, which allocates from `heap`. The heap outlives the call, and is not used otherwise in it but
-/// within [`host`].
+/// Runs simulated code, which allocates from `heap`. The heap outlives the call, and is not used
+/// otherwise in it but within [`host`].
 pub(crate) fn simulated<R>(heap: *mut Heap, f: impl FnOnce() -> R) -> R {
     with(heap, f)
 }
@@ -86,7 +87,8 @@ unsafe impl GlobalAlloc for Hook {
             // layout; the size is not 0 (contract of `GlobalAlloc`).
             return unsafe { System.realloc(block, layout, size) };
         }
-        // SAFETY: the caller's size fits the alignment; the blocks are distinct, and both have what is copied.
+        // SAFETY: the caller's size fits the alignment; the blocks are distinct, and both have what
+        // is copied.
         unsafe {
             let layout_after = Layout::from_size_align_unchecked(size, layout.align());
             let moved = self.alloc(layout_after);
@@ -99,7 +101,8 @@ unsafe impl GlobalAlloc for Hook {
     }
 }
 
-/// Bytes that the simulated code which runs on this thread has allocated and not freed; none if none runs.
+/// Bytes that the simulated code which runs on this thread has allocated and not freed; none if
+/// none runs.
 pub(crate) fn in_use() -> usize {
     let heap = HEAP.get();
     // SAFETY: `simulated` has set the heap, which is there as long as it is set, and simulated
@@ -107,7 +110,8 @@ pub(crate) fn in_use() -> usize {
     if heap.is_null() { 0 } else { unsafe { (*heap).in_use() } }
 }
 
-/// Zeroed memory, on lines of its own, for as long as the simulation that runs on this thread; none if none does.
+/// Zeroed memory, on lines of its own, for as long as the simulation that runs on this thread; none
+/// if none does.
 pub(crate) fn lasting(bytes: usize) -> Option<NonNull<u8>> {
     let heap = HEAP.get();
     let layout = Layout::from_size_align(bytes, super::LINE).expect("a size of memory");

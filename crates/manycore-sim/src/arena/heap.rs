@@ -1,7 +1,8 @@
 //! Where in the arena an allocation goes: to a chunk of the core that makes it.
 //!
-//! As in the allocators of real systems, cores do not share lines that they have allocated, nor pages, so that the
-//! memory is near the core that touches it first. Freed memory is given out again by the core that freed it.
+//! As in the allocators of real systems, cores do not share lines that they have allocated, nor
+//! pages, so that the memory is near the core that touches it first. Freed memory is given out
+//! again by the core that freed it.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;

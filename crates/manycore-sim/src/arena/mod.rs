@@ -1,8 +1,8 @@
 //! The memory of simulated programs: one region at a fixed address.
 //!
-//! What simulated code allocates lies here, and so do its stacks. An address then is the same in every run and every
-//! environment, the simulator finds what it knows about a line by the line's number, and what lies elsewhere belongs to
-//! the host and is free of charge.
+//! What simulated code allocates lies here, and so do its stacks. An address then is the same in
+//! every run and every environment, the simulator finds what it knows about a line by the line's
+//! number, and what lies elsewhere belongs to the host and is free of charge.
 //!
 //! There is one arena a process, and so one simulation at a time: [`Lease`] is the right to it.
 
@@ -110,7 +110,8 @@ impl Drop for Lease {
         let (start, end) = (self.arena.start, self.heap.end());
         // Acquire: as in `take`.
         if end - start > KEPT && LIVE.load(Ordering::Acquire) == 0 {
-            // SAFETY: a part of the mapping; nobody has allocations in it, and this is the only simulation.
+            // SAFETY: a part of the mapping; nobody has allocations in it, and this is the only
+            // simulation.
             unsafe { discard(std::ptr::with_exposed_provenance_mut(start), end - start) };
         }
         self.arena.start = end.next_multiple_of(1 << 20);

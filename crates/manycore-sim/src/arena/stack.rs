@@ -1,4 +1,5 @@
-//! Stacks of simulated threads, in the arena: one for each number of a thread, always at the same address.
+//! Stacks of simulated threads, in the arena: one for each number of a thread, always at the same
+//! address.
 
 use corosensei::stack::StackPointer;
 
@@ -6,8 +7,9 @@ use super::{PAGE, STACKS};
 
 /// Address space for a stack. What a simulated thread does not use of it takes no memory.
 pub(super) const SIZE: usize = 256 << 10;
-/// How far apart the tops of neighbouring stacks are, beside `SIZE`, and how many different tops there are: at multiples of
-/// `SIZE` the lines of all stacks would compete for the same few sets of the host's caches.
+/// How far apart the tops of neighbouring stacks are, beside `SIZE`, and how many different tops
+/// there are: at multiples of `SIZE` the lines of all stacks would compete for the same few sets of
+/// the host's caches.
 const COLOUR: usize = 17 * 64;
 const COLOURS: usize = 64;
 /// How many there are: so many threads a simulation can have.
@@ -42,7 +44,8 @@ fn protect(page: usize) {
     assert_eq!(result, 0, "no guard page for a simulated stack: too many mappings?");
 }
 
-// SAFETY: the lowest page cannot be accessed, which catches overflows, and the rest is large enough.
+// SAFETY: the lowest page cannot be accessed, which catches overflows, and the rest is large
+// enough.
 unsafe impl corosensei::stack::Stack for Stack {
     fn base(&self) -> StackPointer {
         self.base

@@ -3,8 +3,8 @@
 use crate::arena::LINE;
 use crate::machine::Capacity;
 
-/// A line as a cache knows it: its number, and of which version the copy is. A copy of an older version than the
-/// line's is stale, so that nobody has to go through the caches to invalidate it.
+/// A line as a cache knows it: its number, and of which version the copy is. A copy of an older
+/// version than the line's is stale, so that nobody has to go through the caches to invalidate it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Copy {
     pub(crate) line: u32,
@@ -55,7 +55,8 @@ impl Cache {
         place.is_some()
     }
 
-    /// Puts a line in, in place of an older version if there is one, and makes it the most recently used.
+    /// Puts a line in, in place of an older version if there is one, and makes it the most recently
+    /// used.
     #[inline]
     pub(crate) fn put(&mut self, copy: Copy) -> Put {
         let wanted = entry(copy);

@@ -8,9 +8,10 @@ use crate::machine::Cycles;
 
 /// A line. All zero is one that nobody has touched.
 ///
-/// Requests are served in the order in which they reserve a time. So the directory's part can say how the line will
-/// stand after all requests so far, although those are yet to be served: the next request finds it so when its turn
-/// comes. What cores have now is in the other part, which changes when a service starts.
+/// Requests are served in the order in which they reserve a time. So the directory's part can say
+/// how the line will stand after all requests so far, although those are yet to be served: the next
+/// request finds it so when its turn comes. What cores have now is in the other part, which changes
+/// when a service starts.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Line {
@@ -24,7 +25,8 @@ pub(crate) struct Line {
     pub(super) changed: bool,
     /// Now: the core that may write without asking.
     pub(super) holder: CoreId,
-    /// Now: how often the line has gone to a writer, or was taken over. Copies of other versions are stale.
+    /// Now: how often the line has gone to a writer, or was taken over. Copies of other versions
+    /// are stale.
     pub(super) version: u32,
     /// Now: how often it was written.
     pub(crate) writes: u32,
@@ -71,7 +73,8 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Lines {
-    /// The table, with nothing in it that counts. The caller has the arena, and has never used this epoch.
+    /// The table, with nothing in it that counts. The caller has the arena, and has never used this
+    /// epoch.
     pub(crate) fn new(epoch: u32) -> Self {
         static TABLE: OnceLock<Table> = OnceLock::new();
         let table = TABLE.get_or_init(|| {
@@ -85,7 +88,8 @@ impl Lines {
     #[inline]
     pub(crate) fn get(&mut self, line: u32) -> &mut Line {
         debug_assert!((line as usize) < arena::LINES);
-        // SAFETY: within the table, all of which is initialised by zeroes, and only used through this exclusive borrow.
+        // SAFETY: within the table, all of which is initialised by zeroes, and only used through
+        // this exclusive borrow.
         let line = unsafe { self.table.add(line as usize).as_mut() };
         if line.epoch != self.epoch {
             line.reset(self.epoch);

@@ -1,12 +1,13 @@
 //! Cache coherence: what an access costs, and when it takes effect.
 //!
-//! Each line has a *home* that serves requests one at a time, in order of arrival. An access that its core's caches
-//! cannot satisfy reserves the next free time at the home, and *takes effect when its service starts*: until then the
-//! core that has the line may go on using it, and retry. It completes when the line has travelled.
+//! Each line has a *home* that serves requests one at a time, in order of arrival. An access that
+//! its core's caches cannot satisfy reserves the next free time at the home, and *takes effect when
+//! its service starts*: until then the core that has the line may go on using it, and retry. It
+//! completes when the line has travelled.
 //!
-//! That point in time matters more than any latency. With an effect at the moment of the request, the owner of a line
-//! could never retry locally; if plain stores did not queue, the store that releases a lock would overtake those who
-//! wait for it, and no lock would collapse.
+//! That point in time matters more than any latency. With an effect at the moment of the request,
+//! the owner of a line could never retry locally; if plain stores did not queue, the store that
+//! releases a lock would overtake those who wait for it, and no lock would collapse.
 //!
 //! Reads need not queue if their socket has, or is about to get, a copy: see [`Combining`].
 
@@ -71,8 +72,8 @@ struct Pending {
     next: Cycles,
 }
 
-/// How many reads of different lines by a socket are known of at a time; who asks for a line that was forgotten pays
-/// a hit in the last-level cache.
+/// How many reads of different lines by a socket are known of at a time; who asks for a line that
+/// was forgotten pays a hit in the last-level cache.
 const PENDING: usize = 16;
 
 /// A socket: its last-level cache, and the reads that it is waiting for, in a ring.
@@ -208,7 +209,8 @@ impl Coherence {
         Service { start, done: start + travel, exclusive, downgrades, takes_over }
     }
 
-    /// A read of a line of which the socket has a copy, or will have once a read that is under way is done.
+    /// A read of a line of which the socket has a copy, or will have once a read that is under way
+    /// is done.
     fn read_with_socket(&mut self, line: u32, socket: u32, now: Cycles) -> Service {
         let hit = self.machine.latency.load.shared[0];
         let occupancy = self.machine.directory.shared_read_occupancy;
@@ -283,8 +285,8 @@ impl Coherence {
         cost + self.traffic.memory(node, now) + self.traffic.link(from, socket, now)
     }
 
-    /// Of the sockets with clean copies: the nearest, where a load gets one from, or the farthest, whose copy a write
-    /// invalidates last.
+    /// Of the sockets with clean copies: the nearest, where a load gets one from, or the farthest,
+    /// whose copy a write invalidates last.
     fn copy_to_wait_for(&self, sharers: u64, kind: Kind, socket: u32) -> u32 {
         let class = |other: &u32| self.class(socket, *other);
         let chosen = match kind {
@@ -404,7 +406,8 @@ impl Socket {
 
     /// The last read of a line by this socket.
     fn pending(&mut self, line: u32) -> Option<&mut Pending> {
-        // The requests for a line are served in the order in which they come: the last read is the one that came last.
+        // The requests for a line are served in the order in which they come: the last read is the
+        // one that came last.
         let mut latest_first = (0..PENDING).map(|back| (self.next + PENDING - 1 - back) % PENDING);
         let place = latest_first.find(|place| self.lines[*place] == line)?;
         Some(&mut self.pending[place])

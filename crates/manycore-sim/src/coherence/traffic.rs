@@ -2,7 +2,8 @@
 
 use crate::machine::{Bandwidth, Cycles};
 
-/// What is served one after the other. Whoever comes waits for what is still before it, which drains with time.
+/// What is served one after the other. Whoever comes waits for what is still before it, which
+/// drains with time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Backlog {
     waiting: Cycles,
@@ -21,7 +22,8 @@ impl Backlog {
 /// How often lines moved, by distance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
-    /// From cache to cache, or requests for the right to write: one entry for each class of distance.
+    /// From cache to cache, or requests for the right to write: one entry for each class of
+    /// distance.
     pub transfers: Vec<u64>,
     /// From memory, by the distance to the node.
     pub from_memory: Vec<u64>,

@@ -7,8 +7,8 @@ use crate::machine::Cycles;
 
 /// How far a thread's access has come.
 ///
-/// A thread asks once, and is resumed when its access takes effect: what happens in between, the engine does without
-/// switching to the thread's stack.
+/// A thread asks once, and is resumed when its access takes effect: what happens in between, the
+/// engine does without switching to the thread's stack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pending {
     /// There is none.
@@ -19,8 +19,8 @@ pub(crate) enum Pending {
     Reserved(u32, Kind, Service),
 }
 
-/// Charges one access to the caller, and returns when it takes effect: the caller does the real operation at once,
-/// with nothing in between.
+/// Charges one access to the caller, and returns when it takes effect: the caller does the real
+/// operation at once, with nothing in between.
 ///
 /// Without effect on the host, and for memory that is not simulated.
 #[inline]
@@ -72,7 +72,8 @@ pub(crate) fn local_rmw(handle: Handle) {
 }
 
 impl Engine {
-    /// Moves the running thread's access on; says whether it takes effect now. If not, others have to go first.
+    /// Moves the running thread's access on; says whether it takes effect now. If not, others have
+    /// to go first.
     #[inline]
     pub(super) fn advance(&mut self) -> bool {
         match self.thread().pending {
@@ -102,7 +103,8 @@ impl Engine {
         self.wait_for_service(line, kind, &service)
     }
 
-    /// Says whether it has started. The slice may end meanwhile; the request is on its way all the same.
+    /// Says whether it has started. The slice may end meanwhile; the request is on its way all the
+    /// same.
     fn wait_for_service(&mut self, line: u32, kind: Kind, service: &Service) -> bool {
         if !self.is_earliest() {
             self.thread().pending = Pending::Reserved(line, kind, *service);
@@ -150,7 +152,8 @@ impl Engine {
         true
     }
 
-    /// Of a hit, with regard to the load before it: the address of another load of its line is known as early.
+    /// Of a hit, with regard to the load before it: the address of another load of its line is
+    /// known as early.
     #[inline]
     fn cost_after_the_last(&mut self, line: u32, kind: Kind, cost: Cycles) -> Cycles {
         match kind {
@@ -240,7 +243,8 @@ impl Engine {
         self.pass_until(until, Spent::Stalled);
     }
 
-    /// A line that was asked for ahead will be there then; the thread waits only if there are too many on their way.
+    /// A line that was asked for ahead will be there then; the thread waits only if there are too
+    /// many on their way.
     fn buffer_prefetch(&mut self, line: u32, done: u64) {
         self.pass(self.machine.caches.same_line, Spent::Computing);
         let places = self.machine.core.prefetches;

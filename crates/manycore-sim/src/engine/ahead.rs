@@ -2,7 +2,8 @@
 
 use crate::machine::Cycles;
 
-/// What is on its way to a core: its hardware threads share the buffers for it, as they share its caches.
+/// What is on its way to a core: its hardware threads share the buffers for it, as they share its
+/// caches.
 #[derive(Default)]
 pub(crate) struct Ahead {
     /// The lines, and when each will have come.
@@ -10,7 +11,8 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// A line that is asked for now will have come at `done`; returns until when who asks has to wait for a free place.
+    /// A line that is asked for now will have come at `done`; returns until when who asks has to
+    /// wait for a free place.
     pub(crate) fn ask(&mut self, line: u32, now: Cycles, done: Cycles, places: u32) -> Cycles {
         self.lines.retain(|(other, done)| *other != line && *done > now);
         self.lines.push((line, done));

@@ -41,7 +41,8 @@ impl Cpu {
         self.current.is_none() && self.queue.is_empty()
     }
 
-    /// A store that will be done at `done` is on its way; returns until when the core has to wait for a free place.
+    /// A store that will be done at `done` is on its way; returns until when the core has to wait
+    /// for a free place.
     pub(crate) fn buffer_store(&mut self, done: Cycles, places: u32) -> Cycles {
         // Stores become visible in order.
         let done = done.max(self.stores.back().copied().unwrap_or(0));

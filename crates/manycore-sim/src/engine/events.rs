@@ -5,7 +5,8 @@ use crate::machine::Cycles;
 /// What has a time: a CPU, or beyond those a thread's timer.
 pub(crate) type Id = u32;
 
-/// A moment, and whose it is: ordered by time, then by number. Times stay below 2^48 cycles, more than a day.
+/// A moment, and whose it is: ordered by time, then by number. Times stay below 2^48 cycles, more
+/// than a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(u64);
 

@@ -19,7 +19,8 @@ pub enum Cause {
     Deadlock,
     /// Threads go on, but none has done anything but wait for too long.
     Livelock,
-    /// The program has ended, and has not freed all that it allocated. Only looked for when schedules are explored.
+    /// The program has ended, and has not freed all that it allocated. Only looked for when
+    /// schedules are explored.
     Leak {
         /// So many allocations.
         allocations: usize,
@@ -46,7 +47,8 @@ pub struct Blocked {
     pub thread: u32,
     /// What it was doing.
     pub doing: String,
-    /// The simulated stack, of the first threads of a deadlock or livelock: the calls, the innermost first.
+    /// The simulated stack, of the first threads of a deadlock or livelock: the calls, the
+    /// innermost first.
     pub stack: Vec<String>,
 }
 
@@ -88,9 +90,11 @@ impl Engine {
     }
 }
 
-/// The calls in a stack, in its long form, that belong to the simulated program, the innermost first.
+/// The calls in a stack, in its long form, that belong to the simulated program, the innermost
+/// first.
 fn calls(stack: &str) -> Vec<String> {
-    // A frame is a line with its number, address and function, and one with the place if that is known.
+    // A frame is a line with its number, address and function, and one with the place if that is
+    // known.
     let lines: Vec<_> = stack.lines().map(str::trim).collect();
     let frames = lines.windows(2).filter_map(|pair| {
         let (number, rest) = pair[0].split_once(": ")?;
@@ -111,7 +115,8 @@ fn from_here(path: &str) -> &str {
     below.map_or(path, |path| path.trim_start_matches('/'))
 }
 
-/// Parts of the paths of sources that are not the program's: the simulator, facades for it, and libraries.
+/// Parts of the paths of sources that are not the program's: the simulator, facades for it, and
+/// libraries.
 const FOREIGN: [&str; 6] = [
     "manycore-sim/src/",
     "src/sync/simulated/",

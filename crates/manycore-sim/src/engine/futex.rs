@@ -30,7 +30,8 @@ pub(super) struct Bucket {
     spinning: VecDeque<ThreadId>,
 }
 
-/// Sleeps if `unchanged` says so, until a wake-up of the address or the moment `until`; says whether the time had come.
+/// Sleeps if `unchanged` says so, until a wake-up of the address or the moment `until`; says
+/// whether the time had come.
 ///
 /// The comparison is one step with going to sleep.
 pub(crate) fn futex_wait(
@@ -61,7 +62,8 @@ pub(crate) fn futex_wait(
     std::mem::take(&mut engine.threads[engine.current as usize].timed_out)
 }
 
-/// Wakes at most `count` threads that sleep on the address, those first that have slept for longest.
+/// Wakes at most `count` threads that sleep on the address, those first that have slept for
+/// longest.
 pub(crate) fn futex_wake(handle: Handle, address: usize, count: u32) {
     let engine = handle.get();
     engine.pass_system(engine.machine.os.futex_wake);
@@ -165,7 +167,8 @@ impl Engine {
             self.pass_system(here);
             self.make_ready(thread, self.clock());
         } else {
-            // The other CPU sets out when it is told, and does not wait until the caller has returned.
+            // The other CPU sets out when it is told, and does not wait until the caller has
+            // returned.
             self.make_ready(thread, self.clock());
             self.pass_system(there);
         }

@@ -1,8 +1,9 @@
 //! The engine: which simulated thread goes on next, and what that costs.
 //!
-//! Each simulated CPU has a clock of its own, and the CPU with the earliest one goes on: its thread runs, as a coroutine
-//! on the host's thread, until its clock has passed the next CPU's and it wants to do something that others could see.
-//! So effects come in the order of virtual time, and there is one order: ties go to the lower CPU.
+//! Each simulated CPU has a clock of its own, and the CPU with the earliest one goes on: its thread
+//! runs, as a coroutine on the host's thread, until its clock has passed the next CPU's and it
+//! wants to do something that others could see. So effects come in the order of virtual time, and
+//! there is one order: ties go to the lower CPU.
 
 mod access;
 mod account;
@@ -93,7 +94,8 @@ pub(crate) struct Engine {
     doing: Vec<Option<String>>,
     /// What is left of the threads is being cleared away.
     killing: bool,
-    /// Globals of the simulated program, 0 at its start: what is one per process elsewhere. Free of charge.
+    /// Globals of the simulated program, 0 at its start: what is one per process elsewhere. Free of
+    /// charge.
     pub(crate) words: [u64; WORDS],
     pub(crate) lease: Lease,
 }
@@ -114,11 +116,13 @@ impl Handle {
         NonNull::new(ENGINE.get()).map(Self)
     }
 
-    /// The engine, for a moment: no simulated code runs as long as the reference is used, and no other is taken.
+    /// The engine, for a moment: no simulated code runs as long as the reference is used, and no
+    /// other is taken.
     #[inline]
     pub(crate) fn get<'a>(self) -> &'a mut Engine {
-        // SAFETY: the engine outlives its simulated code, all of which runs on one thread of the host. References are
-        // taken for the length of one call into the engine, which does not run simulated code.
+        // SAFETY: the engine outlives its simulated code, all of which runs on one thread of the
+        // host. References are taken for the length of one call into the engine, which does not run
+        // simulated code.
         unsafe { &mut *self.0.as_ptr() }
     }
 

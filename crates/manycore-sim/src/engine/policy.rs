@@ -1,4 +1,5 @@
-//! Who decides which thread goes on: virtual time, or a scheduler that explores what else could happen.
+//! Who decides which thread goes on: virtual time, or a scheduler that explores what else could
+//! happen.
 
 use super::ThreadId;
 use crate::coherence::Kind;
@@ -31,7 +32,8 @@ pub(crate) enum Policy {
 /// A schedule that is being explored.
 pub(crate) struct Explored {
     pub(crate) scheduler: Box<dyn Scheduler>,
-    /// What was chosen and done so far, as a number: the same for the same schedule of the same program.
+    /// What was chosen and done so far, as a number: the same for the same schedule of the same
+    /// program.
     pub(crate) trace: u64,
     /// Room for what there is to choose from.
     choices: Vec<Choice>,

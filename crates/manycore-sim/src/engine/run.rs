@@ -23,7 +23,8 @@ const STACKS_MAX: usize = 16;
 /// With this, the stack of a thread is unwound that is not to go on.
 pub(crate) struct Killed;
 
-/// A simulated thread that is ready at the time of the caller. The caller, if it is simulated, goes on.
+/// A simulated thread that is ready at the time of the caller. The caller, if it is simulated, goes
+/// on.
 ///
 /// # Safety
 ///
@@ -51,15 +52,16 @@ pub(crate) unsafe fn spawn<'a>(
     id
 }
 
-/// Runs the simulation from its first thread on until all threads have ended, or one of them has failed.
+/// Runs the simulation from its first thread on until all threads have ended, or one of them has
+/// failed.
 pub(crate) fn run(engine: &mut Engine, main: impl FnOnce()) {
     print_panics_as_the_host();
     let handle = Handle(NonNull::from(engine));
     let first = handle.get().placement[0];
     // SAFETY: the body borrows from the caller's frame, and is gone when this returns.
     unsafe { spawn(handle, main, first, false) };
-    // Allocations are simulated by default in here, for the sake of speed: what the engine does that could allocate it
-    // does as the host.
+    // Allocations are simulated by default in here, for the sake of speed: what the engine does
+    // that could allocate it does as the host.
     simulated(handle.heap(), || {
         while handle.get().failure.is_none() {
             match handle.get().step() {
@@ -89,8 +91,9 @@ fn resume(handle: Handle, thread: ThreadId) {
     let body = handle.get().threads[thread as usize].body.as_deref_mut();
     let body = std::ptr::from_mut(body.expect("it has not ended"));
     ENGINE.set(handle.0.as_ptr());
-    // SAFETY: the body is in a box that stays until the thread has ended, and only this function uses it. A reference
-    // to it does not outlive the call, in which the thread's own code does not get at it.
+    // SAFETY: the body is in a box that stays until the thread has ended, and only this function
+    // uses it. A reference to it does not outlive the call, in which the thread's own code does not
+    // get at it.
     let result = unsafe { (*body).resume(()) };
     if let CoroutineResult::Return(()) = result {
         host(|| handle.get().finished(thread));
@@ -116,7 +119,8 @@ pub(super) fn resumed() {
     }
 }
 
-/// Unwinds the stacks of all threads that have not ended, the youngest first: it may borrow from the others.
+/// Unwinds the stacks of all threads that have not ended, the youngest first: it may borrow from
+/// the others.
 fn clear_away(handle: Handle) {
     handle.get().killing = true;
     host(|| handle.get().describe_threads());

@@ -1,13 +1,14 @@
 //! Spinning without simulating each turn.
 //!
-//! A turn of a polling loop that changes nothing costs a CPU time and nobody else anything: its reads are hits. So a
-//! thread that calls `spin_loop` is *parked*, on its CPU, until one of the lines is written that it has read since the
-//! last call. It goes on when the service of that write starts, plus a random part of a turn, since it would have been
-//! somewhere in a turn.
+//! A turn of a polling loop that changes nothing costs a CPU time and nobody else anything: its
+//! reads are hits. So a thread that calls `spin_loop` is *parked*, on its CPU, until one of the
+//! lines is written that it has read since the last call. It goes on when the service of that write
+//! starts, plus a random part of a turn, since it would have been somewhere in a turn.
 //!
-//! A turn is not skipped if it wrote something (a test-and-set loop never parks), if it looked at the clock in a way
-//! that the simulator cannot foresee, or if it read more lines than are remembered. A loop that gives up after a time
-//! says so (`clock::has_passed`), and is parked until then at most.
+//! A turn is not skipped if it wrote something (a test-and-set loop never parks), if it looked at
+//! the clock in a way that the simulator cannot foresee, or if it read more lines than are
+//! remembered. A loop that gives up after a time says so (`clock::has_passed`), and is parked until
+//! then at most.
 
 use super::reads::{LINES_MAX, Reads};
 use super::thread::{State, ThreadId};
@@ -16,8 +17,8 @@ use crate::arena;
 use crate::coherence::Lines;
 use crate::machine::Cycles;
 
-/// Lists of the threads that are parked at each line, through the lines: each thread has [`LINES_MAX`] links, which
-/// are numbered from 1.
+/// Lists of the threads that are parked at each line, through the lines: each thread has
+/// [`LINES_MAX`] links, which are numbered from 1.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
     links: Vec<Link>,
@@ -66,8 +67,8 @@ impl Watchers {
 }
 
 impl Engine {
-    /// The end of a turn of a polling loop: parks the current thread if the next turn would be as this one. Says
-    /// whether it is to be suspended.
+    /// The end of a turn of a polling loop: parks the current thread if the next turn would be as
+    /// this one. Says whether it is to be suspended.
     pub(crate) fn end_of_turn(&mut self) -> bool {
         self.pass(self.machine.core.pause, Spent::Waiting);
         self.policy.yielded(self.current);
@@ -96,7 +97,8 @@ impl Engine {
         self.schedule_parked(self.cpu);
     }
 
-    /// When the CPU of a parked thread has something to do: at the end of the loop's patience or of the slice.
+    /// When the CPU of a parked thread has something to do: at the end of the loop's patience or of
+    /// the slice.
     pub(crate) fn schedule_parked(&mut self, cpu: u32) {
         let c = &self.cpus[cpu as usize];
         let parked = c.current.expect("a parked thread is on its CPU");

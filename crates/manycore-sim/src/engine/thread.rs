@@ -70,7 +70,8 @@ pub(crate) struct Thread {
     pub(crate) pending: Pending,
     /// The line of its last access, if that was a load.
     pub(crate) last_load: Option<u32>,
-    /// Of the branches that nobody can guess: the last one was, for what is left over when a cost is halved.
+    /// Of the branches that nobody can guess: the last one was, for what is left over when a cost
+    /// is halved.
     pub(crate) guessed_wrong: bool,
     /// The number of the access at which it is stalled next, and for how long.
     pub(crate) stall: Option<(u64, Cycles)>,
@@ -81,7 +82,8 @@ pub(crate) struct Thread {
     pub(crate) words: [u64; 2],
     /// Who waits until it has finished.
     pub(crate) joiners: Vec<ThreadId>,
-    /// Gone when it has ended. In a box, so that it stays where it is while it runs and threads are added.
+    /// Gone when it has ended. In a box, so that it stays where it is while it runs and threads are
+    /// added.
     pub(crate) body: Option<Box<Body>>,
     /// Where it suspends itself; set when it first runs.
     pub(crate) yielder: *const Yielder<(), ()>,

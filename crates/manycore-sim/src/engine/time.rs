@@ -5,7 +5,8 @@ use crate::machine::Cycles;
 
 /// A computation this long is interrupted to see whether the slice has ended.
 const LONG: Cycles = 10_000;
-/// How far the clock jumps at each look in an explored schedule, so that spinning for a time ends soon.
+/// How far the clock jumps at each look in an explored schedule, so that spinning for a time ends
+/// soon.
 const EXPLORED_JUMP: Cycles = 1000;
 
 /// Computes for so many cycles.
@@ -89,8 +90,8 @@ pub(crate) fn now(handle: Handle) -> u64 {
     engine.read_clock()
 }
 
-/// Whether so many ticks have passed since the counter stood at `start`. A polling loop that gives up then can be parked
-/// until then, which one that looks at [`now`] cannot.
+/// Whether so many ticks have passed since the counter stood at `start`. A polling loop that gives
+/// up then can be parked until then, which one that looks at [`now`] cannot.
 pub(crate) fn has_passed(handle: Handle, start: u64, ticks: u64) -> bool {
     let engine = handle.get();
     let now = engine.read_clock();

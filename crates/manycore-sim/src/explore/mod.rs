@@ -1,8 +1,9 @@
 //! Exploring what else could happen: the same program under many schedules.
 //!
-//! In a simulation, time decides who goes on. Here a scheduler does, before each access, from a seed; accesses cost
-//! nothing, a sleep may end at any time, and a thread that spins is not chosen until something changes that it has read.
-//! A schedule that makes the program fail is repeated exactly from its seed.
+//! In a simulation, time decides who goes on. Here a scheduler does, before each access, from a
+//! seed; accesses cost nothing, a sleep may end at any time, and a thread that spins is not chosen
+//! until something changes that it has read. A schedule that makes the program fail is repeated
+//! exactly from its seed.
 //!
 //! ```
 //! use manycore_sim::explore::{self, Exploration};
@@ -35,8 +36,9 @@
 //!
 //! # What it does not find
 //!
-//! What needs a weaker memory order than sequential consistency: a model checker such as loom does. And it does not try
-//! all schedules: those of few preemptions at random places are likely to be among those it tries.
+//! What needs a weaker memory order than sequential consistency: a model checker such as loom does.
+//! And it does not try all schedules: those of few preemptions at random places are likely to be
+//! among those it tries.
 
 mod pct;
 mod random;
@@ -57,9 +59,9 @@ use crate::{Cause, Failure};
 pub enum Strategy {
     /// At each step, any thread.
     Random,
-    /// Threads have priorities, which change at so many points: finds mistakes that need so many preemptions and one
-    /// more with a probability that can be computed (S. Burckhardt et al., "A randomized scheduler with probabilistic
-    /// guarantees of finding bugs", ASPLOS 2010).
+    /// Threads have priorities, which change at so many points: finds mistakes that need so many
+    /// preemptions and one more with a probability that can be computed (S. Burckhardt et al., "A
+    /// randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010).
     Pct {
         /// At how many.
         changes: u32,
@@ -139,13 +141,15 @@ impl Exploration {
         self
     }
 
-    /// How few schedules are too few, where there is not the time for all: [`check`](Self::check) panics then.
+    /// How few schedules are too few, where there is not the time for all: [`check`](Self::check)
+    /// panics then.
     pub fn at_least(mut self, schedules: u64) -> Self {
         self.at_least = schedules;
         self
     }
 
-    /// For how much CPU time schedules are tried at most: on a busy machine that takes longer, and finds as much.
+    /// For how much CPU time schedules are tried at most: on a busy machine that takes longer, and
+    /// finds as much.
     pub fn time(mut self, time: Duration) -> Self {
         self.time = time;
         self
@@ -167,7 +171,8 @@ impl Exploration {
     ///
     /// # Panics
     ///
-    /// If it fails under a schedule; the message has the seed. If [too few](Self::at_least) were tried.
+    /// If it fails under a schedule; the message has the seed. If [too few](Self::at_least) were
+    /// tried.
     #[track_caller]
     pub fn check(&self, program: impl Fn()) -> Explored {
         let explored = self.run(program).unwrap_or_else(|found| panic!("{found}"));
@@ -184,7 +189,8 @@ impl Exploration {
     ///
     /// # Errors
     ///
-    /// The first schedule under which the program fails, or which goes another way when it is repeated.
+    /// The first schedule under which the program fails, or which goes another way when it is
+    /// repeated.
     pub fn run(&self, program: impl Fn()) -> Result<Explored, Found> {
         let (first, schedules) = match replayed() {
             Some(seed) => (seed, 1),

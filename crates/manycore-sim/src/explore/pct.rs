@@ -1,8 +1,9 @@
 //! Threads with priorities that change at few points.
 //!
-//! Most mistakes need few preemptions, at the right places. So the thread with the highest priority goes on, and at some
-//! steps, chosen in advance, the one that is running falls behind all others. A thread that says that it has nothing to
-//! do falls behind, too, since it would else run for ever.
+//! Most mistakes need few preemptions, at the right places. So the thread with the highest priority
+//! goes on, and at some steps, chosen in advance, the one that is running falls behind all others.
+//! A thread that says that it has nothing to do falls behind, too, since it would else run for
+//! ever.
 
 use crate::engine::{Choice, Scheduler};
 

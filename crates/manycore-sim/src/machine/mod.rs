@@ -1,13 +1,16 @@
 //! What the simulator has to know about a machine.
 //!
-//! Plain numbers, as the engine consumes them. Where they come from, and how sure one can be of each, is the business
-//! of whoever fills them in. All times are in cycles of the core's clock unless a field says otherwise.
+//! Plain numbers, as the engine consumes them. Where they come from, and how sure one can be of
+//! each, is the business of whoever fills them in. All times are in cycles of the core's clock
+//! unless a field says otherwise.
 //!
-//! A *socket* is a group of cores that share a last-level cache. A package with several such groups, as AMD's EPYC, is
-//! several sockets at a short distance, with one memory node for all of them ([`Topology::sockets_per_node`]).
+//! A *socket* is a group of cores that share a last-level cache. A package with several such
+//! groups, as AMD's EPYC, is several sockets at a short distance, with one memory node for all of
+//! them ([`Topology::sockets_per_node`]).
 //!
-//! A *distance* is a class: 0 within a socket, then 1, 2, ... for what the machine tells apart, such as one and two
-//! hops. [`Topology::distance`] gives each pair of sockets its class, and each table of latencies has an entry a class.
+//! A *distance* is a class: 0 within a socket, then 1, 2, ... for what the machine tells apart,
+//! such as one and two hops. [`Topology::distance`] gives each pair of sockets its class, and each
+//! table of latencies has an entry a class.
 
 mod example;
 mod topology;
@@ -39,8 +42,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// What [`Core::clock_boundary`] is thought to be where no measured one is known: what two threads find that send each other what
-    /// their counters say is a message's way between the cores that are furthest from each other, two reads of a counter, and the skew.
+    /// What [`Core::clock_boundary`] is thought to be where no measured one is known: what two
+    /// threads find that send each other what their counters say is a message's way between the
+    /// cores that are furthest from each other, two reads of a counter, and the skew.
     pub fn derived_clock_boundary(&self) -> Cycles {
         let furthest = |costs: &[Cycles]| costs.iter().copied().max().unwrap_or(0);
         let message =
@@ -62,7 +66,8 @@ impl Core {
 pub struct Latencies {
     /// A load that misses.
     pub load: Misses,
-    /// A store that misses: until the line can be written. The store buffer may hide it from the thread.
+    /// A store that misses: until the line can be written. The store buffer may hide it from the
+    /// thread.
     pub store: Misses,
     /// An atomic read-modify-write that misses.
     pub rmw: Misses,
@@ -77,9 +82,9 @@ pub struct Latencies {
 pub struct Misses {
     /// Another core owns the line, modified or exclusive: by the distance to its socket.
     pub modified: Vec<Cycles>,
-    /// Caches hold clean copies. For a load, by the distance to the nearest one, so that entry 0 is a hit in the
-    /// socket's own last-level cache; for a store or read-modify-write, which invalidates them all, by the distance
-    /// to the farthest one.
+    /// Caches hold clean copies. For a load, by the distance to the nearest one, so that entry 0 is
+    /// a hit in the socket's own last-level cache; for a store or read-modify-write, which
+    /// invalidates them all, by the distance to the farthest one.
     pub shared: Vec<Cycles>,
     /// The line is in no cache: by the distance to its memory node.
     pub uncached: Vec<Cycles>,
@@ -88,15 +93,16 @@ pub struct Misses {
 /// How the home of a line serves requests: one at a time, in order of arrival.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Directory {
-    /// How long a core that has got a line for writing keeps it at least, before it can be taken away.
+    /// How long a core that has got a line for writing keeps it at least, before it can be taken
+    /// away.
     pub hold: Cycles,
     /// Whether reads are served together.
     pub combining: Combining,
-    /// Whether a load of a line that another core has changed takes the line over, so that this core can change it next without
-    /// asking. If not, both have a copy then.
+    /// Whether a load of a line that another core has changed takes the line over, so that this
+    /// core can change it next without asking. If not, both have a copy then.
     pub migratory: bool,
-    /// How long a load that gets a clean copy from its socket's last level keeps other cores of the socket from the
-    /// same line there. Requests to the home keep that for as long as they take.
+    /// How long a load that gets a clean copy from its socket's last level keeps other cores of the
+    /// socket from the same line there. Requests to the home keep that for as long as they take.
     pub shared_read_occupancy: Cycles,
 }
 
@@ -105,7 +111,8 @@ pub struct Directory {
 pub enum Combining {
     /// None: each takes its turn.
     None,
-    /// Those of the same socket: who asks while another core of the socket is being served gets a copy of its answer.
+    /// Those of the same socket: who asks while another core of the socket is being served gets a
+    /// copy of its answer.
     Socket,
 }
 
@@ -116,7 +123,8 @@ pub struct Caches {
     pub l1: Capacity,
     /// A load that hits the first level.
     pub l1_hit: Cycles,
-    /// A load of the line that the load before it was of: its address is known as early, so that it does not wait for that one.
+    /// A load of the line that the load before it was of: its address is known as early, so that it
+    /// does not wait for that one.
     pub same_line: Cycles,
     /// A core's second level.
     pub l2: Capacity,
@@ -151,11 +159,13 @@ pub struct Core {
     pub ghz: f64,
     /// At what frequency the time-stamp counter counts; none if it counts cycles, as in all models.
     pub counter_ghz: Option<f64>,
-    /// How many stores may be on their way before a core has to wait for the oldest. 0: each store is waited for.
+    /// How many stores may be on their way before a core has to wait for the oldest. 0: each store
+    /// is waited for.
     pub store_buffer: u32,
     /// A fence, beside waiting for the stores on their way.
     pub fence: Cycles,
-    /// How many lines may be on their way that were asked for ahead of their use, by all of its hardware threads. 0: none is.
+    /// How many lines may be on their way that were asked for ahead of their use, by all of its
+    /// hardware threads. 0: none is.
     pub prefetches: u32,
     /// What a branch costs whose way was guessed wrong.
     pub branch_miss: Cycles,
@@ -163,12 +173,15 @@ pub struct Core {
     pub pause: Cycles,
     /// Reading the time-stamp counter.
     pub clock_read: Cycles,
-    /// By what factor a hardware thread computes more slowly while a sibling computes, too. At least 1.
+    /// By what factor a hardware thread computes more slowly while a sibling computes, too. At
+    /// least 1.
     pub smt_slowdown: f64,
-    /// How far the time-stamp counter of each core is ahead of true time; empty if all agree. One a core.
+    /// How far the time-stamp counter of each core is ahead of true time; empty if all agree. One a
+    /// core.
     pub tsc_skew: Vec<i64>,
-    /// By how much threads that measure it find the counters of two cores to differ at most: Ordo's boundary, which is what is waited
-    /// out where an order of times matters. No less than they differ.
+    /// By how much threads that measure it find the counters of two cores to differ at most: Ordo's
+    /// boundary, which is what is waited out where an order of times matters. No less than they
+    /// differ.
     pub clock_boundary: Cycles,
 }
 
@@ -181,14 +194,15 @@ pub struct Os {
     pub context_switch: Cycles,
     /// What a thread pays in addition when it first runs on another CPU than before.
     pub migration: Cycles,
-    /// `futex` wait: from the call to the moment at which the CPU is free for others; also a wait that does not sleep.
+    /// `futex` wait: from the call to the moment at which the CPU is free for others; also a wait
+    /// that does not sleep.
     pub futex_wait: Cycles,
     /// `futex` wake that finds nobody.
     pub futex_wake: Cycles,
     /// What `futex` wake costs its caller for each thread woken on another CPU, in addition.
     pub wake_thread: Cycles,
-    /// From the moment at which a thread is woken to that at which its CPU can switch to it. If that is the CPU of who
-    /// wakes it, the caller pays this, and not `wake_thread`.
+    /// From the moment at which a thread is woken to that at which its CPU can switch to it. If
+    /// that is the CPU of who wakes it, the caller pays this, and not `wake_thread`.
     pub wake_path: Cycles,
     /// What a CPU without a thread takes in addition to leave its idle state.
     pub idle_exit: Cycles,

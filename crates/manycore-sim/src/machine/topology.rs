@@ -2,8 +2,8 @@
 
 /// The shape of a machine.
 ///
-/// CPUs, which are hardware threads, are numbered as Linux does: first one a core, socket by socket, then the
-/// siblings in the same order.
+/// CPUs, which are hardware threads, are numbered as Linux does: first one a core, socket by
+/// socket, then the siblings in the same order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// Groups of cores that share a last-level cache; at most 64.
@@ -14,7 +14,8 @@ pub struct Topology {
     pub threads_per_core: u32,
     /// How many sockets share a memory node.
     pub sockets_per_node: u32,
-    /// The class of distance for each pair of sockets: 0 on the diagonal and only there, and symmetric.
+    /// The class of distance for each pair of sockets: 0 on the diagonal and only there, and
+    /// symmetric.
     pub distance: Vec<Vec<u8>>,
 }
 

@@ -34,8 +34,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name)
 }
 
-/// The model of this name, with or without `-like`; or, where there is a slash or the ending `.toml`, the one in this
-/// file.
+/// The model of this name, with or without `-like`; or, where there is a slash or the ending
+/// `.toml`, the one in this file.
 pub fn find(name: &str) -> Result<Model, Problem> {
     if name.contains('/') || name.ends_with(".toml") {
         return read(Path::new(name));

@@ -1,8 +1,8 @@
 //! Machine models: a [`Machine`] whose every number says how sure one can be of it.
 //!
-//! A model is a TOML file. Each constant has a value, the range in which the true value is thought to lie, and a
-//! [`Provenance`]. The models that come with the crate are in `machines/`; [`find`] knows them by name, and reads any
-//! other from its path.
+//! A model is a TOML file. Each constant has a value, the range in which the true value is thought
+//! to lie, and a [`Provenance`]. The models that come with the crate are in `machines/`; [`find`]
+//! knows them by name, and reads any other from its path.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -54,7 +54,8 @@ pub struct Model {
     pub distance: Vec<Vec<u8>>,
     /// Where the distances come from.
     pub distance_origin: Origin,
-    /// In the order of [`FIELDS`], those with an entry a class of distance in the order of the classes.
+    /// In the order of [`FIELDS`], those with an entry a class of distance in the order of the
+    /// classes.
     pub constants: Vec<Constant>,
 }
 
@@ -178,7 +179,8 @@ mod tests {
 
     #[test]
     fn every_number_of_a_machine_is_a_field() {
-        // Set each field to a number of its own: if the machine's text then has no field at its blank value, none is missing.
+        // Set each field to a number of its own: if the machine's text then has no field at its
+        // blank value, none is missing.
         let distance = vec![vec![0, 1], vec![1, 0]];
         let mut machine = blank("m", &distance);
         for (index, field) in FIELDS.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Whatever is in a file of a machine, reading it ends with a model or with one line that says what is wrong.
+//! Whatever is in a file of a machine, reading it ends with a model or with one line that says what
+//! is wrong.
 
 use manycore_sim::model::Model;
 

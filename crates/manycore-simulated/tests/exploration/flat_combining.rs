@@ -8,7 +8,8 @@ use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
 
 use crate::explore;
 
-/// What a simulated thread has for itself, in a section that another may run: one thread of the host runs them all.
+/// What a simulated thread has for itself, in a section that another may run: one thread of the
+/// host runs them all.
 struct Shared<T>(T);
 
 // SAFETY: one thread of the host runs all simulated ones.

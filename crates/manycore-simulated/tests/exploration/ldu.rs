@@ -1,4 +1,5 @@
-//! Deferred update: reads see what was done before, the last update of an object wins, and every object dies.
+//! Deferred update: reads see what was done before, the last update of an object wins, and every
+//! object dies.
 
 use std::cell::Cell;
 

@@ -1,6 +1,8 @@
-//! Every lock and collection under many schedules: exclusion, no lost wake-up, no deadlock, results that an order explains.
+//! Every lock and collection under many schedules: exclusion, no lost wake-up, no deadlock, results
+//! that an order explains.
 //!
-//! A failure names its seed; `MANYCORE_SEED=... cargo test -p manycore-simulated --test exploration NAME` repeats it.
+//! A failure names its seed;
+//! `MANYCORE_SEED=... cargo test -p manycore-simulated --test exploration NAME` repeats it.
 
 mod clocks;
 mod collections;

@@ -1,4 +1,5 @@
-//! Maps, whose values are replaced: versions are written back and discarded, and nodes freed, as soon as they may be.
+//! Maps, whose values are replaced: versions are written back and discarded, and nodes freed, as
+//! soon as they may be.
 
 use manycore_history::run::{self, Explored, Mix};
 use manycore_sim::thread;
@@ -68,7 +69,8 @@ fn of_flat_combining() {
 
 const PAIRS: u64 = 2;
 
-/// Each pair of keys has one entry, which threads move between the two; whoever looks finds one of each, with its value.
+/// Each pair of keys has one entry, which threads move between the two; whoever looks finds one of
+/// each, with its value.
 fn scans_see_one_moment<M: Sessions, P: Placement<u64>>(
     make: impl Fn() -> Versioned<u64, u64, M, P>,
 ) where

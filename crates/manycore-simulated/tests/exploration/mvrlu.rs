@@ -94,7 +94,8 @@ fn zero<C: Clock>(domain: &Domain<C>) -> Link<u32> {
     }
 }
 
-/// A session begins when snapshots wait for the clocks, and commits when there have been so many that commits are to.
+/// A session begins when snapshots wait for the clocks, and commits when there have been so many
+/// that commits are to.
 fn a_session_across_the_switch(adder: u32) -> impl Fn() {
     const BEGUN: u32 = 1;
     const LOOKED: u32 = 2;
@@ -138,7 +139,8 @@ fn a_session_across_the_switch(adder: u32) -> impl Fn() {
     }
 }
 
-/// Threads count, and tell each other how far they have come: at first they mostly look, in the end they mostly add.
+/// Threads count, and tell each other how far they have come: at first they mostly look, in the end
+/// they mostly add.
 fn count<C: Clock>(clock: impl Fn() -> C, swing: u32) -> impl Fn() {
     move || {
         let config = Config { swing, hops_max: 10, ..Config::default() };

@@ -72,8 +72,9 @@ fn stack_by_clocks_that_differ() {
     is_linearizable::<Last, Newest, _>(Skewed::new, true);
 }
 
-/// The third item is added after the second, both while somebody takes two off a stack, who may look where the second one comes
-/// before it is there, and where the third one comes after. Then it is the first and third that he must not take.
+/// The third item is added after the second, both while somebody takes two off a stack, who may
+/// look where the second one comes before it is there, and where the third one comes after. Then it
+/// is the first and third that he must not take.
 #[test]
 fn two_at_a_time() {
     explore().check(|| {

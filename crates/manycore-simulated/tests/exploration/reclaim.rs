@@ -1,4 +1,5 @@
-//! Grace periods: nothing is destroyed while somebody who has found it is inside, and everything is in the end.
+//! Grace periods: nothing is destroyed while somebody who has found it is inside, and everything is
+//! in the end.
 
 use std::cell::Cell;
 
@@ -21,7 +22,8 @@ impl Object {
 
     fn retire(&self, guard: &Guard) {
         let object = std::ptr::from_ref(self).cast_mut();
-        // SAFETY: the caller has taken it out, and it can be destroyed as long as the domain is there.
+        // SAFETY: the caller has taken it out, and it can be destroyed as long as the domain is
+        // there.
         unsafe { guard.retire_with(object.cast(), 1, Self::destroy) };
     }
 }

@@ -1,4 +1,5 @@
-//! Programs for any mechanism with sessions: snapshots are of one moment, and nobody finds what was freed.
+//! Programs for any mechanism with sessions: snapshots are of one moment, and nobody finds what was
+//! freed.
 
 use manycore_history::history::Clock;
 use manycore_history::run::{Explored, Threads};
@@ -6,7 +7,8 @@ use manycore_history::snapshot::{self, Isolation};
 use manycore_sim::thread;
 use manycore_simulated::session::{self, Conflict, Link, RawSession, Sessions, View};
 
-/// Threads change random numbers of a few; what they have seen and written has an order that explains it.
+/// Threads change random numbers of a few; what they have seen and written has an order that
+/// explains it.
 pub fn history<M: Sessions>(
     domain: impl Fn() -> M,
     threads: u32,
@@ -110,7 +112,8 @@ fn change(
     number: u32,
     view: View,
 ) -> Result<(), Conflict> {
-    // SAFETY: a session, from begin to end; a leaf is freed when the root does not lead to it any more.
+    // SAFETY: a session, from begin to end; a leaf is freed when the root does not lead to it any
+    // more.
     unsafe {
         handle.begin(view);
         match handle.try_lock(root) {
@@ -151,7 +154,8 @@ pub fn leaves<M: Sessions>(domain: impl Fn() -> M, view: View, changes: u32) -> 
                     while change(&mut handle, root, number, view).is_err() {}
                     continue;
                 }
-                // Judged when the session is over: to end one, which a failure would have to, may take a while.
+                // Judged when the session is over: to end one, which a failure would have to, may
+                // take a while.
                 // SAFETY: a session, from begin to end.
                 let (number, leaf, again) = unsafe {
                     handle.begin(view);

@@ -11,7 +11,8 @@ fn excludes<L: PlainLock + 'static>() {
     for threads in [1, 2, 16] {
         simulate::<L>(&Simulation::new(&Machine::example()), threads, load);
     }
-    // With more threads than CPUs, a queue that never gives up its CPU takes a slice for each hand-off.
+    // With more threads than CPUs, a queue that never gives up its CPU takes a slice for each
+    // hand-off.
     let mut machine = Machine::example();
     machine.os.time_slice = 100_000;
     let few_cpus = Simulation::new(&machine).cpus(3).pinned(false);

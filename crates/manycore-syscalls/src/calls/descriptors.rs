@@ -62,8 +62,9 @@ pub fn not_open() -> c_int {
     moved::result(-(libc::EBADF as isize)) as c_int
 }
 
-/// Whether a descriptor is one of those that our workers have for themselves: for the program it is as if it were not open.
-/// A child that shares memory has descriptors of its own, and is free to close what it has.
+/// Whether a descriptor is one of those that our workers have for themselves: for the program it is
+/// as if it were not open. A child that shares memory has descriptors of its own, and is free to
+/// close what it has.
 pub fn is_ours(fd: c_int) -> bool {
     OFFLOAD.owns(fd) && !thread::shares_memory()
 }
@@ -250,7 +251,8 @@ pub unsafe extern "C-unwind" fn signalfd(
     made
 }
 
-/// What a program gets that wants to put something where our workers have a descriptor: calls would hang if it could.
+/// What a program gets that wants to put something where our workers have a descriptor: calls would
+/// hang if it could.
 pub fn in_use() -> c_int {
     static SAID: AtomicBool = AtomicBool::new(false);
     // Relaxed: at worst two threads say it.
@@ -267,8 +269,8 @@ fn duplicated(fd: c_int, made: c_int) -> c_int {
     made
 }
 
-/// Whether any thread may do it: what concerns the descriptor or its open description only. Locks can wait, and what
-/// sets an owner or a lease may mean the calling thread.
+/// Whether any thread may do it: what concerns the descriptor or its open description only. Locks
+/// can wait, and what sets an owner or a lease may mean the calling thread.
 fn is_movable(command: c_int) -> bool {
     use libc::{F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL};
     [F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC].contains(&command)

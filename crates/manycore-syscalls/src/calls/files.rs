@@ -1,4 +1,5 @@
-//! Files: opening one says what the descriptor is; the rest is moved only where the user asks for it.
+//! Files: opening one says what the descriptor is; the rest is moved only where the user asks for
+//! it.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -43,8 +44,8 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
 /// What is to be opened: where, which path, how, and with which mode.
 type Opening = (c_int, *const c_char, c_int, mode_t);
 
-/// Opens it in another thread, where calls on files are moved; none if it is to be opened in place. Its lane is for this call alone: what
-/// it is, the kernel is asked at its first use.
+/// Opens it in another thread, where calls on files are moved; none if it is to be opened in place.
+/// Its lane is for this call alone: what it is, the kernel is asked at its first use.
 ///
 /// # Safety
 ///
@@ -71,7 +72,8 @@ unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_in
     answer.map(|answer| moved::result(answer) as c_int)
 }
 
-/// Whether a path leads every thread to the same: some of `/proc` does not. What cannot be read, the kernel complains of.
+/// Whether a path leads every thread to the same: some of `/proc` does not. What cannot be read,
+/// the kernel complains of.
 ///
 /// # Safety
 ///

@@ -1,5 +1,5 @@
-//! Functions that do not come back to their caller as others do, or not once: they are jumped to, when what they are about to do
-//! has been noted.
+//! Functions that do not come back to their caller as others do, or not once: they are jumped to,
+//! when what they are about to do has been noted.
 
 use core::ffi::{c_int, c_long, c_uint};
 
@@ -130,7 +130,8 @@ unsafe extern "C" fn note_longjmp_chk(target: *const [usize; 8]) -> usize {
 /// Where the stack pointer is in a `jmp_buf` of libc's.
 const STACK_POINTER: usize = 6;
 
-/// A handler may jump out of the call that it interrupted: that has to be over before its frame is gone.
+/// A handler may jump out of the call that it interrupted: that has to be over before its frame is
+/// gone.
 ///
 /// # Safety
 ///
@@ -153,7 +154,8 @@ unsafe fn leave(target: *const [usize; 8]) {
     }
 }
 
-/// Whether a handler on a stack of its own jumps within that: it leaves no call, wherever that stack is.
+/// Whether a handler on a stack of its own jumps within that: it leaves no call, wherever that
+/// stack is.
 fn stays_on_handlers_stack(to: usize, flight: usize) -> bool {
     let none = core::ptr::null_mut();
     let mut stack = libc::stack_t { ss_sp: none, ss_flags: libc::SS_DISABLE, ss_size: 0 };

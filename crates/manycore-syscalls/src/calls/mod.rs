@@ -1,4 +1,5 @@
-//! The functions that programs call, by what they are about. Each has the signature of libc's, and its manual page.
+//! The functions that programs call, by what they are about. Each has the signature of libc's, and
+//! its manual page.
 
 pub mod descriptors;
 pub mod files;
@@ -42,8 +43,9 @@ impl<T> Register for *mut T {
     }
 }
 
-/// Functions whose first argument is the descriptor, and whose arguments are those of the system call:
-/// `name(descriptor, arguments) -> result = number, shape;`, or `shape => note;` with a closure that is told the result.
+/// Functions whose first argument is the descriptor, and whose arguments are those of the system
+/// call: `name(descriptor, arguments) -> result = number, shape;`, or `shape => note;` with a
+/// closure that is told the result.
 macro_rules! moved_as_they_are {
     ($($name:ident($fd:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $number:ident, $shape:expr $(=> $note:expr)?;)*) => {
         $(

@@ -9,8 +9,9 @@ use crate::real::{self, RunClone};
 use crate::table::OFFLOAD;
 use crate::{state, threads};
 
-/// A process that is about to be made with the memory of this one would take itself for this one. One with its descriptors can close what
-/// both have, and is not to take those of our workers for copies.
+/// A process that is about to be made with the memory of this one would take itself for this one.
+/// One with its descriptors can close what both have, and is not to take those of our workers for
+/// copies.
 pub fn note_flags(flags: usize) {
     let flags = flags as c_int;
     let has = |flag: c_int| flags & flag != 0;
@@ -32,7 +33,8 @@ struct Start {
     argument: *mut c_void,
 }
 
-/// `clone`. A process that returns from what it runs ends by its thread's end, not by that of all its threads: ours have to end first.
+/// `clone`. A process that returns from what it runs ends by its thread's end, not by that of all
+/// its threads: ours have to end first.
 ///
 /// # Safety
 ///

@@ -1,7 +1,8 @@
 //! Handlers: what there are is noted, and there is one signal that nobody can handle.
 //!
-//! That is the one by which our threads are interrupted. libc has two of that kind itself. A program that sets all signals to something
-//! finds that done; one that wants to handle this one is told once, on standard error, that it cannot.
+//! That is the one by which our threads are interrupted. libc has two of that kind itself. A
+//! program that sets all signals to something finds that done; one that wants to handle this one is
+//! told once, on standard error, that it cannot.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};

@@ -36,7 +36,8 @@ moved_as_they_are! {
         };
 }
 
-/// Makes something on the lane that will serve it, so that the kernel's memory for it is there, too; or says that it is to be made in place.
+/// Makes something on the lane that will serve it, so that the kernel's memory for it is there,
+/// too; or says that it is to be made in place.
 ///
 /// # Safety
 ///
@@ -111,7 +112,8 @@ pub unsafe extern "C-unwind" fn socketpair(
     }
 }
 
-/// Notes an accepted connection: it has the time-outs of the socket that listens, and lingers as that.
+/// Notes an accepted connection: it has the time-outs of the socket that listens, and lingers as
+/// that.
 fn accepted(listening: c_int, made: c_int) {
     if made >= 0 {
         descriptors::opened(made, descriptors::traits_of(listening) & (TIMED | LINGERS));

@@ -1,6 +1,7 @@
 //! stdio: it reads, writes and closes descriptors past every interposed function.
 //!
-//! A descriptor that a stream has been made of is left in place, and is forgotten when the stream closes it.
+//! A descriptor that a stream has been made of is left in place, and is forgotten when the stream
+//! closes it.
 
 use core::ffi::{c_char, c_int};
 

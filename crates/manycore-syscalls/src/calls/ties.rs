@@ -1,8 +1,10 @@
-//! What the kernel keeps for each thread: once the program changes it for one, calls belong to their own threads.
+//! What the kernel keeps for each thread: once the program changes it for one, calls belong to
+//! their own threads.
 //!
-//! libc changes users and groups in all threads, ours too. It does not so for what is here, nor for system calls that the
-//! program makes itself. While there is only the calling thread, nothing has to be done: those that are made later get its state.
-//! Nor has it if the kernel refuses the change, as far as the result tells.
+//! libc changes users and groups in all threads, ours too. It does not so for what is here, nor for
+//! system calls that the program makes itself. While there is only the calling thread, nothing has
+//! to be done: those that are made later get its state. Nor has it if the kernel refuses the
+//! change, as far as the result tells.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -13,7 +15,8 @@ use manycore_stats::syscalls::Outcome;
 use crate::table::OFFLOAD;
 use crate::{counters, program_threads, real, state, thread, threads};
 
-/// Executes all calls in place from now on, if there is a thread that does not have what the caller has got or is about to get.
+/// Executes all calls in place from now on, if there is a thread that does not have what the caller
+/// has got or is about to get.
 pub fn tie() {
     prepare();
     tie_prepared();
@@ -26,14 +29,16 @@ fn tie_prepared() {
     }
 }
 
-/// Executes all calls in place from now on: the system calls by which they would be moved may be forbidden.
+/// Executes all calls in place from now on: the system calls by which they would be moved may be
+/// forbidden.
 fn restrict() {
     if may_restrict() {
         state::end(Outcome::ThreadState);
     }
 }
 
-/// Before a change: makes what may be forbidden afterwards. A child that was forked past libc takes leave of its parent's workers.
+/// Before a change: makes what may be forbidden afterwards. A child that was forked past libc takes
+/// leave of its parent's workers.
 fn prepare() {
     let _ = state::check();
     counters::prepare();
@@ -51,7 +56,8 @@ fn tie_before(change: impl FnOnce() -> c_int) -> c_int {
     change()
 }
 
-/// Makes a change by a function that says that it failed by a negative number, and ties what comes after it.
+/// Makes a change by a function that says that it failed by a negative number, and ties what comes
+/// after it.
 pub fn tie_after(change: impl FnOnce() -> c_int) -> c_int {
     prepare();
     let result = change();
@@ -61,7 +67,8 @@ pub fn tie_after(change: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Tries a change that may need a process with one thread, and if that is why it is refused again without threads of ours.
+/// Tries a change that may need a process with one thread, and if that is why it is refused again
+/// without threads of ours.
 fn alone_if_needed(change: impl Fn() -> c_int) -> c_int {
     let before = errno();
     let result = change();
@@ -169,7 +176,8 @@ pub unsafe extern "C-unwind" fn chroot(path: *const c_char) -> c_int {
     unsafe { real::chroot(path) }
 }
 
-/// Functions after which that is so, too, and which change who the process is: all of its threads, but none of the kernel's.
+/// Functions after which that is so, too, and which change who the process is: all of its threads,
+/// but none of the kernel's.
 macro_rules! changing {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
         $(
@@ -183,7 +191,8 @@ macro_rules! changing {
                 // SAFETY: the arguments are right for libc's function of this name (contract of
                 // this function).
                 let result = unsafe { real::$name($($arg),*) };
-                // Afterwards: what is set up from now on is set up by the one that the process is now.
+                // Afterwards: what is set up from now on is set up by the one that the process is
+                // now.
                 if result == 0 && !thread::shares_memory() {
                     OFFLOAD.change_rights();
                 }
@@ -206,7 +215,8 @@ changing! {
     initgroups(user: *const c_char, group: libc::gid_t);
 }
 
-/// `pthread_setschedparam`: ties the calls of a thread to it, unless it is and was scheduled as threads are.
+/// `pthread_setschedparam`: ties the calls of a thread to it, unless it is and was scheduled as
+/// threads are.
 ///
 /// # Safety
 ///
@@ -248,7 +258,8 @@ pub unsafe extern "C-unwind" fn pthread_setschedprio(
     failed
 }
 
-/// A file has been opened to be written to. What is in `/proc/PID/attr` a thread writes for itself: the label that its calls have.
+/// A file has been opened to be written to. What is in `/proc/PID/attr` a thread writes for itself:
+/// the label that its calls have.
 ///
 /// # Safety
 ///
@@ -298,7 +309,8 @@ pub unsafe extern "C-unwind" fn prctl(
     // Asked ahead: afterwards asking may be forbidden, too.
     let restricts = option == libc::PR_SET_SECCOMP && may_restrict();
     if counter::before_prctl(option, a) && restricts {
-        // A process that may do nothing but read, write and end cannot have threads of ours end with it.
+        // A process that may do nothing but read, write and end cannot have threads of ours end
+        // with it.
         threads::leave_alone();
     }
     let result = change();

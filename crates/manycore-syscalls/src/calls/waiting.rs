@@ -1,4 +1,5 @@
-//! Waiting for several descriptors at once: moved to where the first of them is served that is a socket.
+//! Waiting for several descriptors at once: moved to where the first of them is served that is a
+//! socket.
 
 use core::ffi::c_int;
 
@@ -22,7 +23,8 @@ moved_as_they_are! {
         };
 }
 
-/// Moves a call to the lane of the first descriptor that has one. `mask` is one to wait with: that is the caller's.
+/// Moves a call to the lane of the first descriptor that has one. `mask` is one to wait with: that
+/// is the caller's.
 ///
 /// # Safety
 ///

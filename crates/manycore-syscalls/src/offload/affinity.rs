@@ -1,15 +1,18 @@
 //! Which CPUs the process may use by now.
 //!
-//! Whoever chose the CPUs looked at the affinity mask that the program was started with. The program may change it, or somebody else may. No
-//! call is executed outside of it then: it is looked at when a thread of ours starts, and when a lane is opened or a call is moved
-//! half a second or more after the last look. Threads that find it changed bind themselves anew, before their next call: to their CPU if that may be used, and else to
-//! all that may. (The set of a control group the kernel sees to by itself, for threads that run as for those that are bound.)
+//! Whoever chose the CPUs looked at the affinity mask that the program was started with. The
+//! program may change it, or somebody else may. No call is executed outside of it then: it is
+//! looked at when a thread of ours starts, and when a lane is opened or a call is moved half a
+//! second or more after the last look. Threads that find it changed bind themselves anew, before
+//! their next call: to their CPU if that may be used, and else to all that may. (The set of a
+//! control group the kernel sees to by itself, for threads that run as for those that are bound.)
 //!
-//! Linux keeps a mask for each thread. The process' is that of its first thread, and that of the thread that looks: a program may
-//! bind its first thread alone.
+//! Linux keeps a mask for each thread. The process' is that of its first thread, and that of the
+//! thread that looks: a program may bind its first thread alone.
 //!
-//! Where that is one CPU, whoever executes a call elsewhere needs the CPU of who waits for it: calls are left in place. A program that has
-//! bound its first thread to one CPU, and no other thread, changes between both, depending on who looked last.
+//! Where that is one CPU, whoever executes a call elsewhere needs the CPU of who waits for it:
+//! calls are left in place. A program that has bound its first thread to one CPU, and no other
+//! thread, changes between both, depending on who looked last.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -66,7 +69,8 @@ fn read() {
     mask.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
     let count: u32 = mask.iter().map(|word| word.count_ones()).sum();
     IS_ONE.store(count == 1, Ordering::Relaxed); // Relaxed: decides nothing but who executes calls
-    // Relaxed: the words have no order among them; who reads them halfway changed finds another version soon.
+    // Relaxed: the words have no order among them; who reads them halfway changed finds another
+    // version soon.
     let is_other = MASK
         .iter()
         .zip(mask)
@@ -105,7 +109,8 @@ pub fn has(cpu: u16) -> bool {
     word.is_none_or(|word| word.load(Ordering::Relaxed) >> (cpu % 64) & 1 != 0) // Relaxed: as in `read`
 }
 
-/// Binds the calling thread, which was just made, to a CPU, or if the process may not use that to those that it may. Says by which mask.
+/// Binds the calling thread, which was just made, to a CPU, or if the process may not use that to
+/// those that it may. Says by which mask.
 pub fn bind_new(cpu: Option<u16>) -> Version {
     read();
     let version = version();

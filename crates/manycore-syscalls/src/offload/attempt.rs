@@ -1,11 +1,12 @@
 //! Calls that might block, tried so that they do not.
 //!
-//! A worker of the pool serves many lanes and must not sleep for one of them. A call on a socket is made in its non-blocking
-//! form, which gives the same answer if there is one; if there is none yet, the worker waits for the descriptor together with
-//! all others. What has no such form is left to a thread that may block.
+//! A worker of the pool serves many lanes and must not sleep for one of them. A call on a socket is
+//! made in its non-blocking form, which gives the same answer if there is one; if there is none
+//! yet, the worker waits for the descriptor together with all others. What has no such form is left
+//! to a thread that may block.
 //!
-//! No form trusts a table of descriptors: another thread may have put something else in a descriptor's place. A socket shows
-//! itself, by not answering `ENOTSOCK`.
+//! No form trusts a table of descriptors: another thread may have put something else in a
+//! descriptor's place. A socket shows itself, by not answering `ENOTSOCK`.
 
 use libc::{EAGAIN, ENOTSOCK, EOPNOTSUPP, MSG_DONTWAIT};
 use syscalls::{Sysno, raw_syscall};
@@ -31,8 +32,8 @@ pub enum Timeout {
     Milliseconds(u32),
 }
 
-/// Flags with which a receive waits for what makes the descriptor readable, and for nothing else. With any other it may wait
-/// for more, or not at all.
+/// Flags with which a receive waits for what makes the descriptor readable, and for nothing else.
+/// With any other it may wait for more, or not at all.
 pub const RECEIVE_TRIES: i32 =
     libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_NOSIGNAL | libc::MSG_CMSG_CLOEXEC;
 /// Likewise of sends, for what makes it writable.
@@ -133,8 +134,8 @@ fn with_flag(call: &Call, at: usize) -> Call {
     tried
 }
 
-/// `readv` or `writev` as `preadv2` or `pwritev2` at the current position, which take a flag: what they do to sockets with
-/// it is what `readv` and `writev` do to a non-blocking one.
+/// `readv` or `writev` as `preadv2` or `pwritev2` at the current position, which take a flag: what
+/// they do to sockets with it is what `readv` and `writev` do to a non-blocking one.
 fn vectored(number: i64, call: &Call) -> Call {
     let [descriptor, vector, count, ..] = call.args;
     let here = usize::MAX;
@@ -163,7 +164,8 @@ unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
     later(call.args[0], libc::EPOLLIN, Timeout::Never)
 }
 
-/// A send of which `length` bytes are to go: a blocking one ends when all have, or with those that had before an error.
+/// A send of which `length` bytes are to go: a blocking one ends when all have, or with those that
+/// had before an error.
 ///
 /// # Safety
 ///
@@ -195,8 +197,8 @@ fn after_send(call: &Call, answer: Answer, length: usize, done: &mut usize) -> A
     later_send(call)
 }
 
-/// A send that has to wait. On a local socket not all that ends a waiting send can be waited for (`shutdown` of its own side), and
-/// the same send anew may have another answer.
+/// A send that has to wait. On a local socket not all that ends a waiting send can be waited for
+/// (`shutdown` of its own side), and the same send anew may have another answer.
 fn later_send(call: &Call) -> Attempt {
     let descriptor = call.args[0];
     let is_internet = matches!(
@@ -209,8 +211,8 @@ fn later_send(call: &Call) -> Attempt {
     later(descriptor, libc::EPOLLOUT, Timeout::Never)
 }
 
-/// `sendmsg` and `writev`. The first attempt has the program's own vector. Once the kernel has taken bytes out of that it is
-/// known to be readable, and what is left is sent from a copy.
+/// `sendmsg` and `writev`. The first attempt has the program's own vector. Once the kernel has
+/// taken bytes out of that it is known to be readable, and what is left is sent from a copy.
 ///
 /// # Safety
 ///
@@ -259,8 +261,8 @@ unsafe fn vector<'a>(call: &Call, is_message: bool) -> &'a [libc::iovec] {
 /// As many pieces of a vector as one system call sends of what is left.
 const PIECES: usize = 64;
 
-/// Sends what comes after the first `done` bytes: without what accompanied the first. `wait`: 0, or `MSG_DONTWAIT`. Returns
-/// the answer, and how many bytes it would be if all had gone.
+/// Sends what comes after the first `done` bytes: without what accompanied the first. `wait`: 0, or
+/// `MSG_DONTWAIT`. Returns the answer, and how many bytes it would be if all had gone.
 ///
 /// # Safety
 ///
@@ -297,8 +299,9 @@ unsafe fn send_rest(call: &Call, is_message: bool, done: usize, wait: i32) -> (A
     (unsafe { execute(&Call { number: libc::SYS_sendmsg as usize, args }) }, length)
 }
 
-/// Sends what is left of a send of which `done` bytes are gone, and may block with it. Returns how many have gone in all: fewer
-/// than there are if an error prevents the rest, or if a signal came and `is_over` says that it was meant.
+/// Sends what is left of a send of which `done` bytes are gone, and may block with it. Returns how
+/// many have gone in all: fewer than there are if an error prevents the rest, or if a signal came
+/// and `is_over` says that it was meant.
 ///
 /// # Safety
 ///
@@ -341,8 +344,9 @@ pub fn is_plain_send(call: &Call) -> bool {
     matches!(call.number as i64, libc::SYS_write | libc::SYS_sendto | libc::SYS_sendmsg)
 }
 
-/// There is no way to accept without blocking on a blocking socket: once there is a connection another process may take it.
-/// So it is left to a thread that may block, but only when there is one; and at once where none can come.
+/// There is no way to accept without blocking on a blocking socket: once there is a connection
+/// another process may take it. So it is left to a thread that may block, but only when there is
+/// one; and at once where none can come.
 ///
 /// # Safety
 ///

@@ -36,8 +36,9 @@ impl Blocking {
         self.workers.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
     }
 
-    /// Leaves a call to a hand, or answers that there is none: then its caller sees to it, and to the descriptor of ours that the call may
-    /// have by now, which keeps what the program has closed meanwhile.
+    /// Leaves a call to a hand, or answers that there is none: then its caller sees to it, and to
+    /// the descriptor of ours that the call may have by now, which keeps what the program has
+    /// closed meanwhile.
     ///
     /// # Safety
     ///
@@ -57,7 +58,8 @@ impl Blocking {
     ///
     /// # Safety
     ///
-    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are blocked.
+    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are
+    /// blocked.
     pub unsafe fn send(&'static self, slot: *const Slot, maker: Maker) -> bool {
         let hand = self.hands.take(&self.idle);
         // SAFETY: all signals are blocked (contract of this function).

@@ -2,25 +2,32 @@
 //!
 //! # Idea
 //!
-//! A moved call costs a hand-over, and saves what the caller's caches would have lost. Which is more depends on the machine, on
-//! what else runs there and on the call; so both ways are timed, and the faster one is the lane's habit.
+//! A moved call costs a hand-over, and saves what the caller's caches would have lost. Which is
+//! more depends on the machine, on what else runs there and on the call; so both ways are timed,
+//! and the faster one is the lane's habit.
 //!
-//! A lane begins with the habit of its process and all that were forked from the same, and that begins in place. Of [`PERIOD`] calls on a
-//! lane [`BURST`] in a row go the other way: the first ones pay for waking who executes them. So do the first calls on some lanes, more of
-//! them in the beginning: short connections never come to [`PERIOD`] calls. One of [`SAMPLE`] calls in place is timed, and all that are
-//! moved, but for those that have a thread made; of these the lane learns from each, and the others from one of [`SAMPLE`]. The habit changes when the other way is faster by a quarter.
+//! A lane begins with the habit of its process and all that were forked from the same, and that
+//! begins in place. Of [`PERIOD`] calls on a lane [`BURST`] in a row go the other way: the first
+//! ones pay for waking who executes them. So do the first calls on some lanes, more of them in the
+//! beginning: short connections never come to [`PERIOD`] calls. One of [`SAMPLE`] calls in place is
+//! timed, and all that are moved, but for those that have a thread made; of these the lane learns
+//! from each, and the others from one of [`SAMPLE`]. The habit changes when the other way is faster
+//! by a quarter.
 //!
-//! Calls that wait for somebody take as long as that somebody does. What is compared is therefore the time that a quarter of the
-//! calls stay below: of the first [`FIRST`] the second shortest, which is followed step by step from then on, a third as far up as down.
+//! Calls that wait for somebody take as long as that somebody does. What is compared is therefore
+//! the time that a quarter of the calls stay below: of the first [`FIRST`] the second shortest,
+//! which is followed step by step from then on, a third as far up as down.
 //!
 //! # Cost
 //!
-//! In place: a counter, and two looks at the clock for one call of [`SAMPLE`]. With hand-overs of 20 us, as measured on a machine
-//! with two busy CPUs, the bursts add 20 ns to a call on the average.
+//! In place: a counter, and two looks at the clock for one call of [`SAMPLE`]. With hand-overs of
+//! 20 us, as measured on a machine with two busy CPUs, the bursts add 20 ns to a call on the
+//! average.
 //!
 //! # When not to use it
 //!
-//! Where a program's own time counts, and not that of its calls: that caches stay warm for the program is not seen here.
+//! Where a program's own time counts, and not that of its calls: that caches stay warm for the
+//! program is not seen here.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -30,9 +37,11 @@ use manycore::sync::{clock, cpu};
 pub const PERIOD: u32 = 8192;
 /// So many calls in a row.
 pub const BURST: u32 = 8;
-/// One of so many calls in place is timed: a prime, so that programs which send and receive in turns have both timed.
+/// One of so many calls in place is timed: a prime, so that programs which send and receive in
+/// turns have both timed.
 pub const SAMPLE: u32 = 61;
-/// One of so many lanes begins with a trial, and before there are so many each whose number is a power of two.
+/// One of so many lanes begins with a trial, and before there are so many each whose number is a
+/// power of two.
 const LANES: u32 = 1024;
 /// Before so many calls were timed nothing is known of what they take.
 const FIRST: u32 = 8;
@@ -109,7 +118,8 @@ impl PathPreference {
         let opened = all.calls.fetch_add(1, ORDER);
         let has_trial =
             opened.is_multiple_of(LANES) || (opened < LANES && opened.is_power_of_two());
-        // Each begins somewhere else between two calls that are timed: of short connections some have one, too.
+        // Each begins somewhere else between two calls that are timed: of short connections some
+        // have one, too.
         let begin = if has_trial { 0 } else { BURST + opened % SAMPLE };
         self.calls.store(begin, ORDER);
         self.is_moving.store(all.is_moving.load(ORDER), ORDER);
@@ -117,7 +127,8 @@ impl PathPreference {
         self.in_place.reset();
     }
 
-    /// Counts a call. If it is to stay in place: when it began, or 0 if it is none of those that are timed.
+    /// Counts a call. If it is to stay in place: when it began, or 0 if it is none of those that
+    /// are timed.
     #[inline]
     pub fn stay(&self) -> Option<u64> {
         let call = self.calls.fetch_add(1, ORDER);
@@ -141,8 +152,8 @@ impl PathPreference {
         }
     }
 
-    /// A moved call is over that began then: the same, but of those that are no trial all learn of one in [`SAMPLE`] only. What they
-    /// know is a line that all processes of a server write.
+    /// A moved call is over that began then: the same, but of those that are no trial all learn of
+    /// one in [`SAMPLE`] only. What they know is a line that all processes of a server write.
     pub fn moved(&self, began: u64, all: &Self) {
         let ticks = clock::now().wrapping_sub(began);
         let call = self.calls.load(ORDER).wrapping_sub(1);
@@ -168,7 +179,8 @@ impl PathPreference {
 mod tests {
     use super::*;
 
-    /// Has calls take so long, one way and the other; says how many of the last thousands were moved.
+    /// Has calls take so long, one way and the other; says how many of the last thousands were
+    /// moved.
     fn moved_of(moved: u64, in_place: u64, calls: u32) -> u32 {
         let habit = PathPreference { calls: AtomicU32::new(BURST), ..PathPreference::default() };
         let mut count = 0;
@@ -198,7 +210,8 @@ mod tests {
         assert_eq!(moved_of(4_100, 4_000, calls), 10 * BURST, "not worth a change");
     }
 
-    /// Children of a server, each with some short connections: what one measures helps the others. The first moved call takes far longer.
+    /// Children of a server, each with some short connections: what one measures helps the others.
+    /// The first moved call takes far longer.
     #[test]
     fn short_connections_take_to_what_is_faster() {
         if cpu::count() == 1 {

@@ -1,13 +1,16 @@
-//! The descriptors that are ours, the workers' and not the program's: which they are, and that no child keeps any.
+//! The descriptors that are ours, the workers' and not the program's: which they are, and that no
+//! child keeps any.
 //!
-//! The child of a fork gets all descriptors of its parent. It closes those of which it knows that they are the parent's workers': a
-//! duplicate of a client's connection that stayed open in a child would keep that connection from ending. So no fork comes
-//! between a descriptor and the note that it is ours, nor between the note that it is not any more and its end.
+//! The child of a fork gets all descriptors of its parent. It closes those of which it knows that
+//! they are the parent's workers': a duplicate of a client's connection that stayed open in a child
+//! would keep that connection from ending. So no fork comes between a descriptor and the note that
+//! it is ours, nor between the note that it is not any more and its end.
 //!
 //! # Limit
 //!
-//! A fork that libc does not make, and one that has waited [`PATIENCE`] for us (it may be made by a signal handler that interrupted what it
-//! waits for), may come in between. So may a change that has waited as long for a fork: that of a very large process can take longer.
+//! A fork that libc does not make, and one that has waited [`PATIENCE`] for us (it may be made by a
+//! signal handler that interrupted what it waits for), may come in between. So may a change that
+//! has waited as long for a fork: that of a very large process can take longer.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -41,8 +44,8 @@ pub fn owns(descriptor: i32) -> bool {
 /// All descriptors of ours have lower numbers.
 static BEYOND: AtomicU32 = AtomicU32::new(0);
 
-/// A process was made that has its descriptors together with this one. From then on no child closes any: which it has together with
-/// whom, it does not know.
+/// A process was made that has its descriptors together with this one. From then on no child closes
+/// any: which it has together with whom, it does not know.
 static SHARED: AtomicBool = AtomicBool::new(false);
 
 /// A process is about to be made that has its descriptors together with this one.
@@ -50,7 +53,8 @@ pub fn share() {
     SHARED.store(true, Ordering::Relaxed); // Relaxed: read in children only
 }
 
-/// In the child of a fork: closes all descriptors of ours, which are the parent's workers'. By its one thread.
+/// In the child of a fork: closes all descriptors of ours, which are the parent's workers'. By its
+/// one thread.
 pub fn forked() {
     let is_shared = SHARED.load(Ordering::Relaxed); // Relaxed, as in `share`
     FORKING.store(0, Ordering::Relaxed); // Relaxed, all: nobody else is there
@@ -125,7 +129,8 @@ pub fn before_fork() {
 
 /// The fork has been made, or was refused: in the parent.
 pub fn after_fork() {
-    // Relaxed, both: who waits for it wants nothing else. A child that a handler forked before this one has none to take back.
+    // Relaxed, both: who waits for it wants nothing else. A child that a handler forked before this
+    // one has none to take back.
     let less = |forking: u32| forking.checked_sub(1);
     _ = FORKING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
 }
@@ -144,14 +149,15 @@ fn end(descriptor: i32) {
     unsafe { raw_syscall!(Sysno::close, descriptor) };
 }
 
-/// Descriptors of ours have numbers from here on, or from three quarters of what the process may have: the program's keep
-/// the numbers that it knows.
+/// Descriptors of ours have numbers from here on, or from three quarters of what the process may
+/// have: the program's keep the numbers that it knows.
 const NUMBERS_FROM: u64 = 2048;
 
 /// A process that may have fewer has none of ours: it counts on each.
 const NUMBERS_MIN: u64 = 256;
 
-/// From which number on ours are, and to which: the last eighth is the program's. None if it may have too few.
+/// From which number on ours are, and to which: the last eighth is the program's. None if it may
+/// have too few.
 fn numbers() -> Option<core::ops::Range<u64>> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes the structure.
@@ -165,7 +171,8 @@ pub fn has_numbers() -> bool {
     numbers().is_some()
 }
 
-/// A duplicate under a number of ours, which an executed program does not get; none if there is no room.
+/// A duplicate under a number of ours, which an executed program does not get; none if there is no
+/// room.
 pub fn duplicate(descriptor: i32) -> Option<i32> {
     whole(|| copy(descriptor))
 }
@@ -188,7 +195,8 @@ fn copy(descriptor: i32) -> Option<i32> {
     Some(copy)
 }
 
-/// Makes a descriptor, and gives it a number of ours, or closes it if there is no room; errors stay as they are.
+/// Makes a descriptor, and gives it a number of ours, or closes it if there is no room; errors stay
+/// as they are.
 pub fn make(make: impl FnOnce() -> i32) -> i32 {
     whole(|| {
         let descriptor = make();

@@ -1,7 +1,7 @@
 //! Lanes: where the calls on a descriptor are executed.
 //!
-//! A lane is a place, and knows nothing of the descriptor. It is chosen when the descriptor is opened, by a rule over groups of
-//! CPUs, and takes 64 bytes while nothing happens on it.
+//! A lane is a place, and knows nothing of the descriptor. It is chosen when the descriptor is
+//! opened, by a rule over groups of CPUs, and takes 64 bytes while nothing happens on it.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -98,8 +98,9 @@ impl Lanes {
     }
 }
 
-/// Which of the CPUs serves a new lane of a thread that runs on `here`. `turn` counts up; `may` tells of a CPU whether the process may
-/// use it by now. A group of which it may use none is as good as another.
+/// Which of the CPUs serves a new lane of a thread that runs on `here`. `turn` counts up; `may`
+/// tells of a CPU whether the process may use it by now. A group of which it may use none is as
+/// good as another.
 fn choose(
     groups: &Groups,
     rule: Rule,
@@ -185,7 +186,8 @@ mod tests {
         assert_eq!(at(9, 1), 1, "a CPU of no group has the first");
     }
 
-    /// Processes that have no lanes yet, one after the other, as a server's children are: their turn is what differs.
+    /// Processes that have no lanes yet, one after the other, as a server's children are: their
+    /// turn is what differs.
     #[test]
     fn those_that_begin_together_begin_with_different_ones() {
         let stations = stations();

@@ -1,5 +1,5 @@
-//! All lanes and workers of a process: started, opened and closed, and taken leave of in the child of a fork.
-//! How a call is sent is in [`perform`](super::perform).
+//! All lanes and workers of a process: started, opened and closed, and taken leave of in the child
+//! of a fork. How a call is sent is in [`perform`](super::perform).
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -20,7 +20,8 @@ use super::uring::Feed;
 use manycore_channel::call::{Answer, Kind};
 use manycore_channel::stack::Stack;
 
-/// Where the calls on one open descriptor are executed: chosen when it is opened. All zero is nowhere.
+/// Where the calls on one open descriptor are executed: chosen when it is opened. All zero is
+/// nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Lane {
@@ -85,8 +86,9 @@ impl Offload {
         }
     }
 
-    /// Takes the settings, and installs the handler of [`INTERRUPT`](super::INTERRUPT). Threads are made at the first calls.
-    /// Once in a process, before anything else, by one thread. Does nothing if there is no CPU, or the mechanism is `in-place`.
+    /// Takes the settings, and installs the handler of [`INTERRUPT`](super::INTERRUPT). Threads are
+    /// made at the first calls. Once in a process, before anything else, by one thread. Does
+    /// nothing if there is no CPU, or the mechanism is `in-place`.
     pub fn start(&'static self, settings: &Settings) {
         let is_empty = (0..settings.groups.groups()).any(|g| settings.groups.range(g).is_empty());
         if settings.groups.is_empty() || is_empty || settings.mechanism == Mechanism::InPlace {
@@ -113,7 +115,8 @@ impl Offload {
         Some((unsafe { (*self.settings.get()).as_ref()? }, self.stations.get()?))
     }
 
-    /// Chooses where calls on a new descriptor are executed; [`Lane::NONE`] if there is no room. No thread is made.
+    /// Chooses where calls on a new descriptor are executed; [`Lane::NONE`] if there is no room. No
+    /// thread is made.
     pub fn open(&'static self) -> Lane {
         let Some((settings, stations)) = self.chosen() else { return Lane::NONE };
         affinity::look();
@@ -122,7 +125,8 @@ impl Offload {
         number.map_or(Lane::NONE, |number| Lane { number })
     }
 
-    /// The CPU on which calls of a kind on a lane are executed; none if it is nowhere, or whichever is free.
+    /// The CPU on which calls of a kind on a lane are executed; none if it is nowhere, or whichever
+    /// is free.
     pub fn cpu(&'static self, lane: &Lane, kind: Kind) -> Option<u16> {
         let (settings, _) = self.chosen()?;
         if kind == Kind::File && settings.mechanism != Mechanism::Thread {
@@ -155,20 +159,23 @@ impl Offload {
         }
     }
 
-    /// Interrupts the call in flight, waits until it is over, and returns its answer; none if there is no call in flight.
-    /// For a thread that was cancelled in [`perform`](Self::perform), or jumped out of a handler that interrupted it.
+    /// Interrupts the call in flight, waits until it is over, and returns its answer; none if there
+    /// is no call in flight. For a thread that was cancelled in [`perform`](Self::perform), or
+    /// jumped out of a handler that interrupted it.
     pub fn abandon(&'static self, flight: &PendingCall) -> Option<Answer> {
         flight.abandon()
     }
 
-    /// In the child of a fork that was made in a handler: the call that the handler interrupted ends with `EINTR` here, whatever
-    /// becomes of it in the parent. By the child's one thread, before [`forked`](Self::forked), with the thread's flight.
+    /// In the child of a fork that was made in a handler: the call that the handler interrupted
+    /// ends with `EINTR` here, whatever becomes of it in the parent. By the child's one thread,
+    /// before [`forked`](Self::forked), with the thread's flight.
     pub fn forked_in_flight(&'static self, flight: &PendingCall) {
         flight.forked();
     }
 
-    /// Counts a call on a lane. If it is to be executed in place, because that was measured to be faster, its timer: to be
-    /// [stopped](Self::stop) when it is over, if it runs. Otherwise the call is for [`perform`](Self::perform).
+    /// Counts a call on a lane. If it is to be executed in place, because that was measured to be
+    /// faster, its timer: to be [stopped](Self::stop) when it is over, if it runs. Otherwise the
+    /// call is for [`perform`](Self::perform).
     #[inline]
     pub fn bypass(&'static self, lane: &Lane) -> Option<Timer> {
         self.chosen().filter(|(settings, _)| settings.bypass)?;
@@ -182,13 +189,15 @@ impl Offload {
         }
     }
 
-    /// The process has changed its user or groups. (Threads made here have the new ones: `setuid` and its like reach all threads.)
+    /// The process has changed its user or groups. (Threads made here have the new ones: `setuid`
+    /// and its like reach all threads.)
     pub fn change_rights(&'static self) {
         self.feeds.mapped().unwrap_or(&[]).iter().for_each(Feed::change_rights);
     }
 
-    /// A fork is about to be made: waits, not for long, until no thread made here has a descriptor of which the child would not know.
-    /// The parent says [`after_fork`](Self::after_fork), the child [`forked`](Self::forked).
+    /// A fork is about to be made: waits, not for long, until no thread made here has a descriptor
+    /// of which the child would not know. The parent says [`after_fork`](Self::after_fork), the
+    /// child [`forked`](Self::forked).
     pub fn before_fork(&'static self) {
         internal_fds::before_fork();
     }
@@ -198,13 +207,15 @@ impl Offload {
         internal_fds::after_fork();
     }
 
-    /// A process is about to be made that has its descriptors together with this one: it closes none of those of threads made here.
+    /// A process is about to be made that has its descriptors together with this one: it closes
+    /// none of those of threads made here.
     pub fn share_descriptors(&'static self) {
         internal_fds::share();
     }
 
-    /// In the child of a fork, by its one thread, before any other call here: the parent's threads are not there. Lanes stay
-    /// valid in both; the child's get threads of their own at their first calls. Waits for nobody.
+    /// In the child of a fork, by its one thread, before any other call here: the parent's threads
+    /// are not there. Lanes stay valid in both; the child's get threads of their own at their first
+    /// calls. Waits for nobody.
     pub fn forked(&'static self) {
         thread::forked();
         internal_fds::forked();
@@ -226,7 +237,8 @@ impl Offload {
         }
     }
 
-    /// All threads made here end; calls are executed in place from now on. Only when no call is in flight. Does not wait.
+    /// All threads made here end; calls are executed in place from now on. Only when no call is in
+    /// flight. Does not wait.
     pub fn retire(&'static self) {
         let Some((settings, stations)) = self.chosen() else { return };
         // Relaxed: no call is in flight.
@@ -252,8 +264,8 @@ impl Offload {
         self.feeds.mapped().unwrap_or(&[]).iter().for_each(|feed| unsafe { feed.end() });
     }
 
-    /// Whether a descriptor is one of those that the workers have for themselves: the program must not close it, nor put another
-    /// file in its place.
+    /// Whether a descriptor is one of those that the workers have for themselves: the program must
+    /// not close it, nor put another file in its place.
     pub fn owns(&'static self, descriptor: i32) -> bool {
         internal_fds::owns(descriptor)
     }

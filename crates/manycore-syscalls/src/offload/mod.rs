@@ -1,17 +1,20 @@
 //! System calls that another thread executes, on a CPU that was chosen for it.
 //!
-//! A program's thread that calls the kernel brings the kernel's code and data into its own core's caches: those of the
-//! network stack, which the core that serves the network card's interrupts has already. Let a thread near that core make the
-//! call, and only the call and its answer travel. (The idea: an `LD_PRELOAD` library with system call threads, one a socket,
-//! on the cores that share a cache with the interrupts' core; background and deviations in the book.)
+//! A program's thread that calls the kernel brings the kernel's code and data into its own core's
+//! caches: those of the network stack, which the core that serves the network card's interrupts has
+//! already. Let a thread near that core make the call, and only the call and its answer travel.
+//! (The idea: an `LD_PRELOAD` library with system call threads, one a socket, on the cores that
+//! share a cache with the interrupts' core; background and deviations in the book.)
 //!
-//! This part knows nothing of C libraries: [`calls`](crate::calls) has the functions that programs call. Its tests include it by
-//! its path, because this crate exports functions that a test harness runs on.
+//! This part knows nothing of C libraries: [`calls`](crate::calls) has the functions that programs
+//! call. Its tests include it by its path, because this crate exports functions that a test harness
+//! runs on.
 //!
 //! # How a call travels
 //!
-//! A descriptor gets a [`Lane`] when it is opened: a CPU, chosen by a [`Rule`]. [`Offload::perform`] writes the call into a slot of
-//! its own cache lines and sends that where the [`Mechanism`] says:
+//! A descriptor gets a [`Lane`] when it is opened: a CPU, chosen by a [`Rule`].
+//! [`Offload::perform`] writes the call into a slot of its own cache lines and sends that where the
+//! [`Mechanism`] says:
 //!
 //! | mechanism | who executes the call | a call that has to wait |
 //! |---|---|---|
@@ -19,25 +22,33 @@
 //! | `pool` | the worker of the lane's CPU, which tries it without blocking | waits in the worker's epoll, with a duplicate of the descriptor; what cannot be tried goes to one of at most four threads that may block, or is left in place |
 //! | `uring` | a thread of the kernel, bound to the CPU (`IORING_SETUP_SQ_AFF`) | goes to the pool |
 //!
-//! Both sides spin for some microseconds before they sleep (`manycore::sync::tuning::spin_limit`), where the process may use more
-//! than one CPU. With [`Settings::bypass`] each lane measures both ways, and keeps to the faster one.
+//! Both sides spin for some microseconds before they sleep (`manycore::sync::tuning::spin_limit`),
+//! where the process may use more than one CPU. With [`Settings::bypass`] each lane measures both
+//! ways, and keeps to the faster one.
 //!
 //! # Limits
 //!
-//! - A moved call is not over when a handler that interrupted it calls `siglongjmp`: [`Offload::abandon`] ends it.
-//! - A `poll` of several descriptors, `select`, sends that wait on sockets that are not of the internet, and calls with flags of
-//!   which it is not certain what they wait for take one of the four threads of the pool that may block.
-//! - Under `pool`, a blocking `accept` takes such a thread too, when there is a connection: another process may be faster.
-//! - The workers' descriptors have high numbers, so that the process' table is large: `select` answers `EBADF` for a closed
-//!   number that it would have ignored beyond a small table. A process that may have fewer than 256 descriptors has no workers.
-//! - A handler with `SA_RESTART` ends a send of which some is gone, as the kernel would. Of a `writev`, and of a receive with
-//!   `MSG_WAITALL`, the caller does not know under `thread` whether some is: it has to sleep so that every handler ends it, and
-//!   to begin anew where that is what the kernel would have done.
-//! - Threads are made by whoever makes a call that needs one, with `pthread_create`, which allocates; whoever executes calls makes none.
-//!   A call out of a signal handler, which may have interrupted `malloc`, is therefore left in place if there is no thread for it yet:
+//! - A moved call is not over when a handler that interrupted it calls `siglongjmp`:
+//!   [`Offload::abandon`] ends it.
+//! - A `poll` of several descriptors, `select`, sends that wait on sockets that are not of the
+//!   internet, and calls with flags of which it is not certain what they wait for take one of the
+//!   four threads of the pool that may block.
+//! - Under `pool`, a blocking `accept` takes such a thread too, when there is a connection: another
+//!   process may be faster.
+//! - The workers' descriptors have high numbers, so that the process' table is large: `select`
+//!   answers `EBADF` for a closed number that it would have ignored beyond a small table. A process
+//!   that may have fewer than 256 descriptors has no workers.
+//! - A handler with `SA_RESTART` ends a send of which some is gone, as the kernel would. Of a
+//!   `writev`, and of a receive with `MSG_WAITALL`, the caller does not know under `thread` whether
+//!   some is: it has to sleep so that every handler ends it, and to begin anew where that is what
+//!   the kernel would have done.
+//! - Threads are made by whoever makes a call that needs one, with `pthread_create`, which
+//!   allocates; whoever executes calls makes none. A call out of a signal handler, which may have
+//!   interrupted `malloc`, is therefore left in place if there is no thread for it yet:
 //!   [`CreateThread`] has to refuse.
-//! - The affinity masks of the process' first thread and of those that make calls are obeyed, from a second after they were changed; where
-//!   that is one CPU for both, calls are left in place until a thread with more looks. A call that waits already is not followed.
+//! - The affinity masks of the process' first thread and of those that make calls are obeyed, from
+//!   a second after they were changed; where that is one CPU for both, calls are left in place
+//!   until a thread with more looks. A call that waits already is not followed.
 //! - [`Rule::Spill`] counts the lanes of each process by itself.
 
 mod affinity;
@@ -65,6 +76,6 @@ pub use manycore_channel::call::{Answer, Call, Kind, Reason};
 pub use pending::PendingCall;
 pub use settings::{Groups, Mechanism, Rule, Settings};
 
-/// The signal that interrupts a thread of ours in a call; the program must neither handle nor block it. Its handler is
-/// installed by [`Offload::start`].
+/// The signal that interrupts a thread of ours in a call; the program must neither handle nor block
+/// it. Its handler is installed by [`Offload::start`].
 pub const INTERRUPT: core::ffi::c_int = 61;

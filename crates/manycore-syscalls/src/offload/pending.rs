@@ -1,4 +1,5 @@
-//! A moved call from its caller's side, from when it was sent until the answer is there: the caller spins, sleeps, is interrupted.
+//! A moved call from its caller's side, from when it was sent until the answer is there: the caller
+//! spins, sleeps, is interrupted.
 
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
@@ -73,7 +74,8 @@ impl PendingCall {
         unsafe { self.feed.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// Waits for the answer: spins for a while, if that does not keep the CPU from who is to answer, and sleeps then.
+    /// Waits for the answer: spins for a while, if that does not keep the CPU from who is to
+    /// answer, and sleeps then.
     pub(crate) fn wait(&self, settings: &Settings, kind: Kind, there: u16) -> Reply {
         // SAFETY: the flight's slot was sent, or is about to be answered: it is there, and this
         // thread's to wait at, until `land`.
@@ -106,7 +108,8 @@ impl PendingCall {
         slot.reply()
     }
 
-    /// Has whoever executes the call end it, and waits for the answer: `EINTR`, or what had been done by then.
+    /// Has whoever executes the call end it, and waits for the answer: `EINTR`, or what had been
+    /// done by then.
     fn interrupt(&self) -> Reply {
         // SAFETY: the flight's slot was sent, or is about to be answered: it is there, and this
         // thread's to wait at, until `land`.
@@ -134,7 +137,8 @@ impl PendingCall {
             if !is_over {
                 slot.signal(|executor| raw::signal(executor, super::INTERRUPT));
             }
-            // A signal may come just before the call goes to sleep: it is repeated until the answer is there.
+            // A signal may come just before the call goes to sleep: it is repeated until the answer
+            // is there.
             raw::sleep(gate.word().as_ptr(), Gate::ASLEEP, if is_over { 1 } else { REPEAT_NS });
         }
     }
@@ -196,7 +200,8 @@ impl PendingCall {
     }
 }
 
-/// Sleeps until the answer is there, or a handler ends it: then says so. A send of which some is gone is never begun anew.
+/// Sleeps until the answer is there, or a handler ends it: then says so. A send of which some is
+/// gone is never begun anew.
 fn sleep(settings: &Settings, kind: Kind, slot: &Slot) -> bool {
     let gate = slot.gate();
     while gate.doze().is_none() && gate.look().is_none() {

@@ -19,15 +19,17 @@ use manycore_channel::call::{Answer, Call, Kind, Reason};
 use manycore_channel::slot::{IN_PLACE, Order, Reply, Slot};
 
 impl Offload {
-    /// Has the call executed where the lane says, and waits for the answer; or says why it is to be executed in place.
+    /// Has the call executed where the lane says, and waits for the answer; or says why it is to be
+    /// executed in place.
     ///
-    /// SIGPIPE or SIGXFSZ that the call brought about has been raised in the caller when this returns.
+    /// SIGPIPE or SIGXFSZ that the call brought about has been raised in the caller when this
+    /// returns.
     ///
     /// # Safety
     ///
-    /// The call may be executed by any thread of the process: what its arguments point to is valid until this returns, or
-    /// until [`abandon`](Self::abandon) has returned if this is left without returning; and only
-    /// then that is called. The flight is empty.
+    /// The call may be executed by any thread of the process: what its arguments point to is valid
+    /// until this returns, or until [`abandon`](Self::abandon) has returned if this is left without
+    /// returning; and only then that is called. The flight is empty.
     pub unsafe fn perform(
         &'static self,
         lane: &Lane,
@@ -72,8 +74,8 @@ impl Offload {
             Some(Meaning::Part(sent)) => sent as Answer,
             Some(Meaning::Other) | None => return Err(Reason::NoThread),
         };
-        // A call that nobody has executed takes less time than any, and one for which a thread was made more: neither says anything of
-        // those that are moved.
+        // A call that nobody has executed takes less time than any, and one for which a thread was
+        // made more: neither says anything of those that are moved.
         if settings.bypass && self.threads() == threads {
             state.habit.moved(began, &self.family.page().habit);
         }
@@ -112,8 +114,8 @@ impl Offload {
         })
     }
 
-    /// The worker has found no hand that could block with the call, and makes none: sends it to one that is made here, or says what came
-    /// of it; none if nothing did.
+    /// The worker has found no hand that could block with the call, and makes none: sends it to one
+    /// that is made here, or says what came of it; none if nothing did.
     ///
     /// # Safety
     ///
@@ -126,7 +128,8 @@ impl Offload {
         flight: &PendingCall,
         is_rest: bool,
     ) -> Option<Meaning> {
-        // Until a hand has it nobody but this function knows of the worker's duplicate: no handler may jump out of here, or fork.
+        // Until a hand has it nobody but this function knows of the worker's duplicate: no handler
+        // may jump out of here, or fork.
         let before = raw::block(!0);
         let slot = flight.slot();
         // SAFETY: the slot is answered (contract of this function), and so this thread's until
@@ -162,11 +165,13 @@ impl Offload {
         Some(Meaning::Answer(Reply { answer, signal: 0 }))
     }
 
-    /// Sends the call; none if there is nobody to send it to: then it is not in flight, so that no handler that jumps waits for its end.
+    /// Sends the call; none if there is nobody to send it to: then it is not in flight, so that no
+    /// handler that jumps waits for its end.
     ///
     /// # Safety
     ///
-    /// All signals are blocked, but `before` outside of this; no call is in flight; the rest as in [`perform`](Self::perform).
+    /// All signals are blocked, but `before` outside of this; no call is in flight; the rest as in
+    /// [`perform`](Self::perform).
     unsafe fn send(
         &'static self,
         place: Place,
@@ -214,11 +219,13 @@ impl Offload {
         is_sent.then_some(by)
     }
 
-    /// The mechanism `uring`: puts the call into the ring of its CPU; false if it is one for the pool.
+    /// The mechanism `uring`: puts the call into the ring of its CPU; false if it is one for the
+    /// pool.
     ///
     /// # Safety
     ///
-    /// The flight's slot is written, in nobody else's hands, and stays until it is answered; all signals are blocked.
+    /// The flight's slot is written, in nobody else's hands, and stays until it is answered; all
+    /// signals are blocked.
     unsafe fn feed(
         &'static self,
         call: &Call,
@@ -251,11 +258,13 @@ impl Offload {
         is_sent
     }
 
-    /// The mechanism `thread`: sends the call to a hand of the lane; a resting or a new one if all are in calls.
+    /// The mechanism `thread`: sends the call to a hand of the lane; a resting or a new one if all
+    /// are in calls.
     ///
     /// # Safety
     ///
-    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are blocked.
+    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are
+    /// blocked.
     unsafe fn give(
         &'static self,
         cpu: u16,
@@ -306,8 +315,9 @@ enum Way {
     Threads,
     /// Likewise: what is left of a send of which some is gone.
     Rest,
-    /// To a hand of the pool, which is made if there is none: behind so many bytes of a send, or of what is left of one.
-    /// `descriptor`: ours, which the call uses and which is closed when it is over; -1 if there is none.
+    /// To a hand of the pool, which is made if there is none: behind so many bytes of a send, or of
+    /// what is left of one. `descriptor`: ours, which the call uses and which is closed when it is
+    /// over; -1 if there is none.
     BlockingWorker { is_rest: bool, done: usize, descriptor: i32 },
 }
 

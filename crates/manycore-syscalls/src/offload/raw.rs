@@ -1,4 +1,5 @@
-//! System calls of our own: raw, because the library that this is part of exports functions of their names.
+//! System calls of our own: raw, because the library that this is part of exports functions of
+//! their names.
 
 use core::ffi::c_int;
 use core::ptr::null_mut;
@@ -47,7 +48,8 @@ pub unsafe fn execute(call: &Call) -> Answer {
     result as Answer
 }
 
-/// Memory that is zero, takes up room only where it is written to, and is never given back; null if the kernel refuses.
+/// Memory that is zero, takes up room only where it is written to, and is never given back; null if
+/// the kernel refuses.
 pub fn map(bytes: usize) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -71,7 +73,8 @@ pub fn map_for_children(bytes: usize) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut(address)
 }
 
-/// Memory that a descriptor of the kernel's shares, and that the child of a fork does not have; null if it refuses.
+/// Memory that a descriptor of the kernel's shares, and that the child of a fork does not have;
+/// null if it refuses.
 pub fn map_shared(descriptor: i32, offset: usize, bytes: usize) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
@@ -161,7 +164,8 @@ pub fn block(set: u64) -> u64 {
     before
 }
 
-/// Takes a pending signal of the calling thread away, which has it blocked; says whether there was one.
+/// Takes a pending signal of the calling thread away, which has it blocked; says whether there was
+/// one.
 pub fn take_pending(signal: c_int) -> bool {
     let set = signals(&[signal]);
     let no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

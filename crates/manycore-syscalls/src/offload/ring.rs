@@ -1,8 +1,9 @@
-//! io_uring's rings: memory shared with the kernel, in which one side writes entries and the other a position.
+//! io_uring's rings: memory shared with the kernel, in which one side writes entries and the other
+//! a position.
 //!
-//! Raw, and not by the crate `io-uring`: that allocates, and calls functions of the C library which the library that this is
-//! part of exports. Many callers put entries in and take completions out, each side under a lock that nobody waits for: who
-//! does not get it goes another way.
+//! Raw, and not by the crate `io-uring`: that allocates, and calls functions of the C library which
+//! the library that this is part of exports. Many callers put entries in and take completions out,
+//! each side under a lock that nobody waits for: who does not get it goes another way.
 //!
 //! Source: J. Axboe, "Efficient IO with io_uring", 2019, and the manual page `io_uring(7)`.
 
@@ -111,8 +112,8 @@ const SUBMISSIONS: u32 = 256;
 const COMPLETIONS: u32 = 4096;
 const ENTRIES_BYTES: usize = SUBMISSIONS as usize * size_of::<Entry>();
 
-/// For so long the kernel's thread looks for entries before it sleeps, in milliseconds: the shortest there is, for on a small
-/// machine it takes the CPU from the program.
+/// For so long the kernel's thread looks for entries before it sleeps, in milliseconds: the
+/// shortest there is, for on a small machine it takes the CPU from the program.
 const IDLE_MS: u32 = 1;
 
 /// How often a lock is tried. It is held for some dozen instructions.
@@ -194,8 +195,8 @@ impl Ring {
         let fits = self.put(entry);
         unlock(&self.submitting);
         if fits {
-            // SeqCst: the entry is out before the flag is read; the kernel's thread sets the flag, and looks again, before it
-            // sleeps.
+            // SeqCst: the entry is out before the flag is read; the kernel's thread sets the flag,
+            // and looks again, before it sleeps.
             fence(Ordering::SeqCst);
             // Relaxed: ordered by the fence.
             if self.word(self.offsets.submission.flags).load(Ordering::Relaxed) & NEED_WAKEUP != 0 {
@@ -276,7 +277,8 @@ impl Ring {
 
 /// Which operations the kernel has, a bit for each.
 fn probe(descriptor: i32) -> u64 {
-    // `struct io_uring_probe`: two numbers, and an operation's number and flags in eight bytes each.
+    // `struct io_uring_probe`: two numbers, and an operation's number and flags in eight bytes
+    // each.
     let mut operations = [[0u8; 8]; 2 + 64];
     // SAFETY: the kernel writes no more operations than it is told there is room for.
     let failed = unsafe {

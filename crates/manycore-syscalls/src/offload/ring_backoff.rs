@@ -2,11 +2,13 @@
 //!
 //! # Idea
 //!
-//! The kernel's thread of a ring spins, and while it does it gives its CPU to nobody before its time slice ends. Where two programs have
-//! such threads on the same CPUs, each call waits for a slice of the other's: milliseconds, where a worker is woken in microseconds.
-//! No entry of ours waits in the ring, so every answer that takes [`LATE`] comes late for this reason. Once one answer of [`WEIGHT`] is,
-//! the calls cost more than the pool would take: the pool has them for [`REST`], in which the kernel's thread goes to sleep. Then the ring
-//! is tried again, and with the next late answer rests twice as long, up to [`LONGEST`].
+//! The kernel's thread of a ring spins, and while it does it gives its CPU to nobody before its
+//! time slice ends. Where two programs have such threads on the same CPUs, each call waits for a
+//! slice of the other's: milliseconds, where a worker is woken in microseconds. No entry of ours
+//! waits in the ring, so every answer that takes [`LATE`] comes late for this reason. Once one
+//! answer of [`WEIGHT`] is, the calls cost more than the pool would take: the pool has them for
+//! [`REST`], in which the kernel's thread goes to sleep. Then the ring is tried again, and with the
+//! next late answer rests twice as long, up to [`LONGEST`].
 //!
 //! # Cost
 //!
@@ -14,7 +16,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// In ticks, about half a millisecond: more than it takes to wake a thread, and less than a time slice.
+/// In ticks, about half a millisecond: more than it takes to wake a thread, and less than a time
+/// slice.
 const LATE: u64 = 1 << 20;
 /// A late answer weighs as much as so many that are not.
 const WEIGHT: u32 = 16;

@@ -12,7 +12,8 @@ pub enum Mechanism {
     Thread = 1,
     /// A worker for each CPU, which serves all lanes of that CPU.
     Pool = 2,
-    /// io_uring with a submission thread of the kernel on each CPU; calls that io_uring does not have go to the pool.
+    /// io_uring with a submission thread of the kernel on each CPU; calls that io_uring does not
+    /// have go to the pool.
     Uring = 3,
 }
 
@@ -38,7 +39,8 @@ pub enum Rule {
     First,
     /// The group of the CPU on which the lane is opened, or the first if none has it.
     Own,
-    /// The first group of which a CPU serves fewer than so many lanes of this process; the one with the fewest if there is none.
+    /// The first group of which a CPU serves fewer than so many lanes of this process; the one with
+    /// the fewest if there is none.
     Spill(u32),
 }
 
@@ -71,7 +73,8 @@ impl Groups {
         true
     }
 
-    /// Adds a CPU to the last group; false if there is no group, no room, or no such CPU on any machine.
+    /// Adds a CPU to the last group; false if there is no group, no room, or no such CPU on any
+    /// machine.
     pub const fn add(&mut self, cpu: u32) -> bool {
         if self.groups == 0 || self.len() == CPUS_MAX || cpu > u16::MAX as u32 {
             return false;
@@ -118,21 +121,23 @@ impl Default for Groups {
     }
 }
 
-/// Makes a detached thread with the C library's own `pthread_create`, so that what the library does to all threads (a
-/// change of user, for one) reaches it; returns 0 or an error number. All signals are blocked when it is called, and
+/// Makes a detached thread with the C library's own `pthread_create`, so that what the library does
+/// to all threads (a change of user, for one) reaches it; returns 0 or an error number. All signals
+/// are blocked when it is called, and
 /// [`MayCreateThread`] has just said yes.
 pub type CreateThread = unsafe extern "C" fn(
     run: extern "C" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
 ) -> c_int;
 
-/// Whether the calling thread may make one, asked before anything is set up for it. `blocked` are the signals that it had blocked
-/// before its call; all are when this is called. No where that thread is in a signal handler, which may have interrupted it in the
-/// allocator.
+/// Whether the calling thread may make one, asked before anything is set up for it. `blocked` are
+/// the signals that it had blocked before its call; all are when this is called. No where that
+/// thread is in a signal handler, which may have interrupted it in the allocator.
 pub type MayCreateThread = unsafe extern "C" fn(blocked: u64) -> bool;
 
-/// Makes threads for a call that needs one, on behalf of the thread that makes the call. Only that does: whoever executes calls must
-/// not wait for a lock of the allocator's, which a thread may have that waits for its call.
+/// Makes threads for a call that needs one, on behalf of the thread that makes the call. Only that
+/// does: whoever executes calls must not wait for a lock of the allocator's, which a thread may
+/// have that waits for its call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Maker {
     /// How.
@@ -156,7 +161,8 @@ impl Maker {
     ///
     /// # Safety
     ///
-    /// All signals are blocked, [`may_make`](Self::may_make) has said yes, and the argument is what the function expects.
+    /// All signals are blocked, [`may_make`](Self::may_make) has said yes, and the argument is what
+    /// the function expects.
     pub unsafe fn make(
         self,
         run: extern "C" fn(*mut c_void) -> *mut c_void,
@@ -168,9 +174,10 @@ impl Maker {
     }
 }
 
-/// Sleeps while `*word == expected` (futex, private): without a timeout, so that the kernel goes on with it after a
-/// handler with `SA_RESTART`; or, if `never_restarts`, with one far away, so that every handler ends it. Returns 0 or an
-/// error number: `EINTR`, `EAGAIN`. The thread may be cancelled in there, and then unwinds.
+/// Sleeps while `*word == expected` (futex, private): without a timeout, so that the kernel goes on
+/// with it after a handler with `SA_RESTART`; or, if `never_restarts`, with one far away, so that
+/// every handler ends it. Returns 0 or an error number: `EINTR`, `EAGAIN`. The thread may be
+/// cancelled in there, and then unwinds.
 pub type Sleep =
     unsafe extern "C-unwind" fn(word: *const u32, expected: u32, never_restarts: bool) -> c_int;
 

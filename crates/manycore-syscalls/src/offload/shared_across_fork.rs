@@ -1,7 +1,9 @@
-//! What a process has in common with the children that it forks: whose turn it is among the CPUs, and what moved calls were measured to take.
+//! What a process has in common with the children that it forks: whose turn it is among the CPUs,
+//! and what moved calls were measured to take.
 //!
-//! A server that forks a child for each connection, or for some, has few sockets in each process: if each chose by itself, all would
-//! choose the same. And each would measure for itself what the others know already.
+//! A server that forks a child for each connection, or for some, has few sockets in each process:
+//! if each chose by itself, all would choose the same. And each would measure for itself what the
+//! others know already.
 //!
 //! Programs that a child executes begin anew, somewhere else by their number.
 
@@ -46,7 +48,8 @@ impl SharedAcrossFork {
         Self { shared: AtomicPtr::new(core::ptr::null_mut()), own }
     }
 
-    /// Shares memory with all children to come. Programs that are started one after the other do not all begin with the first CPU.
+    /// Shares memory with all children to come. Programs that are started one after the other do
+    /// not all begin with the first CPU.
     pub fn start(&self) {
         let page = raw::map_for_children(size_of::<Page>()).cast::<Page>();
         // Release: partner of the Acquire in `page`.

@@ -1,4 +1,5 @@
-//! Arrays with room for more than there will be: mapped once, and in memory only as far as they are used.
+//! Arrays with room for more than there will be: mapped once, and in memory only as far as they are
+//! used.
 
 use core::marker::PhantomData;
 
@@ -67,7 +68,8 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
         // Release: partner of the Acquire in `get`. Acquire: another thread's memory was first.
         match self.first.compare_exchange(none, new, Ordering::Release, Ordering::Acquire) {
             Ok(_) => new,
-            // The own mapping stays, untouched and without memory behind it: this happens once at most.
+            // The own mapping stays, untouched and without memory behind it: this happens once at
+            // most.
             Err(first) => first,
         }
     }

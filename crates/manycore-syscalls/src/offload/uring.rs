@@ -1,11 +1,14 @@
 //! The mechanism `uring`: a thread of the kernel on each CPU executes calls, out of rings.
 //!
-//! A caller puts an entry into the ring of its lane's CPU, and spins: whoever finds completions takes all of them and answers
-//! their calls. Before it sleeps it has the pool's worker of that CPU listen to the ring. Calls that have to wait, operations that
-//! io_uring has not, or whose answer could differ from the system call's, go to the pool: `close` would answer before the other end knows.
+//! A caller puts an entry into the ring of its lane's CPU, and spins: whoever finds completions
+//! takes all of them and answers their calls. Before it sleeps it has the pool's worker of that CPU
+//! listen to the ring. Calls that have to wait, operations that io_uring has not, or whose answer
+//! could differ from the system call's, go to the pool: `close` would answer before the other end
+//! knows.
 //!
-//! The kernel's thread has the rights that the process had when the ring was set up, and says to the other end of a local socket that it is that
-//! user. So `connect` and `open` go to the pool, and all calls do once the process has changed its user or groups.
+//! The kernel's thread has the rights that the process had when the ring was set up, and says to
+//! the other end of a local socket that it is that user. So `connect` and `open` go to the pool,
+//! and all calls do once the process has changed its user or groups.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -65,8 +68,8 @@ impl Feed {
             .then(|| unsafe { (*self.ring.get()).assume_init_ref() })
     }
 
-    /// The ring, set up if it has not been. None if the kernel refuses, which is said once in the process, or if there is no worker
-    /// to listen to it, and none can be made now.
+    /// The ring, set up if it has not been. None if the kernel refuses, which is said once in the
+    /// process, or if there is no worker to listen to it, and none can be made now.
     pub fn started(
         &self,
         cpu: u16,
@@ -83,9 +86,11 @@ impl Feed {
         }
     }
 
-    /// The process has changed its user or groups: a ring that is set up, or is being set up, may have the old ones.
+    /// The process has changed its user or groups: a ring that is set up, or is being set up, may
+    /// have the old ones.
     pub fn change_rights(&self) {
-        // Relaxed, both: what begins to be set up later has the new ones; the program orders its calls and its change.
+        // Relaxed, both: what begins to be set up later has the new ones; the program orders its
+        // calls and its change.
         if self.state.load(Ordering::Relaxed) != NEW {
             self.is_stale.store(true, Ordering::Relaxed);
         }
@@ -263,8 +268,9 @@ pub fn listen(epoll: i32, operation: i32, ring: i32) -> bool {
 
 /// A call as an entry; none if io_uring has nothing that gives the same answer.
 ///
-/// Only what need not wait: io_uring does not ask whether the descriptor is in non-blocking mode, so that every entry says that it
-/// must not wait. Without data, the call is made again by the pool, which asks, and waits.
+/// Only what need not wait: io_uring does not ask whether the descriptor is in non-blocking mode,
+/// so that every entry says that it must not wait. Without data, the call is made again by the
+/// pool, which asks, and waits.
 fn entry(call: &Call, kind: Kind) -> Option<Entry> {
     let [descriptor, second, third, fourth, fifth, _] = call.args;
     if matches!(kind, Kind::Timed | Kind::File) {
@@ -303,8 +309,8 @@ fn entry(call: &Call, kind: Kind) -> Option<Entry> {
 /// `IORING_ACCEPT_DONTWAIT`, since Linux 6.10; older ones answer `EINVAL`.
 const ACCEPT_AT_ONCE: u16 = 1 << 1;
 
-/// The reply to a call that a handler interrupted while the kernel's thread had it: io_uring has an error of its own for that,
-/// and a call that was about to wait was not told to.
+/// The reply to a call that a handler interrupted while the kernel's thread had it: io_uring has an
+/// error of its own for that, and a call that was about to wait was not told to.
 pub fn interrupted(call: &Call, reply: Reply) -> Reply {
     let is_other = |errno| reply.answer == raw::error(errno);
     let was_to_wait = is_other(libc::EAGAIN)

@@ -1,8 +1,9 @@
 //! A worker's calls that wait for a descriptor.
 //!
-//! A call that blocks keeps the file that it began with, whatever the program does to the descriptor's number. So a call that
-//! waits here has the descriptor duplicated, under a number of ours, and goes on with that one. Two calls that wait for the same
-//! descriptor have two duplicates, and never meet.
+//! A call that blocks keeps the file that it began with, whatever the program does to the
+//! descriptor's number. So a call that waits here has the descriptor duplicated, under a number of
+//! ours, and goes on with that one. Two calls that wait for the same descriptor have two
+//! duplicates, and never meet.
 
 use core::sync::atomic::Ordering;
 
@@ -78,8 +79,8 @@ impl Waits {
         unsafe { &mut *self.places.add(place as usize) }
     }
 
-    /// Has a call wait until a descriptor is ready; false if it cannot: no room, no descriptor, or one that cannot be waited
-    /// for.
+    /// Has a call wait until a descriptor is ready; false if it cannot: no room, no descriptor, or
+    /// one that cannot be waited for.
     pub fn add(
         &mut self,
         slot: &Slot,
@@ -192,7 +193,8 @@ impl Table {
         !self.0.first().is_null()
     }
 
-    /// In the child of a fork: no call waits. Their descriptors are closed by [`internal_fds::forked`].
+    /// In the child of a fork: no call waits. Their descriptors are closed by
+    /// [`internal_fds::forked`].
     ///
     /// # Safety
     ///

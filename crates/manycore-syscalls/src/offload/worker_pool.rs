@@ -1,7 +1,8 @@
-//! The threads that execute one call at a time and may block with it: [hands](manycore_channel::blocking_worker).
+//! The threads that execute one call at a time and may block with it:
+//! [hands](manycore_channel::blocking_worker).
 //!
-//! Under the mechanism `thread` each lane has hands of its own; the pool has a few, for calls that cannot be tried without
-//! blocking.
+//! Under the mechanism `thread` each lane has hands of its own; the pool has a few, for calls that
+//! cannot be tried without blocking.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
@@ -20,7 +21,8 @@ use manycore_channel::call::{Answer, Kind};
 use manycore_channel::slot::{IN_PLACE, Order, Reply, Slot};
 use manycore_channel::stack::Stack;
 
-/// As many hands as a process has at most, whatever the mechanism: beyond that, calls that may block stay in place.
+/// As many hands as a process has at most, whatever the mechanism: beyond that, calls that may
+/// block stay in place.
 pub const WORKERS_MAX: usize = 4096;
 
 /// A hand, and its thread.
@@ -85,8 +87,8 @@ impl WorkerPool {
         }
     }
 
-    /// A new thread, bound to the CPU if one is given. `limit`: as many as there may be. None if there are so many, or if it is
-    /// refused.
+    /// A new thread, bound to the CPU if one is given. `limit`: as many as there may be. None if
+    /// there are so many, or if it is refused.
     ///
     /// # Safety
     ///
@@ -136,8 +138,8 @@ impl WorkerPool {
     ///
     /// # Safety
     ///
-    /// The caller has the hand off a stack, or made it, and has sent it nothing; the slot is written, in nobody else's hands,
-    /// and stays until it is answered; `home` stays for good.
+    /// The caller has the hand off a stack, or made it, and has sent it nothing; the slot is
+    /// written, in nobody else's hands, and stays until it is answered; `home` stays for good.
     pub unsafe fn send(&self, hand: u32, slot: *const Slot, home: *const Stack) {
         if let Some(all) = self.all.get() {
             // SAFETY: the hand is the caller's, slot and stack stay (contract of this function),
@@ -174,7 +176,8 @@ impl WorkerPool {
     }
 }
 
-/// Signals that our threads do not block: glibc's two, by which it reaches all threads, and the one that interrupts.
+/// Signals that our threads do not block: glibc's two, by which it reaches all threads, and the one
+/// that interrupts.
 pub const OPEN_SIGNALS: u64 = raw::signals(&[32, 33, super::INTERRUPT]);
 
 /// A hand's life.
@@ -244,7 +247,8 @@ unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
     Reply { answer, signal: signal_of(answer) }
 }
 
-/// Makes the call; again if a signal that was meant for an earlier one interrupted it: nothing was transferred then.
+/// Makes the call; again if a signal that was meant for an earlier one interrupted it: nothing was
+/// transferred then.
 ///
 /// A send is tried first, so that its caller knows when some of it is gone.
 ///

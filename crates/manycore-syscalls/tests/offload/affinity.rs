@@ -1,4 +1,5 @@
-//! A mask that a program gives itself while its calls are moved. By itself in its process: the mask is everybody's there.
+//! A mask that a program gives itself while its calls are moved. By itself in its process: the mask
+//! is everybody's there.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,6 +1,8 @@
-//! Every mechanism natively, on real sockets: `cargo test --release -p manycore-syscalls --test offload`.
+//! Every mechanism natively, on real sockets:
+//! `cargo test --release -p manycore-syscalls --test offload`.
 //!
-//! The module under test is included by its path: the crate exports functions that a test harness runs on.
+//! The module under test is included by its path: the crate exports functions that a test harness
+//! runs on.
 #![cfg(target_os = "linux")]
 
 mod affinity;

@@ -39,7 +39,8 @@ extern "C" fn jumps(_: c_int) {
     ENDED.fetch_add(u32::from(answer.is_some()), Ordering::SeqCst);
 }
 
-/// A handler that ends the call does not wait for somebody to execute it: there is nobody. SIGALRM ends the test if it does.
+/// A handler that ends the call does not wait for somebody to execute it: there is nobody. SIGALRM
+/// ends the test if it does.
 #[test]
 fn a_handler_finds_no_call_that_was_not_sent() {
     // SAFETY: zero is a value of the structure.
@@ -68,7 +69,8 @@ fn a_handler_finds_no_call_that_was_not_sent() {
         FLIGHT.store(&raw mut flight, Ordering::SeqCst);
         // SAFETY: ends the process if this hangs.
         unsafe { libc::alarm(30) };
-        // SAFETY: what the arguments point to outlives the call; the handler ends before that goes on.
+        // SAFETY: what the arguments point to outlives the call; the handler ends before that goes
+        // on.
         let answer = unsafe {
             rig.steer.perform(&lane, &call, Kind::Waits, &*FLIGHT.load(Ordering::SeqCst))
         };

@@ -68,8 +68,9 @@ impl Rig {
         Self::with_sleep(mechanism, sleep)
     }
 
-    /// With its workers, for tests in which several threads make their first calls at the same time: whoever finds that another makes
-    /// a worker waits for some milliseconds, and executes its call in place if the machine is too busy.
+    /// With its workers, for tests in which several threads make their first calls at the same
+    /// time: whoever finds that another makes a worker waits for some milliseconds, and executes
+    /// its call in place if the machine is too busy.
     pub fn ready(mechanism: Mechanism) -> &'static Self {
         let rig = Self::new(mechanism);
         let lanes: Vec<_> = cpus().iter().map(|_| rig.steer.open()).collect();
@@ -179,7 +180,8 @@ pub fn socketpair(kind: c_int) -> [i32; 2] {
     pair
 }
 
-/// Long enough for a thread to be asleep in a call: only makes tests meaner, they pass however short it is.
+/// Long enough for a thread to be asleep in a call: only makes tests meaner, they pass however
+/// short it is.
 pub fn a_while() {
     std::thread::sleep(std::time::Duration::from_millis(100));
 }

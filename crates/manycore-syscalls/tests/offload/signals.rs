@@ -37,7 +37,8 @@ unsafe extern "C-unwind" fn sleep(word: *const u32, expected: u32, never_restart
     unsafe { rig::sleep(word, expected, never_restarts) }
 }
 
-/// Runs `call` in a thread, sends it the signal when it sleeps, and calls `after` when the handler has run.
+/// Runs `call` in a thread, sends it the signal when it sleeps, and calls `after` when the handler
+/// has run.
 fn interrupt(signal: i32, call: impl FnOnce() -> isize + Send, after: impl FnOnce()) -> isize {
     let (send, receive) = mpsc::channel();
     let awake = ASLEEP.load(Ordering::SeqCst);
@@ -48,7 +49,8 @@ fn interrupt(signal: i32, call: impl FnOnce() -> isize + Send, after: impl FnOnc
             call()
         });
         let target = receive.recv().unwrap();
-        // A handler that ran before the call would interrupt nothing. One that is executed in place does not sleep here.
+        // A handler that ran before the call would interrupt nothing. One that is executed in place
+        // does not sleep here.
         for _ in 0..1000 {
             if ASLEEP.load(Ordering::SeqCst) != awake {
                 break;

@@ -100,7 +100,8 @@ fn tcp_pair(rig: &'static Rig) -> [i32; 2] {
 fn tcp() {
     for mechanism in MECHANISMS {
         let rig = Rig::ready(*mechanism);
-        // One after the other: each takes two threads for calls that may block, of which the pool has four.
+        // One after the other: each takes two threads for calls that may block, of which the pool
+        // has four.
         let pairs = [(); 3].map(|()| tcp_pair(rig));
         thread::scope(|scope| {
             for pair in pairs {
@@ -111,7 +112,8 @@ fn tcp() {
     }
 }
 
-/// A blocking send returns when all has been taken, however small the buffers are: as one piece, and in many.
+/// A blocking send returns when all has been taken, however small the buffers are: as one piece,
+/// and in many.
 #[test]
 fn sends_that_are_longer_than_the_buffers() {
     for mechanism in MECHANISMS {

@@ -1,5 +1,5 @@
-//! The book's chapters are listed, what is listed exists, links between files lead somewhere, and every lock and command
-//! is told of.
+//! The book's chapters are listed, what is listed exists, links between files lead somewhere, and
+//! every lock and command is told of.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -70,7 +70,8 @@ fn undescribed(file: &Source, chapter: &Source) -> Vec<Finding> {
     missing.map(|(line, name)| Finding::new(&file.path, line, advice(name))).collect()
 }
 
-/// The variants of the enumeration `Command`, with their lines, as they are called on the command line.
+/// The variants of the enumeration `Command`, with their lines, as they are called on the command
+/// line.
 fn commands(file: &Source) -> Vec<(usize, String)> {
     let declared = file.occurrences("enum Command {").into_iter().flat_map(|rest| &rest[3..]);
     let body: Vec<_> = declared.take_while(|token| token.text != "}").collect();

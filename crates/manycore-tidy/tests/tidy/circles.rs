@@ -1,7 +1,8 @@
-//! Modules beside each other use each other in one direction only: one can be read, tested and moved without the next.
+//! Modules beside each other use each other in one direction only: one can be read, tested and
+//! moved without the next.
 //!
-//! A module stands for all that is below it. What a module uses of its parent, and a parent of its modules, is not
-//! judged: a folder is one room.
+//! A module stands for all that is below it. What a module uses of its parent, and a parent of its
+//! modules, is not judged: a folder is one room.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! Algorithms know the machine only as `manycore::sync` shows it.
 //!
-//! One source then serves a Linux program, a kernel, the model checker and the simulator: each brings its own back
-//! end, and each would miss what goes past it.
+//! One source then serves a Linux program, a kernel, the model checker and the simulator: each
+//! brings its own back end, and each would miss what goes past it.
 
 use crate::Finding;
 use crate::source::{Source, TREE};
@@ -43,7 +43,8 @@ fn check(file: &Source) -> Vec<Finding> {
     FORBIDDEN.iter().flat_map(found).collect()
 }
 
-/// `crate::sync::atomic` is the facade's own path, and `cfg(loom)` a question that the crate's root may ask.
+/// `crate::sync::atomic` is the facade's own path, and `cfg(loom)` a question that the crate's root
+/// may ask.
 fn is_facade(file: &Source, line: usize) -> bool {
     let text = file.line(line);
     text.contains("crate::sync::atomic") || text.contains("cfg(") || text.contains("cfg_attr(")

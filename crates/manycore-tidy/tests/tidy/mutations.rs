@@ -1,11 +1,12 @@
-//! Every ordering that a lock names by `order!` is weakened once by the model checker's tests, and every mistake that it
-//! names by `mutation!` is planted once, by them or by the tests that explore schedules. The book has a row for each that those
-//! plant.
+//! Every ordering that a lock names by `order!` is weakened once by the model checker's tests, and
+//! every mistake that it names by `mutation!` is planted once, by them or by the tests that explore
+//! schedules. The book has a row for each that those plant.
 
 use crate::Finding;
 use crate::source::{Source, TREE};
 
-/// A macro that names mutations, at which place in its arguments, and where the tests are that have to notice.
+/// A macro that names mutations, at which place in its arguments, and where the tests are that have
+/// to notice.
 const NAMES: &[(&str, usize, &[&str])] = &[
     ("order ! (", 2, MODELS),
     ("store_load ! (", 0, MODELS),
@@ -25,7 +26,8 @@ const NAMES: &[(&str, usize, &[&str])] = &[
 const MODELS: &[&str] =
     &["crates/manycore/tests/", "crates/manycore-channel/tests/", "crates/timestone/tests/"];
 
-/// Where the tests are that explore schedules, and the chapter with a table of the mistakes that they find.
+/// Where the tests are that explore schedules, and the chapter with a table of the mistakes that
+/// they find.
 const EXPLORATION: &str = "crates/manycore-simulated/tests/";
 const CHAPTER: &str = "docs/src/internals/mutations.md";
 

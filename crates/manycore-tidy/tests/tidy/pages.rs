@@ -1,7 +1,7 @@
 //! Algorithms and crates open with their page.
 //!
-//! An algorithm's page has five headings, in this order; a crate's page is for newcomers and has an example that
-//! runs as a test.
+//! An algorithm's page has five headings, in this order; a crate's page is for newcomers and has an
+//! example that runs as a test.
 
 use crate::Finding;
 use crate::source::{Source, TREE, file_name};
@@ -103,7 +103,8 @@ fn has_example(page: &[&str]) -> bool {
     fences.step_by(2).any(|language| matches!(language, "" | "rust"))
 }
 
-/// A file beside `mod.rs`, the top of a folder with the parts of one algorithm, or one that says so.
+/// A file beside `mod.rs`, the top of a folder with the parts of one algorithm, or one that says
+/// so.
 fn is_algorithm(file: &&Source) -> bool {
     if FOLDERS.iter().any(|folder| file.path.strip_prefix(folder) == Some("mod.rs")) {
         return true;

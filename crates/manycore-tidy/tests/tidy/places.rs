@@ -1,9 +1,11 @@
-//! No file knows whose machine it was written on: absolute paths begin where every Linux has something.
+//! No file knows whose machine it was written on: absolute paths begin where every Linux has
+//! something.
 
 use crate::Finding;
 use crate::source::{Source, TREE};
 
-/// First components of paths that mean the same everywhere, are surely absent, or are parts of a relative path.
+/// First components of paths that mean the same everywhere, are surely absent, or are parts of a
+/// relative path.
 const EVERYWHERE: &str =
     "usr etc proc sys dev lib lib64 bin sbin var opt run tmp no nonexistent src";
 
@@ -22,7 +24,8 @@ fn check(file: &Source) -> Vec<Finding> {
     findings
 }
 
-/// The first component of each absolute path that has more than one, and is not the continuation of another path.
+/// The first component of each absolute path that has more than one, and is not the continuation of
+/// another path.
 fn absolute_paths(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices('/').filter_map(|(at, _)| {
         let starts = line[..at].chars().next_back().is_none_or(|c| " \t\"'`(=:<,".contains(c));

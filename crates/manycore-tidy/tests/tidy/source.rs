@@ -1,7 +1,8 @@
 //! The repository's files, as text and, for Rust, as tokens.
 //!
-//! Rules look at tokens rather than at a syntax tree, because much of what they are about stands in macros, which a
-//! tree does not look into; and rather than at text, because comments and strings may say what code may not.
+//! Rules look at tokens rather than at a syntax tree, because much of what they are about stands in
+//! macros, which a tree does not look into; and rather than at text, because comments and strings
+//! may say what code may not.
 
 use std::fs;
 use std::path::Path;
@@ -58,8 +59,8 @@ impl Source {
         Path::new(&self.path).extension().is_some_and(|e| extensions.iter().any(|x| e == *x))
     }
 
-    /// Where a sequence of tokens, written with spaces between, occurs outside test modules: the rest of the
-    /// tokens, from its first on.
+    /// Where a sequence of tokens, written with spaces between, occurs outside test modules: the
+    /// rest of the tokens, from its first on.
     pub fn occurrences(&self, sequence: &str) -> Vec<&[Token]> {
         let sequence: Vec<_> = sequence.split(' ').collect();
         let starts = self.tokens.windows(sequence.len()).enumerate().filter(|(_, window)| {

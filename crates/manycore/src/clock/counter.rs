@@ -4,7 +4,8 @@ use super::Clock;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::{CachePadded, order};
 
-/// A clock of one number, on a line that all threads share: exact, and as fast as that line travels.
+/// A clock of one number, on a line that all threads share: exact, and as fast as that line
+/// travels.
 #[derive(Debug)]
 pub struct Counter(CachePadded<AtomicU64>);
 
@@ -30,8 +31,8 @@ unsafe impl Clock for Counter {
 
     #[inline]
     fn stamp(&self) -> u64 {
-        // AcqRel: the number is after that of every present that this thread knows of, and partner of the Acquire in
-        // `present`.
+        // AcqRel: the number is after that of every present that this thread knows of, and partner
+        // of the Acquire in `present`.
         self.0.fetch_add(1, order!(AcqRel, "counter-stamp")) + 1
     }
 

@@ -1,17 +1,22 @@
-//! When a transaction commits: a word of its thread's, which others may read before the stamp is known.
+//! When a transaction commits: a word of its thread's, which others may read before the stamp is
+//! known.
 //!
-//! A reader may begin between the moment when a commit takes its stamp and the moment when it stores it, and would miss a
-//! commit that is before its begin. So the word says from the transaction's first lock on that there is no stamp yet. A reader that
-//! finds it so writes into it that the stamp has to be later than its own time, and goes on; if it does that while the commit takes its
-//! stamp, the commit takes another. Nobody waits for a thread that is preempted in its commit.
+//! A reader may begin between the moment when a commit takes its stamp and the moment when it
+//! stores it, and would miss a commit that is before its begin. So the word says from the
+//! transaction's first lock on that there is no stamp yet. A reader that finds it so writes into it
+//! that the stamp has to be later than its own time, and goes on; if it does that while the commit
+//! takes its stamp, the commit takes another. Nobody waits for a thread that is preempted in its
+//! commit.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, order};
 
-/// Above all stamps: no stamp yet. What has been written by a transaction bears it together with a pointer that says by whom.
+/// Above all stamps: no stamp yet. What has been written by a transaction bears it together with a
+/// pointer that says by whom.
 pub(crate) const UNDECIDED: u64 = 1 << 63;
-/// What a transaction of the record at this address writes in the place of its stamp: the address moves aside for the mark, because those of a
-/// kernel have the same bit set. Records begin at even addresses.
+/// What a transaction of the record at this address writes in the place of its stamp: the address
+/// moves aside for the mark, because those of a kernel have the same bit set. Records begin at even
+/// addresses.
 #[inline]
 pub(crate) fn undecided_by(record: usize) -> u64 {
     debug_assert!(record.is_multiple_of(2), "a record at an odd address");
@@ -27,7 +32,8 @@ pub(crate) fn record_of(undecided: u64) -> usize {
 /// Later than any stamp.
 pub(crate) const LATEST: u64 = UNDECIDED - 1;
 
-/// Of the present transaction or the last one: `UNDECIDED` and a time that its stamp is going to exceed; or its stamp.
+/// Of the present transaction or the last one: `UNDECIDED` and a time that its stamp is going to
+/// exceed; or its stamp.
 pub(crate) struct Decision(CachePadded<AtomicU64>);
 
 impl Decision {
@@ -37,15 +43,16 @@ impl Decision {
 
     /// A transaction begins to lock objects, and its stamp is going to be later than this.
     pub fn open(&self, time: u64) {
-        // Release: partner of the Acquire in `fate`, which then sees that the versions of the last transaction have their
-        // stamps.
+        // Release: partner of the Acquire in `fate`, which then sees that the versions of the last
+        // transaction have their stamps.
         self.0.store(UNDECIDED | time, Ordering::Release);
     }
 
     /// Commits the transaction, with a stamp from `stamp` that is later than what other threads ask
     /// for: it is told of that time.
     ///
-    /// Whoever sees an object locked sees the word open, because that was written before. So it asks in time, or finds the stamp.
+    /// Whoever sees an object locked sees the word open, because that was written before. So it
+    /// asks in time, or finds the stamp.
     pub fn decide(&self, mut stamp: impl FnMut(u64) -> u64) -> u64 {
         // Relaxed: the number only, and if it is an old one, the exchange fails.
         let mut word = self.0.load(Ordering::Relaxed);
@@ -64,7 +71,8 @@ impl Decision {
         }
     }
 
-    /// The stamp of the transaction; or none if that is going to be later than `limit`, which it is from now on if it was open.
+    /// The stamp of the transaction; or none if that is going to be later than `limit`, which it is
+    /// from now on if it was open.
     #[cold]
     pub fn fate(&self, limit: u64) -> Option<u64> {
         // Acquire, here and below: partner of the Release in `open` and `decide`.

@@ -1,8 +1,9 @@
 //! Clocks that order commits: of several threads, without a line that all of them write.
 //!
-//! A mechanism with versions asks a clock two things: for a *stamp*, when it commits, and for the *present*, when a snapshot
-//! begins, which is to see the commits with stamps up to it. [`Ordo`] answers from the CPUs' own counters, and knows by how
-//! much they may differ; [`Counter`] is a number that every commit increments.
+//! A mechanism with versions asks a clock two things: for a *stamp*, when it commits, and for the
+//! *present*, when a snapshot begins, which is to see the commits with stamps up to it. [`Ordo`]
+//! answers from the CPUs' own counters, and knows by how much they may differ; [`Counter`] is a
+//! number that every commit increments.
 //!
 //! | | a stamp costs | the present costs | after a commit, or before a snapshot |
 //! |---|---|---|---|
@@ -39,23 +40,26 @@ pub unsafe trait Clock: Send + Sync {
         false
     }
 
-    /// The time of a snapshot that begins now. What the thread reads later in its program, it reads later.
+    /// The time of a snapshot that begins now. What the thread reads later in its program, it reads
+    /// later.
     fn present(&self) -> u64;
 
-    /// A stamp for a commit: later than every [`present`](Self::present) that was returned before this was called, on any
-    /// thread. What the thread has written before its last read-modify-write or fence, everybody sees whose present is not before
-    /// the stamp.
+    /// A stamp for a commit: later than every [`present`](Self::present) that was returned before
+    /// this was called, on any thread. What the thread has written before its last
+    /// read-modify-write or fence, everybody sees whose present is not before the stamp.
     fn stamp(&self) -> u64;
 
-    /// The time of a snapshot that begins now and is to see every commit that has returned, also those after which nobody
-    /// has waited: not before any [`stamp`](Self::stamp) that was returned before this was called, on any thread. Else as
+    /// The time of a snapshot that begins now and is to see every commit that has returned, also
+    /// those after which nobody has waited: not before any [`stamp`](Self::stamp) that was returned
+    /// before this was called, on any thread. Else as
     /// [`present`](Self::present).
     fn fresh(&self) -> u64;
 
     /// A time that every `present` reaches which is asked for after this was called, on any thread.
     fn horizon(&self) -> u64;
 
-    /// Waits until the [`horizon`](Self::horizon) reaches a stamp, and returns it: whoever begins afterwards sees the commit.
+    /// Waits until the [`horizon`](Self::horizon) reaches a stamp, and returns it: whoever begins
+    /// afterwards sees the commit.
     #[inline]
     fn settle(&self, stamp: u64) -> u64 {
         loop {
@@ -67,7 +71,8 @@ pub unsafe trait Clock: Send + Sync {
         }
     }
 
-    /// Waits until every [`stamp`](Self::stamp) that is asked for afterwards, on any thread, is later than this one.
+    /// Waits until every [`stamp`](Self::stamp) that is asked for afterwards, on any thread, is
+    /// later than this one.
     #[inline]
     fn pass(&self, stamp: u64) {
         self.settle(stamp);
@@ -76,8 +81,9 @@ pub unsafe trait Clock: Send + Sync {
 
 /// A clock after whose stamps nobody waits.
 ///
-/// A snapshot is as consistent as ever. But one that begins on another thread just after a commit has returned may be from
-/// before that commit, by twice the clock's uncertainty: the form of the paper on MV-RLU. A thread always sees its own commits.
+/// A snapshot is as consistent as ever. But one that begins on another thread just after a commit
+/// has returned may be from before that commit, by twice the clock's uncertainty: the form of the
+/// paper on MV-RLU. A thread always sees its own commits.
 #[derive(Debug, Default)]
 pub struct RelaxedClock<C>(pub C);
 

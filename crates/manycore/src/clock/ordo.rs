@@ -6,19 +6,21 @@
 //!
 //! # Idea
 //!
-//! The counters of two CPUs run equally fast but may have been started at different times, and nobody can ask by how much they
-//! differ. But if one CPU sends what its counter says to another, which compares that with its own, then the difference that it
-//! finds is the offset and the time that the message took: never less than the offset. The largest of these differences, over all
-//! pairs and both directions, is the *boundary*: two times that are further apart than it are in the order in which they were read.
+//! The counters of two CPUs run equally fast but may have been started at different times, and
+//! nobody can ask by how much they differ. But if one CPU sends what its counter says to another,
+//! which compares that with its own, then the difference that it finds is the offset and the time
+//! that the message took: never less than the offset. The largest of these differences, over all
+//! pairs and both directions, is the *boundary*: two times that are further apart than it are in
+//! the order in which they were read.
 //!
-//! With more than eight CPUs only pairs with the first one are measured; the sum of the two largest differences is then
-//! a boundary, by way of that CPU.
+//! With more than eight CPUs only pairs with the first one are measured; the sum of the two largest
+//! differences is then a boundary, by way of that CPU.
 //!
 //! # Reads that overtake
 //!
-//! A CPU executes out of order, and may read its counter before loads that come earlier in the program, or after loads that come
-//! later. So a read of the counter stands between two fences here; that doubles its cost (28 ns rather than 16 on a virtual Sapphire
-//! Rapids).
+//! A CPU executes out of order, and may read its counter before loads that come earlier in the
+//! program, or after loads that come later. So a read of the counter stands between two fences
+//! here; that doubles its cost (28 ns rather than 16 on a virtual Sapphire Rapids).
 
 use super::Clock;
 use crate::sync::{clock, hint};
@@ -31,7 +33,8 @@ pub struct Ordo {
 }
 
 impl Ordo {
-    /// The largest boundary in the paper is 1,214 cycles, on 224 cores; this is twice that, in ticks of 0.3 ns and more.
+    /// The largest boundary in the paper is 1,214 cycles, on 224 cores; this is twice that, in
+    /// ticks of 0.3 ns and more.
     pub const GENEROUS: u64 = 2500;
 
     /// With a boundary that was measured before, in ticks of the CPU's counter. If two CPUs'
@@ -48,9 +51,10 @@ impl Ordo {
         Self { boundary: ticks }
     }
 
-    /// With the boundary of this machine, in whose process it is measured once: a few milliseconds for each pair of CPUs, and
-    /// longer if they are busy; on a simulated machine its model says. Where that is not possible (without the feature
-    /// `std`, where threads cannot be put onto CPUs, or where the simulator explores schedules) it is [`GENEROUS`](Self::GENEROUS).
+    /// With the boundary of this machine, in whose process it is measured once: a few milliseconds
+    /// for each pair of CPUs, and longer if they are busy; on a simulated machine its model says.
+    /// Where that is not possible (without the feature `std`, where threads cannot be put onto
+    /// CPUs, or where the simulator explores schedules) it is [`GENEROUS`](Self::GENEROUS).
     pub fn measured() -> Self {
         Self { boundary: clock::boundary().unwrap_or(Self::GENEROUS) }
     }
@@ -84,7 +88,8 @@ unsafe impl Clock for Ordo {
 
     #[inline]
     fn fresh(&self) -> u64 {
-        // A stamp is ahead of its clock by the boundary, and that clock of this one by as much at most.
+        // A stamp is ahead of its clock by the boundary, and that clock of this one by as much at
+        // most.
         let fresh = clock::ordered() + 2 * self.boundary + 1;
         loop {
             let now = clock::ordered();
@@ -102,7 +107,8 @@ unsafe impl Clock for Ordo {
 
     #[inline]
     fn pass(&self, stamp: u64) {
-        // Others are behind by the boundary at most, and their stamps ahead of them by that and one more.
+        // Others are behind by the boundary at most, and their stamps ahead of them by that and one
+        // more.
         while clock::ordered() < stamp {
             hint::pause();
         }

@@ -6,8 +6,8 @@
 //!
 //! # Source
 //!
-//! D. Hendler et al., SPAA 2010. There the combiner also sorts and merges what it finds, where the structure allows for it; here
-//! each operation runs by itself.
+//! D. Hendler et al., SPAA 2010. There the combiner also sorts and merges what it finds, where the
+//! structure allows for it; here each operation runs by itself.
 //!
 //! # Memory order
 //!
@@ -15,13 +15,13 @@
 //!
 //! # Cost
 //!
-//! Two transfers of a line an operation where threads meet, whatever the operation touches: those lines stay with the
-//! combiner.
+//! Two transfers of a line an operation where threads meet, whatever the operation touches: those
+//! lines stay with the combiner.
 //!
 //! # When not to use it
 //!
-//! For operations that take long: they all run on one CPU. And for structures that can be divided: locks for the parts then let
-//! threads run side by side.
+//! For operations that take long: they all run on one CPU. And for structures that can be divided:
+//! locks for the parts then let threads run side by side.
 
 use super::SequentialMap;
 use super::set_by_map::set_by_map;

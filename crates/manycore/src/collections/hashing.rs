@@ -2,10 +2,12 @@
 
 use core::hash::{Hash, Hasher};
 
-/// The bucket of a key, of so many. Not against keys that somebody chooses to collide: there is no secret in it.
+/// The bucket of a key, of so many. Not against keys that somebody chooses to collide: there is no
+/// secret in it.
 #[inline]
 pub(crate) fn bucket_of<K: Hash>(key: &K, buckets: usize) -> usize {
-    // The upper bits are the mixed ones: the product maps them to the buckets evenly, without a division.
+    // The upper bits are the mixed ones: the product maps them to the buckets evenly, without a
+    // division.
     ((u128::from(mixed(key)) * buckets as u128) >> 64) as usize
 }
 

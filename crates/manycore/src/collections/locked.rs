@@ -2,7 +2,8 @@
 //!
 //! # Idea
 //!
-//! Whoever holds the lock has the structure. A look-up takes the lock, too: what one thread may read, no other may change.
+//! Whoever holds the lock has the structure. A look-up takes the lock, too: what one thread may
+//! read, no other may change.
 //!
 //! # Source
 //!
@@ -14,12 +15,13 @@
 //!
 //! # Cost
 //!
-//! An acquisition an operation, and the transfer of every line that the last holder has changed. Nothing runs in parallel, but
-//! nothing is kept for later either: no garbage.
+//! An acquisition an operation, and the transfer of every line that the last holder has changed.
+//! Nothing runs in parallel, but nothing is kept for later either: no garbage.
 //!
 //! # When not to use it
 //!
-//! Where threads meet often. A lock for each part, as in [`LockedTable`](super::hash::LockedTable), keeps them apart.
+//! Where threads meet often. A lock for each part, as in [`LockedTable`](super::hash::LockedTable),
+//! keeps them apart.
 
 use super::SequentialMap;
 use super::set_by_map::set_by_map;

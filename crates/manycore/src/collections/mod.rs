@@ -1,7 +1,8 @@
 //! Sets and maps that many threads use at once: a folder per structure, a file per mechanism.
 //!
-//! All of them implement [`ConcurrentSet`](crate::ConcurrentSet), [`ConcurrentMap`](crate::ConcurrentMap) or both; a thread
-//! uses them through a handle of its own. A set is a map to nothing.
+//! All of them implement [`ConcurrentSet`](crate::ConcurrentSet),
+//! [`ConcurrentMap`](crate::ConcurrentMap) or both; a thread uses them through a handle of its own.
+//! A set is a map to nothing.
 //!
 //! # What they call
 //!

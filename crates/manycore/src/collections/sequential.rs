@@ -1,6 +1,7 @@
 //! Maps that one thread uses at a time.
 
-/// A map without any protection: what [`Locked`](super::Locked) and [`Combined`](super::Combined) protect.
+/// A map without any protection: what [`Locked`](super::Locked) and [`Combined`](super::Combined)
+/// protect.
 ///
 /// Its nodes are in the facade's cells, so that a simulated machine sees each visit.
 pub trait SequentialMap<K, V> {

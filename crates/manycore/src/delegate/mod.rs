@@ -1,7 +1,8 @@
 //! Delegation: whoever has the data does what others want done with it.
 //!
-//! With a lock, data goes to the thread whose turn it is, which on a large machine takes longer than a short section. Here
-//! the sections go to the thread that has the data. There is no acquisition and no release, so these are no
+//! With a lock, data goes to the thread whose turn it is, which on a large machine takes longer
+//! than a short section. Here the sections go to the thread that has the data. There is no
+//! acquisition and no release, so these are no
 //! [`RawLock`](crate::RawLock)s: a section is a closure, which another thread may run.
 
 mod flat_combining;

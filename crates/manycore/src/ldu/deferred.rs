@@ -18,10 +18,11 @@ use crate::sync::{CachePadded, hint, mutation};
 
 /// A structure `S` of items `T`, of which updates are logged in a queue `Q`, under a lock `L`.
 ///
-/// Whoever makes an item with [`item`](Self::item) owns it, and with it the state that it is in: [`Absent`](super::Absent) or
-/// [`Present`](super::Present). So nobody can insert what is there already. Updates wait for no lock. A read acquires the lock,
-/// applies the log, and then sees all updates that were done before it began. Where reads are [frequent](Self::eager_below), updates are
-/// applied at once if nobody has the lock.
+/// Whoever makes an item with [`item`](Self::item) owns it, and with it the state that it is in:
+/// [`Absent`](super::Absent) or [`Present`](super::Present). So nobody can insert what is there
+/// already. Updates wait for no lock. A read acquires the lock, applies the log, and then sees all
+/// updates that were done before it began. Where reads are [frequent](Self::eager_below), updates
+/// are applied at once if nobody has the lock.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -47,7 +48,8 @@ use crate::sync::{CachePadded, hint, mutation};
 /// assert_eq!(names.read(|names| names.0.len()), 1);
 /// ```
 ///
-/// What items refer to has to live for as long as that into which they are put off, for they are applied when it is next read:
+/// What items refer to has to live for as long as that into which they are put off, for they are
+/// applied when it is next read:
 ///
 /// ```compile_fail
 /// # use manycore::ldu::{Deferred, Item, Structure};
@@ -171,10 +173,11 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         }
     }
 
-    /// Updates are applied at once where there are fewer than so many for each read of late, in place of [`EAGER_BELOW`], unless
-    /// somebody has the lock, or mostly had it of late. Whoever updates has to be where the [`Structure`] may be called then, and has
-    /// its panics. With 0 they never are, and only reads, the timer and whoever drops an item call the structure; with [`u64::MAX`] it
-    /// does not depend on how often there are reads.
+    /// Updates are applied at once where there are fewer than so many for each read of late, in
+    /// place of [`EAGER_BELOW`], unless somebody has the lock, or mostly had it of late. Whoever
+    /// updates has to be where the [`Structure`] may be called then, and has its panics. With 0
+    /// they never are, and only reads, the timer and whoever drops an item call the structure; with
+    /// [`u64::MAX`] it does not depend on how often there are reads.
     #[must_use]
     pub fn eager_below(mut self, updates: u64) -> Self {
         self.eager = Eager::below(updates);
@@ -223,7 +226,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         })
     }
 
-    /// Applies an update at once, if reads are frequent and nobody else has the lock. Says whether it did.
+    /// Applies an update at once, if reads are frequent and nobody else has the lock. Says whether
+    /// it did.
     ///
     /// # Safety
     ///
@@ -252,13 +256,14 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         self.shared.try_with(apply).is_some()
     }
 
-    /// Waits until all reads have ended that may have missed an update which the caller has made. Reads that begin meanwhile
-    /// see it.
+    /// Waits until all reads have ended that may have missed an update which the caller has made.
+    /// Reads that begin meanwhile see it.
     ///
     /// For an owner who is about to change something that readers find by way of the structure.
     pub fn wait_for_reads(&self) {
         if !mutation!("ldu-nobody-waits") {
-            // Whoever has missed the update has had the lock before this, and whoever gets it later drains the queue.
+            // Whoever has missed the update has had the lock before this, and whoever gets it later
+            // drains the queue.
             self.shared.with(|_| ());
         }
     }
@@ -268,11 +273,13 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         self.shared.with(|inner| self.drain(inner));
     }
 
-    /// The timer: applies what is logged if that was not tried by this function for so many ticks of
-    /// [`clock::now`](crate::sync::clock::now), and no other thread is about to do it, unless somebody else has the lock. Says whether
-    /// it did. Cheap enough to be called with every update.
+    /// The timer: applies what is logged if that was not tried by this function for so many ticks
+    /// of [`clock::now`](crate::sync::clock::now), and no other thread is about to do it, unless
+    /// somebody else has the lock. Says whether it did. Cheap enough to be called with every
+    /// update.
     pub fn synchronize_if_due(&self, period: u64) -> bool {
-        // Where updates are applied at once, nothing is there mostly, and that is seen faster than what the time is.
+        // Where updates are applied at once, nothing is there mostly, and that is seen faster than
+        // what the time is.
         let is_idle = self.eager.is() && self.queue.is_empty();
         !is_idle
             && self
@@ -281,8 +288,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
                 .is_some_and(|_claim| self.shared.try_with(|inner| self.drain(inner)).is_some())
     }
 
-    /// An item was dropped. If the calling core has logged much, and nobody else has the lock, this applies what that core has
-    /// logged: what is dropped goes back to the allocator then, while it is in that core's cache.
+    /// An item was dropped. If the calling core has logged much, and nobody else has the lock, this
+    /// applies what that core has logged: what is dropped goes back to the allocator then, while it
+    /// is in that core's cache.
     #[inline]
     pub(super) fn sweep(&self) {
         if self.queue.is_long() {
@@ -297,7 +305,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
             return unsafe { self.shared.alone(|inner| self.drain_own(inner)) };
         }
         if self.shared.try_with(|inner| self.drain_own(inner)).is_none() {
-            // Who has it may have been preempted, while all others log more for it to apply: it gets this CPU.
+            // Who has it may have been preempted, while all others log more for it to apply: it
+            // gets this CPU.
             hint::yield_now();
         }
     }
@@ -308,8 +317,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     }
 }
 
-/// Takes what is left out of the queue of a structure that has panicked at its end: no entry stays behind in a table which others share. Of
-/// items, those are dropped that nobody has any more.
+/// Takes what is left out of the queue of a structure that has panicked at its end: no entry stays
+/// behind in a table which others share. Of items, those are dropped that nobody has any more.
 struct Discard<'q, Q: Queue, T>(&'q Q, PhantomData<T>);
 
 impl<Q: Queue, T> Target for Discard<'_, Q, T> {
@@ -331,7 +340,8 @@ impl<Q: Queue, T> Drop for Discard<'_, Q, T> {
 }
 
 impl<S: Structure<T>, T, Q: Queue, L> Drop for Deferred<S, T, Q, L> {
-    /// Applies what is logged. If the structure or an item panics, the rest is not applied, and dropped.
+    /// Applies what is logged. If the structure or an item panics, the rest is not applied, and
+    /// dropped.
     fn drop(&mut self) {
         let discard = Discard(&self.queue, PhantomData::<T>);
         // SAFETY: `&mut self`: no owner of an item, and no reader, is left.

@@ -12,19 +12,21 @@ use super::structure::{Object, Structure};
 use crate::RawLock;
 use crate::lock::Adaptive;
 
-/// An item that is not in its structure, as far as its owner is concerned. Dropped, it is given back to the allocator when
-/// its entries are next taken from the log: at once, if the core has logged [much](super::MANY) and nobody has the structure's lock.
+/// An item that is not in its structure, as far as its owner is concerned. Dropped, it is given
+/// back to the allocator when its entries are next taken from the log: at once, if the core has
+/// logged [much](super::MANY) and nobody has the structure's lock.
 ///
-/// Then what that core has logged is applied by whoever drops the item, who must be where the [`Structure`] may be called, and whom
-/// its panics reach.
+/// Then what that core has logged is applied by whoever drops the item, who must be where the
+/// [`Structure`] may be called, and whom its panics reach.
 #[must_use = "what is dropped does not come into the structure"]
 pub struct Absent<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive> {
     deferred: &'d Deferred<S, T, Q, L>,
     object: NonNull<Object<T>>,
 }
 
-/// An item that is in its structure, as far as its owner is concerned. Dropped, it is removed, and then as [`Absent`] is; where it is
-/// removed [at once](Deferred::eager_below), it goes back to the allocator as soon.
+/// An item that is in its structure, as far as its owner is concerned. Dropped, it is removed, and
+/// then as [`Absent`] is; where it is removed [at once](Deferred::eager_below), it goes back to the
+/// allocator as soon.
 #[must_use = "what is dropped is removed again: `keep` it if it should stay"]
 pub struct Present<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive>(
     ManuallyDrop<Absent<'d, S, T, Q, L>>,
@@ -73,17 +75,19 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
     ///
     /// # Panics
     ///
-    /// If it is applied [at once](Deferred::eager_below), and the structure does: the item is dropped then.
+    /// If it is applied [at once](Deferred::eager_below), and the structure does: the item is
+    /// dropped then.
     #[inline]
     pub fn insert(self) -> Present<'d, S, T, Q, L> {
         self.update(Operation::Insert);
         Present(ManuallyDrop::new(self))
     }
 
-    /// Changes the item, after all that is logged has been applied: nobody then knows of it but its owner.
+    /// Changes the item, after all that is logged has been applied: nobody then knows of it but its
+    /// owner.
     ///
-    /// An insertion and a removal that are both in the log cancel, which is right because an item is the same in both: so it
-    /// cannot be changed while it may be in the log.
+    /// An insertion and a removal that are both in the log cancel, which is right because an item
+    /// is the same in both: so it cannot be changed while it may be in the log.
     pub fn edit<R>(&mut self, edit: impl FnOnce(&mut T) -> R) -> R {
         self.deferred.synchronize();
         // SAFETY: the owner is absent, and `synchronize` has applied all that it has logged: so
@@ -110,7 +114,8 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Present<'d, S, T, Q, L> {
     ///
     /// # Panics
     ///
-    /// If it is applied [at once](Deferred::eager_below), and the structure does: the item's memory is lost then.
+    /// If it is applied [at once](Deferred::eager_below), and the structure does: the item's memory
+    /// is lost then.
     #[inline]
     pub fn remove(self) -> Absent<'d, S, T, Q, L> {
         // Not dropped, that is removed once more, if the structure panics.

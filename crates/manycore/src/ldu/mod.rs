@@ -2,11 +2,12 @@
 //!
 //! # Idea
 //!
-//! A structure that is updated far more often than it is read need not be up to date all the time. Updates go into a log;
-//! who reads acquires the structure's lock, applies the log, and looks. The order of most updates does not matter. Only an
-//! insertion and a removal of the *same* object do not commute, and of those one is pending at most: an object carries a mark
-//! for each of the two, and who logs one of them first takes back the mark of the other. If there was one, the two cancel,
-//! and nothing is left to do:
+//! A structure that is updated far more often than it is read need not be up to date all the time.
+//! Updates go into a log; who reads acquires the structure's lock, applies the log, and looks. The
+//! order of most updates does not matter. Only an insertion and a removal of the *same* object do
+//! not commute, and of those one is pending at most: an object carries a mark for each of the two,
+//! and who logs one of them first takes back the mark of the other. If there was one, the two
+//! cancel, and nothing is left to do:
 //!
 //! ```text
 //!                 insert                                           synchronize, with the structure's lock
@@ -16,11 +17,13 @@
 //!  4  put the entry into the queue
 //! ```
 //!
-//! The entry of an update that was cancelled stays in the queue, and the object's next update of the kind finds it there
-//! (step 3). Whoever drains the queue clears `used` between two looks at the mark (5 and 7): an owner that sets the mark after
-//! the first look either finds `used` set, and then the second look finds the mark; or it finds it clear, and puts the entry
-//! into the queue again. Here marks and `used` are bits of one word: steps 1 to 3 are one compare-and-swap, and 5 to 7 are one
-//! read-modify-write, which cannot come in the midst of them. The insertion follows it.
+//! The entry of an update that was cancelled stays in the queue, and the object's next update of
+//! the kind finds it there (step 3). Whoever drains the queue clears `used` between two looks at
+//! the mark (5 and 7): an owner that sets the mark after the first look either finds `used` set,
+//! and then the second look finds the mark; or it finds it clear, and puts the entry into the queue
+//! again. Here marks and `used` are bits of one word: steps 1 to 3 are one compare-and-swap, and 5
+//! to 7 are one read-modify-write, which cannot come in the midst of them. The insertion follows
+//! it.
 //!
 //! The queue comes in three arrangements:
 //!
@@ -30,28 +33,34 @@
 //! | [`Rooted`] | for each core a [`Table`] of structures, of which each has a place; who finds another's entries at its place has them go back to a queue of that structure's own |
 //! | [`PerCore`] | for each core a queue that is not divided by structure: the structure that it belongs to may be a whole forest, under one lock |
 //!
-//! [`Deferred`] is the form for programs: items have an owner, whose handle says whether the item is in the structure.
-//! [`Node`], [`Queue`] and [`drain`] are the form for kernels, whose objects carry the node.
+//! [`Deferred`] is the form for programs: items have an owner, whose handle says whether the item
+//! is in the structure. [`Node`], [`Queue`] and [`drain`] are the form for kernels, whose objects
+//! carry the node.
 //!
 //! # Where reads are frequent
 //!
-//! What few updates have put off is hardly less work than they, and it is done by a thread that has none of it in its cache, while the
-//! one that could do it has had the lock a moment ago. So a [`Deferred`] counts updates and reads. Where there are [few](EAGER_BELOW)
-//! updates for each read, an update is applied at once if nobody has the lock, and is logged as ever if somebody has: it never waits.
-//! Where somebody mostly has, as with many cores, the lock is left alone but for a try now and then. An object with an operation
-//! pending is always logged, so that its operations stay in order; those of different objects need none. [`Deferred::eager_below`] sets
-//! the limit, or turns it off.
+//! What few updates have put off is hardly less work than they, and it is done by a thread that has
+//! none of it in its cache, while the one that could do it has had the lock a moment ago. So a
+//! [`Deferred`] counts updates and reads. Where there are [few](EAGER_BELOW) updates for each read,
+//! an update is applied at once if nobody has the lock, and is logged as ever if somebody has: it
+//! never waits. Where somebody mostly has, as with many cores, the lock is left alone but for a try
+//! now and then. An object with an operation pending is always logged, so that its operations stay
+//! in order; those of different objects need none. [`Deferred::eager_below`] sets the limit, or
+//! turns it off.
 //!
 //! # Timer, and sweeping
 //!
-//! A structure that is never read has a log that grows with the number of items. [`Deferred::synchronize_if_due`] drains it now and
-//! then, from updates: one thread, because whoever finds it due says so, and then goes to the lock. [`every`] does so from a thread.
+//! A structure that is never read has a log that grows with the number of items.
+//! [`Deferred::synchronize_if_due`] drains it now and then, from updates: one thread, because
+//! whoever finds it due says so, and then goes to the lock. [`every`] does so from a thread.
 //!
-//! Items that were dropped and had been logged stay in memory until the log is drained. Whoever drops one does so with the entries of its own core, if
-//! those are [`MANY`] and nobody has the lock: they are in its cache, and mostly stand for updates that have cancelled. An object may
-//! have one entry on this core and one on another, and they need not be taken together: it is released with the last one. Nobody waits
-//! here, since who drops an item may be in a read, and have the lock. So this bounds memory but for what is dropped while
-//! somebody has it, and on machines where cores log faster than one can apply: there timer and reads are left.
+//! Items that were dropped and had been logged stay in memory until the log is drained. Whoever
+//! drops one does so with the entries of its own core, if those are [`MANY`] and nobody has the
+//! lock: they are in its cache, and mostly stand for updates that have cancelled. An object may
+//! have one entry on this core and one on another, and they need not be taken together: it is
+//! released with the last one. Nobody waits here, since who drops an item may be in a read, and
+//! have the lock. So this bounds memory but for what is dropped while somebody has it, and on
+//! machines where cores log faster than one can apply: there timer and reads are left.
 //!
 //! ```
 //! # use manycore::ldu::{Deferred, Item, Structure, every};
@@ -72,54 +81,64 @@
 //!
 //! # Source
 //!
-//! "LDU: Lightweight log-based Deferred Update", a dissertation on update-heavy structures of Linux, whose reverse maps are
-//! updated by every fork and read by hardly anybody. The idea of a log for each core that is applied before reads is that of
-//! OpLog (S. Boyd-Wickizer, M. F. Kaashoek, R. Morris and N. Zeldovich, MIT-CSAIL-TR-2014-019). What differs:
+//! "LDU: Lightweight log-based Deferred Update", a dissertation on update-heavy structures of
+//! Linux, whose reverse maps are updated by every fork and read by hardly anybody. The idea of a
+//! log for each core that is applied before reads is that of OpLog (S. Boyd-Wickizer, M. F.
+//! Kaashoek, R. Morris and N. Zeldovich, MIT-CSAIL-TR-2014-019). What differs:
 //!
-//! - The marks, the bits `used` of the two entries, and one that says that the owner is gone, are in one word, which is only changed
-//!   by read-modify-writes, one for an update and one for an entry. The published code has a word for each, and clears `used` with a
-//!   plain store.
-//! - In the published code the assertion on the mark is the wrong way round; here it says that the same update does not come
-//!   twice.
-//! - An object with an entry in the queue is freed by who drains that, under the lock, and by nobody else. In the published code it may
-//!   be freed between steps 6 and 7.
-//! - On a conflict in the table the published code takes the other structure's entries out of the queue, and only then
-//!   acquires its lock; a read in between misses them. Here they go to a queue of the other structure's own, no lock of a
-//!   structure is acquired, and nobody waits: who finds somebody at the place uses the structure's own queue as well.
-//! - *Walkers in progress.* With a lock, an update waits for readers; a logged one does not. So an object that was removed
-//!   may still be looked at: it is not freed, nor given out to be changed, before the reader has left the lock; and
-//!   [`Deferred::wait_for_reads`] waits for readers that may have missed an insertion.
-//! - Where reads are frequent, updates are applied at once: see above. [`drain`] and [`Node`] leave that to who uses them.
-//! - *Order of related objects.* Entries are applied in no particular order. A structure in which the order of two objects
-//!   matters has to have it in the objects: [`Structure`] asks for it.
-//! - *Changed keys.* A removal and an insertion that follows it cancel only if the object is the same in both. So an object
-//!   cannot be changed but by [`Absent::edit`], which drains the queue first.
+//! - The marks, the bits `used` of the two entries, and one that says that the owner is gone, are
+//!   in one word, which is only changed by read-modify-writes, one for an update and one for an
+//!   entry. The published code has a word for each, and clears `used` with a plain store.
+//! - In the published code the assertion on the mark is the wrong way round; here it says that the
+//!   same update does not come twice.
+//! - An object with an entry in the queue is freed by who drains that, under the lock, and by
+//!   nobody else. In the published code it may be freed between steps 6 and 7.
+//! - On a conflict in the table the published code takes the other structure's entries out of the
+//!   queue, and only then acquires its lock; a read in between misses them. Here they go to a queue
+//!   of the other structure's own, no lock of a structure is acquired, and nobody waits: who finds
+//!   somebody at the place uses the structure's own queue as well.
+//! - *Walkers in progress.* With a lock, an update waits for readers; a logged one does not. So an
+//!   object that was removed may still be looked at: it is not freed, nor given out to be changed,
+//!   before the reader has left the lock; and [`Deferred::wait_for_reads`] waits for readers that
+//!   may have missed an insertion.
+//! - Where reads are frequent, updates are applied at once: see above. [`drain`] and [`Node`] leave
+//!   that to who uses them.
+//! - *Order of related objects.* Entries are applied in no particular order. A structure in which
+//!   the order of two objects matters has to have it in the objects: [`Structure`] asks for it.
+//! - *Changed keys.* A removal and an insertion that follows it cancel only if the object is the
+//!   same in both. So an object cannot be changed but by [`Absent::edit`], which drains the queue
+//!   first.
 //!
 //! # Memory order
 //!
-//! The node's word orders owner and drainer: both change it by read-modify-writes (AcqRel), one of which comes first. If it is
-//! the owner's, the drainer's finds the mark, and acquires what the owner did before. If it is the drainer's, the owner
-//! puts the entry into the queue, and has acquired the end of the drainer's use of it. With `used` in a word of its own there would
-//! be a store and then a load of another place on both sides, which needs sequentially consistent fences on both.
+//! The node's word orders owner and drainer: both change it by read-modify-writes (AcqRel), one of
+//! which comes first. If it is the owner's, the drainer's finds the mark, and acquires what the
+//! owner did before. If it is the drainer's, the owner puts the entry into the queue, and has
+//! acquired the end of the drainer's use of it. With `used` in a word of its own there would be a
+//! store and then a load of another place on both sides, which needs sequentially consistent fences
+//! on both.
 //!
-//! The object itself is released by the head of the queue when its entry is put in, and acquired there by who takes it; it
-//! does not change until it is in no queue. What the structure is like goes from hand to hand with the lock. An owner who frees an
-//! object that had entries has acquired the end of their use with the node's word.
+//! The object itself is released by the head of the queue when its entry is put in, and acquired
+//! there by who takes it; it does not change until it is in no queue. What the structure is like
+//! goes from hand to hand with the lock. An owner who frees an object that had entries has acquired
+//! the end of their use with the node's word.
 //!
-//! [`Deferred::wait_for_reads`] comes after the caller's updates, and has the lock for a moment: a read that had it before has ended,
-//! and one that has it later acquires them with it.
+//! [`Deferred::wait_for_reads`] comes after the caller's updates, and has the lock for a moment: a
+//! read that had it before has ended, and one that has it later acquires them with it.
 //!
 //! # Cost
 //!
-//! An update is one read-modify-write of the object's line. The first of its kind since
-//! the queue was drained is one more, at the head of the queue: a transfer of that line with [`Global`], none with the others
-//! as long as the thread stays on its core. A drain is one read-modify-write for each entry, and the cache misses of walking
-//! objects that others have written; with the queues of cores, also a look at the head of each. 24 bytes for each object.
+//! An update is one read-modify-write of the object's line. The first of its kind since the queue
+//! was drained is one more, at the head of the queue: a transfer of that line with [`Global`], none
+//! with the others as long as the thread stays on its core. A drain is one read-modify-write for
+//! each entry, and the cache misses of walking objects that others have written; with the queues of
+//! cores, also a look at the head of each. 24 bytes for each object.
 //!
 //! # When not to use it
 //!
-//! Where more than one operation of thirty or so reads: a lock alone is a little faster. Where updates have results, such as whether a
-//! key was there. Where the order of updates of different objects matters, as in a stack: that is what [`ordered`] is for.
+//! Where more than one operation of thirty or so reads: a lock alone is a little faster. Where
+//! updates have results, such as whether a key was there. Where the order of updates of different
+//! objects matters, as in a stack: that is what [`ordered`] is for.
 
 mod deferred;
 mod item;

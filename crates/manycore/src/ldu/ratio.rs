@@ -11,7 +11,8 @@ const PAUSE: u32 = 512;
 const ALL: u64 = 1 << 10;
 
 /// Updates are applied at once where there are fewer than so many for each read, see
-/// [`Deferred::eager_below`](super::Deferred::eager_below): on two CPUs so many put off cost what a lock for each does.
+/// [`Deferred::eager_below`](super::Deferred::eager_below): on two CPUs so many put off cost what a
+/// lock for each does.
 pub const EAGER_BELOW: u64 = 32;
 
 /// Updates of late, and reads. Under the structure's lock.
@@ -87,7 +88,8 @@ impl Eager {
     /// Called with the structure's lock.
     pub fn reconsider(&self, ratio: &Ratio) {
         let was_eager = self.is();
-        // Between the two limits all stays as it is, so that others need not fetch the line each time.
+        // Between the two limits all stays as it is, so that others need not fetch the line each
+        // time.
         let limit = self.below.saturating_mul(1 + u64::from(was_eager));
         let is_eager = ratio.mean() < limit && ratio.pause == 0;
         if is_eager != was_eager {

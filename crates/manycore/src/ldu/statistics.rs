@@ -11,9 +11,11 @@ pub struct Statistics {
     pub sweeps: u64,
     /// Entries that were found in it.
     pub entries: u64,
-    /// Updates that were applied; the other entries stood for updates that had cancelled each other.
+    /// Updates that were applied; the other entries stood for updates that had cancelled each
+    /// other.
     pub applied: u64,
-    /// Items that were given back to the allocator by that; those that were removed at once are not counted.
+    /// Items that were given back to the allocator by that; those that were removed at once are not
+    /// counted.
     pub released: u64,
     /// Updates that were applied at once, and not logged.
     pub at_once: u64,

@@ -6,9 +6,10 @@ use super::queue::node::Node;
 
 /// What can be updated by a log.
 ///
-/// Updates of different items come in any order: what the structure is afterwards must not depend on it. An order that
-/// matters, such as that of items which are equal otherwise, has to be part of the items. Updates of one item alternate
-/// between the two, beginning with [`insert`](Self::insert).
+/// Updates of different items come in any order: what the structure is afterwards must not depend
+/// on it. An order that matters, such as that of items which are equal otherwise, has to be part of
+/// the items. Updates of one item alternate between the two, beginning with
+/// [`insert`](Self::insert).
 pub trait Structure<T> {
     /// The item comes in.
     fn insert(&mut self, item: Item<'_, T>);
@@ -19,8 +20,8 @@ pub trait Structure<T> {
 
 /// An item that is about to come into a structure, or to leave it.
 ///
-/// A structure may keep its [address](Self::pointer): from its insertion until its removal the item stays where it is,
-/// and nobody has it mutably.
+/// A structure may keep its [address](Self::pointer): from its insertion until its removal the item
+/// stays where it is, and nobody has it mutably.
 #[derive(Debug)]
 pub struct Item<'a, T>(pub(super) &'a T);
 

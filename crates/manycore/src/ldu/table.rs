@@ -1,4 +1,5 @@
-//! Queues of many structures, in tables of which each core has one: each place of a table is one structure's at a time.
+//! Queues of many structures, in tables of which each core has one: each place of a table is one
+//! structure's at a time.
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -14,9 +15,9 @@ use crate::sync::{CachePadded, cpu, own_of};
 
 /// For each core, a direct-mapped table of structures with entries that were put in there.
 ///
-/// All structures that share a table together cost as much memory as their number of places and that of the cores say, and
-/// not each of them. A structure that comes to a place which is another's takes it over: the other's entries go to a queue
-/// of its own, where it finds them.
+/// All structures that share a table together cost as much memory as their number of places and
+/// that of the cores say, and not each of them. A structure that comes to a place which is
+/// another's takes it over: the other's entries go to a queue of its own, where it finds them.
 pub struct Table {
     /// All places of the first core, then those of the second.
     slots: Box<[CachePadded<Slot>]>,
@@ -26,7 +27,8 @@ pub struct Table {
 
 struct Slot {
     lock: Futex,
-    /// Whose entries are here: the structure's queue of its own, which is what it is known by. Null if there are none.
+    /// Whose entries are here: the structure's queue of its own, which is what it is known by. Null
+    /// if there are none.
     owner: AtomicPtr<Global>,
     /// The first and the last, if there are any; whose the lock is.
     ends: UnsafeCell<Option<(Link, Link)>>,
@@ -38,8 +40,9 @@ unsafe impl Sync for Slot {}
 // SAFETY: entries lead to nodes, which any thread may settle that has the structure's lock.
 unsafe impl Send for Slot {}
 
-/// What leads to a [`Table`], and to the same one each time. [`Rooted`] relies on that: an entry that was put into one table must not be
-/// looked for in another. So these are the library's own choice:
+/// What leads to a [`Table`], and to the same one each time. [`Rooted`] relies on that: an entry
+/// that was put into one table must not be looked for in another. So these are the library's own
+/// choice:
 ///
 /// ```compile_fail
 /// use manycore::ldu::{Rooted, Table};
@@ -71,7 +74,8 @@ mod sealed {
 /// A structure's share of a [`Table`].
 pub struct Rooted<P: TablePointer> {
     table: P,
-    /// Entries that had to leave the table, or found no way in. Where it is, is what the structure is known by.
+    /// Entries that had to leave the table, or found no way in. Where it is, is what the structure
+    /// is known by.
     own: Box<Global>,
     /// The structure's place in each core's table.
     place: usize,
@@ -87,8 +91,8 @@ impl Table {
 
     /// Where the structure's place is in each core's table.
     fn place(&self, root: *const Global) -> usize {
-        // Fibonacci hashing: addresses are multiples of a power of two. The model checker repeats executions, in which
-        // addresses differ.
+        // Fibonacci hashing: addresses are multiples of a power of two. The model checker repeats
+        // executions, in which addresses differ.
         let address = if cfg!(loom) { 0 } else { root.addr() as u64 };
         (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % self.places
     }
@@ -100,7 +104,8 @@ impl Slot {
         Self { lock: Futex::new(), owner, ends: UnsafeCell::new(None), length: Length::new() }
     }
 
-    /// Changes the entries and whose they are, with the lock that the caller has acquired, and releases it.
+    /// Changes the entries and whose they are, with the lock that the caller has acquired, and
+    /// releases it.
     fn change(
         &self,
         change: impl FnOnce(*const Global, &mut Option<(Link, Link)>) -> *const Global,
@@ -110,7 +115,8 @@ impl Slot {
         // SAFETY: the callers, `push` and `take`, have acquired the lock, and nothing else leads to
         // `ends`.
         let owner = self.ends.with_mut(|ends| change(before, unsafe { &mut *ends }));
-        // Release: partner of the Acquire in `take`: whoever sees another's mark finds its own entries where they went.
+        // Release: partner of the Acquire in `take`: whoever sees another's mark finds its own
+        // entries where they went.
         self.owner.store(owner.cast_mut(), Ordering::Release);
         // SAFETY: the callers, `push` and `take`, have acquired the lock and leave it to this; what
         // they pass as `change` does not panic, so that this is reached.

@@ -3,9 +3,11 @@
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::hint;
 
-/// Does something about every so many nanoseconds (below 10^9), on the calling thread, until `stop` is set.
+/// Does something about every so many nanoseconds (below 10^9), on the calling thread, until `stop`
+/// is set.
 ///
-/// A kernel has timers of its own; a program has a thread for this, see the example of [the module](super#timer).
+/// A kernel has timers of its own; a program has a thread for this, see the example of [the
+/// module](super#timer).
 pub fn every(nanoseconds: u32, stop: &AtomicBool, mut f: impl FnMut()) {
     // Acquire: partner of the store by which `stop` is set: what its owner did before is done.
     while !stop.load(Ordering::Acquire) {

@@ -47,8 +47,8 @@
 //! waiter that has waited for ten milliseconds reserves the lock. As long as it is reserved, only
 //! threads that have slept take it, in the order of their sleeps, so that nobody starves.
 //!
-//! It never yields: `sched_yield` gives away a thread's share of the CPU (Linux 6.18 charges a whole time slice for
-//! it), to whoever computes beside the program.
+//! It never yields: `sched_yield` gives away a thread's share of the CPU (Linux 6.18 charges a
+//! whole time slice for it), to whoever computes beside the program.
 //!
 //! # Source
 //!
@@ -132,12 +132,13 @@ const GLANCES: u32 = if cfg!(loom) { 1 } else { 3 };
 /// Between two looks at a line from afar a waiter leaves it alone, for between one and two times
 /// this long, ...
 const APART: u64 = 80;
-/// ... or the usual wait divided by this, if that is longer: then many together look no more often than a few do.
+/// ... or the usual wait divided by this, if that is longer: then many together look no more often
+/// than a few do.
 const LOOKS_IN_WAIT: u64 = 8;
 /// A waiter starves after so long.
 const PATIENCE: u64 = if cfg!(loom) { 0 } else { 10_000_000 };
-/// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a remedy if none can come,
-/// because the waiter that reserved the lock is in the parent of a fork.
+/// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a
+/// remedy if none can come, because the waiter that reserved the lock is in the parent of a fork.
 const RESPECT_NS: u32 = 1_000_000;
 /// Pollers may leave a reserved lock alone, so that a release wakes one, where waits are longer
 /// than this. Where they are shorter, wake-ups cost more than they bring: the best of five values
@@ -267,7 +268,7 @@ impl Adaptive {
                     return false;
                 }
                 Slept::Woken => {
-                    // Once starving, always: who reserved the lock is who takes the reservation back.
+                    // Once starving, always: who reserved the lock takes the reservation back.
                     let now = time::now();
                     let waited = now.wrapping_sub(start);
                     if made_room && !waiter.slept {
@@ -288,8 +289,8 @@ impl Adaptive {
         Spins(self.spins.load(Ordering::Relaxed)) // Relaxed: steers waiting
     }
 
-    /// Polls a few times before anything else if sections are so short that even reading the clock shows; says whether it acquired
-    /// the lock.
+    /// Polls a few times before anything else if sections are so short that even reading the clock
+    /// shows; says whether it acquired the lock.
     fn glance(&self, waiter: &Waiter) -> bool {
         let spins = self.spins();
         let pays = spins.are_short() && !spins.lines_come_from_afar();
@@ -352,7 +353,7 @@ impl Adaptive {
             if let Some(is_near) = line_is_near {
                 learned = learned.and_line(is_near);
             }
-            // Who was woken and finds the lock free has not spun: counted, it would make spins ever shorter.
+            // Who was woken to a free lock has not spun: counted, it would make spins ever shorter.
             let polled = spun.filter(|spun| !waiter.slept || *spun != 0);
             polled.map_or(learned, |spun| learned.and_success(spun))
         });
@@ -446,7 +447,7 @@ impl Adaptive {
                 return Slept::Woken;
             }
             let marked = waiter.marked(word);
-            // Relaxed: a mark publishes nothing; the kernel compares the word again before the sleep.
+            // Relaxed: a mark publishes nothing; before the sleep the kernel compares again.
             let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
             match self.word.compare_exchange_weak(word, marked, done, failed) {
                 Ok(_) => break word = marked,
@@ -535,7 +536,7 @@ impl Adaptive {
     }
 }
 
-/// Whether a spin that began now looks where the lock's line comes from: some do, because that takes some dozen nanoseconds.
+/// Whether a spin that began now looks where the line comes from: some do, since that takes time.
 fn looks_at_line(now: u64) -> bool {
     cfg!(loom) || (now / 32).is_multiple_of(LOOK_AT_LINE)
 }
@@ -583,7 +584,7 @@ unsafe impl PlainLock for Adaptive {
 
     #[inline]
     unsafe fn release(&self) {
-        // Release: partner of the Acquires in `try_acquire` and `take`. Relaxed on failure: nothing was released.
+        // Release: partner of the Acquires in `try_acquire` and `take`. Relaxed otherwise: no change.
         let release = order!(Release, "adaptive-release");
         let seat = self.noted_seat();
         if seat.is_some() {

@@ -2,15 +2,16 @@
 //!
 //! # Idea
 //!
-//! Whoever comes draws a number, and waits at the slot of that number, a line of its own; a release calls the next number
-//! in the next slot. As in `ticket`, threads are served in the order in which they drew; but a release disturbs only the
-//! one thread whose turn it is.
+//! Whoever comes draws a number, and waits at the slot of that number, a line of its own; a release
+//! calls the next number in the next slot. As in `ticket`, threads are served in the order in which
+//! they drew; but a release disturbs only the one thread whose turn it is.
 //!
 //! # Source
 //!
-//! T. E. Anderson, "The Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", IEEE TPDS 1(1), 1990.
-//! There a slot is a flag, and no more threads than slots may come. Here it holds the number that was called last, so that
-//! more than [`SLOTS`] threads may share slots. And a waiter sleeps after some microseconds.
+//! T. E. Anderson, "The Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors",
+//! IEEE TPDS 1(1), 1990. There a slot is a flag, and no more threads than slots may come. Here it
+//! holds the number that was called last, so that more than [`SLOTS`] threads may share slots. And
+//! a waiter sleeps after some microseconds.
 //!
 //! # Fork
 //!
@@ -18,19 +19,19 @@
 //!
 //! # Memory order
 //!
-//! A waiter that reads its number in its slot (Acquire) reads the swap of the release that called it (Release). Drawing
-//! orders nothing by itself. A waiter that sleeps has marked its slot by a compare-and-swap of the word that the call
-//! swaps, so that one of the two sees the other.
+//! A waiter that reads its number in its slot (Acquire) reads the swap of the release that called
+//! it (Release). Drawing orders nothing by itself. A waiter that sleeps has marked its slot by a
+//! compare-and-swap of the word that the call swaps, so that one of the two sees the other.
 //!
 //! # Cost
 //!
-//! Uncontended, a compare-and-swap to draw and a swap to call. Contended, one line transfer a hand-off for the slot and one
-//! a thread for the counter. The lock is large: 8 KiB.
+//! Uncontended, a compare-and-swap to draw and a swap to call. Contended, one line transfer a
+//! hand-off for the slot and one a thread for the counter. The lock is large: 8 KiB.
 //!
 //! # When not to use it
 //!
-//! Where there are many locks, for each has all its slots. With more runnable threads than CPUs: nobody may overtake the
-//! thread whose turn it is.
+//! Where there are many locks, for each has all its slots. With more runnable threads than CPUs:
+//! nobody may overtake the thread whose turn it is.
 
 use super::numbers::Numbers;
 use super::plain::{PlainLock, without_node};
@@ -38,7 +39,8 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::{CachePadded, array_of, clock, const_new, futex, hint, order, tuning};
 use crate::{LockInfo, Order};
 
-/// How many threads can wait each at a line of its own: a power of two, so that numbers may start again from 0.
+/// How many threads can wait each at a line of its own: a power of two, so that numbers may start
+/// again from 0.
 pub const SLOTS: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// Somebody sleeps at the slot; the lower half has the number that was called last.
@@ -106,8 +108,8 @@ fn sleep(slot: &AtomicU64, number: u32) {
     }
 }
 
-// SAFETY: a number is drawn by one thread only, and called by the release of the one before it; zero is: number 0 is
-// called, in slot 0, and not drawn.
+// SAFETY: a number is drawn by one thread only, and called by the release of the one before it;
+// zero is: number 0 is called, in slot 0, and not drawn.
 unsafe impl PlainLock for Anderson {
     const INFO: LockInfo = LockInfo {
         name: "anderson",
@@ -120,7 +122,8 @@ unsafe impl PlainLock for Anderson {
     #[inline]
     fn try_acquire(&self) -> bool {
         let next = self.numbers.next();
-        // Acquire: partner of the Release in `release`. That orders: the number is drawn at most once.
+        // Acquire: partner of the Release in `release`. That orders: the number is drawn at most
+        // once.
         self.slot(next).load(order!(Acquire, "anderson-try")) as u32 == next
             && self.numbers.try_draw(next)
     }

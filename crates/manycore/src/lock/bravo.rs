@@ -2,42 +2,48 @@
 //!
 //! # Idea
 //!
-//! One table, the same for all locks of the process, has thousands of slots. While a lock is *biased* towards readers, a
-//! reader writes the lock's address into the slot that belongs to it and the lock, by a hash, and is in; readers on many
-//! CPUs then write to different lines. If the slot is taken, the reader uses the lock below, a [`PhaseRw`]. A writer takes the
-//! lock below, and if there is a bias, revokes it: it shuts the way by the table, looks through all of it and waits for each
-//! reader of its lock. That is slow; so a reader that comes through the lock below may restore the bias only when nine times
-//! as long has passed as the last revocation took. Writers thus lose a tenth of their time at most.
+//! One table, the same for all locks of the process, has thousands of slots. While a lock is
+//! *biased* towards readers, a reader writes the lock's address into the slot that belongs to it
+//! and the lock, by a hash, and is in; readers on many CPUs then write to different lines. If the
+//! slot is taken, the reader uses the lock below, a [`PhaseRw`]. A writer takes the lock below, and
+//! if there is a bias, revokes it: it shuts the way by the table, looks through all of it and waits
+//! for each reader of its lock. That is slow; so a reader that comes through the lock below may
+//! restore the bias only when nine times as long has passed as the last revocation took. Writers
+//! thus lose a tenth of their time at most.
 //!
 //! # Source
 //!
-//! D. Dice and A. Kogan, "BRAVO: Biased Locking for Reader-Writer Locks", USENIX ATC 2019: the table of 4096 slots, the
-//! factor of nine. There a reader keeps its slot until it releases, and a writer spins until a slot is cleared. Here:
+//! D. Dice and A. Kogan, "BRAVO: Biased Locking for Reader-Writer Locks", USENIX ATC 2019: the
+//! table of 4096 slots, the factor of nine. There a reader keeps its slot until it releases, and a
+//! writer spins until a slot is cleared. Here:
 //!
-//! - A release looks at the thread's slot again, so that there is nothing to keep. Two threads may share a slot; then one
-//!   may clear the mark that the other made, and leave it its hold on the lock below. As many holds as readers there are
-//!   at any time, and to which of them each belongs does not matter: whoever finds no mark in its slot has, or has
-//!   inherited, a hold on the lock below.
+//! - A release looks at the thread's slot again, so that there is nothing to keep. Two threads may
+//!   share a slot; then one may clear the mark that the other made, and leave it its hold on the
+//!   lock below. As many holds as readers there are at any time, and to which of them each belongs
+//!   does not matter: whoever finds no mark in its slot has, or has inherited, a hold on the lock
+//!   below.
 //! - A writer sleeps after some microseconds, and a reader that leaves wakes it.
 //!
 //! # Memory order
 //!
-//! Marks, the bias and the sleeping writer are those of [`SideDoor`]. A slot changes by compare-and-swaps only, so that a
-//! writer that finds no mark of its lock there (Acquire) sees what each reader did which cleared one (Release), or marked
-//! the slot for another lock later. Whoever inherits a hold on the lock below sees what its first owner did (Acquire), and
-//! passes that on with the hold. The time at which a bias is possible again is written by a writer and read by readers of
-//! the lock below, which orders them.
+//! Marks, the bias and the sleeping writer are those of [`SideDoor`]. A slot changes by
+//! compare-and-swaps only, so that a writer that finds no mark of its lock there (Acquire) sees
+//! what each reader did which cleared one (Release), or marked the slot for another lock later.
+//! Whoever inherits a hold on the lock below sees what its first owner did (Acquire), and passes
+//! that on with the hold. The time at which a bias is possible again is written by a writer and
+//! read by readers of the lock below, which orders them.
 //!
 //! # Cost
 //!
-//! With a bias, a reader has two compare-and-swaps of its slot, and three looks at a word that seldom changes. A writer has
-//! those of `PhaseRw`, and with a bias before it looks at 4096 slots, some microseconds. The lock has 40 bytes.
+//! With a bias, a reader has two compare-and-swaps of its slot, and three looks at a word that
+//! seldom changes. A writer has those of `PhaseRw`, and with a bias before it looks at 4096 slots,
+//! some microseconds. The lock has 40 bytes.
 //!
 //! # When not to use it
 //!
-//! Where writers are frequent: then it is `PhaseRw`, with more to look at. A thread that reads must not begin to read again,
-//! and has to be the one that releases. The child of a fork finds the marks of its parent's threads, as it finds the locks
-//! that they held.
+//! Where writers are frequent: then it is `PhaseRw`, with more to look at. A thread that reads must
+//! not begin to read again, and has to be the one that releases. The child of a fork finds the
+//! marks of its parent's threads, as it finds the locks that they held.
 
 use super::PhaseRw;
 use super::side_door::SideDoor;
@@ -101,8 +107,9 @@ impl Bravo {
     #[inline]
     fn leave(&self) {
         let (slot, mark) = (table::slot(self.mark()), self.mark());
-        // Acquire: whoever has cleared this thread's mark has left it what it did. Partner of the SeqCst below. It takes
-        // four threads for this to matter, which is more than a model can have.
+        // Acquire: whoever has cleared this thread's mark has left it what it did. Partner of the
+        // SeqCst below. It takes four threads for this to matter, which is more than a model can
+        // have.
         let marked = slot.load(Ordering::Acquire) == mark;
         // SeqCst: partner of the load in `is_clear`, to which it releases, and of the writer's
         // look, see `SideDoor::left`.
@@ -131,7 +138,8 @@ impl Bravo {
 
     /// Whether there is no mark of this lock in a slot.
     fn is_clear(&self, slot: &AtomicUsize) -> bool {
-        // SeqCst: partner of the compare-and-swap in `try_pass`, see `SideDoor`; acquires what `leave` released.
+        // SeqCst: partner of the compare-and-swap in `try_pass`, see `SideDoor`; acquires what
+        // `leave` released.
         slot.load(order!(SeqCst, "bravo-scan")) != self.mark()
     }
 
@@ -180,8 +188,8 @@ impl Default for Bravo {
     }
 }
 
-// SAFETY: writers hold the lock below, and have shut the way by the table and seen each reader that took it leave; see the
-// page for why a reader that is not seen is turned away.
+// SAFETY: writers hold the lock below, and have shut the way by the table and seen each reader that
+// took it leave; see the page for why a reader that is not seen is turned away.
 unsafe impl RawRwLock for Bravo {
     const INFO: LockInfo = LockInfo {
         name: "bravo",

@@ -2,28 +2,31 @@
 //!
 //! # Idea
 //!
-//! A cohort lock, see [`Cohorts`]: the threads of a node of memory queue as in `mcs`, and only the head of such a queue
-//! competes for the word. So few compete, and a simple lock with exponential back-off will do, which costs the least when
-//! nobody else is there.
+//! A cohort lock, see [`Cohorts`]: the threads of a node of memory queue as in `mcs`, and only the
+//! head of such a queue competes for the word. So few compete, and a simple lock with exponential
+//! back-off will do, which costs the least when nobody else is there.
 //!
 //! # Source
 //!
-//! D. Dice, V. J. Marathe and N. Shavit, "Lock Cohorting: A General Technique for Designing NUMA Locks", PPoPP 2012. The word
-//! is that of [`Exponential`]: there a waiter spins for ever; here it sleeps at last, as those in the queues do.
+//! D. Dice, V. J. Marathe and N. Shavit, "Lock Cohorting: A General Technique for Designing NUMA
+//! Locks", PPoPP 2012. The word is that of [`Exponential`]: there a waiter spins for ever; here it
+//! sleeps at last, as those in the queues do.
 //!
 //! # Memory order
 //!
-//! As for `mcs` within a node. Between nodes the word is acquired and released; a node that passes the lock on leaves the word
-//! held, for any thread of it to release.
+//! As for `mcs` within a node. Between nodes the word is acquired and released; a node that passes
+//! the lock on leaves the word held, for any thread of it to release.
 //!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps to acquire, and two to release. Contended, 64 of 65 hand-offs stay within a node.
+//! Uncontended, two compare-and-swaps to acquire, and two to release. Contended, 64 of 65 hand-offs
+//! stay within a node.
 //!
 //! # When not to use it
 //!
-//! Where nodes have to be served evenly: who backs off comes late, and a node may get the word again at once. On one node
-//! of memory, where `mcs` is the same with half the work. A lock is 1 KiB large.
+//! Where nodes have to be served evenly: who backs off comes late, and a node may get the word
+//! again at once. On one node of memory, where `mcs` is the same with half the work. A lock is 1
+//! KiB large.
 
 use super::Exponential;
 use super::cohort::Cohorts;

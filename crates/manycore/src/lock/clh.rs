@@ -2,39 +2,43 @@
 //!
 //! # Idea
 //!
-//! The lock is a pointer to the last node of a queue. Whoever comes swaps its node in, and waits at the node that it got
-//! out, which belongs to the thread before it; that one opens it when it releases. There are no links to follow, so that a
-//! release never waits for a successor that has joined the queue and has not linked itself yet, as it may in `mcs`. Once
-//! opened, a node is for the one that waited there to take away.
+//! The lock is a pointer to the last node of a queue. Whoever comes swaps its node in, and waits at
+//! the node that it got out, which belongs to the thread before it; that one opens it when it
+//! releases. There are no links to follow, so that a release never waits for a successor that has
+//! joined the queue and has not linked itself yet, as it may in `mcs`. Once opened, a node is for
+//! the one that waited there to take away.
 //!
 //! # Source
 //!
-//! T. S. Craig, "Building FIFO and priority-queuing spin locks from atomic swap", University of Washington, 1993, and
-//! P. Magnusson, A. Landin and E. Hagersten, "Queue Locks on Cache Coherent Multiprocessors", IPPS 1994. There a waiter
-//! spins for ever; here it sleeps in its place after some microseconds. And there a lock that nobody holds has a node
-//! all the same, the last holder's, by which it is acquired; here a release without a successor takes its node out
-//! of the queue, by a compare-and-swap, so that a free lock is all zero and its memory can go away.
+//! T. S. Craig, "Building FIFO and priority-queuing spin locks from atomic swap", University of
+//! Washington, 1993, and P. Magnusson, A. Landin and E. Hagersten, "Queue Locks on Cache Coherent
+//! Multiprocessors", IPPS 1994. There a waiter spins for ever; here it sleeps in its place after
+//! some microseconds. And there a lock that nobody holds has a node all the same, the last
+//! holder's, by which it is acquired; here a release without a successor takes its node out of the
+//! queue, by a compare-and-swap, so that a free lock is all zero and its memory can go away.
 //!
 //! # Fork
 //!
-//! If the one thread that a child of a fork has holds the lock, the first that comes in the child finds a ghost at the
-//! tail, and waits at the holder's node.
+//! If the one thread that a child of a fork has holds the lock, the first that comes in the child
+//! finds a ghost at the tail, and waits at the holder's node.
 //!
 //! # Memory order
 //!
-//! The swap of the tail publishes the node to the successor (Release) and sees the predecessor's (Acquire). A holder opens
-//! its node (Release), at which its successor waits (Acquire). Where nobody waits, the release empties the tail (Release),
-//! and the next swap finds it empty (Acquire).
+//! The swap of the tail publishes the node to the successor (Release) and sees the predecessor's
+//! (Acquire). A holder opens its node (Release), at which its successor waits (Acquire). Where
+//! nobody waits, the release empties the tail (Release), and the next swap finds it empty
+//! (Acquire).
 //!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps, and a node that is taken and given back. Contended, a transfer of the node's line a
-//! hand-off with any number of CPUs, and another to give the node back to the store of the thread that it came from.
+//! Uncontended, two compare-and-swaps, and a node that is taken and given back. Contended, a
+//! transfer of the node's line a hand-off with any number of CPUs, and another to give the node
+//! back to the store of the thread that it came from.
 //!
 //! # When not to use it
 //!
-//! With more runnable threads than CPUs: nobody may overtake the thread whose turn it is. On a machine whose caches are
-//! not coherent, a waiter would spin in another's memory.
+//! With more runnable threads than CPUs: nobody may overtake the thread whose turn it is. On a
+//! machine whose caches are not coherent, a waiter would spin in another's memory.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -89,12 +93,14 @@ impl Clh {
 
     /// Joins the queue, and returns at its head.
     fn enter(&self, node: NonNull<Node>) {
-        // AcqRel: Acquire, partner of the Release in `release`, and of this one in the predecessor's swap, which shows its
-        // node; Release, partner of the Acquire in the successor's swap.
+        // AcqRel: Acquire, partner of the Release in `release`, and of this one in the
+        // predecessor's swap, which shows its node; Release, partner of the Acquire in the
+        // successor's swap.
         let before = match self.tail.swap(node.as_ptr(), order!(AcqRel, "clh-swap")) {
             Linked::Nothing => return,
             Linked::Node(before) => before,
-            // Relaxed: nobody has held the lock in this process but the thread that forked it, if that did.
+            // Relaxed: nobody has held the lock in this process but the thread that forked it, if
+            // that did.
             Linked::Ghost => self.holder.load(Ordering::Relaxed),
         };
         if let Some(before) = NonNull::new(before) {
@@ -109,8 +115,9 @@ impl Clh {
     }
 }
 
-// SAFETY: only the head of the queue holds the lock, from when it found the queue empty, or the node before it open, until
-// it opens its own node or takes that out; sixteen bytes, and zero is an empty queue.
+// SAFETY: only the head of the queue holds the lock, from when it found the queue empty, or the
+// node before it open, until it opens its own node or takes that out; sixteen bytes, and zero is an
+// empty queue.
 unsafe impl PlainLock for Clh {
     const INFO: LockInfo = LockInfo {
         name: "clh",
@@ -158,7 +165,8 @@ unsafe impl PlainLock for Clh {
         let release = order!(Release, "clh-empty");
         let alone =
             self.tail.clear(node, generation, release) || is_old && self.tail.clear_ghost(release);
-        // SAFETY: alone, nobody else has the node; otherwise it is for the successor to take away, once it is open.
+        // SAFETY: alone, nobody else has the node; otherwise it is for the successor to take away,
+        // once it is open.
         unsafe {
             if alone {
                 node::give_back(NonNull::new_unchecked(node));

@@ -2,33 +2,36 @@
 //!
 //! # Idea
 //!
-//! The queue of `mcs`, and a second one. A release looks through the queue for the first waiter on its own node of memory, and
-//! moves those before it to the end of the second queue. So the lock stays on a node for as long as somebody waits there.
-//! If nobody does, or when that has happened a thousand times in a row with others set aside, the second queue is put
-//! back at the head of the first, and its eldest gets the lock. The second queue is handed from holder to holder, so that the
-//! lock is as small as that of `mcs`, however many nodes there are.
+//! The queue of `mcs`, and a second one. A release looks through the queue for the first waiter on
+//! its own node of memory, and moves those before it to the end of the second queue. So the lock
+//! stays on a node for as long as somebody waits there. If nobody does, or when that has happened a
+//! thousand times in a row with others set aside, the second queue is put back at the head of the
+//! first, and its eldest gets the lock. The second queue is handed from holder to holder, so that
+//! the lock is as small as that of `mcs`, however many nodes there are.
 //!
 //! # Source
 //!
-//! D. Dice and A. Kogan, "Compact NUMA-Aware Locks", EuroSys 2019. There the second queue is handed over in the word on which
-//! a waiter spins; here beside it, since that word is one to sleep on. There a release gives up its node with a probability
-//! of one in 65536; here it counts, and to less, for the sake of those who wait. A waiter sleeps after some microseconds.
+//! D. Dice and A. Kogan, "Compact NUMA-Aware Locks", EuroSys 2019. There the second queue is handed
+//! over in the word on which a waiter spins; here beside it, since that word is one to sleep on.
+//! There a release gives up its node with a probability of one in 65536; here it counts, and to
+//! less, for the sake of those who wait. A waiter sleeps after some microseconds.
 //!
 //! # Fork
 //!
-//! In the child of a fork, the waiters of both queues are the parent's. What the holder's place says about a second queue is
-//! void if it was taken in another process.
+//! In the child of a fork, the waiters of both queues are the parent's. What the holder's place
+//! says about a second queue is void if it was taken in another process.
 //!
 //! # Memory order
 //!
-//! That of [`Queue`]. The links between places that have joined it, and what is noted in them, are for the holder to read and
-//! to write: the message that hands the lock over orders them (Release, Acquire). When the second queue takes the place of an
-//! empty first one, that too publishes them (Release) to whoever comes behind (Acquire).
+//! That of [`Queue`]. The links between places that have joined it, and what is noted in them, are
+//! for the holder to read and to write: the message that hands the lock over orders them (Release,
+//! Acquire). When the second queue takes the place of an empty first one, that too publishes them
+//! (Release) to whoever comes behind (Acquire).
 //!
 //! # Cost
 //!
-//! Uncontended, that of `mcs` and a look at a line that the holder has. Contended, a release reads the line of each waiter that
-//! it passes over, once, for it is then out of the way.
+//! Uncontended, that of `mcs` and a look at a line that the holder has. Contended, a release reads
+//! the line of each waiter that it passes over, once, for it is then out of the way.
 //!
 //! # When not to use it
 //!
@@ -50,8 +53,8 @@ const GRANTED: u32 = MESSAGE;
 /// The node of a holder that has not waited, and has not asked.
 const NOWHERE: u32 = u32::MAX;
 
-/// What is noted in a place. Relaxed throughout: `node` is written before the place joins the queue, the rest by the holder
-/// before it hands over.
+/// What is noted in a place. Relaxed throughout: `node` is written before the place joins the
+/// queue, the rest by the holder before it hands over.
 #[derive(Debug)]
 struct Notes {
     /// The node of memory on which its thread waits.
@@ -101,8 +104,8 @@ impl Aside {
         self.first.is_null()
     }
 
-    /// Takes the first waiter on a node of memory out of the main queue, of which `next` is the first, and sets aside those
-    /// before it. None if there is none.
+    /// Takes the first waiter on a node of memory out of the main queue, of which `next` is the
+    /// first, and sets aside those before it. None if there is none.
     ///
     /// # Safety
     ///
@@ -113,7 +116,8 @@ impl Aside {
         node: u32,
     ) -> Option<*mut Place<Notes>> {
         let (mut passed_over, mut waiter) = (null_mut(), next);
-        // SAFETY: who waits stays; and the last one passed over has another behind it, so that nobody else writes its link.
+        // SAFETY: who waits stays; and the last one passed over has another behind it, so that
+        // nobody else writes its link.
         unsafe {
             while (*waiter).notes.node != node {
                 passed_over = waiter;
@@ -131,7 +135,8 @@ impl Aside {
         Some(waiter)
     }
 
-    /// Puts the second queue back before the first, of which `next` is the first; returns who is then first of all.
+    /// Puts the second queue back before the first, of which `next` is the first; returns who is
+    /// then first of all.
     ///
     /// # Safety
     ///
@@ -175,7 +180,8 @@ impl Cna {
     }
 }
 
-/// Has the holder leave: `next` is behind it in the main queue, or it has left that to those set aside.
+/// Has the holder leave: `next` is behind it in the main queue, or it has left that to those set
+/// aside.
 ///
 /// # Safety
 ///
@@ -208,8 +214,8 @@ unsafe fn hand_over(place: *mut Place<Notes>, next: Option<*mut Place<Notes>>, m
     }
 }
 
-// SAFETY: only the head of the main queue, or whoever it has told, holds the lock, until it has left that to another or empty;
-// sixteen bytes, and zero is an empty queue.
+// SAFETY: only the head of the main queue, or whoever it has told, holds the lock, until it has
+// left that to another or empty; sixteen bytes, and zero is an empty queue.
 unsafe impl PlainLock for Cna {
     const INFO: LockInfo = LockInfo {
         name: "cna",

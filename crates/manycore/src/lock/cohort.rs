@@ -2,25 +2,28 @@
 //!
 //! # Idea
 //!
-//! A transfer between two caches of one node costs a fraction of one between nodes. So the threads of a node queue among
-//! themselves, and only the head of such a queue *climbs*: it acquires the lock between the nodes. Whoever releases passes
-//! all of it to the next in its own queue; if there is none, or when that has happened 64 times in a row, it *descends*: it
-//! releases the lock between the nodes, and then tells the next in its queue, if any, to climb.
+//! A transfer between two caches of one node costs a fraction of one between nodes. So the threads
+//! of a node queue among themselves, and only the head of such a queue *climbs*: it acquires the
+//! lock between the nodes. Whoever releases passes all of it to the next in its own queue; if there
+//! is none, or when that has happened 64 times in a row, it *descends*: it releases the lock
+//! between the nodes, and then tells the next in its queue, if any, to climb.
 //!
 //! # Source
 //!
-//! D. Dice, V. J. Marathe and N. Shavit, "Lock Cohorting: A General Technique for Designing NUMA Locks", PPoPP 2012. Its
-//! members here are [`CBoMcs`](super::CBoMcs) and [`Hmcs`](super::Hmcs), which differ in the lock between the nodes.
+//! D. Dice, V. J. Marathe and N. Shavit, "Lock Cohorting: A General Technique for Designing NUMA
+//! Locks", PPoPP 2012. Its members here are [`CBoMcs`](super::CBoMcs) and [`Hmcs`](super::Hmcs),
+//! which differ in the lock between the nodes.
 //!
 //! # Fork
 //!
-//! In the child of a fork, queues of the parent's threads count as empty, but for the place of the holder if that is the
-//! thread which has forked.
+//! In the child of a fork, queues of the parent's threads count as empty, but for the place of the
+//! holder if that is the thread which has forked.
 //!
 //! # Memory order
 //!
-//! Within a queue, the message from one place to the next (Release, Acquire) carries the lock. Between queues, the lock
-//! between the nodes carries it. What is noted about the holder is for the holder to write and to read.
+//! Within a queue, the message from one place to the next (Release, Acquire) carries the lock.
+//! Between queues, the lock between the nodes carries it. What is noted about the holder is for the
+//! holder to write and to read.
 //!
 //! # Cost
 //!
@@ -28,8 +31,8 @@
 //!
 //! # When not to use it
 //!
-//! On one node of memory; where there are many locks, for each is a kilobyte large; with more runnable threads than CPUs, for
-//! nobody may overtake the thread at the head of a queue.
+//! On one node of memory; where there are many locks, for each is a kilobyte large; with more
+//! runnable threads than CPUs, for nobody may overtake the thread at the head of a queue.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -46,7 +49,8 @@ const PASSES: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// To the next in a queue: climb.
 const CLIMB: u32 = MESSAGE;
-/// To the next in a queue: the lock is yours. Added to it, how often it has been passed on in a row.
+/// To the next in a queue: the lock is yours. Added to it, how often it has been passed on in a
+/// row.
 const PASSED: u32 = MESSAGE + 1;
 
 /// The queues of the nodes, and who holds the lock.
@@ -117,8 +121,8 @@ impl Cohorts {
         unsafe { node::lend(enter) }
     }
 
-    /// Releases the lock; `descend` is called with the number of the queue for which the caller climbed, if it is to release
-    /// the lock between the nodes.
+    /// Releases the lock; `descend` is called with the number of the queue for which the caller
+    /// climbed, if it is to release the lock between the nodes.
     ///
     /// # Safety
     ///
@@ -132,7 +136,8 @@ impl Cohorts {
         // thread follows a link to it.
         unsafe {
             if (*place).is_of_this_process() {
-                // Who finds a ghost, in the child of a fork that happens now, is alone. Relaxed: as above.
+                // Who finds a ghost, in the child of a fork that happens now, is alone. Relaxed: as
+                // above.
                 self.holder.store(null_mut(), Ordering::Relaxed);
             }
             match (*place).next() {
@@ -146,9 +151,11 @@ impl Cohorts {
         }
     }
 
-    /// The queue of the thread that holds the lock, if one does: to be asked by whoever finds a ghost.
+    /// The queue of the thread that holds the lock, if one does: to be asked by whoever finds a
+    /// ghost.
     pub(super) fn holding_queue(&self) -> Option<usize> {
-        // Relaxed, here and in `holder`: nobody has held the lock in this process but the thread that forked it.
+        // Relaxed, here and in `holder`: nobody has held the lock in this process but the thread
+        // that forked it.
         (!self.holder().is_null()).then(|| self.queue.load(Ordering::Relaxed) as usize)
     }
 

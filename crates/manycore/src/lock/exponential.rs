@@ -2,15 +2,16 @@
 //!
 //! # Idea
 //!
-//! Test-and-test-and-set with exponential back-off, the best of the simple spin locks on empty critical sections: a
-//! waiter that has failed often assumes that many wait, and comes back less often.
+//! Test-and-test-and-set with exponential back-off, the best of the simple spin locks on empty
+//! critical sections: a waiter that has failed often assumes that many wait, and comes back less
+//! often.
 //!
 //! # Source
 //!
-//! H. Han, "Locking in practice", Table 1 and Algorithm 2, *Exponential Backoff*; the back-off itself from
-//! T. E. Anderson, "The Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", TPDS 1990. The
-//! listing doubles MaxDelay without end, which after 30 rounds would be a delay of minutes; here it stops growing at
-//! 64 times its first value.
+//! H. Han, "Locking in practice", Table 1 and Algorithm 2, *Exponential Backoff*; the back-off
+//! itself from T. E. Anderson, "The Performance of Spin Lock Alternatives for Shared-Memory
+//! Multiprocessors", TPDS 1990. The listing doubles MaxDelay without end, which after 30 rounds
+//! would be a delay of minutes; here it stops growing at 64 times its first value.
 //!
 //! # Memory order
 //!
@@ -18,13 +19,13 @@
 //!
 //! # Cost
 //!
-//! Few tests under contention, and late ones: a free lock may go unnoticed for most of a long delay. A waiter that
-//! uses all its rounds has burnt milliseconds.
+//! Few tests under contention, and late ones: a free lock may go unnoticed for most of a long
+//! delay. A waiter that uses all its rounds has burnt milliseconds.
 //!
 //! # When not to use it
 //!
-//! As for [`Innodb`](super::Innodb), and with critical sections of uneven length, for which the delay is always
-//! either too short or too long.
+//! As for [`Innodb`](super::Innodb), and with critical sections of uneven length, for which the
+//! delay is always either too short or too long.
 
 use super::spin_then_block::{Patience, RandomDelays, SpinThenBlock};
 use crate::sync::tuning;

@@ -2,9 +2,10 @@
 //!
 //! # Idea
 //!
-//! The word says *free*, *held*, or *held and somebody may sleep*. An acquisition without contention is one
-//! compare-and-swap, a release one swap; the kernel is called only to sleep, and to wake when the word says that
-//! somebody may sleep. A waiter does not spin: it marks the word and sleeps until it finds it free.
+//! The word says *free*, *held*, or *held and somebody may sleep*. An acquisition without
+//! contention is one compare-and-swap, a release one swap; the kernel is called only to sleep, and
+//! to wake when the word says that somebody may sleep. A waiter does not spin: it marks the word
+//! and sleeps until it finds it free.
 //!
 //! # Source
 //!
@@ -12,20 +13,22 @@
 //!
 //! # Memory order
 //!
-//! The swap that releases (Release) and the compare-and-swap or swap that acquires (Acquire) are read-modify-writes
-//! of one word, so each acquisition reads from the release before it and sees all that the section before it wrote.
-//! No wake-up is lost: a sleeper has set *may sleep* by a swap, which only a release replaces by *free*, and that
-//! release then wakes. Between the swap and the sleep the kernel compares the word again.
+//! The swap that releases (Release) and the compare-and-swap or swap that acquires (Acquire) are
+//! read-modify-writes of one word, so each acquisition reads from the release before it and sees
+//! all that the section before it wrote. No wake-up is lost: a sleeper has set *may sleep* by a
+//! swap, which only a release replaces by *free*, and that release then wakes. Between the swap and
+//! the sleep the kernel compares the word again.
 //!
 //! # Cost
 //!
-//! Uncontended: two atomic read-modify-writes. Contended: two system calls and two context switches a hand-off,
-//! some microseconds each. A thread that comes by may overtake a sleeping one, so throughput holds with any number
-//! of threads, and one sleeper may wait for long.
+//! Uncontended: two atomic read-modify-writes. Contended: two system calls and two context switches
+//! a hand-off, some microseconds each. A thread that comes by may overtake a sleeping one, so
+//! throughput holds with any number of threads, and one sleeper may wait for long.
 //!
 //! # When not to use it
 //!
-//! Sections below a microsecond on CPUs that have nothing else to do: a sleep costs more than the wait.
+//! Sections below a microsecond on CPUs that have nothing else to do: a sleep costs more than the
+//! wait.
 
 use super::plain::{PlainLock, waits_with_deadline, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -34,8 +37,8 @@ use crate::{LockInfo, Order};
 
 pub(super) const FREE: u32 = 0;
 pub(super) const HELD: u32 = 1;
-/// Held, and somebody may sleep: a waiter sets it before it sleeps, and keeps it when it acquires after a sleep
-/// because it cannot know whether others sleep on. One wake-up too many is the price.
+/// Held, and somebody may sleep: a waiter sets it before it sleeps, and keeps it when it acquires
+/// after a sleep because it cannot know whether others sleep on. One wake-up too many is the price.
 pub(super) const CONTENDED: u32 = 2;
 
 /// The three-state futex mutex.
@@ -74,7 +77,8 @@ impl Futex {
         self.state.compare_exchange(FREE, state, acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Marks the lock as contended, and acquires it if it turns out to be free; says whether it did.
+    /// Marks the lock as contended, and acquires it if it turns out to be free; says whether it
+    /// did.
     pub(super) fn mark(&self) -> bool {
         // Acquire: partner of the Release in `release`.
         self.state.swap(CONTENDED, order!(Acquire, "futex-swap-acquire")) == FREE
@@ -122,8 +126,8 @@ macro_rules! acquires_by_word {
 }
 pub(super) use acquires_by_word;
 
-// SAFETY: the state leaves `FREE` by one thread's compare-and-swap or swap only, and returns to it in `release`;
-// four bytes, and zero is `FREE`.
+// SAFETY: the state leaves `FREE` by one thread's compare-and-swap or swap only, and returns to it
+// in `release`; four bytes, and zero is `FREE`.
 unsafe impl PlainLock for Futex {
     const INFO: LockInfo = LockInfo {
         name: "futex",

@@ -1,7 +1,8 @@
 //! A word at which one thread waits until another writes a message into it.
 //!
-//! The waiter spins for `tuning::spin_limit`, some microseconds, and then sleeps: so programs with more threads than CPUs
-//! get on, under algorithms that were published with waiters which spin for ever.
+//! The waiter spins for `tuning::spin_limit`, some microseconds, and then sleeps: so programs with
+//! more threads than CPUs get on, under algorithms that were published with waiters which spin for
+//! ever.
 
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Deadline, Woken, clock, const_new, futex, hint, mortal, order, tuning};
@@ -51,8 +52,8 @@ impl Gate {
         }
     }
 
-    /// Waits for the message, and leaves the gate when the deadline has passed. Then there is none, and the gate is for
-    /// who [opens](Self::open) it.
+    /// Waits for the message, and leaves the gate when the deadline has passed. Then there is none,
+    /// and the gate is for who [opens](Self::open) it.
     pub(super) fn wait_until(&self, deadline: Option<Deadline>) -> Option<u32> {
         self.spin(tuning::spin_limit()).or_else(|| self.sleep(deadline))
     }
@@ -74,8 +75,8 @@ impl Gate {
         }
     }
 
-    /// Says that the waiter goes to sleep, unless the message is there. Without one it sleeps on [`word`](Self::word) as
-    /// long as that is [`ASLEEP`](Self::ASLEEP).
+    /// Says that the waiter goes to sleep, unless the message is there. Without one it sleeps on
+    /// [`word`](Self::word) as long as that is [`ASLEEP`](Self::ASLEEP).
     pub fn doze(&self) -> Option<u32> {
         // Relaxed on success: says only that this thread sleeps. Acquire on failure: partner of the
         // Release in `open`, for the message.
@@ -100,7 +101,8 @@ impl Gate {
         &self.word
     }
 
-    /// Shuts it for the next message: by the waiter, which has got one, before anybody can send another.
+    /// Shuts it for the next message: by the waiter, which has got one, before anybody can send
+    /// another.
     #[inline]
     pub fn shut(&self) {
         // Relaxed: whatever lets the next sender know orders this before it.
@@ -128,8 +130,8 @@ impl Gate {
         self.word.compare_exchange(SHUT_ASLEEP, ABANDONED, left, Ordering::Relaxed).is_ok()
     }
 
-    /// Writes the message; says whether there is somebody to read it. If so, the gate may be gone from then on. If not, its
-    /// waiter has left.
+    /// Writes the message; says whether there is somebody to read it. If so, the gate may be gone
+    /// from then on. If not, its waiter has left.
     ///
     /// # Safety
     ///
@@ -139,9 +141,9 @@ impl Gate {
         // SAFETY: the gate is there until it has a message (contract of this function), and only
         // the caller sends one: it is there when its address is taken.
         let word = unsafe { &raw const (*gate).word };
-        // AcqRel: Release, partner of the Acquires in `spin`, `doze` and `look`; Acquire, partner of the Release in
-        // `abandon`. A waiter that sleeps, or leaves, has said so by a compare-and-swap of the same word, so that one of
-        // the two sees the other.
+        // AcqRel: Release, partner of the Acquires in `spin`, `doze` and `look`; Acquire, partner
+        // of the Release in `abandon`. A waiter that sleeps, or leaves, has said so by a
+        // compare-and-swap of the same word, so that one of the two sees the other.
         // SAFETY: likewise, until the swap has taken effect; `word` is not read after it, only its
         // address is used.
         let before = unsafe { (*word).swap(message, order!(AcqRel, "gate-open")) };

@@ -48,7 +48,8 @@ impl<N: Default> HeldQueue<N> {
         self.note(place);
     }
 
-    /// Releases the lock: `pass_on` has the holder's place leave the queue, and tells another if there is one.
+    /// Releases the lock: `pass_on` has the holder's place leave the queue, and tells another if
+    /// there is one.
     ///
     /// # Safety
     ///
@@ -61,7 +62,8 @@ impl<N: Default> HeldQueue<N> {
         // link to it.
         unsafe {
             if (*place).is_of_this_process() {
-                // Who finds a ghost, in the child of a fork that happens now, is alone. Relaxed: as in `note`.
+                // Who finds a ghost, in the child of a fork that happens now, is alone. Relaxed: as
+                // in `note`.
                 self.holder.store(null_mut(), Ordering::Relaxed);
             }
             pass_on(&self.queue, place);
@@ -70,8 +72,8 @@ impl<N: Default> HeldQueue<N> {
     }
 
     fn note(&self, place: NonNull<Place<N>>) {
-        // Relaxed, here and in `holder`: read by this thread, and by one that finds a ghost at the end of the queue;
-        // nobody has held the lock in that process but the thread that forked it.
+        // Relaxed, here and in `holder`: read by this thread, and by one that finds a ghost at the
+        // end of the queue; nobody has held the lock in that process but the thread that forked it.
         self.holder.store(place.as_ptr(), Ordering::Relaxed);
     }
 

@@ -2,29 +2,33 @@
 //!
 //! # Idea
 //!
-//! The threads of a node of memory queue as in `mcs`, and the head of such a queue enters its node's place into the queue of
-//! the nodes. A release passes the lock on within the node, with a message that says how often in a row that has been done;
-//! after 64 times, or if nobody waits there, it releases to the next node, and tells the next of its own that the node has
-//! to queue anew.
+//! The threads of a node of memory queue as in `mcs`, and the head of such a queue enters its
+//! node's place into the queue of the nodes. A release passes the lock on within the node, with a
+//! message that says how often in a row that has been done; after 64 times, or if nobody waits
+//! there, it releases to the next node, and tells the next of its own that the node has to queue
+//! anew.
 //!
 //! # Source
 //!
-//! M. Chabbi, M. Fagan and J. Mellor-Crummey, "High Performance Locks for Multi-level NUMA Systems", PPoPP 2015. There the
-//! tree has any depth; here it has two levels, those that the operating system tells apart. A waiter sleeps after some
-//! microseconds. The queues of the nodes are those of [`Cohorts`].
+//! M. Chabbi, M. Fagan and J. Mellor-Crummey, "High Performance Locks for Multi-level NUMA
+//! Systems", PPoPP 2015. There the tree has any depth; here it has two levels, those that the
+//! operating system tells apart. A waiter sleeps after some microseconds. The queues of the nodes
+//! are those of [`Cohorts`].
 //!
 //! # Memory order
 //!
-//! As for `mcs`, at each level. A node's place is made anew by the head of the node's queue, to which it is passed on with
-//! the lock, or by the message that it has to climb.
+//! As for `mcs`, at each level. A node's place is made anew by the head of the node's queue, to
+//! which it is passed on with the lock, or by the message that it has to climb.
 //!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps to acquire and two to release. Contended, 64 of 65 hand-offs stay within a node.
+//! Uncontended, two compare-and-swaps to acquire and two to release. Contended, 64 of 65 hand-offs
+//! stay within a node.
 //!
 //! # When not to use it
 //!
-//! As for `mcs`; and on one node of memory, where `mcs` is the same with half the work. A lock is 2 KiB large.
+//! As for `mcs`; and on one node of memory, where `mcs` is the same with half the work. A lock is 2
+//! KiB large.
 
 use super::cohort::{Cohorts, QUEUES};
 use super::gate::MESSAGE;

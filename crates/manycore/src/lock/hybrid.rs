@@ -2,16 +2,18 @@
 //!
 //! # Idea
 //!
-//! Spinning has the higher peak, giving up the CPU the steadier throughput. While load is low the lock comes free
-//! soon, and a waiter that spins as in `innodb` gets it; one that has spun for as long as giving up the CPU costs
-//! does so from then on. Whatever it should have done from the start, it has wasted no more than about that once
-//! again: the argument for renting skis before buying them.
+//! Spinning has the higher peak, giving up the CPU the steadier throughput. While load is low the
+//! lock comes free soon, and a waiter that spins as in `innodb` gets it; one that has spun for as
+//! long as giving up the CPU costs does so from then on. Whatever it should have done from the
+//! start, it has wasted no more than about that once again: the argument for renting skis before
+//! buying them.
 //!
 //! # Source
 //!
-//! H. Han, "Locking in practice", Section 4.2, *Hybrid Locking*: "measure the time of `sleep(0)`, and for that long
-//! do not switch contexts". It is measured here at the first wait (`tuning::give_up_cost`), for the way of giving up
-//! that is chosen. The paper does not say how often a waiter gives up before it blocks: here, SpinRound times.
+//! H. Han, "Locking in practice", Section 4.2, *Hybrid Locking*: "measure the time of `sleep(0)`,
+//! and for that long do not switch contexts". It is measured here at the first wait
+//! (`tuning::give_up_cost`), for the way of giving up that is chosen. The paper does not say how
+//! often a waiter gives up before it blocks: here, SpinRound times.
 //!
 //! # Memory order
 //!
@@ -19,13 +21,14 @@
 //!
 //! # Cost
 //!
-//! With `sleep(0)`, which today takes 50 us and more, a waiter spins for as long, and then notices a free lock up to
-//! that late. With `sched_yield` it spins for less than a microsecond, and polls at that distance.
+//! With `sleep(0)`, which today takes 50 us and more, a waiter spins for as long, and then notices
+//! a free lock up to that late. With `sched_yield` it spins for less than a microsecond, and polls
+//! at that distance.
 //!
 //! # When not to use it
 //!
-//! With `sleep(0)`, where a wait has to end soon after the release; with `sched_yield`, on a kernel that hands the CPU
-//! straight back to the waiter while the holder is runnable.
+//! With `sleep(0)`, where a wait has to end soon after the release; with `sched_yield`, on a kernel
+//! that hands the CPU straight back to the waiter while the holder is runnable.
 
 use super::sleep::SleepPatience;
 use super::spin_then_block::{Patience, RandomDelays, SpinThenBlock};

@@ -1,20 +1,22 @@
-//! `innodb`: test, delay for a random time, test again; after some rounds block. `half-spin` does so in half the rounds,
-//! `double-delay` with delays twice as long.
+//! `innodb`: test, delay for a random time, test again; after some rounds block. `half-spin` does
+//! so in half the rounds, `double-delay` with delays twice as long.
 //!
 //! # Idea
 //!
-//! Waiters that test the lock at every moment keep its cache line moving, and all attack at once when it comes free.
-//! Delays of random length spread them out. The CPU stays with the waiter, in the hope that the lock is free sooner
-//! than a sleep and a wake-up would take.
+//! Waiters that test the lock at every moment keep its cache line moving, and all attack at once
+//! when it comes free. Delays of random length spread them out. The CPU stays with the waiter, in
+//! the hope that the lock is free sooner than a sleep and a wake-up would take.
 //!
-//! Against contention one first tries longer delays: fewer tests in the same number of rounds, and a longer spin before
-//! a waiter blocks. Or, if spinning takes CPUs from those who could use them, less of it.
+//! Against contention one first tries longer delays: fewer tests in the same number of rounds, and
+//! a longer spin before a waiter blocks. Or, if spinning takes CPUs from those who could use them,
+//! less of it.
 //!
 //! # Source
 //!
-//! MySQL 5.6, `InnoDB` mutexes, as told by H. Han, "Locking in practice", Algorithm 1: at most 30 rounds
-//! (`innodb_sync_spin_loops`), delays of up to 6 units of 50 pause instructions (`innodb_spin_wait_delay`). The other
-//! two are in its Table 1 and Algorithm 2, *Half SpinRound* and *Double Delay*.
+//! MySQL 5.6, `InnoDB` mutexes, as told by H. Han, "Locking in practice", Algorithm 1: at most 30
+//! rounds (`innodb_sync_spin_loops`), delays of up to 6 units of 50 pause instructions
+//! (`innodb_spin_wait_delay`). The other two are in its Table 1 and Algorithm 2, *Half SpinRound*
+//! and *Double Delay*.
 //!
 //! # Memory order
 //!
@@ -22,14 +24,15 @@
 //!
 //! # Cost
 //!
-//! A waiter tests the lock about every 150 pauses, and so takes that long to notice a release. It burns up to 30
-//! times as much before it sleeps: some tens of microseconds. `half-spin` burns half as much; `double-delay` takes twice
-//! as long to notice a release, and to block.
+//! A waiter tests the lock about every 150 pauses, and so takes that long to notice a release. It
+//! burns up to 30 times as much before it sleeps: some tens of microseconds. `half-spin` burns half
+//! as much; `double-delay` takes twice as long to notice a release, and to block.
 //!
 //! # When not to use it
 //!
-//! When threads outnumber CPUs: throughput then falls as CPUs are added, because waiters run in place of holders. With
-//! `double-delay` it falls earlier; `half-spin` moves the load at which it does, and does not prevent the fall.
+//! When threads outnumber CPUs: throughput then falls as CPUs are added, because waiters run in
+//! place of holders. With `double-delay` it falls earlier; `half-spin` moves the load at which it
+//! does, and does not prevent the fall.
 
 use super::spin_then_block::{Patience, RandomDelays, SpinThenBlock};
 use crate::sync::tuning;

@@ -1,17 +1,18 @@
 //! A pointer to a node of a queue, which tells in which process it was written.
 //!
-//! The child of a fork has one thread. Of a queue that it finds in its memory, the nodes belong to threads that it does
-//! not have; those that lay on stacks are memory for new threads. So each pointer carries, in the bits that alignment
-//! leaves free, the [`process::generation`] in which it was written: what points to a node of another process is never
-//! followed.
+//! The child of a fork has one thread. Of a queue that it finds in its memory, the nodes belong to
+//! threads that it does not have; those that lay on stacks are memory for new threads. So each
+//! pointer carries, in the bits that alignment leaves free, the [`process::generation`] in which it
+//! was written: what points to a node of another process is never followed.
 
 use core::marker::PhantomData;
 
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{const_new, mortal, process};
 
-/// Nodes are aligned to at least this, so that so many generations can be told apart. A lock that was contended at a
-/// fork, and is not used again before its process has forked as often in one line of descent, would be mistaken.
+/// Nodes are aligned to at least this, so that so many generations can be told apart. A lock that
+/// was contended at a fork, and is not used again before its process has forked as often in one
+/// line of descent, would be mistaken.
 const ALIGNMENT: usize = 64;
 
 /// What a link points to.
@@ -73,7 +74,8 @@ impl<T> Link<T> {
         self.pass(node, generation, core::ptr::null_mut(), order)
     }
 
-    /// Makes what points to this node since that generation point to another, or to nothing; says whether it did.
+    /// Makes what points to this node since that generation point to another, or to nothing; says
+    /// whether it did.
     #[inline]
     pub(super) fn pass(&self, node: *mut T, generation: u32, to: *mut T, order: Ordering) -> bool {
         self.replace(written_in(node, generation), null_or_written_now(to), order)

@@ -1,40 +1,44 @@
-//! `malthusian`: a queue that is kept short, by setting aside those who are not needed to keep the lock busy.
+//! `malthusian`: a queue that is kept short, by setting aside those who are not needed to keep the
+//! lock busy.
 //!
 //! # Idea
 //!
-//! A lock that is always held is not held more by having more threads wait for it; but each that comes round again has its
-//! data in a cache and its turn on a CPU. So of two or more waiters a release *culls* the first: moves it from the queue to
-//! a passive set, where it sleeps, and hands the lock to the second. A few threads then pass the lock round among
-//! themselves, as many as keep it busy. If a release finds nobody in the queue, the youngest of the passive set gets the lock;
+//! A lock that is always held is not held more by having more threads wait for it; but each that
+//! comes round again has its data in a cache and its turn on a CPU. So of two or more waiters a
+//! release *culls* the first: moves it from the queue to a passive set, where it sleeps, and hands
+//! the lock to the second. A few threads then pass the lock round among themselves, as many as keep
+//! it busy. If a release finds nobody in the queue, the youngest of the passive set gets the lock;
 //! and in every thousandth the eldest, so that nobody waits for ever.
 //!
 //! # Source
 //!
-//! D. Dice, "Malthusian Locks", EuroSys 2017, its lock MCSCR. There the passive set is part of the lock; here it is handed from
-//! holder to holder, so that the lock is as small as that of `mcs`. There a release calls the eldest with a probability of one
-//! in a thousand; here it counts. A waiter sleeps after some microseconds.
+//! D. Dice, "Malthusian Locks", EuroSys 2017, its lock MCSCR. There the passive set is part of the
+//! lock; here it is handed from holder to holder, so that the lock is as small as that of `mcs`.
+//! There a release calls the eldest with a probability of one in a thousand; here it counts. A
+//! waiter sleeps after some microseconds.
 //!
 //! # Fork
 //!
-//! In the child of a fork, the waiters of the queue and of the passive set are the parent's. What the holder's place says about
-//! a passive set is void if it was taken in another process.
+//! In the child of a fork, the waiters of the queue and of the passive set are the parent's. What
+//! the holder's place says about a passive set is void if it was taken in another process.
 //!
 //! # Memory order
 //!
-//! That of [`Queue`]. The links between places that have joined it, and what is noted in them, are for the holder to read and
-//! to write: the message that hands the lock over orders them (Release, Acquire). Where one of the passive set comes to
-//! the end of the queue, that publishes it (Release) to whoever comes behind (Acquire).
+//! That of [`Queue`]. The links between places that have joined it, and what is noted in them, are
+//! for the holder to read and to write: the message that hands the lock over orders them (Release,
+//! Acquire). Where one of the passive set comes to the end of the queue, that publishes it
+//! (Release) to whoever comes behind (Acquire).
 //!
 //! # Cost
 //!
-//! Uncontended, that of `mcs` and a look at a line that the holder has. Contended, the lines of two waiters a release, and one
-//! of the passive set if somebody is culled.
+//! Uncontended, that of `mcs` and a look at a line that the holder has. Contended, the lines of two
+//! waiters a release, and one of the passive set if somebody is culled.
 //!
 //! # When not to use it
 //!
-//! Where waits have to be about as long for all: most are short, and some as long as a thousand times as many hand-offs as
-//! threads wait. With a CPU for each thread and data that fit into its cache: culling then only costs, above all between
-//! several nodes of memory.
+//! Where waits have to be about as long for all: most are short, and some as long as a thousand
+//! times as many hand-offs as threads wait. With a CPU for each thread and data that fit into its
+//! cache: culling then only costs, above all between several nodes of memory.
 
 use core::ptr::null_mut;
 
@@ -49,7 +53,8 @@ use crate::{LockInfo, Order};
 /// To the one that gets the lock.
 const GRANTED: u32 = MESSAGE;
 
-/// What is noted in a place, by the holder before it hands over. Relaxed throughout: the message orders.
+/// What is noted in a place, by the holder before it hands over. Relaxed throughout: the message
+/// orders.
 #[derive(Debug, Default)]
 struct Notes {
     /// If it is in the passive set: who was culled before and after it, or null.
@@ -58,7 +63,8 @@ struct Notes {
     /// If it is the holder's: the passive set, or null.
     youngest: Pointer,
     eldest: Pointer,
-    /// If it is the holder's: how often the lock has been handed over since the eldest was last called.
+    /// If it is the holder's: how often the lock has been handed over since the eldest was last
+    /// called.
     passes: AtomicU32,
 }
 
@@ -185,8 +191,8 @@ impl Malthusian {
     }
 }
 
-/// Hands the lock over: `next` is behind the holder in the queue, or that has been left to one of the passive set, the eldest
-/// if it is its turn.
+/// Hands the lock over: `next` is behind the holder in the queue, or that has been left to one of
+/// the passive set, the eldest if it is its turn.
 ///
 /// # Safety
 ///
@@ -228,8 +234,8 @@ unsafe fn hand_over(
     }
 }
 
-// SAFETY: only the head of the queue, or whoever it has told, holds the lock, until it has left the queue to another or empty;
-// sixteen bytes, and zero is an empty queue.
+// SAFETY: only the head of the queue, or whoever it has told, holds the lock, until it has left the
+// queue to another or empty; sixteen bytes, and zero is an empty queue.
 unsafe impl PlainLock for Malthusian {
     const INFO: LockInfo = LockInfo {
         name: "malthusian",

@@ -2,45 +2,48 @@
 //!
 //! # Idea
 //!
-//! The lock is a pointer to the last node of a queue. Whoever comes swaps its node in and links it behind the one that
-//! it got out; then it waits at its own node, where nobody disturbs it, until its predecessor hands the lock over. So
-//! a hand-off is one line transfer however many wait, and service is strictly in order of arrival.
+//! The lock is a pointer to the last node of a queue. Whoever comes swaps its node in and links it
+//! behind the one that it got out; then it waits at its own node, where nobody disturbs it, until
+//! its predecessor hands the lock over. So a hand-off is one line transfer however many wait, and
+//! service is strictly in order of arrival.
 //!
 //! # Source
 //!
-//! J. M. Mellor-Crummey and M. L. Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors",
-//! ACM TOCS 9(1), 1991. There a waiter spins for ever. Here it spins for `tuning::spin_limit`, some microseconds, and
-//! then sleeps in its place, so that programs with more threads than CPUs do get on. A waiter whose deadline passes
-//! leaves its node behind, for whoever would hand it the lock to take away, as in B. He, W. N. Scherer and M. L. Scott,
+//! J. M. Mellor-Crummey and M. L. Scott, "Algorithms for Scalable Synchronization on Shared-Memory
+//! Multiprocessors", ACM TOCS 9(1), 1991. There a waiter spins for ever. Here it spins for
+//! `tuning::spin_limit`, some microseconds, and then sleeps in its place, so that programs with
+//! more threads than CPUs do get on. A waiter whose deadline passes leaves its node behind, for
+//! whoever would hand it the lock to take away, as in B. He, W. N. Scherer and M. L. Scott,
 //! "Preemption Adaptivity in Time-Published Queue-Based Spin Locks", HiPC 2005.
 //!
-//! In place of another lock, which has no node to lend, the node comes from [`sync::node`](crate::sync::node) and is
-//! remembered beside the tail.
+//! In place of another lock, which has no node to lend, the node comes from
+//! [`sync::node`](crate::sync::node) and is remembered beside the tail.
 //!
 //! # Fork
 //!
-//! The child of a fork has none of the threads that wait. If its one thread holds the lock, the first that comes in
-//! the child finds a ghost at the tail and links itself behind the holder; and the holder, when it releases, knows
-//! from its node that what it was linked to before is not there. (Not where callers lend their nodes: a lock that is
-//! held over a fork in that way has to be free of waiters at the fork.)
+//! The child of a fork has none of the threads that wait. If its one thread holds the lock, the
+//! first that comes in the child finds a ghost at the tail and links itself behind the holder; and
+//! the holder, when it releases, knows from its node that what it was linked to before is not
+//! there. (Not where callers lend their nodes: a lock that is held over a fork in that way has to
+//! be free of waiters at the fork.)
 //!
 //! # Memory order
 //!
-//! The swap of the tail publishes the node to the successor (Release) and sees the predecessor's (Acquire); the
-//! successor's link (Release) shows its node to the holder (Acquire). The hand-over is a message at the waiter's
-//! [gate](super::Gate); where nobody waits, the release empties the tail (Release) and the next swap finds it empty
-//! (Acquire). One that leaves says so by a compare-and-swap of its gate (Release), before the hand-over takes its node
-//! away (Acquire).
+//! The swap of the tail publishes the node to the successor (Release) and sees the predecessor's
+//! (Acquire); the successor's link (Release) shows its node to the holder (Acquire). The hand-over
+//! is a message at the waiter's [gate](super::Gate); where nobody waits, the release empties the
+//! tail (Release) and the next swap finds it empty (Acquire). One that leaves says so by a
+//! compare-and-swap of its gate (Release), before the hand-over takes its node away (Acquire).
 //!
 //! # Cost
 //!
-//! Uncontended, a swap and a compare-and-swap, in place of another lock also taking and returning a node. Contended, a
-//! line transfer or two a hand-off with any number of CPUs.
+//! Uncontended, a swap and a compare-and-swap, in place of another lock also taking and returning a
+//! node. Contended, a line transfer or two a hand-off with any number of CPUs.
 //!
 //! # When not to use it
 //!
-//! With more runnable threads than CPUs: the thread whose turn it is may not run, and nobody may overtake it, so that
-//! each hand-off takes a wake-up. `mcs-bypass` overtakes.
+//! With more runnable threads than CPUs: the thread whose turn it is may not run, and nobody may
+//! overtake it, so that each hand-off takes a wake-up. `mcs-bypass` overtakes.
 
 use core::marker::PhantomPinned;
 use core::ptr::{NonNull, null_mut};
@@ -55,8 +58,8 @@ use crate::{LockInfo, Order, RawLock};
 /// To the one that gets the lock.
 const GRANTED: u32 = MESSAGE;
 
-/// Other threads write to it while its owner still has a `&mut` to it, which is allowed only where nothing says that it
-/// may be moved.
+/// Other threads write to it while its owner still has a `&mut` to it, which is allowed only where
+/// nothing says that it may be moved.
 type Pinned = Place<PhantomPinned>;
 
 /// A waiter's or the holder's place in the queue.
@@ -87,8 +90,8 @@ impl Mcs {
         }
     }
 
-    // Relaxed, both: read by its own thread, and by one that finds a ghost at the end of the queue; nobody has held the
-    // lock in that process but the thread that forked it.
+    // Relaxed, both: read by its own thread, and by one that finds a ghost at the end of the queue;
+    // nobody has held the lock in that process but the thread that forked it.
 
     fn holder(&self) -> *mut Pinned {
         self.holder.load(Ordering::Relaxed) // Relaxed: as said
@@ -112,8 +115,8 @@ impl Mcs {
     }
 }
 
-// SAFETY: only the head of the queue holds the lock, and it is head from when it found the queue empty or was granted
-// the lock until it leaves.
+// SAFETY: only the head of the queue holds the lock, and it is head from when it found the queue
+// empty or was granted the lock until it leaves.
 unsafe impl RawLock for Mcs {
     type Node = McsNode;
 
@@ -183,8 +186,9 @@ unsafe impl PlainLock for Mcs {
                 return true;
             }
             hint::sleep(pause_ns);
-            // Only a queue that moves is joined: behind a lock that is held for long, nodes left behind would pile up.
-            // (A single thread that takes the lock again and again, with the same node, looks as if it held on.)
+            // Only a queue that moves is joined: behind a lock that is held for long, nodes left
+            // behind would pile up. (A single thread that takes the lock again and again, with the
+            // same node, looks as if it held on.)
             if self.holder() != holder {
                 return self.enter_inline(Some(deadline));
             }

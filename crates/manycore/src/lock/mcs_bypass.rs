@@ -2,35 +2,37 @@
 //!
 //! # Idea
 //!
-//! A strict queue with more threads than CPUs waits, at every hand-off, for the one thread whose turn it is to be
-//! scheduled. Here the lock is a word, and the queue is that of the threads which wait for the word. Whoever comes may
-//! take the word if it is free, past the queue; else it joins the queue. Only the head of the queue watches the word:
-//! it spins for a while and then sleeps on it. A release frees the word and wakes the head if it sleeps; until the
-//! head runs, others may have the lock. If they have overtaken it too often, the head *reserves* the lock, and nobody
+//! A strict queue with more threads than CPUs waits, at every hand-off, for the one thread whose
+//! turn it is to be scheduled. Here the lock is a word, and the queue is that of the threads which
+//! wait for the word. Whoever comes may take the word if it is free, past the queue; else it joins
+//! the queue. Only the head of the queue watches the word: it spins for a while and then sleeps on
+//! it. A release frees the word and wakes the head if it sleeps; until the head runs, others may
+//! have the lock. If they have overtaken it too often, the head *reserves* the lock, and nobody
 //! bypasses it any more.
 //!
 //! # Source
 //!
-//! The queue: Mellor-Crummey and Scott, ACM TOCS 9(1), 1991. A word before it: the queued spin lock of Linux
-//! (W. Long and P. Zijlstra, 2014) and D. Dice, "Malthusian Locks", EuroSys 2017, Section 4. The bound
-//! on overtaking is ours.
+//! The queue: Mellor-Crummey and Scott, ACM TOCS 9(1), 1991. A word before it: the queued spin lock
+//! of Linux (W. Long and P. Zijlstra, 2014) and D. Dice, "Malthusian Locks", EuroSys 2017, Section
+//! 4. The bound on overtaking is ours.
 //!
 //! # Memory order
 //!
-//! Exclusion is by the word alone, see [`TopWord`]: acquired by a compare-and-swap (Acquire), released by a read-modify-write
-//! that clears it (Release). In the queue, the swap of the tail and the link make the nodes visible.
-//! Passing on the place at the head needs no order: it is done by a holder of the lock, and the new head leaves only
-//! when it has acquired the word after that. A head that sleeps has marked the word; the release that clears the mark
-//! wakes it.
+//! Exclusion is by the word alone, see [`TopWord`]: acquired by a compare-and-swap (Acquire),
+//! released by a read-modify-write that clears it (Release). In the queue, the swap of the tail and
+//! the link make the nodes visible. Passing on the place at the head needs no order: it is done by
+//! a holder of the lock, and the new head leaves only when it has acquired the word after that. A
+//! head that sleeps has marked the word; the release that clears the mark wakes it.
 //!
 //! # Fork
 //!
-//! Of a queue of the parent's threads, the child finds a ghost at the tail. The first that comes is the head; and a
-//! reservation that the parent's head has made is nobody's.
+//! Of a queue of the parent's threads, the child finds a ghost at the tail. The first that comes is
+//! the head; and a reservation that the parent's head has made is nobody's.
 //!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps. Nodes are on the stacks of the waiters, since the holder needs none.
+//! Uncontended, two compare-and-swaps. Nodes are on the stacks of the waiters, since the holder
+//! needs none.
 //!
 //! # When not to use it
 //!
@@ -84,8 +86,8 @@ impl McsBypass {
     fn wait(&self) {
         let node = Node { next: Link::new(), state: AtomicU32::new(QUEUED) };
         let this = (&raw const node).cast_mut();
-        // AcqRel: Release, partner of the Acquire in the successor's swap: the node is initialised; Acquire likewise.
-        // Behind a ghost this one is at the head.
+        // AcqRel: Release, partner of the Acquire in the successor's swap: the node is initialised;
+        // Acquire likewise. Behind a ghost this one is at the head.
         if let Linked::Node(before) = self.tail.swap(this, order!(AcqRel, "bypass-swap")) {
             // Release: partner of the Acquire in `pass_head`.
             // SAFETY: the predecessor stays in `wait`, and so on its stack, until `pass_head` has
@@ -117,7 +119,8 @@ impl McsBypass {
         // SAFETY: the next stays in `wait`, and its node on its stack, until the swap below has
         // made it the head.
         let state = unsafe { &raw const (*next).state };
-        // Relaxed: this thread holds the word, and the next head leaves only after it has acquired the word from it.
+        // Relaxed: this thread holds the word, and the next head leaves only after it has acquired
+        // the word from it.
         // SAFETY: likewise; after the swap only the address is used.
         if unsafe { (*state).swap(HEAD, Ordering::Relaxed) } == QUEUED_ASLEEP {
             futex::wake(state, 1);

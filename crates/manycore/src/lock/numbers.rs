@@ -1,7 +1,8 @@
-//! Numbers that threads draw to be served in their order, and that the child of a fork tells from its parent's.
+//! Numbers that threads draw to be served in their order, and that the child of a fork tells from
+//! its parent's.
 //!
-//! Relaxed throughout: drawing orders nothing by itself; whoever draws looks afterwards, or has looked before, whether
-//! its number is served, and that orders.
+//! Relaxed throughout: drawing orders nothing by itself; whoever draws looks afterwards, or has
+//! looked before, whether its number is served, and that orders.
 
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::{const_new, process};
@@ -10,8 +11,9 @@ use crate::sync::{const_new, process};
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(super) struct Numbers {
-    /// The number that is drawn next, in the upper half; in the lower, the [`process::generation`] of those drawn. But
-    /// a child may draw its first number, of a lock that is free, in the generation of its parent.
+    /// The number that is drawn next, in the upper half; in the lower, the [`process::generation`]
+    /// of those drawn. But a child may draw its first number, of a lock that is free, in the
+    /// generation of its parent.
     next: AtomicU64,
 }
 
@@ -48,7 +50,8 @@ impl Numbers {
         }
     }
 
-    /// In the child of a fork, whose thread holds the lock: the numbers after its own are with the parent's threads.
+    /// In the child of a fork, whose thread holds the lock: the numbers after its own are with the
+    /// parent's threads.
     #[inline]
     pub(super) fn void_those_of_the_parent(&self, serving: &AtomicU32) {
         if !is_current(self.next.load(Ordering::Relaxed)) {

@@ -2,40 +2,46 @@
 //!
 //! # Idea
 //!
-//! Each CPU has a counter. A reader adds one to that of its CPU, sees that no writer is about, and is in: it has written
-//! nothing that another CPU reads. A writer says that it is about, and waits until all counters together are zero. Readers
-//! that come meanwhile wait in line: they, and the writers, take turns at a [`PhaseRw`], which a writer holds all the time,
-//! and such a reader only while it counts itself. So nobody starves: a writer that waits lets no more readers in, and the
+//! Each CPU has a counter. A reader adds one to that of its CPU, sees that no writer is about, and
+//! is in: it has written nothing that another CPU reads. A writer says that it is about, and waits
+//! until all counters together are zero. Readers that come meanwhile wait in line: they, and the
+//! writers, take turns at a [`PhaseRw`], which a writer holds all the time, and such a reader only
+//! while it counts itself. So nobody starves: a writer that waits lets no more readers in, and the
 //! readers that have waited for one writer get in before the next.
 //!
-//! A thread may be on another CPU when it releases. It then counts down there, and the counters are right in sum only.
+//! A thread may be on another CPU when it releases. It then counts down there, and the counters are
+//! right in sum only.
 //!
 //! # Source
 //!
-//! The "big-reader" lock of Linux (`brlock`, I. Molnar and D. Miller, 2000), later `lglock`, and its successor
-//! `percpu_rw_semaphore` (M. Patocka, O. Nesterov, P. Zijlstra), from which counting down elsewhere comes. There a writer
-//! waits for a grace period of RCU if readers are to do without a fence; here an atomic addition is fence enough. Waiting in
-//! turns is ours.
+//! The "big-reader" lock of Linux (`brlock`, I. Molnar and D. Miller, 2000), later `lglock`, and
+//! its successor `percpu_rw_semaphore` (M. Patocka, O. Nesterov, P. Zijlstra), from which counting
+//! down elsewhere comes. There a writer waits for a grace period of RCU if readers are to do
+//! without a fence; here an atomic addition is fence enough. Waiting in turns is ours.
 //!
 //! # Memory order
 //!
-//! Counting up and the question for a writer are those of [`SideDoor`], and counting down and the wake-up. A writer adds the
-//! counters up while they change. The sum is zero only if no reader is in: once the door is shut, each reader that is in
-//! has counted up where the writer can see it, and only counts down from then on, which makes a sum that misses it too
-//! large. A reader that is turned away counts up and down, at the same counter, which can add to a sum but not take from
-//! it. Each counter changes by read-modify-writes, so that a writer that sees the last of them (Acquire) sees what all
-//! readers did which counted down there (Release). A reader that was let in by `PhaseRw` has what was written before from
-//! there, and counts up before it releases that: the next writer sees it.
+//! Counting up and the question for a writer are those of [`SideDoor`], and counting down and the
+//! wake-up. A writer adds the counters up while they change. The sum is zero only if no reader is
+//! in: once the door is shut, each reader that is in has counted up where the writer can see it,
+//! and only counts down from then on, which makes a sum that misses it too large. A reader that is
+//! turned away counts up and down, at the same counter, which can add to a sum but not take from
+//! it. Each counter changes by read-modify-writes, so that a writer that sees the last of them
+//! (Acquire) sees what all readers did which counted down there (Release). A reader that was let in
+//! by `PhaseRw` has what was written before from there, and counts up before it releases that: the
+//! next writer sees it.
 //!
 //! # Cost
 //!
-//! A reader has two read-modify-writes of a line that stays with its CPU, and looks three times at one that all share and
-//! that writers only change. A writer has a swap of that line, and looks at 128 others. The lock is large: 17 KiB.
+//! A reader has two read-modify-writes of a line that stays with its CPU, and looks three times at
+//! one that all share and that writers only change. A writer has a swap of that line, and looks at
+//! 128 others. The lock is large: 17 KiB.
 //!
 //! # When not to use it
 //!
-//! Where one section in a hundred writes, or more; for many locks. A thread that reads must not begin to read again. The
-//! child of a fork finds the lock as it was: a reader or writer that the child does not have stays where it is.
+//! Where one section in a hundred writes, or more; for many locks. A thread that reads must not
+//! begin to read again. The child of a fork finds the lock as it was: a reader or writer that the
+//! child does not have stays where it is.
 
 use super::PhaseRw;
 use super::side_door::SideDoor;
@@ -82,7 +88,8 @@ impl PerCpuRw {
 
     /// Whether no reader is in, with the door shut.
     fn is_empty(&self) -> bool {
-        // SeqCst: partner of `fetch_add` in `try_acquire_read`, see `SideDoor`; acquires what `leave` released.
+        // SeqCst: partner of `fetch_add` in `try_acquire_read`, see `SideDoor`; acquires what
+        // `leave` released.
         let count = |c: &CachePadded<AtomicU32>| c.load(order!(SeqCst, "per-cpu-rw-sum"));
         self.counters().iter().map(count).fold(0, u32::wrapping_add) == 0
     }
@@ -118,8 +125,8 @@ impl Default for PerCpuRw {
     }
 }
 
-// SAFETY: writers hold `turns`, and wait until the counters say that no reader is in; see the page for why readers that
-// come meanwhile are seen, or see the writer.
+// SAFETY: writers hold `turns`, and wait until the counters say that no reader is in; see the page
+// for why readers that come meanwhile are seen, or see the writer.
 unsafe impl RawRwLock for PerCpuRw {
     const INFO: LockInfo = LockInfo {
         name: "per-cpu-rw",

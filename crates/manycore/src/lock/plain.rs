@@ -1,14 +1,16 @@
-//! Locks used without a node, and those among them that can live in the bytes of a `pthread_mutex_t`.
+//! Locks used without a node, and those among them that can live in the bytes of a
+//! `pthread_mutex_t`.
 
 use crate::sync::{Deadline, hint};
 use crate::{LockInfo, RawLock};
 
-/// A lock that is used without a node: it has no queue, or takes its nodes from [`sync::node`](crate::sync::node).
+/// A lock that is used without a node: it has no queue, or takes its nodes from
+/// [`sync::node`](crate::sync::node).
 ///
 /// # Safety
 ///
-/// As for [`RawLock`]; and a value of all zero bytes is an unlocked lock, whose memory may go away without notice while
-/// nobody uses the lock.
+/// As for [`RawLock`]; and a value of all zero bytes is an unlocked lock, whose memory may go away
+/// without notice while nobody uses the lock.
 pub unsafe trait PlainLock: RawLock + Sized {
     /// The lock's row in `manycore locks`.
     const INFO: LockInfo;
@@ -21,7 +23,8 @@ pub unsafe trait PlainLock: RawLock + Sized {
 
     /// Acquires the lock unless the deadline passes first; says whether it did.
     ///
-    /// The default polls with sleeps that grow to a millisecond: for locks whose waiters cannot leave the queue.
+    /// The default polls with sleeps that grow to a millisecond: for locks whose waiters cannot
+    /// leave the queue.
     fn acquire_until(&self, deadline: Deadline) -> bool {
         let mut pause_ns = 1_000;
         while !self.try_acquire() {
@@ -50,8 +53,8 @@ pub unsafe trait PlainLock: RawLock + Sized {
     }
 }
 
-/// A lock that is small enough for the bytes of somebody else's, such as a `pthread_mutex_t`. The others are
-/// *library-only*.
+/// A lock that is small enough for the bytes of somebody else's, such as a `pthread_mutex_t`. The
+/// others are *library-only*.
 ///
 /// The registry implements it for each lock on its inline list, with a look at the size.
 pub trait InlineLock: PlainLock {}
@@ -108,7 +111,8 @@ macro_rules! without_node {
 }
 pub(super) use without_node;
 
-/// Gives a lock the form of a `lock_api` raw mutex, with deadlines. Loom's atomics have no constants.
+/// Gives a lock the form of a `lock_api` raw mutex, with deadlines. Loom's atomics have no
+/// constants.
 macro_rules! lock_api_form {
     ($lock:ty $(, $parameter:ident: $bound:path)?) => {
         #[cfg(all(feature = "lock_api", not(loom)))]

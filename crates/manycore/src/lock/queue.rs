@@ -1,7 +1,7 @@
 //! A queue in which each waits at a place of its own until the one before it leaves it a message.
 //!
-//! It is the lock `mcs`, and what locks have that consist of several queues, or that choose who is next. Whoever is at the
-//! head of one knows what that means.
+//! It is the lock `mcs`, and what locks have that consist of several queues, or that choose who is
+//! next. Whoever is at the head of one knows what that means.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -53,14 +53,16 @@ impl<N> Place<N> {
         }
     }
 
-    /// Puts another behind this one, or none, as the thread that holds the lock: only at the end of the queue do others
-    /// write this link.
+    /// Puts another behind this one, or none, as the thread that holds the lock: only at the end of
+    /// the queue do others write this link.
     pub(super) fn set_next(&self, next: *mut Self) {
-        // Relaxed: read by whoever holds the lock later; and who comes to the end has it by the queue's tail.
+        // Relaxed: read by whoever holds the lock later; and who comes to the end has it by the
+        // queue's tail.
         self.next.store(next, Ordering::Relaxed);
     }
 
-    /// Leaves a message for the one that waits at this place, which then may be gone; says whether it waits. Who has
+    /// Leaves a message for the one that waits at this place, which then may be gone; says whether
+    /// it waits. Who has
     /// [given up](Queue::enter_until) does not.
     ///
     /// # Safety
@@ -101,10 +103,11 @@ impl<N> Queue<N> {
         self.tail.fill(place, order!(AcqRel, "queue-try"))
     }
 
-    /// Joins the queue, and returns at its head: with the message of the one before it, or none if the queue was empty.
+    /// Joins the queue, and returns at its head: with the message of the one before it, or none if
+    /// the queue was empty.
     ///
-    /// In the child of a fork, the places of the parent's other threads do not count: `holder` is then the place at the head
-    /// that belongs to the thread which has forked, or null.
+    /// In the child of a fork, the places of the parent's other threads do not count: `holder` is
+    /// then the place at the head that belongs to the thread which has forked, or null.
     ///
     /// # Safety
     ///
@@ -118,13 +121,14 @@ impl<N> Queue<N> {
         unsafe { self.join(place, holder).then(|| (*place).gate.wait()) }
     }
 
-    /// As [`enter`](Self::enter), but gives up when the deadline has passed; says whether the place is at the head. If not,
-    /// it is for who would [hand](Self::hand_over) the head to it.
+    /// As [`enter`](Self::enter), but gives up when the deadline has passed; says whether the place
+    /// is at the head. If not, it is for who would [hand](Self::hand_over) the head to it.
     ///
     /// # Safety
     ///
-    /// As of [`enter`](Self::enter). With a deadline the place comes from `sync::node`, all who leave this queue do so by
-    /// [`hand_over`](Self::hand_over), and if the result is false the place is not the caller's any more.
+    /// As of [`enter`](Self::enter). With a deadline the place comes from `sync::node`, all who
+    /// leave this queue do so by [`hand_over`](Self::hand_over), and if the result is false the
+    /// place is not the caller's any more.
     pub(super) unsafe fn enter_until(
         &self,
         place: *mut Place<N>,
@@ -160,7 +164,8 @@ impl<N> Queue<N> {
         }
     }
 
-    /// Leaves the head. Returns the next in the queue, for the caller to [`tell`](Place::tell); none if it is empty now.
+    /// Leaves the head. Returns the next in the queue, for the caller to [`tell`](Place::tell);
+    /// none if it is empty now.
     ///
     /// # Safety
     ///
@@ -172,8 +177,8 @@ impl<N> Queue<N> {
         unsafe { self.leave_to(place, null_mut()) }
     }
 
-    /// Leaves the head to the next in the queue that has not given up, with a message, or leaves the queue empty. The places
-    /// of those that have are given back.
+    /// Leaves the head to the next in the queue that has not given up, with a message, or leaves
+    /// the queue empty. The places of those that have are given back.
     ///
     /// # Safety
     ///
@@ -205,8 +210,8 @@ impl<N> Queue<N> {
         }
     }
 
-    /// As [`leave`](Self::leave), but if there is no next, this place that is in no queue becomes the last (and is for the
-    /// caller to tell), or null for none.
+    /// As [`leave`](Self::leave), but if there is no next, this place that is in no queue becomes
+    /// the last (and is for the caller to tell), or null for none.
     ///
     /// # Safety
     ///

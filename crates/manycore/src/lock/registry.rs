@@ -14,7 +14,8 @@ macro_rules! for_each_lock {
     };
 }
 
-/// Calls a macro with the list of the locks that fit into a pthread mutex: `callback! { Type, Type, ... }`.
+/// Calls a macro with the list of the locks that fit into a pthread mutex:
+/// `callback! { Type, Type, ... }`.
 ///
 /// Each is an [`InlineLock`](crate::lock::InlineLock).
 #[macro_export]

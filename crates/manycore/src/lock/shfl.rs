@@ -2,27 +2,31 @@
 //!
 //! # Idea
 //!
-//! A waiter has time. So it is not a release that sorts the queue by nodes of memory, as in `cna`, but a waiter: the
-//! *shuffler* looks through the queue behind it and brings those of its own node up, behind those that it has brought up
-//! already; if they sleep it wakes them, so that they are awake when they come to the head of the queue. There it passes the
-//! role on to the last of them, who goes on; so there is one shuffler, and what happens between it and the end of the
-//! queue is its business. The next behind a shuffler that has brought up nobody begins a new group. The lock itself is a word,
-//! as in `mcs-bypass`: nobody holds a node, and a running thread may overtake a head that sleeps.
+//! A waiter has time. So it is not a release that sorts the queue by nodes of memory, as in `cna`,
+//! but a waiter: the *shuffler* looks through the queue behind it and brings those of its own node
+//! up, behind those that it has brought up already; if they sleep it wakes them, so that they are
+//! awake when they come to the head of the queue. There it passes the role on to the last of them,
+//! who goes on; so there is one shuffler, and what happens between it and the end of the queue is
+//! its business. The next behind a shuffler that has brought up nobody begins a new group. The lock
+//! itself is a word, as in `mcs-bypass`: nobody holds a node, and a running thread may overtake a
+//! head that sleeps.
 //!
 //! # Source
 //!
-//! S. Kashyap, I. Calciu, X. Cheng, C. Min and T. Kim, "Scalable and Practical Locking with Shuffling", SOSP 2019, its blocking
-//! lock. There a shuffler passes its role on whenever it has looked through the queue, and each that it brings up is told its
-//! place in the group; here it looks on from where it was until it comes to the head of the queue, and only the next
-//! shuffler is told. The word is that of `mcs-bypass`, with the bound on overtaking that is ours.
+//! S. Kashyap, I. Calciu, X. Cheng, C. Min and T. Kim, "Scalable and Practical Locking with
+//! Shuffling", SOSP 2019, its blocking lock. There a shuffler passes its role on whenever it has
+//! looked through the queue, and each that it brings up is told its place in the group; here it
+//! looks on from where it was until it comes to the head of the queue, and only the next shuffler
+//! is told. The word is that of `mcs-bypass`, with the bound on overtaking that is ours.
 //!
 //! # Memory order
 //!
-//! Exclusion is by the word alone, see [`TopWord`]. In the queue, the swap of the tail and the link make the nodes visible
-//! (Release, Acquire). Links are written by two: who comes links itself to the last node, of which the shuffler keeps away;
-//! those of nodes behind the shuffler that have another behind them are the shuffler's. What it has written it publishes with
-//! its role, or with the place at the head if that begins a new group (Release, Acquire); to those between it and the next
-//! shuffler, with the word, which they acquire after it.
+//! Exclusion is by the word alone, see [`TopWord`]. In the queue, the swap of the tail and the link
+//! make the nodes visible (Release, Acquire). Links are written by two: who comes links itself to
+//! the last node, of which the shuffler keeps away; those of nodes behind the shuffler that have
+//! another behind them are the shuffler's. What it has written it publishes with its role, or with
+//! the place at the head if that begins a new group (Release, Acquire); to those between it and the
+//! next shuffler, with the word, which they acquire after it.
 //!
 //! # Fork
 //!
@@ -30,12 +34,14 @@
 //!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps. Contended, two transfers of the word and one of a node a hand-off, and the sorting by
-//! those who wait. Nodes are on the stacks of the waiters, since the holder needs none.
+//! Uncontended, two compare-and-swaps. Contended, two transfers of the word and one of a node a
+//! hand-off, and the sorting by those who wait. Nodes are on the stacks of the waiters, since the
+//! holder needs none.
 //!
 //! # When not to use it
 //!
-//! Where service has to be in order of arrival. Where sections are short: there is no time to sort, and `cna` hands over sooner.
+//! Where service has to be in order of arrival. Where sections are short: there is no time to sort,
+//! and `cna` hands over sooner.
 
 use super::link::{Link, Linked};
 use super::plain::{PlainLock, without_node};
@@ -55,7 +61,8 @@ const HEAD_OF_NEW_GROUP: u32 = 3;
 /// How many of a node of memory go ahead of others: as many as in the paper.
 const GROUP: u32 = 1024;
 
-/// A waiter's place in the queue. What shufflers look at is on a line of its own, so that they do not disturb hand-overs.
+/// A waiter's place in the queue. What shufflers look at is on a line of its own, so that they do
+/// not disturb hand-overs.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Node {
@@ -76,7 +83,8 @@ struct Told {
     group: UnsafeCell<Group>,
 }
 
-/// Those that have been brought up, as far as the shuffler has looked. What it points to is behind the shuffler or itself.
+/// Those that have been brought up, as far as the shuffler has looked. What it points to is behind
+/// the shuffler or itself.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     size: u32,
@@ -126,8 +134,8 @@ impl Shfl {
         };
         let node = Node { next: Link::new(), home: cpu::node(), told };
         let this = (&raw const node).cast_mut();
-        // AcqRel: Release, partner of the Acquire in the successor's swap: the node is initialised; Acquire likewise.
-        // Behind a ghost this one is at the head.
+        // AcqRel: Release, partner of the Acquire in the successor's swap: the node is initialised;
+        // Acquire likewise. Behind a ghost this one is at the head.
         let mut is_shuffler = match self.tail.swap(this, order!(AcqRel, "shfl-swap")) {
             Linked::Node(before) => {
                 // Release: partner of the Acquire in `Node::next`.
@@ -207,7 +215,8 @@ impl Node {
         }
     }
 
-    /// As the shuffler, brings up those of its node of memory that are behind it, until it is needed for something better.
+    /// As the shuffler, brings up those of its node of memory that are behind it, until it is
+    /// needed for something better.
     fn shuffle(&self, is_needed: impl Fn() -> bool) {
         let mut group = self.group();
         while group.size < GROUP && !is_needed() {

@@ -1,19 +1,22 @@
 //! A door by which readers get past a lock, until a writer shuts it.
 //!
-//! Where many read, the word of a lock in which they count is what limits them. With a side door they do not touch it: a
-//! reader leaves a mark somewhere else, where few others do, looks whether the door is open, and is in. A writer, which
-//! holds the lock itself, shuts the door and waits until there is no mark any more. Then it is alone, for whoever finds the
-//! door shut has to go through the lock.
+//! Where many read, the word of a lock in which they count is what limits them. With a side door
+//! they do not touch it: a reader leaves a mark somewhere else, where few others do, looks whether
+//! the door is open, and is in. A writer, which holds the lock itself, shuts the door and waits
+//! until there is no mark any more. Then it is alone, for whoever finds the door shut has to go
+//! through the lock.
 //!
 //! # Memory order
 //!
-//! A reader sets its mark and then looks at the door; a writer shuts the door and then looks at the marks. All of it is
-//! sequentially consistent, so that in one order of everything one of the two comes later, and sees the other: the writer
-//! waits, or the reader takes its mark back. In the same way a reader takes its mark away and then looks whether the writer
-//! sleeps, and a writer says that it sleeps and then looks at the marks once more.
+//! A reader sets its mark and then looks at the door; a writer shuts the door and then looks at the
+//! marks. All of it is sequentially consistent, so that in one order of everything one of the two
+//! comes later, and sees the other: the writer waits, or the reader takes its mark back. In the
+//! same way a reader takes its mark away and then looks whether the writer sleeps, and a writer
+//! says that it sleeps and then looks at the marks once more.
 //!
-//! What a writer did is seen by readers that come after it through the door, because they read what [`open`](SideDoor::open)
-//! wrote (Release, Acquire). What readers did is seen by the writer through the marks: that is for the lock to arrange.
+//! What a writer did is seen by readers that come after it through the door, because they read what
+//! [`open`](SideDoor::open) wrote (Release, Acquire). What readers did is seen by the writer
+//! through the marks: that is for the lock to arrange.
 
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{clock, const_new, futex, hint, order, store_load, tuning};
@@ -36,22 +39,25 @@ impl SideDoor {
         }
     }
 
-    /// Whether the door is open, as a hint. It is more than that to whoever holds the lock, under which it changes.
+    /// Whether the door is open, as a hint. It is more than that to whoever holds the lock, under
+    /// which it changes.
     #[inline]
     pub(super) fn looks_open(&self) -> bool {
         self.word.load(Ordering::Relaxed) == OPEN // Relaxed: `admits` decides and orders
     }
 
-    /// Whether a reader that has just set its mark, by a sequentially consistent read-modify-write, is in. If not, it has
-    /// to take the mark away again, and to say so by [`left`](Self::left).
+    /// Whether a reader that has just set its mark, by a sequentially consistent read-modify-write,
+    /// is in. If not, it has to take the mark away again, and to say so by [`left`](Self::left).
     #[inline]
     pub(super) fn admits(&self) -> bool {
         store_load!("door-enter");
-        // SeqCst: partner of the swap in `shut`; and it acquires what the Release in `open` released.
+        // SeqCst: partner of the swap in `shut`; and it acquires what the Release in `open`
+        // released.
         self.word.load(order!(SeqCst, "door-admit")) == OPEN
     }
 
-    /// To be called when a reader has just taken its mark away, by a sequentially consistent read-modify-write.
+    /// To be called when a reader has just taken its mark away, by a sequentially consistent
+    /// read-modify-write.
     #[inline]
     pub(super) fn left(&self) {
         store_load!("door-leave");
@@ -85,7 +91,8 @@ impl SideDoor {
         store_load!("door-shut");
     }
 
-    /// Waits, with the door shut, until there is no mark, or none at some place. New marks are taken away soon.
+    /// Waits, with the door shut, until there is no mark, or none at some place. New marks are
+    /// taken away soon.
     pub(super) fn wait_until(&self, is_empty: impl Fn() -> bool) {
         let (start, limit) = (clock::now(), tuning::spin_limit());
         while !is_empty() {
@@ -107,7 +114,8 @@ impl SideDoor {
             }
             futex::wait(&self.word, SHUT_ASLEEP, None);
         }
-        // Relaxed: for readers that find the door shut and leave, so that they need not wake anybody.
+        // Relaxed: for readers that find the door shut and leave, so that they need not wake
+        // anybody.
         self.word.store(SHUT, Ordering::Relaxed);
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! # Idea
 //!
-//! Under load a waiter's CPU is better used by somebody else. `sleep(0)` hands it over and comes back by itself, so
-//! that nobody has to wake the waiter.
+//! Under load a waiter's CPU is better used by somebody else. `sleep(0)` hands it over and comes
+//! back by itself, so that nobody has to wake the waiter.
 //!
 //! # Source
 //!
-//! H. Han, "Locking in practice", Table 1 and Algorithm 2, *Sleep*. What `sleep(0)` does has changed since: today's
-//! Linux lets it last for the timer slack, 50 us unless changed. `tuning::set_give_up` chooses `sched_yield` instead,
-//! which is closer to what it was.
+//! H. Han, "Locking in practice", Table 1 and Algorithm 2, *Sleep*. What `sleep(0)` does has
+//! changed since: today's Linux lets it last for the timer slack, 50 us unless changed.
+//! `tuning::set_give_up` chooses `sched_yield` instead, which is closer to what it was.
 //!
 //! # Memory order
 //!
@@ -17,8 +17,9 @@
 //!
 //! # Cost
 //!
-//! A system call a round, and up to 50 us until a free lock is noticed, on an idle machine too. Little CPU time is
-//! lost: of all the family it keeps its throughput best as load grows, at the price of its peak.
+//! A system call a round, and up to 50 us until a free lock is noticed, on an idle machine too.
+//! Little CPU time is lost: of all the family it keeps its throughput best as load grows, at the
+//! price of its peak.
 //!
 //! # When not to use it
 //!

@@ -2,33 +2,36 @@
 //!
 //! # Idea
 //!
-//! A waiter tests the lock, passes some time, tests again, and after a number of rounds blocks until a release wakes
-//! it; then it begins anew. The members of the family differ in how they pass the time and in when they have had
-//! enough, which is their [`Patience`].
+//! A waiter tests the lock, passes some time, tests again, and after a number of rounds blocks
+//! until a release wakes it; then it begins anew. The members of the family differ in how they pass
+//! the time and in when they have had enough, which is their [`Patience`].
 //!
 //! # Source
 //!
-//! H. Han, "Locking in practice", Algorithm 2. Two lines of its listing cannot mean what they say: the loop "while
-//! taken *or* i < SpinRound" would spin on a free lock and for ever on a taken one, and is read as "and"; and
-//! MaxDelay, doubled in every round, is to be bounded.
+//! H. Han, "Locking in practice", Algorithm 2. Two lines of its listing cannot mean what they say:
+//! the loop "while taken *or* i < SpinRound" would spin on a free lock and for ever on a taken one,
+//! and is read as "and"; and MaxDelay, doubled in every round, is to be bounded.
 //!
-//! There a waiter blocks on a condition variable, which a release always signals. Here it blocks on the word of
+//! There a waiter blocks on a condition variable, which a release always signals. Here it blocks on
+//! the word of
 //! [`Futex`], so that a release of an uncontended lock signals nobody.
 //!
 //! # Memory order
 //!
-//! That of [`Futex`], of which all accesses are. A waiter that was woken acquires the lock as *contended*, because
-//! the release that woke it has taken the mark away and others may sleep on. For the same reason it must not give up
-//! between a wake-up and setting the mark again: it is only the sleep itself that a deadline ends.
+//! That of [`Futex`], of which all accesses are. A waiter that was woken acquires the lock as
+//! *contended*, because the release that woke it has taken the mark away and others may sleep on.
+//! For the same reason it must not give up between a wake-up and setting the mark again: it is only
+//! the sleep itself that a deadline ends.
 //!
 //! # Cost
 //!
-//! Uncontended, that of `Futex`, by the same instructions. A waiter that gets the lock while it spins saves the two
-//! system calls and context switches of a sleep.
+//! Uncontended, that of `Futex`, by the same instructions. A waiter that gets the lock while it
+//! spins saves the two system calls and context switches of a sleep.
 //!
 //! # When not to use it
 //!
-//! With more runnable threads than CPUs, each spinning waiter keeps a CPU from the thread that it waits for.
+//! With more runnable threads than CPUs, each spinning waiter keeps a CPU from the thread that it
+//! waits for.
 
 use core::marker::PhantomData;
 
@@ -76,7 +79,8 @@ impl<P: Patience> SpinThenBlock<P> {
         true
     }
 
-    /// Acquires the lock, leaving it in the given state, unless patience or time run out first; says whether it did.
+    /// Acquires the lock, leaving it in the given state, unless patience or time run out first;
+    /// says whether it did.
     fn spin(&self, taken: u32, deadline: Option<Deadline>) -> bool {
         let mut patience = P::begin();
         loop {

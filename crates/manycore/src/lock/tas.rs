@@ -6,8 +6,8 @@
 //!
 //! # Source
 //!
-//! The first lock of every textbook; measured as such in T. E. Anderson, "The Performance of Spin Lock Alternatives
-//! for Shared-Memory Multiprocessors", IEEE TPDS 1(1), 1990.
+//! The first lock of every textbook; measured as such in T. E. Anderson, "The Performance of Spin
+//! Lock Alternatives for Shared-Memory Multiprocessors", IEEE TPDS 1(1), 1990.
 //!
 //! # Memory order
 //!
@@ -15,13 +15,14 @@
 //!
 //! # Cost
 //!
-//! Uncontended, one swap and one store: nothing is cheaper. Every turn of every waiter takes the line for writing
-//! away from the holder, which needs it for the release: with each CPU that waits, each section takes longer.
+//! Uncontended, one swap and one store: nothing is cheaper. Every turn of every waiter takes the
+//! line for writing away from the holder, which needs it for the release: with each CPU that waits,
+//! each section takes longer.
 //!
 //! # When not to use it
 //!
-//! With more than two CPUs, except to see what contention costs. With more runnable threads than CPUs, where waiters
-//! keep the CPU from the holder for whole time slices: they never give it up.
+//! With more than two CPUs, except to see what contention costs. With more runnable threads than
+//! CPUs, where waiters keep the CPU from the holder for whole time slices: they never give it up.
 
 use super::plain::{PlainLock, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -54,7 +55,8 @@ impl Tas {
     }
 }
 
-// SAFETY: only one swap gets *free* out of the state until `release` puts it back; four bytes, and zero is free.
+// SAFETY: only one swap gets *free* out of the state until `release` puts it back; four bytes, and
+// zero is free.
 unsafe impl PlainLock for Tas {
     const INFO: LockInfo = LockInfo {
         name: "tas",
@@ -82,7 +84,8 @@ unsafe impl PlainLock for Tas {
         // Release: partner of the Acquire in `try_acquire`.
         let release = order!(Release, "tas-release");
         if cfg!(loom) {
-            // Loom may place the store before every later swap of a waiter, for ever; a swap it cannot.
+            // Loom may place the store before every later swap of a waiter, for ever; a swap it
+            // cannot.
             self.state.swap(FREE, release);
         } else {
             self.state.store(FREE, release);

@@ -2,28 +2,30 @@
 //!
 //! # Idea
 //!
-//! Two counters: the next number to draw, and the number that is served. Whoever draws the served number has the
-//! lock; a release serves the next. So threads are served strictly in the order in which they drew.
+//! Two counters: the next number to draw, and the number that is served. Whoever draws the served
+//! number has the lock; a release serves the next. So threads are served strictly in the order in
+//! which they drew.
 //!
 //! # Source
 //!
-//! D. P. Reed and R. K. Kanodia, "Synchronization with Eventcounts and Sequencers", CACM 22(2), 1979; as a spin lock,
-//! J. M. Mellor-Crummey and M. L. Scott, ACM TOCS 9(1), 1991, Section 2.2.
+//! D. P. Reed and R. K. Kanodia, "Synchronization with Eventcounts and Sequencers", CACM 22(2),
+//! 1979; as a spin lock, J. M. Mellor-Crummey and M. L. Scott, ACM TOCS 9(1), 1991, Section 2.2.
 //!
 //! # Memory order
 //!
-//! A waiter that reads its number from `serving` (Acquire) reads the store of the release that called it (Release).
-//! Drawing orders nothing by itself, so the draw is Relaxed and followed by that read.
+//! A waiter that reads its number from `serving` (Acquire) reads the store of the release that
+//! called it (Release). Drawing orders nothing by itself, so the draw is Relaxed and followed by
+//! that read.
 //!
 //! # Cost
 //!
-//! Uncontended, one addition and one store. All waiters read one line, which each release takes away from all of
-//! them: a transfer for each waiter and hand-off.
+//! Uncontended, one addition and one store. All waiters read one line, which each release takes
+//! away from all of them: a transfer for each waiter and hand-off.
 //!
 //! # When not to use it
 //!
-//! With more runnable threads than CPUs: if the thread whose turn it is does not run, nobody can go on, and the others
-//! never give up their CPUs. Each hand-off may take a time slice.
+//! With more runnable threads than CPUs: if the thread whose turn it is does not run, nobody can go
+//! on, and the others never give up their CPUs. Each hand-off may take a time slice.
 
 use super::numbers::Numbers;
 use super::plain::{PlainLock, without_node};
@@ -49,8 +51,8 @@ impl Ticket {
     }
 }
 
-// SAFETY: a number is drawn by one thread only, and served from the release of the number before it to its own;
-// sixteen bytes, and zero is: number 0 is served, and not drawn.
+// SAFETY: a number is drawn by one thread only, and served from the release of the number before it
+// to its own; sixteen bytes, and zero is: number 0 is served, and not drawn.
 unsafe impl PlainLock for Ticket {
     const INFO: LockInfo = LockInfo {
         name: "ticket",
@@ -64,7 +66,8 @@ unsafe impl PlainLock for Ticket {
     fn try_acquire(&self) -> bool {
         // Acquire: partner of the Release in `release`.
         let serving = self.serving.load(order!(Acquire, "ticket-try-acquire"));
-        // That orders: the number is drawn at most once, so that it is still served if it is drawn here.
+        // That orders: the number is drawn at most once, so that it is still served if it is drawn
+        // here.
         self.numbers.try_draw(serving)
     }
 

@@ -1,8 +1,8 @@
 //! A word that is the lock, before a queue of those who wait for it.
 //!
-//! Whoever comes may take the word if it is free, past the queue. Only the head of the queue watches it: it spins for a
-//! while and then sleeps on it. If others have overtaken it too often, it *reserves* the lock, and nobody overtakes it any
-//! more.
+//! Whoever comes may take the word if it is free, past the queue. Only the head of the queue
+//! watches it: it spins for a while and then sleeps on it. If others have overtaken it too often,
+//! it *reserves* the lock, and nobody overtakes it any more.
 
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{clock, const_new, futex, hint, order, tuning};
@@ -32,8 +32,8 @@ impl TopWord {
         self.0.load(Ordering::Relaxed) & HELD == 0 // Relaxed: an exchange decides
     }
 
-    /// Acquires the word if it is free and not reserved; says whether it did. `is_orphaned` says whether the head for which it
-    /// is reserved is with the parent of a fork.
+    /// Acquires the word if it is free and not reserved; says whether it did. `is_orphaned` says
+    /// whether the head for which it is reserved is with the parent of a fork.
     #[inline]
     pub(super) fn try_acquire(&self, is_orphaned: impl FnOnce() -> bool) -> bool {
         // Acquire: partner of the Releases. Relaxed on failure: nothing was acquired.
@@ -51,7 +51,8 @@ impl TopWord {
         self.0.compare_exchange(RESERVED, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Acquires the word, as the only thread that sleeps on it. `prepare` is called before each time that it is polled.
+    /// Acquires the word, as the only thread that sleeps on it. `prepare` is called before each
+    /// time that it is polled.
     pub(super) fn wait_at_head(&self, mut prepare: impl FnMut()) {
         let mut bypassed = 0;
         loop {
@@ -64,7 +65,8 @@ impl TopWord {
             // Relaxed: a hint.
             let word = self.0.load(Ordering::Relaxed);
             let marked = word | ASLEEP | reserve;
-            // Relaxed, both: the marks publish nothing; the kernel compares the word again before the sleep.
+            // Relaxed, both: the marks publish nothing; the kernel compares the word again before
+            // the sleep.
             let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
             if word & HELD != 0 && self.0.compare_exchange(word, marked, done, failed).is_ok() {
                 futex::wait(&self.0, marked, None);
@@ -79,7 +81,8 @@ impl TopWord {
             // Relaxed: a hint; the exchange decides and orders.
             let word = self.0.load(Ordering::Relaxed);
             // Only the head has set the marks, and it needs them no more.
-            // Acquire: partner of the Releases in `release`. Relaxed on failure: nothing was acquired.
+            // Acquire: partner of the Releases in `release`. Relaxed on failure: nothing was
+            // acquired.
             let acquire = order!(Acquire, "bypass-head-acquire");
             if word & HELD == 0
                 && self.0.compare_exchange(word, HELD, acquire, Ordering::Relaxed).is_ok()
@@ -96,7 +99,8 @@ impl TopWord {
     /// Frees the word, and wakes the head of the queue if it sleeps.
     #[inline]
     pub(super) fn release(&self) {
-        // Release: partner of the Acquires in `try_acquire` and `spin`. Relaxed on failure: nothing was released.
+        // Release: partner of the Acquires in `try_acquire` and `spin`. Relaxed on failure: nothing
+        // was released.
         let release = order!(Release, "bypass-release");
         if self.0.compare_exchange(HELD, 0, release, Ordering::Relaxed).is_err() {
             self.release_marked();

@@ -2,13 +2,13 @@
 //!
 //! # Idea
 //!
-//! Waiters of [`Tas`] fight over the line while they can only lose. Here they read, each in its own cache, until they
-//! see the lock free; only then do they swap.
+//! Waiters of [`Tas`] fight over the line while they can only lose. Here they read, each in its own
+//! cache, until they see the lock free; only then do they swap.
 //!
 //! # Source
 //!
-//! L. Rudolph and Z. Segall, "Dynamic Decentralized Cache Schemes for MIMD Parallel Processors", ISCA 1984; measured
-//! in T. E. Anderson, IEEE TPDS 1(1), 1990.
+//! L. Rudolph and Z. Segall, "Dynamic Decentralized Cache Schemes for MIMD Parallel Processors",
+//! ISCA 1984; measured in T. E. Anderson, IEEE TPDS 1(1), 1990.
 //!
 //! # Memory order
 //!
@@ -16,13 +16,14 @@
 //!
 //! # Cost
 //!
-//! While the lock is held, waiters make no traffic. When it comes free, all of them see it and swap: of the order of
-//! one line transfer for each waiter and hand-off.
+//! While the lock is held, waiters make no traffic. When it comes free, all of them see it and
+//! swap: of the order of one line transfer for each waiter and hand-off.
 //!
 //! # When not to use it
 //!
-//! With many waiters, which come in a crowd at each release: see `exponential` for the remedy by delays, `mcs` for
-//! that by a queue. With more runnable threads than CPUs: it never gives up the CPU.
+//! With many waiters, which come in a crowd at each release: see `exponential` for the remedy by
+//! delays, `mcs` for that by a queue. With more runnable threads than CPUs: it never gives up the
+//! CPU.
 
 use super::Tas;
 use super::plain::{PlainLock, without_node};

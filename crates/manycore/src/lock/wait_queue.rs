@@ -2,10 +2,11 @@
 //!
 //! # Idea
 //!
-//! A list of waiters in order of arrival. A waiter's record, the [`Waiter`], lies on its own stack and has a word of
-//! its own to sleep on, so that a signal wakes the one thread that it is meant for. A caller puts its record on the
-//! list *while it still holds the mutex*, releases the mutex and parks; whoever changes what it waits for afterwards
-//! finds it on the list, whether it sleeps yet or not.
+//! A list of waiters in order of arrival. A waiter's record, the [`Waiter`], lies on its own stack
+//! and has a word of its own to sleep on, so that a signal wakes the one thread that it is meant
+//! for. A caller puts its record on the list *while it still holds the mutex*, releases the mutex
+//! and parks; whoever changes what it waits for afterwards finds it on the list, whether it sleeps
+//! yet or not.
 //!
 //! To wake a thread takes some microseconds, and several times as long until it runs. So a waiter
 //! polls for a while before it sleeps, if signals have come that soon of late: the list has a count
@@ -45,27 +46,29 @@
 //!
 //! # Source
 //!
-//! Ours. That each waiter has something of its own to sleep on, in a list in order of arrival, is the advice of
-//! A. D. Birrell, "Implementing Condition Variables with Semaphores", 2003, who also tells how naive ones go wrong.
+//! Ours. That each waiter has something of its own to sleep on, in a list in order of arrival, is
+//! the advice of A. D. Birrell, "Implementing Condition Variables with Semaphores", 2003, who also
+//! tells how naive ones go wrong.
 //!
 //! # Whose memory, until when
 //!
-//! A condition variable may be destroyed, and its memory reused, as soon as all its waiters have been woken, although
-//! they may not have run yet. So whoever has been signalled does not touch the queue again, and a signaller unlocks
-//! the queue before it marks a waiter as signalled. Only a waiter that leaves by itself, by a time-out or because its
-//! thread is cancelled, does touch the queue; who destroys it waits for those with [`drain`](WaitQueue::drain).
+//! A condition variable may be destroyed, and its memory reused, as soon as all its waiters have
+//! been woken, although they may not have run yet. So whoever has been signalled does not touch the
+//! queue again, and a signaller unlocks the queue before it marks a waiter as signalled. Only a
+//! waiter that leaves by itself, by a time-out or because its thread is cancelled, does touch the
+//! queue; who destroys it waits for those with [`drain`](WaitQueue::drain).
 //!
 //! # Fork
 //!
-//! In the child of a fork the waiters on the list do not exist, nor does a thread that held the list's lock, and their
-//! stacks are memory for new threads. So the lock's word holds, beside its state, the *generation* of the process,
-//! which a fork increments in the child. The child's first use of the queue finds an older one: it takes the lock
-//! whatever its state, and empties the list.
+//! In the child of a fork the waiters on the list do not exist, nor does a thread that held the
+//! list's lock, and their stacks are memory for new threads. So the lock's word holds, beside its
+//! state, the *generation* of the process, which a fork increments in the child. The child's first
+//! use of the queue finds an older one: it takes the lock whatever its state, and empties the list.
 //!
 //! # Memory order
 //!
-//! The list is ordered by its lock: whoever locks it (Acquire) sees what was done before it was unlocked (Release).
-//! What a signal and the waiter's own exit need is on the page of [`Waiter`].
+//! The list is ordered by its lock: whoever locks it (Acquire) sees what was done before it was
+//! unlocked (Release). What a signal and the waiter's own exit need is on the page of [`Waiter`].
 //!
 //! # Cost
 //!
@@ -115,7 +118,8 @@ impl WaitQueue {
         }
     }
 
-    /// Puts a waiter at the end of the queue. The caller holds the mutex that its condition is changed under.
+    /// Puts a waiter at the end of the queue. The caller holds the mutex that its condition is
+    /// changed under.
     ///
     /// # Safety
     ///
@@ -133,9 +137,11 @@ impl WaitQueue {
         });
     }
 
-    /// Takes back a waiter whose `park` has returned false, or did not return; says whether it came in time.
+    /// Takes back a waiter whose `park` has returned false, or did not return; says whether it came
+    /// in time.
     ///
-    /// False means that the waiter has been signalled: the caller has to act on that, or to signal another.
+    /// False means that the waiter has been signalled: the caller has to act on that, or to signal
+    /// another.
     ///
     /// # Safety
     ///
@@ -161,9 +167,10 @@ impl WaitQueue {
     /// it is below [`MESSAGES`](Waiter::MESSAGES). One that is the last is told 0, as is one that
     /// is woken by a [`broadcast`](Self::broadcast). The chain is locked meanwhile.
     pub fn signal_saying(&self, message: impl FnOnce() -> u32) -> bool {
-        // A signaller has to find those waiters only of which it can know. It changed what they wait for under their
-        // mutex; a waiter that had looked before then has put itself on the chain before it released the mutex, so
-        // that happens before this look, which cannot miss it. A waiter that looks later does not wait.
+        // A signaller has to find those waiters only of which it can know. It changed what they
+        // wait for under their mutex; a waiter that had looked before then has put itself on the
+        // chain before it released the mutex, so that happens before this look, which cannot miss
+        // it. A waiter that looks later does not wait.
         if self.chain.looks_empty() {
             return false;
         }
@@ -205,8 +212,8 @@ impl WaitQueue {
 
     /// Waits until the queue is empty: to be called before its memory is used for something else.
     ///
-    /// Whoever destroys a condition variable has woken its waiters. Those that were about to leave by themselves may
-    /// still have to take themselves off the queue.
+    /// Whoever destroys a condition variable has woken its waiters. Those that were about to leave
+    /// by themselves may still have to take themselves off the queue.
     pub fn drain(&self) {
         let mut pause_ns = 1_000;
         while self.with_chain(|chain| chain.iter().next().is_some()) {
@@ -257,7 +264,8 @@ impl WaitQueue {
                 taken = now(CONTENDED); // as in `lock::Futex`: others may sleep on
                 continue;
             }
-            // Acquire: partner of the Release in `unlock`. Relaxed on failure: nothing was acquired.
+            // Acquire: partner of the Release in `unlock`. Relaxed on failure: nothing was
+            // acquired.
             let acquire = order!(Acquire, "queue-lock-acquire");
             match self.lock.compare_exchange(word, taken, acquire, Ordering::Relaxed) {
                 Ok(_) => return stale,

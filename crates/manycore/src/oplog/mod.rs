@@ -1,35 +1,40 @@
-//! OpLog: operations are logged by each core with the time, and applied in the order of time when somebody reads.
+//! OpLog: operations are logged by each core with the time, and applied in the order of time when
+//! somebody reads.
 //!
 //! # Idea
 //!
-//! Each core has a log. An operation is stamped with the clock and put at the end of the log of the core on which its thread
-//! runs, whose line is in that core's cache. Who reads acquires the structure's lock, takes all logs, merges them by their
-//! stamps, applies them, and looks. In contrast to [`ldu`](crate::ldu), any operation can be logged, and they are applied in an
-//! order that explains what threads did; for that all logs have to be merged before a read.
+//! Each core has a log. An operation is stamped with the clock and put at the end of the log of the
+//! core on which its thread runs, whose line is in that core's cache. Who reads acquires the
+//! structure's lock, takes all logs, merges them by their stamps, applies them, and looks. In
+//! contrast to [`ldu`](crate::ldu), any operation can be logged, and they are applied in an order
+//! that explains what threads did; for that all logs have to be merged before a read.
 //!
 //! # Source
 //!
-//! S. Boyd-Wickizer, M. F. Kaashoek, R. Morris and N. Zeldovich, "OpLog: a library for scaling update-heavy data structures",
-//! MIT-CSAIL-TR-2014-019. Here a structure has logs of its own, and no place in a table of each core; and operations that
-//! cancel each other are not looked for in a core's log.
+//! S. Boyd-Wickizer, M. F. Kaashoek, R. Morris and N. Zeldovich, "OpLog: a library for scaling
+//! update-heavy data structures", MIT-CSAIL-TR-2014-019. Here a structure has logs of its own, and
+//! no place in a table of each core; and operations that cancel each other are not looked for in a
+//! core's log.
 //!
-//! Clocks of cores may differ. So an operation that has to come after another, such as the removal of an object after its
-//! insertion, says so ([`OpLog::log_after`]): its stamp is higher, whatever its core's clock says.
+//! Clocks of cores may differ. So an operation that has to come after another, such as the removal
+//! of an object after its insertion, says so ([`OpLog::log_after`]): its stamp is higher, whatever
+//! its core's clock says.
 //!
 //! # Memory order
 //!
-//! Each log is under a lock of its own. Who reads acquires all of them before it takes the first, so that what it takes is
-//! closed: an operation that came before one that it takes was in its log, and is taken too.
+//! Each log is under a lock of its own. Who reads acquires all of them before it takes the first,
+//! so that what it takes is closed: an operation that came before one that it takes was in its log,
+//! and is taken too.
 //!
 //! # Cost
 //!
-//! An operation is an acquisition of its core's lock and a look at the clock. A read acquires the locks of all cores, and sorts
-//! what it finds.
+//! An operation is an acquisition of its core's lock and a look at the clock. A read acquires the
+//! locks of all cores, and sorts what it finds.
 //!
 //! # When not to use it
 //!
-//! Where reads are not rare; where operations have results. Where an object's insertion and removal are all there is, `ldu`
-//! needs neither clock nor sorting, and most of them cancel.
+//! Where reads are not rare; where operations have results. Where an object's insertion and removal
+//! are all there is, `ldu` needs neither clock nor sorting, and most of them cancel.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -47,7 +52,8 @@ pub trait Apply<O> {
     fn apply(&mut self, operation: O);
 }
 
-/// So many operations in a core's log have it applied: a log that nobody reads does not grow without end.
+/// So many operations in a core's log have it applied: a log that nobody reads does not grow
+/// without end.
 pub const MANY: usize = 4096;
 
 /// When an operation was logged: those with higher stamps are applied later.
@@ -131,8 +137,9 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
 
     /// Has this done before anybody reads, and after what was logged with that stamp.
     ///
-    /// Of [so many](MANY) operations in a core's log, the last one has all logs applied; if somebody else has the lock, that one gets the
-    /// CPU. So be where operations may be applied: hold no lock that applying one takes.
+    /// Of [so many](MANY) operations in a core's log, the last one has all logs applied; if
+    /// somebody else has the lock, that one gets the CPU. So be where operations may be applied:
+    /// hold no lock that applying one takes.
     ///
     /// # Panics
     ///
@@ -153,7 +160,8 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         // for want of memory, which aborts.
         unsafe { log.lock.release() };
         if is_long && !self.try_synchronize() {
-            // Who has it may have been preempted, while all others log more for it to apply: it gets this CPU.
+            // Who has it may have been preempted, while all others log more for it to apply: it
+            // gets this CPU.
             hint::yield_now();
         }
         stamp
@@ -191,7 +199,8 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
     ///
     /// # Panics
     ///
-    /// If `look` or an operation does; operations that were logged before and not applied are then lost.
+    /// If `look` or an operation does; operations that were logged before and not applied are then
+    /// lost.
     pub fn read<R>(&self, look: impl FnOnce(&S) -> R) -> R {
         self.guarded.with(|inner| {
             self.drain(inner);
@@ -204,9 +213,9 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         self.guarded.with(|inner| self.drain(inner));
     }
 
-    /// The timer: applies what is logged if that was not tried by this function for so many ticks of [`clock::now`], and no other
-    /// thread is about to do it, unless somebody else has the lock. Says whether it did. Cheap enough to be called with every
-    /// operation.
+    /// The timer: applies what is logged if that was not tried by this function for so many ticks
+    /// of [`clock::now`], and no other thread is about to do it, unless somebody else has the lock.
+    /// Says whether it did. Cheap enough to be called with every operation.
     pub fn synchronize_if_due(&self, period: u64) -> bool {
         self.due.claim(period).is_some_and(|_claim| self.try_synchronize())
     }

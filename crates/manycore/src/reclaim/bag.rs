@@ -1,11 +1,11 @@
 //! Garbage, and the bags and stacks of bags in which it waits.
 //!
-//! A bag belongs to one thread at a time: to the one that fills it, then, closed, to whoever takes it off a stack. Its fields
-//! are plain memory, which goes from hand to hand with the stack's head.
+//! A bag belongs to one thread at a time: to the one that fills it, then, closed, to whoever takes
+//! it off a stack. Its fields are plain memory, which goes from hand to hand with the stack's head.
 //!
-//! Copies of [`rlu`](crate::rlu) and versions of [`mvrlu`](crate::mvrlu) do not wait in bags: they return to the pool, or the
-//! segment of a log, that they are from, by their own thread. A bag would be an entry of 16 bytes for each, where the one has
-//! 8 and the other none.
+//! Copies of [`rlu`](crate::rlu) and versions of [`mvrlu`](crate::mvrlu) do not wait in bags: they
+//! return to the pool, or the segment of a log, that they are from, by their own thread. A bag
+//! would be an entry of 16 bytes for each, where the one has 8 and the other none.
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
@@ -15,14 +15,15 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
 
-/// How many objects a bag has room for: with its head it is 1 KiB large. A thread may fill several before it looks what can be
-/// freed; small ones take little memory where it retires little.
+/// How many objects a bag has room for: with its head it is 1 KiB large. A thread may fill several
+/// before it looks what can be freed; small ones take little memory where it retires little.
 pub(super) const CAPACITY: usize = 61;
 
 /// What a bag counts for beside what is in it.
 pub const BAG_BYTES: usize = size_of::<Bag>();
 
-/// An object that nobody can find any more, and how to destroy it; none if it is one of the domain's nodes.
+/// An object that nobody can find any more, and how to destroy it; none if it is one of the
+/// domain's nodes.
 #[derive(Clone, Copy)]
 pub(super) struct Garbage {
     pub object: *mut (),
@@ -48,7 +49,8 @@ impl Bag {
     pub fn new() -> Box<Self> {
         let mut bag = Box::<Self>::new_uninit();
         let at = bag.as_mut_ptr();
-        // SAFETY: writes each field but for the places of the garbage, which need not be initialised.
+        // SAFETY: writes each field but for the places of the garbage, which need not be
+        // initialised.
         unsafe {
             (&raw mut (*at).next).write(null_mut());
             (&raw mut (*at).epoch).write(UnsafeCell::new(0));
@@ -60,7 +62,8 @@ impl Bag {
         }
     }
 
-    /// It is filled from now on. Returns what it counts for itself, as long as there is something in it.
+    /// It is filled from now on. Returns what it counts for itself, as long as there is something
+    /// in it.
     pub fn open(&mut self) -> usize {
         debug_assert!(self.length == 0, "a bag that is not empty is filled anew");
         (self.bytes, self.bytes_before) = (size_of::<Self>(), size_of::<Self>());
@@ -96,7 +99,8 @@ impl Bag {
         self.bytes += bytes;
     }
 
-    /// Takes the newest object out of a closed bag, in order that it is destroyed, and what it counts for. The bag is not empty.
+    /// Takes the newest object out of a closed bag, in order that it is destroyed, and what it
+    /// counts for. The bag is not empty.
     pub fn pop(&mut self) -> (Garbage, usize) {
         self.length -= 1;
         let left = self.bytes_each * self.length;

@@ -9,8 +9,9 @@ pub(super) const BATCH_MAX: usize = 253;
 /// How readers and those who wait for them make sure that one of the two sees the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Barriers {
-    /// If the system lets one thread make all others pass a fence (membarrier on Linux), readers do without where they are many for
-    /// each look at what can be freed, and with one where such looks are frequent; always with one if it refuses.
+    /// If the system lets one thread make all others pass a fence (membarrier on Linux), readers do
+    /// without where they are many for each look at what can be freed, and with one where such
+    /// looks are frequent; always with one if it refuses.
     Auto,
     /// With a fence in every reader.
     Fences,
@@ -21,8 +22,8 @@ pub enum Barriers {
 pub struct Stall {
     /// The thread, by [`thread::id`](crate::sync::thread::id): on Linux what `ps -L` calls `LWP`.
     pub thread: u32,
-    /// A moment of [`clock::now`](crate::sync::clock::now), in ticks, since when nothing can be freed because of it: it has
-    /// been inside for at least that long.
+    /// A moment of [`clock::now`](crate::sync::clock::now), in ticks, since when nothing can be
+    /// freed because of it: it has been inside for at least that long.
     pub since: u64,
     /// What waits to be freed, in bytes.
     pub held_bytes: usize,
@@ -35,24 +36,28 @@ pub type OnStall = Box<dyn Fn(&Stall) + Send + Sync>;
 pub struct Config {
     /// See there.
     pub barriers: Barriers,
-    /// How many bytes of garbage there may be. Near the limit, a thread that has retired something waits, at the end of its
-    /// section, until there is room. It may be exceeded by what the threads retire in the sections they are in when it is
-    /// reached.
+    /// How many bytes of garbage there may be. Near the limit, a thread that has retired something
+    /// waits, at the end of its section, until there is room. It may be exceeded by what the
+    /// threads retire in the sections they are in when it is reached.
     pub limit_bytes: usize,
-    /// How long a thread waits for room before it goes on all the same, in ticks of [`clock`](crate::sync::clock).
+    /// How long a thread waits for room before it goes on all the same, in ticks of
+    /// [`clock`](crate::sync::clock).
     pub wait_ticks_max: u64,
-    /// After how many ticks a reader that keeps garbage from being freed is a stall, and how often it is told of again.
+    /// After how many ticks a reader that keeps garbage from being freed is a stall, and how often
+    /// it is told of again.
     pub patience_ticks: u64,
-    /// Called with such a reader, by a thread that has retired something, at the end of its section. It must not use the
-    /// domain.
+    /// Called with such a reader, by a thread that has retired something, at the end of its
+    /// section. It must not use the domain.
     pub on_stall: Option<OnStall>,
-    /// How many objects a thread collects at most before it looks what can be freed: 1 to 253. More is faster, and holds more.
-    /// Who retires slowly looks earlier, see [the module](super#bounded-garbage).
+    /// How many objects a thread collects at most before it looks what can be freed: 1 to 253. More
+    /// is faster, and holds more. Who retires slowly looks earlier, see [the
+    /// module](super#bounded-garbage).
     pub batch: usize,
 }
 
 impl Default for Config {
-    /// 64 MiB of garbage; waits for room as long as it takes; patience for 2^31 ticks, which is about a second.
+    /// 64 MiB of garbage; waits for room as long as it takes; patience for 2^31 ticks, which is
+    /// about a second.
     fn default() -> Self {
         Self {
             barriers: Barriers::Auto,

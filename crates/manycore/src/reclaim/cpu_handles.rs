@@ -1,4 +1,5 @@
-//! Sections for operations that come without a handle: a handle for each core, which threads use in turns.
+//! Sections for operations that come without a handle: a handle for each core, which threads use in
+//! turns.
 
 use alloc::boxed::Box;
 use core::ptr::NonNull;
@@ -10,7 +11,8 @@ use crate::per_cpu::PerCpu;
 
 /// A domain, and a handle for each core.
 ///
-/// What a [`Stall`](super::Stall) says of the thread that is waited for is one that uses it now and then, whichever it was.
+/// What a [`Stall`](super::Stall) says of the thread that is waited for is one that uses it now and
+/// then, whichever it was.
 pub(crate) struct CpuHandles {
     /// Refer to the domain, which goes after them.
     handles: PerCpu<Handle<'static>>,
@@ -28,8 +30,8 @@ impl CpuHandles {
     pub fn of_nodes<T>(config: Config) -> Self {
         let domain =
             NonNull::from(Box::leak(Box::new(Domain::of_nodes::<T>(config, 0).used_in_turns())));
-        // SAFETY: a handle in no section may be used by another thread: all that it has for itself is
-        // in its record, which goes from thread to thread in any case, see `ThreadRegistry`.
+        // SAFETY: a handle in no section may be used by another thread: all that it has for itself
+        // is in its record, which goes from thread to thread in any case, see `ThreadRegistry`.
         Self { handles: unsafe { PerCpu::new() }, domain }
     }
 

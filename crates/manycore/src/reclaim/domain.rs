@@ -13,7 +13,8 @@ use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, clock, full_fence, hint, mutation, order, thread, tuning};
 use crate::thread_registry::ThreadRegistry;
 
-/// Threads, the objects that they share, and the garbage that waits until nobody can have a reference to it any more.
+/// Threads, the objects that they share, and the garbage that waits until nobody can have a
+/// reference to it any more.
 ///
 /// See the [module](super) for an example. Dropping a domain frees all that is left.
 pub struct Domain {
@@ -79,8 +80,8 @@ impl Domain {
         Self::with_nodes(config, Nodes::none())
     }
 
-    /// A domain for a structure whose nodes are of this type, and take so many bytes each at least. The structure's end comes
-    /// before the domain's.
+    /// A domain for a structure whose nodes are of this type, and take so many bytes each at least.
+    /// The structure's end comes before the domain's.
     pub(crate) fn of_nodes<T>(config: Config, bytes_min: usize) -> Self {
         Self::with_nodes(config, Nodes::of::<T>(bytes_min))
     }
@@ -105,19 +106,21 @@ impl Domain {
         }
     }
 
-    /// Whether readers do without a fence where somebody seldom waits for them: the system has granted it, and it was not asked
-    /// otherwise.
+    /// Whether readers do without a fence where somebody seldom waits for them: the system has
+    /// granted it, and it was not asked otherwise.
     pub fn is_asymmetric(&self) -> bool {
         self.periods.asymmetry.is_granted()
     }
 
-    /// What has been retired and not yet freed, in bytes, with the bags in which it waits: 1 KiB for up to 61 objects. Adds up a number of each
-    /// thread: exact if nobody retires or frees meanwhile.
+    /// What has been retired and not yet freed, in bytes, with the bags in which it waits: 1 KiB
+    /// for up to 61 objects. Adds up a number of each thread: exact if nobody retires or frees
+    /// meanwhile.
     pub fn held_bytes(&self) -> usize {
         no_debt(self.records.iter().map(|record| record.balance()).fold(0, usize::wrapping_add))
     }
 
-    /// Bytes of memory that it has for a structure's nodes, whether in use or free; 0 if the structure has none here.
+    /// Bytes of memory that it has for a structure's nodes, whether in use or free; 0 if the
+    /// structure has none here.
     pub fn node_bytes(&self) -> usize {
         self.nodes.memory_bytes()
     }
@@ -127,12 +130,14 @@ impl Domain {
         self.waits.load(Ordering::Relaxed) // Relaxed: a statistic
     }
 
-    /// How often a thread has waited for as long as the configuration says, and has gone on all the same.
+    /// How often a thread has waited for as long as the configuration says, and has gone on all the
+    /// same.
     pub fn overruns(&self) -> usize {
         self.overruns.load(Ordering::Relaxed) // Relaxed: a statistic
     }
 
-    /// Visits what has been counted so far, each with its name: epochs that have begun, [`waits`](Self::waits) and
+    /// Visits what has been counted so far, each with its name: epochs that have begun,
+    /// [`waits`](Self::waits) and
     /// [`overruns`](Self::overruns).
     pub fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let epoch = self.periods.epoch.load(Ordering::Relaxed); // Relaxed: a statistic
@@ -141,12 +146,13 @@ impl Domain {
         visit("overruns", self.overruns() as u64);
     }
 
-    /// Waits until every section has ended that began before the call. Who enters one later sees all that the caller did
-    /// before.
+    /// Waits until every section has ended that began before the call. Who enters one later sees
+    /// all that the caller did before.
     ///
     /// # Panics
     ///
-    /// If the calling thread is inside a section of this domain itself, by whichever handle: it would wait for ever.
+    /// If the calling thread is inside a section of this domain itself, by whichever handle: it
+    /// would wait for ever.
     pub fn synchronize(&self) {
         full_fence!("reclaim-synchronize");
         // Relaxed: see the page; the fence orders it.
@@ -164,7 +170,8 @@ impl Domain {
         }
     }
 
-    /// Whether it is the calling thread that is inside. Records that threads use in turns do not say.
+    /// Whether it is the calling thread that is inside. Records that threads use in turns do not
+    /// say.
     pub(super) fn is_own(&self, blocker: &Slot) -> bool {
         !self.in_turns && blocker.thread() == thread::id()
     }
@@ -178,7 +185,8 @@ impl Domain {
     /// A reader comes in: says so in its record before it reads anything.
     #[inline]
     pub(super) fn enter(&self, record: &Record) {
-        // Acquire: partner of the Release in `advance`. The model has a fence in readers, which would do.
+        // Acquire: partner of the Release in `advance`. The model has a fence in readers, which
+        // would do.
         let epoch = self.periods.epoch.load(Ordering::Acquire);
         self.periods.asymmetry.announce(|with_fence| record.enter(epoch, with_fence));
     }
@@ -210,12 +218,12 @@ impl Domain {
         self.periods.epoch.load(Ordering::Relaxed) // Relaxed: not before the one in which it came in; see the page
     }
 
-    /// Begins the next epoch unless a thread is inside since an earlier one than this. For a thread that says how many sections it
-    /// has had since it last did, or has none.
+    /// Begins the next epoch unless a thread is inside since an earlier one than this. For a thread
+    /// that says how many sections it has had since it last did, or has none.
     pub(super) fn advance(&self, sections: Option<u32>) -> Look<'_> {
         let now = self.periods.epoch.load(Ordering::Relaxed); // Relaxed: see the page; the fence orders it
-        // Who is seen inside without a fence has been inside: then none is needed to give up. The model checker has enough
-        // to do with the look that counts.
+        // Who is seen inside without a fence has been inside: then none is needed to give up. The
+        // model checker has enough to do with the look that counts.
         if !cfg!(loom) {
             let look = self.look(now);
             if look.blocker.is_some() {
@@ -225,8 +233,8 @@ impl Domain {
         self.fence_readers(sections);
         let look = self.look(now);
         if look.blocker.is_none() {
-            // Release: partner of the Acquires in `now` and `epoch_to_enter`, for what the records have told. Relaxed on
-            // failure: somebody else has.
+            // Release: partner of the Acquires in `now` and `epoch_to_enter`, for what the records
+            // have told. Relaxed on failure: somebody else has.
             let (done, failed) = (Ordering::Release, Ordering::Relaxed);
             let next = now.wrapping_add(STEP);
             if self.periods.epoch.compare_exchange(now, next, done, failed).is_ok() {
@@ -270,7 +278,8 @@ impl Domain {
         i64::try_from(self.config.patience_ticks).unwrap_or(i64::MAX)
     }
 
-    /// Moves those of a record's bags in which nothing has to wait any more to a stack of such; says how many objects those have.
+    /// Moves those of a record's bags in which nothing has to wait any more to a stack of such;
+    /// says how many objects those have.
     fn harvest(&self, record: &Record, stacks: Stacks, to: &GarbageStack) -> usize {
         let (now, mut count) = (self.now(), 0);
         for (number, stack) in record.stacks().iter().enumerate() {
@@ -279,7 +288,8 @@ impl Domain {
                 continue;
             }
             for bag in stack.take() {
-                // Not only in stacks that were not ripe: the epoch may have come round to this one meanwhile.
+                // Not only in stacks that were not ripe: the epoch may have come round to this one
+                // meanwhile.
                 let is_ripe = has_come(bag.epoch().wrapping_add(GRACE), now);
                 count += if is_ripe { bag.len() } else { 0 };
                 if is_ripe { to } else { stack }.push(bag);

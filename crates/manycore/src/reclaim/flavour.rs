@@ -10,7 +10,8 @@ use super::online::Online;
 ///
 /// # Safety
 ///
-/// A section's guard is of the domain that its handle was registered with: what is read and retired there relies on it.
+/// A section's guard is of the domain that its handle was registered with: what is read and retired
+/// there relies on it.
 pub unsafe trait Flavour {
     /// What a thread has sections with.
     type Handle<'d>: fmt::Debug;
@@ -43,9 +44,10 @@ unsafe impl Flavour for Pinned {
     }
 }
 
-/// After some tens of sections, and after each that leaves some objects to destroy, by an [`Online`] of its own. Sections of
-/// readers cost less. But a thread that keeps its handle and does
-/// nothing with it keeps all garbage from being freed: for threads that are at work all the time.
+/// After some tens of sections, and after each that leaves some objects to destroy, by an
+/// [`Online`] of its own. Sections of readers cost less. But a thread that keeps its handle and
+/// does nothing with it keeps all garbage from being freed: for threads that are at work all the
+/// time.
 #[derive(Debug)]
 pub struct Quiescent;
 
@@ -73,7 +75,8 @@ unsafe impl Flavour for Quiescent {
         let result = f(&guard);
         drop(guard);
         handle.sections += 1;
-        // What was retired is paid for as soon as by others, so that the allocator gives out what it has just been given.
+        // What was retired is paid for as soon as by others, so that the allocator gives out what
+        // it has just been given.
         if handle.sections == SECTIONS || handle.online.is_owing() {
             handle.sections = 0;
             handle.online.quiescent();

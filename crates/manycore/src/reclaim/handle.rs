@@ -12,17 +12,18 @@ use super::record::{Own, Slot};
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint};
 
-/// So few objects that have become ripe are destroyed together: one with each that is retired would have all that belongs to
-/// it in the cache all the time. And more than so many are, because they are to be gone.
+/// So few objects that have become ripe are destroyed together: one with each that is retired would
+/// have all that belongs to it in the cache all the time. And more than so many are, because they
+/// are to be gone.
 const FEW: usize = 32;
 const BACKLOG: usize = 2000;
-/// A thread that has retired so many destroys about as many: few enough that no operation takes long by it, and by ones a hash table's
-/// updates are 3 % slower.
+/// A thread that has retired so many destroys about as many: few enough that no operation takes
+/// long by it, and by ones a hash table's updates are 3 % slower.
 const BURST: usize = 8;
 
-/// After so many objects a thread asks the time, and looks what can be freed if it did so that many ticks ago. So what looking
-/// costs is a small part of the time, and a thread that retires slowly holds little: for what it holds, its structure has less
-/// room in the CPU's cache.
+/// After so many objects a thread asks the time, and looks what can be freed if it did so that many
+/// ticks ago. So what looking costs is a small part of the time, and a thread that retires slowly
+/// holds little: for what it holds, its structure has less room in the CPU's cache.
 const ASKS: usize = 8;
 const PERIOD_TICKS: u64 = 1 << 17;
 /// And where a look takes some microseconds, of system call or of other CPUs' lines.
@@ -32,8 +33,9 @@ const ASKS_OF_MANY: usize = 32;
 
 /// A thread's access to a [`Domain`]. It stays with the thread.
 ///
-/// When it is dropped, what the thread has retired and not yet freed is left to the next handle, and to the others. So many handles, one after
-/// the other, cost what one costs that stays, and some nanoseconds each.
+/// When it is dropped, what the thread has retired and not yet freed is left to the next handle,
+/// and to the others. So many handles, one after the other, cost what one costs that stays, and
+/// some nanoseconds each.
 pub struct Handle<'d> {
     pub(super) domain: &'d Domain,
     pub(super) record: &'d Slot,
@@ -79,10 +81,11 @@ impl<'d> Handle<'d> {
         self.domain
     }
 
-    /// Begins a section: what can be reached while the guard is there is not freed before it is dropped.
-    ///
-    /// Sections may contain others. A guard that is forgotten keeps all garbage from being freed until the handle is
+    /// Begins a section: what can be reached while the guard is there is not freed before it is
     /// dropped.
+    ///
+    /// Sections may contain others. A guard that is forgotten keeps all garbage from being freed
+    /// until the handle is dropped.
     #[inline]
     pub fn pin(&self) -> Guard<'_> {
         let depth = self.depth.get();
@@ -104,16 +107,19 @@ impl<'d> Handle<'d> {
         self.is_collecting.get()
     }
 
-    /// Waits until every section of other threads has ended that began before the call, and then frees what it can.
+    /// Waits until every section of other threads has ended that began before the call, and then
+    /// frees what it can.
     ///
     /// # Panics
     ///
-    /// If a guard of this handle was forgotten, or the thread is inside a section by another handle: it would wait for ever.
+    /// If a guard of this handle was forgotten, or the thread is inside a section by another
+    /// handle: it would wait for ever.
     pub fn synchronize(&mut self) {
         self.synchronize_outside();
     }
 
-    /// The same where no guard can be excluded by the type, or destructors have the handle, too: panics if there is one.
+    /// The same where no guard can be excluded by the type, or destructors have the handle, too:
+    /// panics if there is one.
     pub fn synchronize_outside(&self) {
         assert!(!self.is_pinned(), "the thread would wait for a section of its own");
         self.close_bag();
@@ -147,11 +153,13 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// Does something outside the section that the thread is in. Sections that begin meanwhile, as those of destructors, are sections of
-    /// their own; one that is still there at the end goes on, and protects what it did.
+    /// Does something outside the section that the thread is in. Sections that begin meanwhile, as
+    /// those of destructors, are sections of their own; one that is still there at the end goes on,
+    /// and protects what it did.
     #[inline]
     pub(super) fn outside<R>(&self, f: impl FnOnce() -> R) -> R {
-        /// Inside again, also after a panic of `f` or of a destructor that runs at the end of the section.
+        /// Inside again, also after a panic of `f` or of a destructor that runs at the end of the
+        /// section.
         struct Back<'a, 'd>(&'a Handle<'d>, usize);
         impl Drop for Back<'_, '_> {
             fn drop(&mut self) {
@@ -245,7 +253,8 @@ impl<'d> Handle<'d> {
         if self.own().is_due.replace(false) {
             self.look_round();
         }
-        // As many as were retired, so that the allocator gives out what it has just been given; some more if there is more than a bag.
+        // As many as were retired, so that the allocator gives out what it has just been given;
+        // some more if there is more than a bag.
         let share = if self.record.ripe.is_empty() { 1 } else { 4 };
         for _ in 0..share * owed {
             if !self.destroy_one() {
@@ -263,9 +272,10 @@ impl<'d> Handle<'d> {
         if now == self.own().seen.get() {
             let look = self.advance();
             held = look.held;
-            // Who has been in the way since this thread last looked has probably lost its CPU, and is not the only one: what such
-            // threads have retired would stay until they run again. Those that run had better free their own, and among many
-            // CPUs somebody is in the way at most times.
+            // Who has been in the way since this thread last looked has probably lost its CPU, and
+            // is not the only one: what such threads have retired would stay until they run again.
+            // Those that run had better free their own, and among many CPUs somebody is in the way
+            // at most times.
             if look.blocker.is_some() && !self.domain.has_many_cpus() {
                 whose = Whose::Everybodys;
             }
@@ -289,7 +299,8 @@ impl<'d> Handle<'d> {
         look
     }
 
-    /// Whether this thread has not looked for so long that it had better do so, now that it has retired so many.
+    /// Whether this thread has not looked for so long that it had better do so, now that it has
+    /// retired so many.
     fn is_long_ago(&self, batch: usize) -> bool {
         if self.domain.has_many_cpus() && !batch.is_multiple_of(ASKS_OF_MANY) {
             return false;
@@ -299,7 +310,8 @@ impl<'d> Handle<'d> {
         clock::has_passed(self.own().looked.get(), period)
     }
 
-    /// From how many bytes on threads wait: there is some space left for those in the middle of a section.
+    /// From how many bytes on threads wait: there is some space left for those in the middle of a
+    /// section.
     fn pressure(&self) -> usize {
         let limit = self.domain.config.limit_bytes;
         limit - limit / 8
@@ -317,7 +329,8 @@ impl<'d> Handle<'d> {
                 return;
             }
             let blocker = self.advance().blocker;
-            // By another handle this thread may be inside itself: then nothing changes while it waits.
+            // By another handle this thread may be inside itself: then nothing changes while it
+            // waits.
             let is_vain = blocker.is_some_and(|blocker| self.domain.is_own(blocker));
             if is_vain || clock::has_passed(start, self.domain.config.wait_ticks_max) {
                 self.domain.overruns.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
@@ -425,7 +438,8 @@ impl<'d> Handle<'d> {
     }
 }
 
-/// A section with a handle of its own. Structures show by it that a thread without a handle is inside.
+/// A section with a handle of its own. Structures show by it that a thread without a handle is
+/// inside.
 pub(crate) struct Section<'d> {
     handle: Handle<'d>,
 }
@@ -491,14 +505,16 @@ impl<'h> Guard<'h> {
         self.handle
     }
 
-    /// Ends the section and begins another, unless the thread has other guards: for who reads for long and has nothing just now, such
-    /// as between two parts of a scan. What waits because of it can then be freed. At the end of a section destructors may run.
+    /// Ends the section and begins another, unless the thread has other guards: for who reads for
+    /// long and has nothing just now, such as between two parts of a scan. What waits because of it
+    /// can then be freed. At the end of a section destructors may run.
     #[inline]
     pub fn repin(&mut self) {
         self.repin_after(|| ());
     }
 
-    /// Does something between the two for which nobody has to wait, such as to sleep. With other guards it is done in the section.
+    /// Does something between the two for which nobody has to wait, such as to sleep. With other
+    /// guards it is done in the section.
     #[inline]
     pub fn repin_after<R>(&mut self, f: impl FnOnce() -> R) -> R {
         if self.handle.depth.get() == 1 { self.handle.outside(f) } else { f() }
@@ -508,8 +524,9 @@ impl<'h> Guard<'h> {
     ///
     /// # Safety
     ///
-    /// It comes from `Box::into_raw`, and is used by nobody but those who are inside a section now: it cannot be reached
-    /// any more from where it was. It is retired once. It may be dropped by any thread, and as late as the domain.
+    /// It comes from `Box::into_raw`, and is used by nobody but those who are inside a section now:
+    /// it cannot be reached any more from where it was. It is retired once. It may be dropped by
+    /// any thread, and as late as the domain.
     #[inline]
     pub unsafe fn retire<T: Send>(&self, value: *mut T) {
         /// # Safety
@@ -526,20 +543,21 @@ impl<'h> Guard<'h> {
         unsafe { self.retire_with(value.cast(), size_of::<T>(), destroy::<T>) };
     }
 
-    /// Calls `destroy` with the object, some time after every section has ended that is going on now; until then it counts
-    /// for so many bytes. For objects that are not in a box. Does not allocate, but for a bag now and then.
+    /// Calls `destroy` with the object, some time after every section has ended that is going on
+    /// now; until then it counts for so many bytes. For objects that are not in a box. Does not
+    /// allocate, but for a bag now and then.
     ///
     /// # Safety
     ///
-    /// Nobody but those who are inside a section now uses the object. Then `destroy` may be called with it, once, by any
-    /// thread, and as late as the domain is dropped.
+    /// Nobody but those who are inside a section now uses the object. Then `destroy` may be called
+    /// with it, once, by any thread, and as late as the domain is dropped.
     #[inline]
     pub unsafe fn retire_with(&self, object: *mut (), bytes: usize, destroy: unsafe fn(*mut ())) {
         self.handle.retire(Garbage { object, destroy: Some(destroy) }, bytes);
     }
 
-    /// Runs something some time after every section has ended that is going on now, on any thread: at the end of one of its
-    /// sections, or when the domain is dropped.
+    /// Runs something some time after every section has ended that is going on now, on any thread:
+    /// at the end of one of its sections, or when the domain is dropped.
     pub fn defer(&self, f: impl FnOnce() + Send + 'static) {
         /// # Safety
         ///

@@ -1,13 +1,16 @@
-//! `rcu`: readers that never wait, and memory that is freed when none of them can have a reference to it any more.
+//! `rcu`: readers that never wait, and memory that is freed when none of them can have a reference
+//! to it any more.
 //!
 //! # Idea
 //!
-//! A writer that takes a node out of a structure cannot free it: a reader may be on it. So it *retires* the node, and the
-//! node is freed after a *grace period*, when every *section* has ended in which somebody could have found it. A reader says
-//! when it enters a section and when it leaves, in a record of its own, and that is all it does.
+//! A writer that takes a node out of a structure cannot free it: a reader may be on it. So it
+//! *retires* the node, and the node is freed after a *grace period*, when every *section* has ended
+//! in which somebody could have found it. A reader says when it enters a section and when it
+//! leaves, in a record of its own, and that is all it does.
 //!
-//! Time is counted in *epochs*. Who enters a section writes the epoch into its record. The next epoch begins when all who are
-//! inside have the current one, so that nobody is further behind than one epoch:
+//! Time is counted in *epochs*. Who enters a section writes the epoch into its record. The next
+//! epoch begins when all who are inside have the current one, so that nobody is further behind than
+//! one epoch:
 //!
 //! ```text
 //!   epoch        4              5              6              7
@@ -16,14 +19,16 @@
 //!                       ^ unlinked, retired in 4   ^ nobody has it any more: freed from here on
 //! ```
 //!
-//! Retired objects wait in bags of up to 61. A full bag is closed with the epoch of that time, and put on a stack of its
-//! thread's record. There anybody can take it: each thread frees what it has retired itself, because that memory is near to
-//! it, but what belongs to a thread that is gone, or when space is short to any, is freed by whoever comes. A bag that is not full when its thread
+//! Retired objects wait in bags of up to 61. A full bag is closed with the epoch of that time, and
+//! put on a stack of its thread's record. There anybody can take it: each thread frees what it has
+//! retired itself, because that memory is near to it, but what belongs to a thread that is gone, or
+//! when space is short to any, is freed by whoever comes. A bag that is not full when its thread
 //! goes stays in the record, and the next thread fills it.
 //!
-//! A thread destroys its own objects in eights: once it has retired eight, at the end of a section, as many as it has retired.
-//! So an allocator that keeps a few blocks for each thread gives out at once what it has got back. If it gets them by the hundred,
-//! it puts them where all threads share them, and has to fetch them from there.
+//! A thread destroys its own objects in eights: once it has retired eight, at the end of a section,
+//! as many as it has retired. So an allocator that keeps a few blocks for each thread gives out at
+//! once what it has got back. If it gets them by the hundred, it puts them where all threads share
+//! them, and has to fetch them from there.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicPtr, Ordering};
@@ -48,77 +53,92 @@
 //! # drop(unsafe { Box::from_raw(newest.into_inner()) });
 //! ```
 //!
-//! Where no handle can be passed on, `section` does the same with a domain that the process has by itself, as `crossbeam_epoch::pin` does.
-//! Who reads for long repins now and then: [`Guard::repin`].
+//! Where no handle can be passed on, `section` does the same with a domain that the process has by
+//! itself, as `crossbeam_epoch::pin` does. Who reads for long repins now and then:
+//! [`Guard::repin`].
 //!
 //! ## Bounded garbage
 //!
-//! A reader that stays inside keeps everything from being freed. [`Config::limit_bytes`] says how much may be held: near it,
-//! who has retired something waits at the end of its section. [`Config::on_stall`] is told who it is waited for: the thread,
-//! since when, and how much is held. Readers are never kept waiting. When the reader leaves, all goes on.
+//! A reader that stays inside keeps everything from being freed. [`Config::limit_bytes`] says how
+//! much may be held: near it, who has retired something waits at the end of its section.
+//! [`Config::on_stall`] is told who it is waited for: the thread, since when, and how much is held.
+//! Readers are never kept waiting. When the reader leaves, all goes on.
 //!
-//! Without such a reader, a thread looks what can be freed when it has retired 253 objects, or 8 and not looked for 2^17 ticks. Where
-//! that takes a system call it is 2^19 ticks; on 32 CPUs or more, those and 32 objects. So it holds little if it retires slowly, and
-//! spends little on looking if it retires fast.
+//! Without such a reader, a thread looks what can be freed when it has retired 253 objects, or 8
+//! and not looked for 2^17 ticks. Where that takes a system call it is 2^19 ticks; on 32 CPUs or
+//! more, those and 32 objects. So it holds little if it retires slowly, and spends little on
+//! looking if it retires fast.
 //!
-//! So a thread that leaves a section in which it has retired something must hold no lock that others wait for inside one:
-//! take locks inside, and give them back inside. And destructors run there.
+//! So a thread that leaves a section in which it has retired something must hold no lock that
+//! others wait for inside one: take locks inside, and give them back inside. And destructors run
+//! there.
 //!
 //! ## Quiescent states
 //!
-//! [`Online`] is for threads that can say, now and then, that they have nothing: their sections are free. A structure leaves
-//! the choice to its user by a type, [`Flavour`].
+//! [`Online`] is for threads that can say, now and then, that they have nothing: their sections are
+//! free. A structure leaves the choice to its user by a type, [`Flavour`].
 //!
 //! # Source
 //!
-//! P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998, for what it guarantees; K. Fraser, "Practical lock-freedom",
-//! PhD thesis, Cambridge 2004, for epochs; M. Desnoyers, P. McKenney, A. Stern, M. Dagenais and J. Walpole, "User-level
-//! implementations of read-copy update", TPDS 2012, for readers without fences; D. Kim, T. Brown and A. Singh, "Are your epochs
-//! too epic? Batch free can be harmful", PPoPP 2024, for destroying one by one. Ours: bags on stacks that anybody may take, the
-//! limit, and that there is no list of threads to lock.
+//! P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998, for what it guarantees; K. Fraser,
+//! "Practical lock-freedom", PhD thesis, Cambridge 2004, for epochs; M. Desnoyers, P. McKenney, A.
+//! Stern, M. Dagenais and J. Walpole, "User-level implementations of read-copy update", TPDS 2012,
+//! for readers without fences; D. Kim, T. Brown and A. Singh, "Are your epochs too epic? Batch free
+//! can be harmful", PPoPP 2024, for destroying one by one. Ours: bags on stacks that anybody may
+//! take, the limit, and that there is no list of threads to lock.
 //!
 //! # Memory order
 //!
-//! A *writer* W unlinks an object and retires it, in a section; at the end of the section or later it reads the epoch *t*
-//! with which it closes the bag. A *reader* R writes the epoch into its record, passes a fence, and then reads pointers. An
-//! *advancer* A reads the epoch *n*, passes a fence, and then reads the records, before it begins *n* + 1. So does W, like any
-//! reader, when it enters. The fences are sequentially consistent: of two, one comes first, and who has passed the second
-//! sees what was written before the first. The object is freed when somebody sees the epoch *t* + 3.
+//! A *writer* W unlinks an object and retires it, in a section; at the end of the section or later
+//! it reads the epoch *t* with which it closes the bag. A *reader* R writes the epoch into its
+//! record, passes a fence, and then reads pointers. An *advancer* A reads the epoch *n*, passes a
+//! fence, and then reads the records, before it begins *n* + 1. So does W, like any reader, when it
+//! enters. The fences are sequentially consistent: of two, one comes first, and who has passed the
+//! second sees what was written before the first. The object is freed when somebody sees the epoch
+//! *t* + 3.
 //!
-//! *What W did comes before the epoch t + 2.* The advancer that began it has read *t* + 1. It has seen W enter: otherwise its
-//! fence came before W's, and W, which reads the epoch after that, would have found *t* + 1 and not *t*. It has not seen W
-//! inside, because W did not enter with *t* + 1, or it would have found that. So it has seen that W had left (Release,
-//! Acquire), and has told so with the epoch (Release).
+//! *What W did comes before the epoch t + 2.* The advancer that began it has read *t* + 1. It has
+//! seen W enter: otherwise its fence came before W's, and W, which reads the epoch after that,
+//! would have found *t* + 1 and not *t*. It has not seen W inside, because W did not enter with *t*
+//! + 1, or it would have found that. So it has seen that W had left (Release, Acquire), and has
+//! told so with the epoch (Release).
 //!
-//! *R does not have the object at t + 3.* If R has entered with *t* + 2 or later (Acquire), it sees that the object is
-//! unlinked. If it has entered with an earlier epoch, the advancer that began *t* + 3 did not see it inside. Either it saw
-//! that R had left: what R did inside comes before its Release, in `leave` or, if it is inside again, in `enter`, which the
-//! advancer acquires, and releases with the epoch; who frees acquires the epoch. Or it did not see R enter: then its fence
+//! *R does not have the object at t + 3.* If R has entered with *t* + 2 or later (Acquire), it sees
+//! that the object is unlinked. If it has entered with an earlier epoch, the advancer that began
+//! *t* + 3 did not see it inside. Either it saw that R had left: what R did inside comes before its
+//! Release, in `leave` or, if it is inside again, in `enter`, which the advancer acquires, and
+//! releases with the epoch; who frees acquires the epoch. Or it did not see R enter: then its fence
 //! came before R's, and it has read *t* + 2 before its fence, so that R sees what W did.
 //!
-//! [`Domain::synchronize`] is called by a thread that need not have been inside. It passes a fence before it reads *t*, which
-//! comes before that of the advancer that began *t* + 2, in place of W's section.
+//! [`Domain::synchronize`] is called by a thread that need not have been inside. It passes a fence
+//! before it reads *t*, which comes before that of the advancer that began *t* + 2, in place of W's
+//! section.
 //!
-//! *Without fences in readers.* Where somebody seldom waits for readers, and the system can make all threads pass a fence
-//! ([`sync::barrier`](crate::sync::barrier)), A has it do so, after its own fence, and R only keeps the compiler from exchanging its
-//! accesses. To A, each R is then either past its write, and is seen, or has yet to read, and sees what happened before A's
-//! fence. That is all that was said of their fences above; `src/asymmetry.rs` has the argument, and how the one way goes over into
-//! the other.
+//! *Without fences in readers.* Where somebody seldom waits for readers, and the system can make
+//! all threads pass a fence ([`sync::barrier`](crate::sync::barrier)), A has it do so, after its
+//! own fence, and R only keeps the compiler from exchanging its accesses. To A, each R is then
+//! either past its write, and is seen, or has yet to read, and sees what happened before A's fence.
+//! That is all that was said of their fences above; `src/asymmetry.rs` has the argument, and how
+//! the one way goes over into the other.
 //!
-//! Bags go from hand to hand by Release and Acquire of a stack's head, the counts of a record with the record.
+//! Bags go from hand to hand by Release and Acquire of a stack's head, the counts of a record with
+//! the record.
 //!
 //! # Cost
 //!
-//! A section costs two writes of a line of the thread's own and a read of the epoch's line, which changes once for some
-//! hundred retired objects; and a fence, unless threads had 4,096 sections or more between two looks at what can be freed and
-//! [`Barriers::Auto`] is granted. Retiring costs a write of two words. Now and then, a look at each thread's line; where readers pass no
-//! fence, and none is inside since too long ago, a system call that interrupts the CPUs on which threads of the process run. 128
-//! bytes a thread, and for one that retires what is in about four epochs' bags, of 1 KiB.
+//! A section costs two writes of a line of the thread's own and a read of the epoch's line, which
+//! changes once for some hundred retired objects; and a fence, unless threads had 4,096 sections or
+//! more between two looks at what can be freed and [`Barriers::Auto`] is granted. Retiring costs a
+//! write of two words. Now and then, a look at each thread's line; where readers pass no fence, and
+//! none is inside since too long ago, a system call that interrupts the CPUs on which threads of
+//! the process run. 128 bytes a thread, and for one that retires what is in about four epochs'
+//! bags, of 1 KiB.
 //!
 //! # When not to use it
 //!
-//! Where memory has to be freed at once, or where readers stay inside for long. After a fork the child must not use the
-//! domains of its parent: the records of threads that it does not have stay as they were.
+//! Where memory has to be freed at once, or where readers stay inside for long. After a fork the
+//! child must not use the domains of its parent: the records of threads that it does not have stay
+//! as they were.
 
 mod bag;
 mod config;

@@ -1,11 +1,12 @@
 //! The nodes of a structure, in memory that its domain keeps for them.
 //!
-//! A list's reader goes from node to node, and how fast depends on how many lines of the cache those take. From the
-//! allocator each has 8 bytes of its own at least, and lies between others' memory. So a domain that is a structure's has
+//! A list's reader goes from node to node, and how fast depends on how many lines of the cache
+//! those take. From the allocator each has 8 bytes of its own at least, and lies between others'
+//! memory. So a domain that is a structure's has
 //! [chunks](crate::depot) full of nodes; what is destroyed goes to the next who needs one.
 //!
-//! The model checker and the simulator are to see each node come and go, and notice one that is lost: there they are boxes. So
-//! are large ones, which gain nothing.
+//! The model checker and the simulator are to see each node come and go, and notice one that is
+//! lost: there they are boxes. So are large ones, which gain nothing.
 
 use core::mem::needs_drop;
 use core::ptr::drop_in_place;

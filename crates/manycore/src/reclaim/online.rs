@@ -3,19 +3,22 @@
 use super::domain::Domain;
 use super::handle::{Guard, Handle};
 
-/// A thread's access to a [`Domain`] that makes sections free: the thread counts as inside all the time, and says now and
-/// then that it has no reference to anything. A kernel does so where it switches threads, a server between two requests.
+/// A thread's access to a [`Domain`] that makes sections free: the thread counts as inside all the
+/// time, and says now and then that it has no reference to anything. A kernel does so where it
+/// switches threads, a server between two requests.
 ///
-/// The source is P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998, where a grace period ends when every CPU has
-/// switched threads. It is the way of RCU with the cheapest readers, and the one in which a thread that does not keep its
-/// word stops all others from freeing: before it sleeps or computes for long, it goes [`offline`](Self::offline).
+/// The source is P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998, where a grace period
+/// ends when every CPU has switched threads. It is the way of RCU with the cheapest readers, and
+/// the one in which a thread that does not keep its word stops all others from freeing: before it
+/// sleeps or computes for long, it goes [`offline`](Self::offline).
 #[derive(Debug)]
 pub struct Online<'d> {
     handle: Handle<'d>,
 }
 
 impl Domain {
-    /// The calling thread's access to the domain, for a thread that is going to call [`Online::quiescent`] often.
+    /// The calling thread's access to the domain, for a thread that is going to call
+    /// [`Online::quiescent`] often.
     pub fn register_online(&self) -> Online<'_> {
         let handle = self.register();
         handle.stay();
@@ -30,13 +33,15 @@ impl<'d> Online<'d> {
         self.handle.pin()
     }
 
-    /// Says that the thread has no reference to anything. That there are no guards, the compiler checks.
+    /// Says that the thread has no reference to anything. That there are no guards, the compiler
+    /// checks.
     #[inline]
     pub fn quiescent(&mut self) {
         self.offline(|| ());
     }
 
-    /// The same where destructors that run meanwhile have this, too, and may have sections of their own: for the library for C.
+    /// The same where destructors that run meanwhile have this, too, and may have sections of their
+    /// own: for the library for C.
     ///
     /// # Safety
     ///
@@ -51,7 +56,8 @@ impl<'d> Online<'d> {
         self.handle.outside(f)
     }
 
-    /// Whether the thread is to destroy something that has waited for long enough, or to look for it.
+    /// Whether the thread is to destroy something that has waited for long enough, or to look for
+    /// it.
     #[inline]
     pub(super) fn is_owing(&self) -> bool {
         self.handle.is_owing()

@@ -1,4 +1,5 @@
-//! The process' own domain, which threads need no handle for. Natively, and with the standard library.
+//! The process' own domain, which threads need no handle for. Natively, and with the standard
+//! library.
 
 extern crate std;
 
@@ -12,7 +13,8 @@ thread_local! {
     static HANDLE: Handle<'static> = domain().register();
 }
 
-/// The process' own domain, with the [default configuration](super::Config::default). It is never dropped.
+/// The process' own domain, with the [default configuration](super::Config::default). It is never
+/// dropped.
 ///
 /// Structures that are to be reported or limited by themselves had better have one of their own.
 pub fn domain() -> &'static Domain {
@@ -20,11 +22,12 @@ pub fn domain() -> &'static Domain {
     DOMAIN.get_or_init(Domain::default)
 }
 
-/// Does something in a section of the process' own domain: what can be reached meanwhile is not freed before it ends. Sections may
-/// contain others.
+/// Does something in a section of the process' own domain: what can be reached meanwhile is not
+/// freed before it ends. Sections may contain others.
 ///
-/// The first one of a thread registers it. That is undone when the thread ends: what it has retired is then left to the others.
-/// A section costs one look at a thread-local variable more than with a [`Handle`].
+/// The first one of a thread registers it. That is undone when the thread ends: what it has retired
+/// is then left to the others. A section costs one look at a thread-local variable more than with a
+/// [`Handle`].
 ///
 /// ```
 /// use std::sync::atomic::{AtomicPtr, Ordering};
@@ -62,7 +65,8 @@ pub fn is_pinned() -> bool {
     with_handle(Handle::is_pinned)
 }
 
-/// Waits until every section of the process' own domain has ended that began before the call, and then frees what it can.
+/// Waits until every section of the process' own domain has ended that began before the call, and
+/// then frees what it can.
 ///
 /// # Panics
 ///

@@ -10,7 +10,8 @@ use alloc::boxed::Box;
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::null_mut;
 
-/// Set in a record's state while its thread is inside a section; the other bits are the epoch in which it came in.
+/// Set in a record's state while its thread is inside a section; the other bits are the epoch in
+/// which it came in.
 pub(super) const INSIDE: usize = 1;
 /// From one epoch to the next: the lowest bit is [`INSIDE`].
 pub(super) const STEP: usize = 2;
@@ -26,14 +27,15 @@ pub(super) type Slot = ThreadSlot<Record>;
 pub(super) struct Record {
     /// 0, or the epoch in which its thread came in and [`INSIDE`].
     state: AtomicUsize,
-    /// Bytes that its threads have retired so far, and that they have freed, whoever retired them. Both wrap. Written by
-    /// the thread that has the record.
+    /// Bytes that its threads have retired so far, and that they have freed, whoever retired them.
+    /// Both wrap. Written by the thread that has the record.
     retired: AtomicUsize,
     freed: AtomicUsize,
-    /// Closed bags, by the epoch in which they were closed. A stack that the epoch has come back to may also have bags of
-    /// earlier rounds.
+    /// Closed bags, by the epoch in which they were closed. A stack that the epoch has come back to
+    /// may also have bags of earlier rounds.
     stacks: [GarbageStack; STACKS],
-    /// Bags in which nothing has to wait any more. Its thread destroys what is in them little by little.
+    /// Bags in which nothing has to wait any more. Its thread destroys what is in them little by
+    /// little.
     pub ripe: GarbageStack,
     /// Its thread's memory for nodes.
     pub pool: UnsafeCell<Pool>,
@@ -53,12 +55,13 @@ pub(super) struct Own {
     pub spare: Cell<*mut Bag>,
     /// How many bytes may be retired before this thread looks what can be freed.
     pub bag_bytes_max: Cell<usize>,
-    /// How many objects and bytes were retired since this thread last looked what can be freed, and when that was, in ticks.
+    /// How many objects and bytes were retired since this thread last looked what can be freed, and
+    /// when that was, in ticks.
     pub batch: Cell<usize>,
     pub batch_bytes: Cell<usize>,
     pub looked: Cell<u64>,
-    /// How many objects were retired since this thread last destroyed some; it looks what can be freed if they are as many as it
-    /// destroys together.
+    /// How many objects were retired since this thread last destroyed some; it looks what can be
+    /// freed if they are as many as it destroys together.
     pub owed: Cell<usize>,
     /// Whether this thread is to look what can be freed.
     pub is_due: Cell<bool>,
@@ -105,7 +108,8 @@ impl Record {
         }
     }
 
-    /// The caller has claimed it. To the model checker, this is where what the thread has changes hands.
+    /// The caller has claimed it. To the model checker, this is where what the thread has changes
+    /// hands.
     #[inline]
     pub fn take_over(&self) {
         self.own.with_mut(|_| ());
@@ -139,8 +143,8 @@ impl Record {
         if with_fence {
             store_and_fence!(self.state, epoch | INSIDE, "reclaim-reader-fence");
         } else {
-            // Release: partner of the Acquire in `state`, for the section before this one, of which the advancer may not see
-            // that it has ended.
+            // Release: partner of the Acquire in `state`, for the section before this one, of which
+            // the advancer may not see that it has ended.
             self.state.store(epoch | INSIDE, Ordering::Release);
         }
     }
@@ -148,7 +152,8 @@ impl Record {
     /// Says that it is not.
     #[inline]
     pub fn leave(&self) {
-        // Release: partner of the Acquire in `state`: what was done inside comes before what it protects is freed.
+        // Release: partner of the Acquire in `state`: what was done inside comes before what it
+        // protects is freed.
         self.state.store(0, order!(Release, "reclaim-leave"));
     }
 
@@ -193,7 +198,8 @@ impl Record {
 }
 
 impl Slot {
-    /// The thread does not need it any more. What it has retired stays for the next one, or for who looks for it.
+    /// The thread does not need it any more. What it has retired stays for the next one, or for who
+    /// looks for it.
     #[inline]
     pub fn leave_to_next(&self) {
         self.take_over();
@@ -206,7 +212,8 @@ impl Slot {
         self.give_back(Box::new(()));
     }
 
-    /// If no thread has the record, and there is garbage in what the last one had: puts that where others find it.
+    /// If no thread has the record, and there is garbage in what the last one had: puts that where
+    /// others find it.
     pub fn close_parked(&self, epoch: impl FnOnce() -> usize) {
         // Relaxed: a hint.
         if (cfg!(loom) || self.parked.load(Ordering::Relaxed)) && self.take().is_some() {

@@ -33,8 +33,9 @@ impl Guard<'_> {
     ///
     /// # Safety
     ///
-    /// It is from [`UnpublishedNode::into_raw`], of this domain, and is used by nobody but those who are inside a section now.
-    /// It is retired once. What is in it may be dropped by any thread, and as late as the domain.
+    /// It is from [`UnpublishedNode::into_raw`], of this domain, and is used by nobody but those
+    /// who are inside a section now. It is retired once. What is in it may be dropped by any
+    /// thread, and as late as the domain.
     #[inline]
     pub(crate) unsafe fn retire_node<T: Send>(&self, node: *mut T) {
         if are_kept::<T>() {
@@ -101,8 +102,8 @@ impl<T> Drop for UnpublishedNode<'_, T> {
 /// It is from [`UnpublishedNode::into_raw`], and nobody has it any more.
 pub(crate) unsafe fn end_with_structure<T>(node: *mut T) {
     if are_kept::<T>() {
-        // SAFETY: `UnpublishedNode` has made it, and no thread has it any more (contract of this function);
-        // its memory is the domain's.
+        // SAFETY: `UnpublishedNode` has made it, and no thread has it any more (contract of this
+        // function); its memory is the domain's.
         unsafe { drop_in_place(node) };
     } else {
         // SAFETY: what is not kept comes from a box, made in `node`, and no thread has it any more
@@ -172,7 +173,8 @@ mod tests {
         assert_eq!(Arc::strong_count(&counted), 1);
     }
 
-    /// Each has its place, is aligned, and keeps what is in it, whatever its size and whether it is a box.
+    /// Each has its place, is aligned, and keeps what is in it, whatever its size and whether it is
+    /// a box.
     fn are_apart<T: Copy + PartialEq + core::fmt::Debug>(make: fn(u8) -> T, bytes_min: usize) {
         let domain = Domain::of_nodes::<T>(Config::default(), bytes_min);
         let handle = domain.register();

@@ -1,7 +1,8 @@
 //! No operating system: what a kernel has to supply, as link-time symbols.
 //!
-//! A kernel defines the functions of [`symbols`] with the C calling convention. A single-CPU or interrupt context
-//! that cannot sleep may implement `manycore_futex_wait` as a return: waiting is then polling.
+//! A kernel defines the functions of [`symbols`] with the C calling convention. A single-CPU or
+//! interrupt context that cannot sleep may implement `manycore_futex_wait` as a return: waiting is
+//! then polling.
 
 /// The symbols that a kernel defines.
 mod symbols {
@@ -9,8 +10,9 @@ mod symbols {
     use crate::sync::Deadline;
 
     unsafe extern "C" {
-        /// Sleeps while `*word == expected`, atomically with regard to `manycore_futex_wake`. `deadline` may be null.
-        /// Returns whether the deadline passed; may return early without cause.
+        /// Sleeps while `*word == expected`, atomically with regard to `manycore_futex_wake`.
+        /// `deadline` may be null. Returns whether the deadline passed; may return early without
+        /// cause.
         pub fn manycore_futex_wait(
             word: *const AtomicU32,
             expected: u32,
@@ -104,7 +106,8 @@ pub mod clock {
         unsafe { super::symbols::manycore_ticks() }
     }
 
-    /// Whether `ticks` have passed since [`now`] was `start`: for a loop that polls until then at most.
+    /// Whether `ticks` have passed since [`now`] was `start`: for a loop that polls until then at
+    /// most.
     pub fn has_passed(start: u64, ticks: u64) -> bool {
         now().wrapping_sub(start) > ticks
     }
@@ -115,7 +118,8 @@ pub mod clock {
         unsafe { super::symbols::manycore_nanoseconds(ticks) }
     }
 
-    /// [`now`], between two fences. The kernel's counter must not be read ahead of the first of them.
+    /// [`now`], between two fences. The kernel's counter must not be read ahead of the first of
+    /// them.
     pub fn ordered() -> u64 {
         // SeqCst, both: of all accesses.
         super::atomic::fence(super::atomic::Ordering::SeqCst);
@@ -124,7 +128,8 @@ pub mod clock {
         ticks
     }
 
-    /// By how much two CPUs' counters may differ at most: a kernel knows, and says so where it makes a clock.
+    /// By how much two CPUs' counters may differ at most: a kernel knows, and says so where it
+    /// makes a clock.
     pub fn boundary() -> Option<u64> {
         None
     }
@@ -144,7 +149,8 @@ pub mod hint {
         core::hint::spin_loop();
     }
 
-    /// One turn of a loop that ends by itself, after so many turns, rather than when something changes.
+    /// One turn of a loop that ends by itself, after so many turns, rather than when something
+    /// changes.
     pub fn pause() {
         core::hint::spin_loop();
     }
@@ -172,7 +178,8 @@ pub mod hint {
         yield_now();
     }
 
-    /// Sleeping while polling for a deadline is a matter of taste in a kernel: lets another thread have the CPU.
+    /// Sleeping while polling for a deadline is a matter of taste in a kernel: lets another thread
+    /// have the CPU.
     pub fn sleep(_nanoseconds: u32) {
         yield_now();
     }

@@ -1,4 +1,5 @@
-//! Barriers where no thread can make others pass one: both sides of an asymmetric pair are fences then.
+//! Barriers where no thread can make others pass one: both sides of an asymmetric pair are fences
+//! then.
 
 /// Whether [`heavy`] works here, so that others may do without a fence: no.
 pub fn is_asymmetric() -> bool {
@@ -14,7 +15,8 @@ pub fn light() {
     refuse()
 }
 
-/// The side that makes all others pass a fence: not to be called, because [`is_asymmetric`] says no.
+/// The side that makes all others pass a fence: not to be called, because [`is_asymmetric`] says
+/// no.
 ///
 /// # Panics
 ///

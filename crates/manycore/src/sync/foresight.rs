@@ -1,4 +1,5 @@
-//! What a core is told about what comes next; and what it could not have known, which only a simulator has to be told.
+//! What a core is told about what comes next; and what it could not have known, which only a
+//! simulator has to be told.
 
 /// Asks for the line of an address ahead of its use. Any address will do: nothing is read.
 #[inline(always)]
@@ -16,10 +17,12 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// Reads a value of a large object, of which only the [head](crate::sync::head_of) has been charged: free, but for the reading.
+/// Reads a value of a large object, of which only the [head](crate::sync::head_of) has been
+/// charged: free, but for the reading.
 #[inline(always)]
 pub fn touch<T>(_value: *const T) {}
 
-/// A branch goes one way as often as the other, for no reason that a core could see: free, but for what it costs by itself.
+/// A branch goes one way as often as the other, for no reason that a core could see: free, but for
+/// what it costs by itself.
 #[inline(always)]
 pub fn unforeseen_branch() {}

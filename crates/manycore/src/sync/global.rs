@@ -1,12 +1,13 @@
 //! Parameters of the process.
 //!
-//! Relaxed throughout: the values are independent of each other and of any other memory, and a thread that sees an
-//! older value of one spins a little longer or shorter.
+//! Relaxed throughout: the values are independent of each other and of any other memory, and a
+//! thread that sees an older value of one spins a little longer or shorter.
 
 use super::atomic::{AtomicU32, Ordering};
 use crate::sync::of_process::OfProcess;
 
-/// A number that is one for the whole process: set once at start, or measured, and only read afterwards.
+/// A number that is one for the whole process: set once at start, or measured, and only read
+/// afterwards.
 #[derive(Debug)]
 pub struct Global(AtomicU32);
 
@@ -27,7 +28,8 @@ impl Global {
     }
 }
 
-/// How often something is repeated that is only repeated for speed: as usual, where schedules are not explored.
+/// How often something is repeated that is only repeated for speed: as usual, where schedules are
+/// not explored.
 #[inline]
 pub fn shortened(usual: u32, _explored: u32) -> u32 {
     usual

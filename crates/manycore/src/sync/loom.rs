@@ -1,7 +1,7 @@
 //! The loom model checker: loom's atomics, and a model of futexes and clocks on top of them.
 //!
-//! Constants shrink (one spin round, a clock that jumps) so that the checker reaches the interesting interleavings
-//! within its bounds.
+//! Constants shrink (one spin round, a clock that jumps) so that the checker reaches the
+//! interesting interleavings within its bounds.
 
 /// Loom's atomics.
 pub mod atomic {
@@ -33,14 +33,16 @@ pub mod futex {
         static ref SLEEPERS: Mutex<Vec<(usize, Thread)>> = Mutex::new(Vec::new());
     }
 
-    /// Sleeps while `word` holds `expected`. A deadline passes at once: other threads may do anything before the
-    /// caller's next step, so that covers later time-outs as well. No yield: the checker does not try to go on with
-    /// a thread that has just yielded, and would miss executions.
+    /// Sleeps while `word` holds `expected`. A deadline passes at once: other threads may do
+    /// anything before the caller's next step, so that covers later time-outs as well. No yield:
+    /// the checker does not try to go on with a thread that has just yielded, and would miss
+    /// executions.
     pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
         if deadline.is_some() {
             return Woken::TimedOut;
         }
-        // Relaxed: the table's lock orders this load with the wake-ups, as the kernel's bucket lock does.
+        // Relaxed: the table's lock orders this load with the wake-ups, as the kernel's bucket lock
+        // does.
         sleep(core::ptr::from_ref(word).addr(), || word.load(Ordering::Relaxed) == expected);
         Woken::Perhaps
     }
@@ -92,8 +94,8 @@ pub mod clock {
     use std::cell::Cell;
 
     std::thread_local! {
-        // The checker runs all threads of a model on one of its own, and has to find the same times when it repeats
-        // an execution; other tests run beside it.
+        // The checker runs all threads of a model on one of its own, and has to find the same times
+        // when it repeats an execution; other tests run beside it.
         static NOW: Cell<u64> = const { Cell::new(0) };
     }
 
@@ -171,9 +173,9 @@ pub mod hint {
 
 /// Nodes for queue locks. The checker fails a model that does not give all of them back.
 ///
-/// Which node lies where an earlier one lay is up to this module and not to the allocator: locks compare nodes by their
-/// addresses, and what the other tests of the process do to the heap must not decide such a comparison. The checker
-/// could not repeat an execution then.
+/// Which node lies where an earlier one lay is up to this module and not to the allocator: locks
+/// compare nodes by their addresses, and what the other tests of the process do to the heap must
+/// not decide such a comparison. The checker could not repeat an execution then.
 pub mod node {
     use core::alloc::Layout;
     use core::cell::RefCell;
@@ -190,11 +192,12 @@ pub mod node {
         given_back: ManuallyDrop<Track<()>>,
     }
 
-    /// Places that are free: the one given back last is taken first, so that an algorithm which takes a new node for
-    /// an old one is found out.
+    /// Places that are free: the one given back last is taken first, so that an algorithm which
+    /// takes a new node for an old one is found out.
     struct Free(RefCell<Vec<(NonNull<u8>, Layout)>>);
 
-    // SAFETY: the checker runs the threads of a model in turn on one of its own, and none of them stops in here.
+    // SAFETY: the checker runs the threads of a model in turn on one of its own, and none of them
+    // stops in here.
     unsafe impl Sync for Free {}
 
     impl Drop for Free {
@@ -239,8 +242,8 @@ pub mod node {
     ///
     /// It came from [`take`], and nobody will touch it.
     pub unsafe fn give_back<T>(node: NonNull<T>) {
-        // SAFETY: from `take`, of the same type: the first field of a place, both of whose fields are dropped here
-        // and nowhere else.
+        // SAFETY: from `take`, of the same type: the first field of a place, both of whose fields
+        // are dropped here and nowhere else.
         unsafe {
             let place = node.cast::<Place<T>>().as_mut();
             ManuallyDrop::drop(&mut place.node);
@@ -260,7 +263,8 @@ pub mod cpu {
     }
 
     loom::lazy_static! {
-        // Not one of the checker's atomics: the numbers are no part of the model. It makes a new one for each execution.
+        // Not one of the checker's atomics: the numbers are no part of the model. It makes a new
+        // one for each execution.
         static ref ASKED: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
     }
     loom::thread_local! {
@@ -361,7 +365,8 @@ pub mod tuning {
         1
     }
 
-    /// No looks before queueing: a thread that polls yields, and the checker does not try to go on with it then.
+    /// No looks before queueing: a thread that polls yields, and the checker does not try to go on
+    /// with it then.
     pub fn polls() -> u32 {
         0
     }

@@ -1,8 +1,9 @@
 //! The facade: everything an algorithm may know about the machine below it.
 //!
-//! An algorithm in this crate names atomics, waiting, clocks and CPUs only through this module, and keeps no state
-//! in a `static` or a `thread_local!`: the domain that a process has by itself (`reclaim::section`) is no
-//! part of one, and native only. Then the same source runs on each back end:
+//! An algorithm in this crate names atomics, waiting, clocks and CPUs only through this module, and
+//! keeps no state in a `static` or a `thread_local!`: the domain that a process has by itself
+//! (`reclaim::section`) is no part of one, and native only. Then the same source runs on each back
+//! end:
 //!
 //! | back end | chosen by | atomics | waiting |
 //! |---|---|---|---|
@@ -14,8 +15,8 @@
 //!
 //! # Rules for loops that wait
 //!
-//! - A loop that polls calls [`hint::spin_loop`] each turn. The model checker yields there, and the simulator parks
-//!   the core until a line that the loop read changes.
+//! - A loop that polls calls [`hint::spin_loop`] each turn. The model checker yields there, and the
+//!   simulator parks the core until a line that the loop read changes.
 //! - A loop that polls for a limited time asks [`time::has_passed`] or [`clock::has_passed`],
 //!   rather than for the time: the simulator then knows until when to park the core.
 //! - A loop that polls for a limited number of turns calls [`hint::pause`]: the core is not parked.
@@ -23,14 +24,16 @@
 //!
 //! # Simulated
 //!
-//! The package `manycore-simulated` consists of these sources and a feature `sim`, which this package does not have. So
-//! one program can use both, and no combination of features changes the native one. Every atomic access, and every
-//! access to a [`cell::UnsafeCell`], costs simulated time; everything else is free.
+//! The package `manycore-simulated` consists of these sources and a feature `sim`, which this
+//! package does not have. So one program can use both, and no combination of features changes the
+//! native one. Every atomic access, and every access to a [`cell::UnsafeCell`], costs simulated
+//! time; everything else is free.
 //!
 //! # Bare
 //!
-//! A kernel that links this crate defines the symbols listed in `sync/bare.rs`: futex wait and wake, yield, a cycle
-//! counter and its rate, and the numbers of CPUs, of nodes of memory and of threads.
+//! A kernel that links this crate defines the symbols listed in `sync/bare.rs`: futex wait and
+//! wake, yield, a cycle counter and its rate, and the numbers of CPUs, of nodes of memory and of
+//! threads.
 
 // Here the methods are wrapped that algorithms must not name.
 #![allow(clippy::disallowed_methods)]
@@ -76,7 +79,8 @@ pub use pad::CachePadded;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Deadline {
-    /// Whether `seconds` and `nanoseconds` count on the wall clock (which can be set) or the monotonic one.
+    /// Whether `seconds` and `nanoseconds` count on the wall clock (which can be set) or the
+    /// monotonic one.
     pub wall: bool,
     /// Whole seconds since the clock's epoch.
     pub seconds: i64,
@@ -108,7 +112,8 @@ pub enum Woken {
     TimedOut,
 }
 
-/// `const fn new` where atomics have const constructors, a plain one under loom, whose atomics have none.
+/// `const fn new` where atomics have const constructors, a plain one under loom, whose atomics have
+/// none.
 macro_rules! const_new {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),*) -> $out:ty $body:block) => {
         #[cfg(not(loom))]
@@ -163,8 +168,9 @@ pub(crate) use process_wide;
 
 /// A memory ordering that a test can weaken to `Relaxed` by name.
 ///
-/// `order!(Release, "futex-release")` is `Ordering::Release`. Under loom, `MANYCORE_MUTATION=futex-release` makes it
-/// `Relaxed`, and then the lock's model has to fail: that shows that the model checks what the ordering is there for.
+/// `order!(Release, "futex-release")` is `Ordering::Release`. Under loom,
+/// `MANYCORE_MUTATION=futex-release` makes it `Relaxed`, and then the lock's model has to fail:
+/// that shows that the model checks what the ordering is there for.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! order {
@@ -178,9 +184,10 @@ macro_rules! order {
 }
 pub use order;
 
-/// Orders a sequentially consistent read-modify-write before the sequentially consistent load that follows it, of another
-/// place: those orderings do so by themselves. The model checker takes them for weaker than they are, and needs a fence;
-/// `MANYCORE_MUTATION` leaves out the one with this name.
+/// Orders a sequentially consistent read-modify-write before the sequentially consistent load that
+/// follows it, of another place: those orderings do so by themselves. The model checker takes them
+/// for weaker than they are, and needs a fence; `MANYCORE_MUTATION` leaves out the one with this
+/// name.
 macro_rules! store_load {
     ($mutation:literal) => {
         #[cfg(loom)]
@@ -189,7 +196,8 @@ macro_rules! store_load {
 }
 pub(crate) use store_load;
 
-/// A sequentially consistent fence; with the model checker, `MANYCORE_MUTATION` leaves out the one with this name.
+/// A sequentially consistent fence; with the model checker, `MANYCORE_MUTATION` leaves out the one
+/// with this name.
 macro_rules! full_fence {
     ($mutation:literal) => {
         // SeqCst: orders what comes before it before what comes after it.
@@ -201,7 +209,8 @@ macro_rules! full_fence {
 }
 pub(crate) use full_fence;
 
-/// A store, and a full fence after it. With the model checker, `MANYCORE_MUTATION` leaves out the fence with this name.
+/// A store, and a full fence after it. With the model checker, `MANYCORE_MUTATION` leaves out the
+/// fence with this name.
 macro_rules! store_and_fence {
     ($place:expr, $value:expr, $mutation:literal) => {
         // SeqCst: on x86 an exchange is both, and takes an eighth of the time of a fence.
@@ -217,8 +226,8 @@ macro_rules! store_and_fence {
 }
 pub(crate) use store_and_fence;
 
-/// Where the data of a cell is, which nobody writes as long as the caller reads in it. A simulation charges the first lines of a large
-/// one; what is read beyond is to be [touched](hint::touch).
+/// Where the data of a cell is, which nobody writes as long as the caller reads in it. A simulation
+/// charges the first lines of a large one; what is read beyond is to be [touched](hint::touch).
 #[inline]
 pub(crate) fn head_of<T>(cell: &cell::UnsafeCell<T>) -> *const T {
     #[cfg(feature = "sim")]
@@ -227,10 +236,11 @@ pub(crate) fn head_of<T>(cell: &cell::UnsafeCell<T>) -> *const T {
     cell.with(|data| data)
 }
 
-/// Whether a test has planted the mistake with this name, to see whether exploring schedules finds it.
+/// Whether a test has planted the mistake with this name, to see whether exploring schedules finds
+/// it.
 ///
-/// Simulated, and under the model checker, `MANYCORE_MUTATION=queue-hand-off` makes `mutation!("queue-hand-off")` true. Otherwise it is
-/// the constant false.
+/// Simulated, and under the model checker, `MANYCORE_MUTATION=queue-hand-off` makes
+/// `mutation!("queue-hand-off")` true. Otherwise it is the constant false.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! mutation {
@@ -244,8 +254,9 @@ macro_rules! mutation {
 }
 pub use mutation;
 
-/// Has the model checker see the end of a value's life as a write to its fields, which fails the model if a thread
-/// touches them at the same time or later. Without the checker there is nothing to do.
+/// Has the model checker see the end of a value's life as a write to its fields, which fails the
+/// model if a thread touches them at the same time or later. Without the checker there is nothing
+/// to do.
 macro_rules! mortal {
     ($value:ident $(<$parameter:ident>)? { $($field:ident),* }) => {
         #[cfg(loom)]

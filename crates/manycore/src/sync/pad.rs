@@ -4,7 +4,8 @@ use core::ops::Deref;
 
 use manycore_traits::RawLock;
 
-/// Aligns a value to 128 bytes: two lines of 64, because adjacent-line prefetchers fetch lines in pairs.
+/// Aligns a value to 128 bytes: two lines of 64, because adjacent-line prefetchers fetch lines in
+/// pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct CachePadded<T>(pub T);

@@ -1,4 +1,5 @@
-//! A table of slots that is one for the whole process, in which threads leave marks for others to find.
+//! A table of slots that is one for the whole process, in which threads leave marks for others to
+//! find.
 
 use super::atomic::AtomicUsize;
 use super::{backend, thread, tuning};
@@ -18,7 +19,8 @@ pub fn hash(address: u64) -> u64 {
     address.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The slot for the calling thread's mark on what is at this address: always the same, and seldom another thread's.
+/// The slot for the calling thread's mark on what is at this address: always the same, and seldom
+/// another thread's.
 #[inline]
 pub fn slot(address: usize) -> &'static AtomicUsize {
     let slots = slots();

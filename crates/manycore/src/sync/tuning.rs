@@ -1,7 +1,8 @@
-//! The process-wide parameters of spinning locks: set once at start, or measured, and only read afterwards.
+//! The process-wide parameters of spinning locks: set once at start, or measured, and only read
+//! afterwards.
 //!
-//! They live here and not in the locks because an algorithm may not have a `static` of its own, and because the
-//! inline form of a lock has no room for them.
+//! They live here and not in the locks because an algorithm may not have a `static` of its own, and
+//! because the inline form of a lock has no room for them.
 
 use super::backend::global::{Global, shortened};
 use super::of_process::OfProcess;
@@ -27,7 +28,8 @@ static CROWD: Global = Global::new(OfProcess::Crowd, 0);
 static TURN: Global = Global::new(OfProcess::Turn, 0);
 static FEW_CPUS: Global = Global::new(OfProcess::FewCpus, 8);
 
-/// How often a lock of the InnoDB family tests the lock before it blocks (`innodb_sync_spin_loops`).
+/// How often a lock of the InnoDB family tests the lock before it blocks
+/// (`innodb_sync_spin_loops`).
 pub fn rounds() -> u32 {
     shortened(ROUNDS.get(), 2)
 }
@@ -43,7 +45,8 @@ pub fn set_spin(rounds: u32, delay: u32) {
     DELAY.set(delay);
 }
 
-/// InnoDB's unit of delay, 50 turns of a loop around the CPU's pause instruction, in ticks as measured here.
+/// InnoDB's unit of delay, 50 turns of a loop around the CPU's pause instruction, in ticks as
+/// measured here.
 pub fn delay_unit() -> u32 {
     50 * pause_cost()
 }
@@ -58,13 +61,14 @@ pub fn rounds_of(usual: u32) -> u32 {
     shortened(usual, 1)
 }
 
-/// How often a waiter looks again before it queues: for about as long as a short section takes, 1 to 5 us.
+/// How often a waiter looks again before it queues: for about as long as a short section takes, 1
+/// to 5 us.
 pub fn polls() -> u32 {
     shortened(100, 1)
 }
 
-/// How long the waiter of a queue lock spins before it sleeps, in ticks: of the order of what a sleep and a wake-up
-/// cost, 3 to 40 us.
+/// How long the waiter of a queue lock spins before it sleeps, in ticks: of the order of what a
+/// sleep and a wake-up cost, 3 to 40 us.
 pub fn spin_limit() -> u64 {
     spin_limit_or(|| 16 * u64::from(delay_unit()))
 }
@@ -77,13 +81,15 @@ pub fn spin_limit_or(usual: impl FnOnce() -> u64) -> u64 {
     }
 }
 
-/// Sets [`spin_limit`], and how long RLU's writers poll for a grace period; 0 for the usual ones. Where threads are never more than CPUs, the longer the better: a waiter that
-/// sleeps makes all behind it wait until it is awake.
+/// Sets [`spin_limit`], and how long RLU's writers poll for a grace period; 0 for the usual ones.
+/// Where threads are never more than CPUs, the longer the better: a waiter that sleeps makes all
+/// behind it wait until it is awake.
 pub fn set_spin_limit(ticks: u32) {
     SPIN_LIMIT.set(ticks);
 }
 
-/// How often a waiter that was woken may be overtaken before it insists that the lock is handed to it.
+/// How often a waiter that was woken may be overtaken before it insists that the lock is handed to
+/// it.
 pub fn lenience() -> u32 {
     shortened(3, 1)
 }
@@ -93,7 +99,8 @@ pub fn meetings() -> u32 {
     shortened(15, 0)
 }
 
-/// How often in a row a lock that sets waiters aside is passed on among the others, before the eldest of them has its turn.
+/// How often in a row a lock that sets waiters aside is passed on among the others, before the
+/// eldest of them has its turn.
 pub fn passes() -> u32 {
     shortened(1000, 1)
 }
@@ -158,7 +165,8 @@ pub fn give_up_cpu() {
     }
 }
 
-/// What giving up the CPU costs here, in ticks: measured at the first call, which takes about half a millisecond.
+/// What giving up the CPU costs here, in ticks: measured at the first call, which takes about half
+/// a millisecond.
 pub fn give_up_cost() -> u32 {
     measured(&GIVE_UP_COST, || shortest(8, give_up_cpu))
 }

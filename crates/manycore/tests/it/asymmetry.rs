@@ -1,7 +1,8 @@
-//! The turns of `src/asymmetry.rs`, of readers with and without a fence, in all schedules of a machine on which a CPU's writes wait in a
-//! buffer before others see them, as on x86 (TSO). The model checker of the other tests knows no barrier that one thread has all others
-//! pass, so this is a model of the protocol, written out: a reader, one who waits for it, and two who wait again and again, and take
-//! the turns on as they like.
+//! The turns of `src/asymmetry.rs`, of readers with and without a fence, in all schedules of a
+//! machine on which a CPU's writes wait in a buffer before others see them, as on x86 (TSO). The
+//! model checker of the other tests knows no barrier that one thread has all others pass, so this
+//! is a model of the protocol, written out: a reader, one who waits for it, and two who wait again
+//! and again, and take the turns on as they like.
 
 use std::collections::HashSet;
 
@@ -22,7 +23,8 @@ enum Mistake {
     NoMixedTurn,
     /// Who waits asks for the turn before its own fence.
     EarlyTurn,
-    /// Turns are not counted: one who has had all pass a barrier ends the next round's mixed turn, too.
+    /// Turns are not counted: one who has had all pass a barrier ends the next round's mixed turn,
+    /// too.
     NotCounted,
 }
 
@@ -44,7 +46,8 @@ struct State {
     at: [u8; THREADS],
     /// The turn as each has found it.
     found: [u8; THREADS],
-    /// Whether the reader and the waiter have still to pass the barrier that a thread has asked for.
+    /// Whether the reader and the waiter have still to pass the barrier that a thread has asked
+    /// for.
     to_pass: [[bool; 2]; THREADS],
     /// Whether the reader has found the change, and the waiter the reader.
     reader_found: Option<bool>,

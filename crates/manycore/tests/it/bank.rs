@@ -1,4 +1,5 @@
-//! A bank over MV-RLU and RLU, by many native threads, more than CPUs: snapshots are consistent, and nothing is lost.
+//! A bank over MV-RLU and RLU, by many native threads, more than CPUs: snapshots are consistent,
+//! and nothing is lost.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -28,7 +29,8 @@ fn transfer<'id, S: RawSession>(
     Ok(())
 }
 
-/// Threads transfer between accounts, some of them in vain, some die on the way; every snapshot has the same sum.
+/// Threads transfer between accounts, some of them in vain, some die on the way; every snapshot has
+/// the same sum.
 fn bank(domain: &impl Sessions, threads: u64, rounds: u32) {
     let (threads, rounds) = unless_interpreted((threads, rounds), (3, 12));
     let torn = AtomicU32::new(0);

@@ -1,4 +1,5 @@
-//! Flat combining on real CPUs: with more threads than CPUs, threads that come and go, and sections that panic.
+//! Flat combining on real CPUs: with more threads than CPUs, threads that come and go, and sections
+//! that panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -6,7 +7,8 @@ use std::thread;
 use manycore::delegate::FlatCombining;
 use manycore_history::run::unless_interpreted;
 
-/// Threads add to one of two numbers at a time, so that they differ while a section runs. None is lost.
+/// Threads add to one of two numbers at a time, so that they differ while a section runs. None is
+/// lost.
 fn counts(threads: u64) {
     const ROUNDS: u64 = unless_interpreted(40_000, 100);
     let numbers = FlatCombining::new([0_u64; 2]);

@@ -1,4 +1,5 @@
-//! The hash map that grows: any keys and values, as `std`'s; each dropped once; and many threads while it grows.
+//! The hash map that grows: any keys and values, as `std`'s; each dropped once; and many threads
+//! while it grows.
 
 use std::collections::HashMap as Standard;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
@@ -174,7 +175,8 @@ fn values_stay_where_they_are() {
     assert!(map.pin().iter().all(|(_, count)| count.load(Relaxed) == THREADS));
 }
 
-/// Readers find each key that is there all the time, in look-ups and in walks, while others make the map grow and shrink.
+/// Readers find each key that is there all the time, in look-ups and in walks, while others make
+/// the map grow and shrink.
 #[test]
 fn nothing_is_missed_while_it_grows() {
     const KEYS: u64 = unless_interpreted(1000, 16) as u64;
@@ -265,7 +267,8 @@ impl Hash for Panicking {
     }
 }
 
-/// Whatever hash it is that panics, also one of those that are moved: the map goes on, and nothing is lost or dropped twice.
+/// Whatever hash it is that panics, also one of those that are moved: the map goes on, and nothing
+/// is lost or dropped twice.
 #[test]
 fn hashes_may_panic_while_it_grows() {
     const KEYS: u32 = unless_interpreted(400, 12) as u32;

@@ -1,5 +1,5 @@
-//! Deferred update on real CPUs: against the standard library's sets, with more threads than CPUs, and the holes of the
-//! published method.
+//! Deferred update on real CPUs: against the standard library's sets, with more threads than CPUs,
+//! and the holes of the published method.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -83,7 +83,8 @@ fn agrees_with_std<Q: Queue>(queue: Q, eager_below: u64, seed: u64) {
                     assert_eq!(keys.0, expected.collect::<BTreeSet<_>>());
                 }),
                 1 => {
-                    // Another item in its place. A fresh one, whose key was another's in the same log.
+                    // Another item in its place. A fresh one, whose key was another's in the same
+                    // log.
                     absent[index] = None;
                     present[index] = None;
                     absent[index] =
@@ -176,7 +177,8 @@ fn more_threads_than_cpus() {
     }
 }
 
-/// Walkers in progress: an item that is removed and dropped while somebody looks at the structure stays there until then.
+/// Walkers in progress: an item that is removed and dropped while somebody looks at the structure
+/// stays there until then.
 #[test]
 fn what_a_reader_sees_does_not_die() {
     let alive = AtomicU64::new(0);
@@ -373,7 +375,8 @@ fn a_timer_is_of_use_to_eager_updates() {
     applies(Rooted::new(&Table::new(2)));
 }
 
-/// Who tries to apply updates at once, and finds the lock taken mostly, leaves it alone for some time.
+/// Who tries to apply updates at once, and finds the lock taken mostly, leaves it alone for some
+/// time.
 #[test]
 fn updates_are_logged_where_the_lock_is_mostly_taken() {
     let alive = AtomicU64::new(0);

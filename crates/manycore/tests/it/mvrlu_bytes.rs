@@ -1,4 +1,5 @@
-//! Objects of a size that is known at run time: the addresses of their data, sizes, and what `flush` promises.
+//! Objects of a size that is known at run time: the addresses of their data, sizes, and what
+//! `flush` promises.
 
 use std::ptr::NonNull;
 

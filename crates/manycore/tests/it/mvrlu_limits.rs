@@ -1,4 +1,5 @@
-//! MV-RLU at its limits: a reader that stalls, logs that are full, memory that is used again, objects that everybody wants.
+//! MV-RLU at its limits: a reader that stalls, logs that are full, memory that is used again,
+//! objects that everybody wants.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
@@ -23,7 +24,8 @@ fn next(state: &mut u64) -> usize {
     (*state >> 40) as usize
 }
 
-/// While a reader stays, writers fill their logs and wait; the report says for whom; when it has gone, all is done that was begun.
+/// While a reader stays, writers fill their logs and wait; the report says for whom; when it has
+/// gone, all is done that was begun.
 #[test]
 fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
     const WRITERS: u64 = 3;
@@ -63,7 +65,8 @@ fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
                     }
                 });
             }
-            // A writer that has lost its CPU in a session may be named, too, but in the end there is only the reader.
+            // A writer that has lost its CPU in a session may be named, too, but in the end there
+            // is only the reader.
             let stall = reports.iter().find(|stall| stall.thread == reader).unwrap();
             assert!(stall.since <= entered, "{stall:?}, inside since {entered} or before");
             let high = 1024 * 8 * 75 / 100;
@@ -118,7 +121,8 @@ fn change_or_look<C: Clock>(
     changes: bool,
     view: View,
 ) -> Result<(), Conflict> {
-    // SAFETY: a session from begin to end; a leaf is freed when the root does not lead to it any more.
+    // SAFETY: a session from begin to end; a leaf is freed when the root does not lead to it any
+    // more.
     unsafe {
         handle.begin(view);
         let Root { number, leaf } = *handle.deref(root);
@@ -140,7 +144,8 @@ fn change_or_look<C: Clock>(
     }
 }
 
-/// More threads than CPUs, in waves, so that records change hands; objects are freed, and nobody finds that.
+/// More threads than CPUs, in waves, so that records change hands; objects are freed, and nobody
+/// finds that.
 #[test]
 fn what_is_freed_is_used_again_and_nobody_finds_it() {
     const ROOTS: usize = 8;
@@ -190,7 +195,8 @@ fn what_is_freed_is_used_again_and_nobody_finds_it() {
     assert!(stats.freed > least && stats.freed <= changed, "{stats:?}, {changed} changes");
 }
 
-/// Sets the first if the second is not set, in two transactions at the same time; returns whether both have committed.
+/// Sets the first if the second is not set, in two transactions at the same time; returns whether
+/// both have committed.
 fn both_commit(locks: bool) -> bool {
     let domain = Domain::new(Counter::default(), Config::default());
     let (mut one, mut two) = (domain.register(), domain.register());
@@ -256,7 +262,8 @@ fn no_finished_commit_is_missed() {
     }
 }
 
-/// The hottest of 10,000 keys gets 10.2 % of all changes, and yet chains stay short: what readers go over is counted.
+/// The hottest of 10,000 keys gets 10.2 % of all changes, and yet chains stay short: what readers
+/// go over is counted.
 #[test]
 fn keys_that_everybody_wants_have_short_chains() {
     const KEYS: u64 = unless_interpreted(10_000, 50);

@@ -1,5 +1,6 @@
-//! Stacks and queues that are put in order when something is taken out, on real CPUs: against their specification and the standard
-//! library's, with more threads than CPUs, and threads that end early.
+//! Stacks and queues that are put in order when something is taken out, on real CPUs: against their
+//! specification and the standard library's, with more threads than CPUs, and threads that end
+//! early.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -84,8 +85,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..unless_interpreted(1500, 150))
 }
 
-/// By one thread. `pop` says what the model does. What can be taken back is known only by trying: if something is, it has to be
-/// what the handle has added last.
+/// By one thread. `pop` says what the model does. What can be taken back is known only by trying:
+/// if something is, it has to be what the handle has added last.
 fn agrees<D: Discipline>(steps: Vec<Step>, pop: fn(&mut VecDeque<usize>) -> Option<usize>) {
     let pile = Ordered::<usize, D, Counter, Mcs>::with_clock(Counter::default());
     let mut handles = [0, 1, 2].map(|_| Some(pile.handle()));
@@ -177,7 +178,8 @@ const PRODUCERS: u64 = unless_interpreted(6, 2);
 const CONSUMERS: u64 = unless_interpreted(4, 2);
 const EACH: u64 = unless_interpreted(30_000, 60);
 
-/// More threads than CPUs add, take back and take; each item comes out once, those of one thread in its order, and all are dropped.
+/// More threads than CPUs add, take back and take; each item comes out once, those of one thread in
+/// its order, and all are dropped.
 fn stress<D: Discipline, C: Clock>(clock: C, ascends: bool) {
     let alive = AtomicU64::new(0);
     let pile = Ordered::<Counted<'_>, D, C, Adaptive>::with_clock(clock);
@@ -245,7 +247,8 @@ fn a_stack_loses_nothing() {
     stress::<Newest, _>(RelaxedClock(Ordo::measured()), false);
 }
 
-/// A thread that panics leaves what it has added, and its run to the next; one that is forgotten leaves what it has added.
+/// A thread that panics leaves what it has added, and its run to the next; one that is forgotten
+/// leaves what it has added.
 #[test]
 fn threads_end_early() {
     let alive = AtomicU64::new(0);

@@ -1,4 +1,5 @@
-//! The hash map for plain data: as `std`'s, whatever the hashes; no torn entry; many threads while it grows.
+//! The hash map for plain data: as `std`'s, whatever the hashes; no torn entry; many threads while
+//! it grows.
 
 use std::collections::{HashMap as Standard, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -198,7 +199,8 @@ impl BuildHasher for Panicking {
     }
 }
 
-/// Whatever hash it is that panics, also one of those that are moved: the map goes on, and nothing is lost.
+/// Whatever hash it is that panics, also one of those that are moved: the map goes on, and nothing
+/// is lost.
 #[test]
 fn hashes_may_panic_while_it_grows() {
     const KEYS: u32 = unless_interpreted(400, 12) as u32;

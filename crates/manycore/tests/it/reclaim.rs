@@ -1,4 +1,5 @@
-//! Grace periods on real CPUs: many threads, threads that come and go, readers that stay, a system that refuses.
+//! Grace periods on real CPUs: many threads, threads that come and go, readers that stay, a system
+//! that refuses.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -111,7 +112,8 @@ fn more_threads_than_cpus() {
     }
 }
 
-/// Threads retire much and look often, and then read only, by turns: so readers have fences and have none.
+/// Threads retire much and look often, and then read only, by turns: so readers have fences and
+/// have none.
 #[test]
 fn with_fences_and_without() {
     const ROUNDS: u64 = unless_interpreted(20, 1);
@@ -202,7 +204,8 @@ fn quiescent_states() {
     slots.check_settled();
 }
 
-/// A destructor panics where a thread says that it has nothing. Afterwards the thread's sections still protect.
+/// A destructor panics where a thread says that it has nothing. Afterwards the thread's sections
+/// still protect.
 #[test]
 fn a_panic_at_a_quiescent_state() {
     let domain = Domain::new(Config { batch: 1, ..Config::default() });
@@ -228,7 +231,8 @@ fn a_panic_at_a_quiescent_state() {
     assert!(is_freed.load(Ordering::Relaxed));
 }
 
-/// A reader stays inside. Writers go on until little room is left, and again when it has left; the report names it.
+/// A reader stays inside. Writers go on until little room is left, and again when it has left; the
+/// report names it.
 #[test]
 fn a_reader_that_stays() {
     const LIMIT: usize = unless_interpreted(1 << 20, 1 << 15);
@@ -272,7 +276,8 @@ fn a_reader_that_stays() {
                 }
             });
         }
-        // A writer that has lost its CPU in a section is told of, too, but in the end there is only the reader.
+        // A writer that has lost its CPU in a section is told of, too, but in the end there is only
+        // the reader.
         let is_reader = |stall: &Stall| stall.thread == reader && stall.held_bytes > LIMIT / 2;
         let stall = reports.iter().find(is_reader).unwrap();
         assert!(sync::clock::now().wrapping_sub(stall.since) > 1 << 20);
@@ -287,7 +292,8 @@ fn a_reader_that_stays() {
     slots.check_settled();
 }
 
-/// A long scan that repins between its parts, and never leaves, holds nothing up; with a guard beside it, it does not repin.
+/// A long scan that repins between its parts, and never leaves, holds nothing up; with a guard
+/// beside it, it does not repin.
 #[test]
 fn a_reader_that_repins() {
     let slots = Slots::new(small(Barriers::Auto));
@@ -345,7 +351,8 @@ fn a_panic_at_a_repin() {
     assert_eq!(slots.dropped.load(Ordering::Relaxed), 0, "freed beside a reader");
 }
 
-/// The process' own domain, without handles: nested sections, threads that end, sections at their end, and who waits for itself.
+/// The process' own domain, without handles: nested sections, threads that end, sections at their
+/// end, and who waits for itself.
 #[test]
 fn the_process_own_domain() {
     /// Has a section when a thread's variables go.

@@ -1,5 +1,5 @@
-//! Trees of intervals by every mechanism: reads see what was done before, in the order of the intervals, and nothing is lost
-//! with more threads than CPUs.
+//! Trees of intervals by every mechanism: reads see what was done before, in the order of the
+//! intervals, and nothing is lost with more threads than CPUs.
 
 use std::sync::Arc;
 use std::thread;
@@ -20,12 +20,14 @@ fn overlaps(map: &impl ReverseMap, tree: usize, first: u64, last: u64) -> Vec<In
     found
 }
 
-/// Children, which are inserted after their parents, are found after them: in whatever order the log is applied.
+/// Children, which are inserted after their parents, are found after them: in whatever order the
+/// log is applied.
 fn children_come_after_parents(map: &impl ReverseMap) {
     let interval = |order| Interval { first: 100, order, last: 199 };
     let insert = |order| map.insert(map.interval(0, interval(order)));
     let (parent, child, grandchild) = (insert(0), insert(1), insert(2));
-    // The parent leaves and comes back, while its entry in the log is where it was, or is used again.
+    // The parent leaves and comes back, while its entry in the log is where it was, or is used
+    // again.
     let parent = map.insert(map.remove(parent));
     let child = map.insert(map.remove(child));
     let orders: Vec<u64> = overlaps(map, 0, 150, 150).iter().map(|found| found.order).collect();
@@ -34,7 +36,8 @@ fn children_come_after_parents(map: &impl ReverseMap) {
     assert_eq!(overlaps(map, 0, 0, u64::MAX), []);
 }
 
-/// Each thread has intervals of its own, which it finds again, and nothing else where nobody else is.
+/// Each thread has intervals of its own, which it finds again, and nothing else where nobody else
+/// is.
 fn stress(map: &impl ReverseMap, threads: u64) {
     const ROUNDS: u64 = unless_interpreted(6_000, 60);
     thread::scope(|scope| {

@@ -47,7 +47,8 @@ fn what_a_thread_leaves_behind_is_written_back() {
     });
 }
 
-/// A session that lasts keeps a writer waiting; that is reported, and goes on when the session has ended.
+/// A session that lasts keeps a writer waiting; that is reported, and goes on when the session has
+/// ended.
 #[test]
 fn a_session_that_stays_is_reported() {
     let (reported, is_over) = (Arc::new(AtomicU32::new(0)), AtomicBool::new(false));

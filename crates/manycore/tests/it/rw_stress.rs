@@ -22,11 +22,13 @@ impl<L: RawRwLock> Shared<L> {
     }
 
     fn numbers(&self) -> [u64; 2] {
-        // SAFETY: the caller holds the lock. Read as they are in memory: a lock that lets a writer in is found.
+        // SAFETY: the caller holds the lock. Read as they are in memory: a lock that lets a writer
+        // in is found.
         unsafe { self.numbers.get().read_volatile() }
     }
 
-    /// Looks at the numbers twice, some time apart, and releases the lock, which the caller has acquired for reading.
+    /// Looks at the numbers twice, some time apart, and releases the lock, which the caller has
+    /// acquired for reading.
     fn look_and_release(&self, pause: u64) {
         let before = self.numbers();
         wait(pause);
@@ -36,7 +38,8 @@ impl<L: RawRwLock> Shared<L> {
         unsafe { self.lock.release_read() };
     }
 
-    /// Adds one to both numbers, some time apart, and releases the lock, which the caller has acquired for writing.
+    /// Adds one to both numbers, some time apart, and releases the lock, which the caller has
+    /// acquired for writing.
     fn add_and_release(&self, pause: u64) {
         let [one, other] = self.numbers();
         assert_eq!(one, other, "two writers hold the lock");
@@ -66,8 +69,8 @@ fn random(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Threads acquire in every way so many times; no acquisition is lost, and nobody waits for ever. One section in
-/// `writes` writes.
+/// Threads acquire in every way so many times; no acquisition is lost, and nobody waits for ever.
+/// One section in `writes` writes.
 fn counts<L: RawRwLock>(threads: u64, writes: u64) {
     const ROUNDS: u64 = unless_interpreted(40_000, 60);
     let (shared, start) = (Shared::<L>::new(), Barrier::new(threads as usize));

@@ -1,5 +1,6 @@
-//! Any sequence of operations by one thread: every collection answers as the standard library's does. What fails is shown with
-//! as few operations as possible; `PROPTEST_CASES` says how many sequences are tried.
+//! Any sequence of operations by one thread: every collection answers as the standard library's
+//! does. What fails is shown with as few operations as possible; `PROPTEST_CASES` says how many
+//! sequences are tried.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,4 +1,5 @@
-//! What transactions over MV-RLU and RLU have seen and written on native threads, more than CPUs, is explained by an order of them.
+//! What transactions over MV-RLU and RLU have seen and written on native threads, more than CPUs,
+//! is explained by an order of them.
 
 use std::thread;
 

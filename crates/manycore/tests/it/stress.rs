@@ -136,7 +136,8 @@ macro_rules! tests {
                 times_out::<lock::$lock>();
                 counts::<lock::$lock>(2);
                 counts::<lock::$lock>(4);
-                // A queue of threads that never give up their CPUs takes a time slice for each hand-off.
+                // A queue of threads that never give up their CPUs takes a time slice for each
+                // hand-off.
                 let info = <lock::$lock as PlainLock>::INFO;
                 if !cfg!(miri) && (info.blocks || !info.order.hands_over()) {
                     counts::<lock::$lock>(16);

@@ -1,4 +1,5 @@
-//! Maps over sessions: as the standard library's by one thread; snapshots and transactions of many keys by more threads than CPUs.
+//! Maps over sessions: as the standard library's by one thread; snapshots and transactions of many
+//! keys by more threads than CPUs.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -83,7 +84,8 @@ fn is_as_the_standard_library<M: Sessions, P: Range>(map: &Versioned<u64, u64, M
 
 const PAIRS: u64 = unless_interpreted(50, 6);
 
-/// Each pair of keys has one entry, which threads move between the two; whoever looks finds one of each, and the same sum.
+/// Each pair of keys has one entry, which threads move between the two; whoever looks finds one of
+/// each, and the same sum.
 fn scans_see_one_moment<M: Sessions, P: Range>(map: &Versioned<u64, u64, M, P>, threads: u64)
 where
     Versioned<u64, u64, M, P>: Sync,
@@ -146,7 +148,8 @@ macro_rules! tests {
     };
 }
 
-/// It begins with one bucket, and has one more for each two keys: threads are always about to divide some.
+/// It begins with one bucket, and has one more for each two keys: threads are always about to
+/// divide some.
 fn growing<M: Sessions + Default>() -> Versioned<u64, u64, M, Growing> {
     Versioned::with_keys_per_bucket(M::default(), 0, 2)
 }
@@ -209,7 +212,8 @@ impl Hash for Alike {
     }
 }
 
-/// More entries hang from a bucket than one transaction can free: it is not divided, and all else goes on.
+/// More entries hang from a bucket than one transaction can free: it is not divided, and all else
+/// goes on.
 fn more_than_can_be_divided<M: Sessions>(domain: M) {
     let map = GrowingTable::with_keys_per_bucket(domain, 0, 1);
     let mut handle = ConcurrentMap::handle(&map);
@@ -239,7 +243,8 @@ fn long_chains_are_not_divided() {
     more_than_can_be_divided(<manycore::rlu::Domain>::default());
 }
 
-/// Threads put in their own keys and take some out again, while others look at what is there for good, and at all.
+/// Threads put in their own keys and take some out again, while others look at what is there for
+/// good, and at all.
 #[test]
 fn nothing_is_lost_while_it_grows() {
     const THREADS: u64 = 4;
@@ -268,7 +273,8 @@ fn nothing_is_lost_while_it_grows() {
     });
     let mut handle = ConcurrentMap::handle(&map);
     (0..THREADS * EACH).for_each(|key| assert_eq!(handle.get(&key), Some(key)));
-    // Some thousand, unless a thread was preempted for long while it made room for more: others go on without.
+    // Some thousand, unless a thread was preempted for long while it made room for more: others go
+    // on without.
     assert!(map.buckets() > 1, "{} buckets", map.buckets());
 }
 

@@ -1,6 +1,7 @@
 //! Runs a model with a mutation, and asks that it fails as it is to fail.
 //!
-//! A model that crashes, runs out of time, or panics about something else has not noticed the mutation.
+//! A model that crashes, runs out of time, or panics about something else has not noticed the
+//! mutation.
 // It is an ordinary program: the rules for algorithms are not for it.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -29,7 +30,8 @@ pub fn missed(mutation: &str, test: &str, verdict: &str) -> Option<String> {
     assert!(text.contains("running 1 test"), "there is no test {test}: {text}");
     let found = match first_panic(&text) {
         _ if status.success() => "passes".to_owned(),
-        // What comes after it, the destructors' panics and accesses, is of a model that is torn down half-way.
+        // What comes after it, the destructors' panics and accesses, is of a model that is torn
+        // down half-way.
         Some(message) if message.contains(verdict) => return None,
         Some(message) => format!("fails for another reason, {message:?}"),
         None => format!("ends without a panic, {status}"),

@@ -1,4 +1,5 @@
-//! Flat combining: each section runs once and alone, its thread gets what it returns, and nobody sleeps for ever.
+//! Flat combining: each section runs once and alone, its thread gets what it returns, and nobody
+//! sleeps for ever.
 
 use std::sync::Arc;
 
@@ -52,7 +53,8 @@ struct Started([JoinHandle<()>; 2]);
 // SAFETY: returned by a section that no other thread can run.
 unsafe impl Send for Started {}
 
-/// Two threads come while a third is in a section, so that one may get the record that another has given back.
+/// Two threads come while a third is in a section, so that one may get the record that another has
+/// given back.
 #[test]
 fn records_change_hands() {
     check(1, || {

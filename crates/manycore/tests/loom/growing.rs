@@ -1,5 +1,5 @@
-//! The directory of a hash table that grows: arrays of buckets are known before buckets are born in them, and a key is where it is
-//! looked for, however much has grown meanwhile.
+//! The directory of a hash table that grows: arrays of buckets are known before buckets are born in
+//! them, and a key is where it is looked for, however much has grown meanwhile.
 
 use std::sync::Arc;
 

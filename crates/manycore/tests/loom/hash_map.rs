@@ -1,5 +1,5 @@
-//! The hash map: what is in a bucket is there when a byte says so, writers do not lose what others did, and a key is found whatever
-//! table it is in.
+//! The hash map: what is in a bucket is there when a byte says so, writers do not lose what others
+//! did, and a key is found whatever table it is in.
 
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
@@ -34,7 +34,8 @@ impl Seen {
     }
 
     fn get(&self) -> u64 {
-        // SAFETY: it is not changed; the checker reports a read that is not ordered after its making.
+        // SAFETY: it is not changed; the checker reports a read that is not ordered after its
+        // making.
         self.0.with(|number| unsafe { *number })
     }
 }

@@ -1,4 +1,5 @@
-//! Deferred update: each object is in the structure in turns, the last update wins, and nobody touches what is gone.
+//! Deferred update: each object is in the structure in turns, the last update wins, and nobody
+//! touches what is gone.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use manycore::{RawLock, lock};
 
 use crate::check;
 
-/// An object with something that its owner prepares before it inserts it, and looks at before it retires it.
+/// An object with something that its owner prepares before it inserts it, and looks at before it
+/// retires it.
 #[repr(C)]
 struct Object {
     node: Node,
@@ -52,7 +54,8 @@ struct Books {
 
 impl Target for Books {
     fn apply(&mut self, operation: Operation, node: NonNull<Node>) {
-        // SAFETY: prepared before it was inserted, and not written meanwhile: the model fails otherwise.
+        // SAFETY: prepared before it was inserted, and not written meanwhile: the model fails
+        // otherwise.
         let value = unsafe { node.cast::<Object>().as_ref() }.value.with(|value| unsafe { *value });
         assert_eq!(value, 1, "the object is not what it was prepared to be");
         let place = self.present.iter().position(|present| *present == node);
@@ -232,7 +235,8 @@ unsafe impl Sync for Page {}
 // SAFETY: the model fails if two are at it at a time, in whatever threads.
 unsafe impl Send for Page {}
 
-/// A reader that has missed an insertion looks at what the owner changes once it has waited for such readers.
+/// A reader that has missed an insertion looks at what the owner changes once it has waited for
+/// such readers.
 #[test]
 fn owners_wait_for_reads() {
     check(3, || {
@@ -282,7 +286,8 @@ unsafe impl RawLock for Free {
     }
 }
 
-/// Who finds a structure due to be drained finds its lock free: others are not about to do the same.
+/// Who finds a structure due to be drained finds its lock free: others are not about to do the
+/// same.
 #[test]
 fn one_is_at_it_when_it_is_due() {
     check(3, || {
@@ -327,7 +332,8 @@ impl Drop for Page {
     }
 }
 
-/// Who drops an item sweeps its core, also where others have left their entries, and where an object has one here and one there.
+/// Who drops an item sweeps its core, also where others have left their entries, and where an
+/// object has one here and one there.
 fn sweeps<Q: Queue + Send + Sync + 'static>(queue: fn() -> Q) {
     check(2, move || {
         let set = Deferred::<Pages, Page, Q, lock::Futex>::with_queue(Pages::default(), queue());
@@ -357,7 +363,8 @@ fn who_drops_sweeps_a_place() {
     sweeps(|| Rooted::new(Arc::new(Table::new(1))));
 }
 
-/// Where reads are frequent an item comes and leaves at once, and dies then, unless somebody has the lock: then it is logged.
+/// Where reads are frequent an item comes and leaves at once, and dies then, unless somebody has
+/// the lock: then it is logged.
 #[test]
 fn an_update_is_applied_at_once_or_logged() {
     check(3, || {
@@ -377,7 +384,8 @@ fn an_update_is_applied_at_once_or_logged() {
     });
 }
 
-/// An item that leaves at once dies at once, unless an entry of it is left in the queue, or with who drains that.
+/// An item that leaves at once dies at once, unless an entry of it is left in the queue, or with
+/// who drains that.
 #[test]
 fn who_frees_an_item_comes_after_who_drains() {
     check(3, || {

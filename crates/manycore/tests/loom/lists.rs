@@ -14,7 +14,8 @@ use crate::check;
 
 type Op = fn(&mut dyn SetHandle<u32>) -> bool;
 
-/// Threads do something with a set of 2 and 4; returns what they were told, and what is in the set then, of 1 to 4.
+/// Threads do something with a set of 2 and 4; returns what they were told, and what is in the set
+/// then, of 1 to 4.
 fn meet<S, const N: usize>(set: S, started: [Op; N], own: Op) -> (Vec<bool>, Vec<u32>)
 where
     S: ConcurrentSet<u32> + Send + 'static,
@@ -135,8 +136,8 @@ tests!(
     tree: RcuTree<u32, Tas>
 );
 
-/// One puts a key in, and then takes another out. Who does not find the second finds the first; without the fences that
-/// sections have in the model.
+/// One puts a key in, and then takes another out. Who does not find the second finds the first;
+/// without the fences that sections have in the model.
 #[test]
 fn what_was_before_a_removal() {
     check(2, || {
@@ -158,7 +159,8 @@ fn what_was_before_a_removal() {
     });
 }
 
-/// The root of a tree, which has two sides, is taken out; another thread does something on the way to its heir.
+/// The root of a tree, which has two sides, is taken out; another thread does something on the way
+/// to its heir.
 fn raise_heir(own: Op, left: &'static [u32]) {
     check(2, move || {
         let tree = Arc::new(RcuTree::<u32, Tas>::default());
@@ -238,7 +240,8 @@ fn neighbouring_intervals_go() {
     });
 }
 
-/// Two threads on one core, of which one has to take the handle of another, or takes its own after the other.
+/// Two threads on one core, of which one has to take the handle of another, or takes its own after
+/// the other.
 #[test]
 fn two_at_one_cpu_handle() {
     check(2, || {

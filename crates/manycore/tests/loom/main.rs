@@ -1,7 +1,8 @@
-//! Every algorithm under the loom model checker: `RUSTFLAGS="--cfg loom" cargo test -p manycore --test loom --release`.
+//! Every algorithm under the loom model checker:
+//! `RUSTFLAGS="--cfg loom" cargo test -p manycore --test loom --release`.
 //!
-//! Each weakened ordering of an algorithm is named in its source (`order!`), and listed in `mutations.rs`: with that
-//! ordering relaxed, the algorithm's model must fail.
+//! Each weakened ordering of an algorithm is named in its source (`order!`), and listed in
+//! `mutations.rs`: with that ordering relaxed, the algorithm's model must fail.
 #![cfg(loom)]
 
 mod adaptive_rw;
@@ -37,7 +38,8 @@ use manycore::sync::Deadline;
 /// A deadline: the model's clock makes every one pass at once.
 const SOON: Option<Deadline> = Some(Deadline { wall: false, seconds: 0, nanoseconds: 0 });
 
-/// Checks all executions with at most `preemptions` switches between threads that could have gone on.
+/// Checks all executions with at most `preemptions` switches between threads that could have gone
+/// on.
 fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -54,7 +56,8 @@ fn check_first(executions: usize, preemptions: usize, model: impl Fn() + Send + 
     builder.check(model);
 }
 
-/// A value whose memory outlives it, so that an access after its end is an error of the model and not of the test.
+/// A value whose memory outlives it, so that an access after its end is an error of the model and
+/// not of the test.
 struct Mortal<T>(UnsafeCell<ManuallyDrop<T>>);
 
 // SAFETY: `end` has the model check that nobody uses the value meanwhile.

@@ -33,14 +33,16 @@ impl<L: PlainLock> Counter<L> {
     }
 
     fn increment_and_release(&self) {
-        // SAFETY: the lock is held, so that this is the only access; loom fails the test if it is not.
+        // SAFETY: the lock is held, so that this is the only access; loom fails the test if it is
+        // not.
         self.value.with_mut(|v| unsafe { *v += 1 });
         // SAFETY: callers have acquired the lock before this.
         unsafe { self.lock.release() };
     }
 }
 
-/// Some threads increment under the lock: exclusion, visibility, and no lost wake-up (a deadlock fails the model).
+/// Some threads increment under the lock: exclusion, visibility, and no lost wake-up (a deadlock
+/// fails the model).
 fn excludes<L: PlainLock + 'static>(threads: usize, rounds: usize) {
     check(3, move || {
         let counter = Arc::new(Counter { lock: L::new(), value: UnsafeCell::new(0) });
@@ -120,7 +122,8 @@ fn another_thread_releases() {
     });
 }
 
-/// Two wait on one node of memory, so that the first of them sorts the queue, and passes that role on to the other.
+/// Two wait on one node of memory, so that the first of them sorts the queue, and passes that role
+/// on to the other.
 #[test]
 fn neighbours_sort_their_queue() {
     check(2, || {

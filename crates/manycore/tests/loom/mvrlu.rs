@@ -10,7 +10,8 @@ use manycore::session::{RawSession, View};
 use crate::check;
 use crate::sessions::{self, add, objects, read};
 
-/// With a segment for two versions, and no look for a grace period but where a model flushes, or when a segment is begun.
+/// With a segment for two versions, and no look for a grace period but where a model flushes, or
+/// when a segment is begun.
 fn domain() -> Domain<Counter> {
     let config = Config {
         segment_bytes: 256,
@@ -136,7 +137,8 @@ fn an_abort_beside_a_reader() {
     });
 }
 
-/// What a snapshot has seen it sees again, also if the thread that made it is at its next transaction.
+/// What a snapshot has seen it sees again, also if the thread that made it is at its next
+/// transaction.
 #[test]
 fn a_record_is_used_again() {
     check(2, || {

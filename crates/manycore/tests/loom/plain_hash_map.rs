@@ -1,4 +1,5 @@
-//! The hash map for plain data, with buckets of two entries: no entry is torn, writers do not lose what others did, and a key is found whatever table it is in.
+//! The hash map for plain data, with buckets of two entries: no entry is torn, writers do not lose
+//! what others did, and a key is found whatever table it is in.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;

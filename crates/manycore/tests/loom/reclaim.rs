@@ -1,4 +1,5 @@
-//! Grace periods: what a reader has found is not destroyed while it is inside, and is destroyed in the end.
+//! Grace periods: what a reader has found is not destroyed while it is inside, and is destroyed in
+//! the end.
 
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use manycore::reclaim::{BAG_BYTES, Config, Domain, Handle};
 
 use crate::check;
 
-/// Something to be found, whose memory stays when it is destroyed, so that the model sees who looks at it then.
+/// Something to be found, whose memory stays when it is destroyed, so that the model sees who looks
+/// at it then.
 struct Object {
     alive: UnsafeCell<bool>,
 }

@@ -1,4 +1,5 @@
-//! Every reader-writer lock of the registry: a writer is alone, everybody gets in, and sees what was written before.
+//! Every reader-writer lock of the registry: a writer is alone, everybody gets in, and sees what
+//! was written before.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ pub struct Shared<L> {
     value: UnsafeCell<u32>,
 }
 
-// SAFETY: the value is accessed under the lock only; loom fails the test if that does not order the accesses.
+// SAFETY: the value is accessed under the lock only; loom fails the test if that does not order the
+// accesses.
 unsafe impl<L: Sync> Sync for Shared<L> {}
 
 impl<L: RawRwLock + 'static> Shared<L> {

@@ -1,4 +1,5 @@
-//! What MV-RLU and RLU have in common: two threads, two objects, and a clock that the checker can follow.
+//! What MV-RLU and RLU have in common: two threads, two objects, and a clock that the checker can
+//! follow.
 
 use std::sync::Arc;
 
@@ -49,7 +50,8 @@ pub fn read(handle: &mut impl RawSession, objects: &[Link<u32>], view: View) -> 
     }
 }
 
-/// Two threads add to both objects; what commits is there, once, and nobody sees one object changed without the other.
+/// Two threads add to both objects; what commits is there, once, and nobody sees one object changed
+/// without the other.
 pub fn nothing_is_lost<M: Sessions + 'static>(domain: fn() -> M, view: View) {
     check(2, move || {
         let domain = Arc::new(domain());
@@ -64,8 +66,8 @@ pub fn nothing_is_lost<M: Sessions + 'static>(domain: fn() -> M, view: View) {
     });
 }
 
-/// An object that is unlinked and freed stays for as long as somebody may be there. `flush` has its memory used again, if that
-/// is not so by itself.
+/// An object that is unlinked and freed stays for as long as somebody may be there. `flush` has its
+/// memory used again, if that is not so by itself.
 pub fn an_object_is_freed_when_nobody_has_it<M: Sessions + 'static>(
     domain: fn() -> M,
     flush: for<'a, 'h> fn(&'h mut M::Handle<'a>),
@@ -93,7 +95,8 @@ pub fn an_object_is_freed_when_nobody_has_it<M: Sessions + 'static>(
                 handle.commit().unwrap();
             }
         });
-        // SAFETY: a session, from begin to end; the leaf is freed when no object leads to it any more.
+        // SAFETY: a session, from begin to end; the leaf is freed when no object leads to it any
+        // more.
         unsafe {
             handle.begin(View::Latest);
             let place = handle.try_lock(root).unwrap();

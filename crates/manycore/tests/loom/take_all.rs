@@ -1,4 +1,5 @@
-//! The queue out of which everything is taken: each value comes out once, in its thread's order, and whole.
+//! The queue out of which everything is taken: each value comes out once, in its thread's order,
+//! and whole.
 
 use std::sync::Arc;
 

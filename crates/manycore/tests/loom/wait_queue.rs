@@ -1,7 +1,8 @@
-//! The wait queue: no signal is lost, none wakes two, and nobody touches memory that has been given up.
+//! The wait queue: no signal is lost, none wakes two, and nobody touches memory that has been given
+//! up.
 //!
-//! The model's clock makes every deadline pass at once, so that `park` with one always ends by a time-out unless the
-//! signal was there before.
+//! The model's clock makes every deadline pass at once, so that `park` with one always ends by a
+//! time-out unless the signal was there before.
 
 use std::sync::Arc;
 

@@ -10,10 +10,12 @@ use manycore::collections::versioned::{Placement, Versioned};
 use manycore::session::{self, Conflict, Sessions};
 use manycore::{ConcurrentMap, MapHandle, mvrlu, rlu};
 
-/// Keys in the order in which a tree gets them: 40 has two sides, of which the heir is deep; 90 has one, 10 none.
+/// Keys in the order in which a tree gets them: 40 has two sides, of which the heir is deep; 90 has
+/// one, 10 none.
 const KEYS: [u64; 9] = [40, 20, 80, 10, 30, 60, 90, 50, 95];
 
-/// While another thread has `locked` locked, a transaction meets the conflict in each of its operations, and keeps it to itself.
+/// While another thread has `locked` locked, a transaction meets the conflict in each of its
+/// operations, and keeps it to itself.
 fn swallows<M: Sessions, P: Placement<u64>>(map: &Versioned<u64, u64, M, P>, locked: u64, key: u64)
 where
     Versioned<u64, u64, M, P>: Sync,
@@ -59,7 +61,8 @@ where
     assert_eq!(MapHandle::get(&mut handle, &70), Some(70));
 }
 
-/// A safe transaction on two objects, of which another thread has locked the second: the first must stay as it was.
+/// A safe transaction on two objects, of which another thread has locked the second: the first must
+/// stay as it was.
 fn a_half_does_not_commit<M: Sessions + Sync>(domain: &M) {
     session::scope(domain, |scope| {
         let mut member = scope.register();
@@ -159,7 +162,8 @@ impl std::hash::Hash for Fuse {
     }
 }
 
-/// A transaction catches a panic of a key in the middle of an operation, and goes on: what it has done does not commit by halves.
+/// A transaction catches a panic of a key in the middle of an operation, and goes on: what it has
+/// done does not commit by halves.
 fn catches<M: Sessions, P: Placement<Fuse>>(make: impl Fn() -> Versioned<Fuse, u64, M, P>) {
     const ENTRIES: u64 = 40;
     for fuse in 0..12 {

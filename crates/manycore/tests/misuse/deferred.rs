@@ -54,7 +54,8 @@ fn log<Q: Queue + Sync>(deferred: &Deferred<Panics, Live, Q, Adaptive>, most: u6
     });
 }
 
-/// A structure that panics at its end leaves nothing behind by which the next one in the same table is misled.
+/// A structure that panics at its end leaves nothing behind by which the next one in the same table
+/// is misled.
 fn ends_by_a_panic<Q: Queue + Sync>(queue: impl Fn() -> Q) {
     let kept = AtomicU64::new(0);
     let leaked = live(|| {

@@ -54,8 +54,8 @@ fn operations_panic() {
     });
 }
 
-/// A section that panics does so on the thread that has asked for it, whichever thread runs it; what it has,
-/// its result, and the data are dropped once.
+/// A section that panics does so on the thread that has asked for it, whichever thread runs it;
+/// what it has, its result, and the data are dropped once.
 #[test]
 fn sections_panic() {
     crate::quietly(|| {

@@ -16,7 +16,8 @@ thread_local! {
 static COUNT: Mutex<Option<Count>> = Mutex::new(None);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// How many values more there are after `f` than before it: those that are lost. Less than none: those that were dropped twice.
+/// How many values more there are after `f` than before it: those that are lost. Less than none:
+/// those that were dropped twice.
 pub fn live(f: impl FnOnce()) -> i64 {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let count = Count::default();
@@ -25,7 +26,8 @@ pub fn live(f: impl FnOnce()) -> i64 {
     count.load(SeqCst)
 }
 
-/// The calls of `f` that its values make of `Ord`, `Hash`, `Eq`, `Clone`: the so many-th of them panics on this thread.
+/// The calls of `f` that its values make of `Ord`, `Hash`, `Eq`, `Clone`: the so many-th of them
+/// panics on this thread.
 pub fn with_fuse<R>(calls: u64, f: impl FnOnce() -> R) -> std::thread::Result<R> {
     FUSE.set(Some(calls));
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));

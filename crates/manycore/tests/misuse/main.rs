@@ -1,7 +1,8 @@
 //! The misuse matrix: what a program may do to the library without `unsafe`, done on purpose.
 //!
-//! Each file is a kind of misuse, over all types that it can be done to. A result may be anything that the type's contract allows,
-//! a panic included; never is memory touched that is freed, a value dropped twice, or one lost that no contract gives up.
+//! Each file is a kind of misuse, over all types that it can be done to. A result may be anything
+//! that the type's contract allows, a panic included; never is memory touched that is freed, a
+//! value dropped twice, or one lost that no contract gives up.
 //! [`live`] counts values, so that the last two show; the first is seen by sanitizers and by Miri.
 #![cfg(not(any(loom, manycore_bare)))]
 #![forbid(unsafe_code)]
@@ -29,7 +30,8 @@ mod reentrance;
 mod tables;
 mod within;
 
-/// How often loops go round. One constant, because Miri is a thousand times slower than a processor.
+/// How often loops go round. One constant, because Miri is a thousand times slower than a
+/// processor.
 pub const ROUNDS: u64 = if cfg!(miri) { 4 } else { 200 };
 
 thread_local! {

@@ -1,4 +1,5 @@
-//! Panics in what collections call: `Ord`, `Eq`, `Hash` and `Clone` of keys and values, and their destructors.
+//! Panics in what collections call: `Ord`, `Eq`, `Hash` and `Clone` of keys and values, and their
+//! destructors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -21,7 +22,8 @@ const KEYS: [u64; 9] = [10, 5, 40, 30, 20, 15, 12, 50, 45];
 /// Which of an operation's calls panic: each, or in the interpreter some.
 const STEP: usize = if cfg!(miri) { 6 } else { 1 };
 
-/// Each call of an operation's callbacks panics once, at the so many-th: then the operation was done, or was not, and nothing else.
+/// Each call of an operation's callbacks panics once, at the so many-th: then the operation was
+/// done, or was not, and nothing else.
 fn calls_panic_in_a_set<S: ConcurrentSet<Live>>(make: impl Fn() -> S) {
     let leaked = live(|| {
         for fuse in (1..20).step_by(STEP) {

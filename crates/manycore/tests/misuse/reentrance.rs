@@ -89,7 +89,8 @@ fn sections_of_destructors_protect() {
         HANDLE.set(Some(handle));
         SEEN.set(0);
         let mut guard = handle.pin();
-        // What `is_inside` collects, this thread does not: so it is asked by the first destructors only.
+        // What `is_inside` collects, this thread does not: so it is asked by the first destructors
+        // only.
         while SEEN.get() < 20 {
             let looks = Looks(domain);
             guard.defer(move || drop(looks));

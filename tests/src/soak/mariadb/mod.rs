@@ -1,8 +1,8 @@
 //! MariaDB under sysbench, beside transfers whose sums must come out.
 //!
-//! The server gets two kinds of load at once: sysbench, which makes it busy and checks nothing, and clients of our
-//! own, which check everything ([`transfers`]). It uses a small buffer pool that fills while it warms up, and, where
-//! its files are in memory, never waits for a disk.
+//! The server gets two kinds of load at once: sysbench, which makes it busy and checks nothing, and
+//! clients of our own, which check everything ([`transfers`]). It uses a small buffer pool that
+//! fills while it warms up, and, where its files are in memory, never waits for a disk.
 
 pub mod sysbench;
 pub mod transfers;
@@ -35,7 +35,8 @@ const COMPLAINTS: &[&str] =
 
 /// The data directory, in the place of a database.
 const DATA: &str = "data";
-/// What is the same at installation and later. Few files are forced to disk: the log and the doublewrite buffer are.
+/// What is the same at installation and later. Few files are forced to disk: the log and the
+/// doublewrite buffer are.
 const STORAGE: &[&str] = &[
     "--no-defaults",
     "--innodb-log-file-size=16M",
@@ -54,8 +55,8 @@ const SERVER: &[&str] = &[
     "--innodb-use-native-aio=OFF",
 ];
 
-/// A data directory with all tables in it, from which databases start: an archive in a file without a name, which goes
-/// with the process, however that ends.
+/// A data directory with all tables in it, from which databases start: an archive in a file without
+/// a name, which goes with the process, however that ends.
 #[derive(Debug)]
 pub struct Template(File);
 
@@ -177,7 +178,8 @@ impl Database {
     }
 }
 
-/// Soaks a server under a lock; what it has served. There is always a crowd: it has some twenty threads of its own.
+/// Soaks a server under a lock; what it has served. There is always a crowd: it has some twenty
+/// threads of its own.
 pub fn soak(template: &Template, launch: Launch, length: Duration) -> Result<String> {
     let database = Database::start(template, launch)?;
     let account = load(&database, length).map_err(|failure| database.server.blame(failure))?;

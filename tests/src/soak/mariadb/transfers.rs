@@ -1,8 +1,10 @@
-//! Transfers between accounts: nothing is lost if the sum stays, and if counters counted each of them.
+//! Transfers between accounts: nothing is lost if the sum stays, and if counters counted each of
+//! them.
 //!
-//! A transfer reads two balances under row locks, writes both back, and counts itself. A server that lets two
-//! transactions hold one row loses one of two updates: the sum of all balances changes. Rows are locked in the order
-//! of their numbers, so that no transfer can be a deadlock's victim, and every error is a failure.
+//! A transfer reads two balances under row locks, writes both back, and counts itself. A server
+//! that lets two transactions hold one row loses one of two updates: the sum of all balances
+//! changes. Rows are locked in the order of their numbers, so that no transfer can be a deadlock's
+//! victim, and every error is a failure.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
@@ -59,7 +61,8 @@ impl<'a> Transfers<'a> {
         Self { database }
     }
 
-    /// Makes transfers until the shift is over; work done is those that the server has acknowledged.
+    /// Makes transfers until the shift is over; work done is those that the server has
+    /// acknowledged.
     pub fn make(&self, shift: &Shift) -> Result<()> {
         while !shift.is_over() {
             let mut session = Session::open(self.database)?;

@@ -1,8 +1,8 @@
 //! memcached under clients that set, read, delete and count.
 //!
-//! A value names its key, so that one read half-written or under another key is noticed ([`client`]). Two counts must
-//! come out: that of the counters, which the clients increment together, and that of the server's own statistics,
-//! which each of its threads keeps under a lock.
+//! A value names its key, so that one read half-written or under another key is noticed
+//! ([`client`]). Two counts must come out: that of the counters, which the clients increment
+//! together, and that of the server's own statistics, which each of its threads keeps under a lock.
 
 pub mod client;
 

@@ -1,5 +1,5 @@
-//! A batch: a number of acquisitions of one lock in all, as fast as it goes, by tasks that a pool of
-//! threads runs.
+//! A batch: a number of acquisitions of one lock in all, as fast as it goes, by tasks that a pool
+//! of threads runs.
 //!
 //! It is the program with which others have measured mutexes on many machines. Under the lock a
 //! task looks up an entry of a small hash map and counts it up. The lock's word, the count of all

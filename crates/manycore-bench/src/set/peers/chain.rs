@@ -1,6 +1,7 @@
-//! The list and the hash table that are read without a lock and written under one, as manycore's `rcu` has them, over whatever
-//! frees memory when nobody can be on it. What is compared is that, and what goes with it: nodes are the allocator's, as with
-//! these libraries they are, where those of manycore are in memory of the structure's own.
+//! The list and the hash table that are read without a lock and written under one, as manycore's
+//! `rcu` has them, over whatever frees memory when nobody can be on it. What is compared is that,
+//! and what goes with it: nodes are the allocator's, as with these libraries they are, where those
+//! of manycore are in memory of the structure's own.
 
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -81,7 +82,8 @@ impl<D: Domain, L: RawLock> Chain<D, L> {
         let (mut link, mut before) = (&self.head, None);
         loop {
             let node = link.load(Ordering::Acquire); // Acquire: partner of the Release in `set`
-            // SAFETY: null, or a node that could be reached during the section, and is not freed before it ends.
+            // SAFETY: null, or a node that could be reached during the section, and is not freed
+            // before it ends.
             let Some(there) = (unsafe { node.as_ref() }) else {
                 return Place { link, before, node, found: false };
             };
@@ -100,7 +102,8 @@ impl<D: Domain, L: RawLock> Chain<D, L> {
         section: &D::Section<'_>,
         write: impl FnOnce(&Place<D>) -> R,
     ) -> R {
-        // SAFETY: the node stays in place until the lock is released; what is done in between does not panic.
+        // SAFETY: the node stays in place until the lock is released; what is done in between does
+        // not panic.
         unsafe {
             let mut queue = L::Node::default();
             self.lock.lock(&mut queue);

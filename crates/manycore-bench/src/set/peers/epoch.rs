@@ -6,7 +6,8 @@ use super::chain::{self, Domain, Node};
 use crate::set::contenders::AnySet;
 use crate::set::task::Task;
 
-/// A collector of its own, so that a thread's handle is at hand: the crate's global one is looked for at each entry.
+/// A collector of its own, so that a thread's handle is at hand: the crate's global one is looked
+/// for at each entry.
 struct Epoch(Collector);
 
 // SAFETY: that is what the crate does.

@@ -42,7 +42,8 @@ fn alone(peer: &Peer, task: &Task) {
     }
 }
 
-/// Threads that insert and remove the same few keys: each key went in once more than out, or as often.
+/// Threads that insert and remove the same few keys: each key went in once more than out, or as
+/// often.
 fn together(peer: &Peer, task: &Task) {
     let set = (peer.make)(task);
     let work = |seed| {

@@ -1,4 +1,5 @@
-//! Harris' list on crossbeam-epoch, as its documentation would have one write it. Memory order as in manycore's `harris`.
+//! Harris' list on crossbeam-epoch, as its documentation would have one write it. Memory order as
+//! in manycore's `harris`.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -73,7 +74,8 @@ impl List {
             if place.found {
                 return false;
             }
-            // Relaxed: released by the swap below, which is with Release: partner of the Acquires that follow the link.
+            // Relaxed: released by the swap below, which is with Release: partner of the Acquires
+            // that follow the link.
             new.next.store(place.node, Relaxed);
             match place.link.compare_exchange(place.node, new, Release, Relaxed, guard) {
                 Ok(_) => return true,
@@ -105,7 +107,8 @@ impl List {
     }
 }
 
-/// Leads a link past the nodes from `first` up to `end`, which are marked; says whether it still led there.
+/// Leads a link past the nodes from `first` up to `end`, which are marked; says whether it still
+/// led there.
 fn take_away<'g>(
     link: &Atomic<Node>,
     first: Shared<'g, Node>,
@@ -118,7 +121,8 @@ fn take_away<'g>(
     }
     let mut node = first;
     while node != end {
-        // SAFETY: a node that could be reached under the guard; the link leads past it, and this thread has made it do so.
+        // SAFETY: a node that could be reached under the guard; the link leads past it, and this
+        // thread has made it do so.
         unsafe {
             let next = node.deref().next.load(Relaxed, guard).with_tag(0); // Relaxed: marked, and so what was read before
             guard.defer_destroy(node);

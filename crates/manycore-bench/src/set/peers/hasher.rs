@@ -5,7 +5,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Makes hash tables of others hash with [`Multiply`].
 pub(super) type Multiplying = BuildHasherDefault<Multiply>;
 
-/// Both halves of a product, so that all bits of the result depend on the key: tables look at the upper or at the lower ones.
+/// Both halves of a product, so that all bits of the result depend on the key: tables look at the
+/// upper or at the lower ones.
 #[derive(Default)]
 pub(super) struct Multiply(u64);
 

@@ -8,10 +8,11 @@
 //! | `crossbeam-epoch` | the [`chain`] of `rcu`, in a domain of crossbeam-epoch |
 //! | `crossbeam-harris` | Harris' list, in a domain of crossbeam-epoch |
 //!
-//! Those of C libraries are in a program of their own, so that this one builds without those: [`FOREIGN`].
+//! Those of C libraries are in a program of their own, so that this one builds without those:
+//! [`FOREIGN`].
 //!
-//! Each is used as its documentation has it, with the hash function of `hasher` in place of its default, which is made to
-//! withstand keys that somebody chooses, and takes longer than a look-up.
+//! Each is used as its documentation has it, with the hash function of `hasher` in place of its
+//! default, which is made to withstand keys that somebody chooses, and takes longer than a look-up.
 
 pub mod chain;
 mod epoch;
@@ -69,7 +70,8 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer { name: "crossbeam-harris", structures: &["list"], make: harris::list },
 ];
 
-/// Those of C libraries, with the structures that they can stand for. The program `manycore-bench-peers` has them.
+/// Those of C libraries, with the structures that they can stand for. The program
+/// `manycore-bench-peers` has them.
 pub const FOREIGN: &[(&str, &[&str])] = &[
     ("urcu-memb", &["list", "hash"]),
     ("urcu-qsbr", &["list", "hash"]),
@@ -87,7 +89,8 @@ pub(crate) fn is_foreign(name: &str) -> bool {
     FOREIGN.iter().any(|(foreign, _)| *foreign == name)
 }
 
-/// An empty set of others, of those that this crate has and some more; `None` if there is none for the task.
+/// An empty set of others, of those that this crate has and some more; `None` if there is none for
+/// the task.
 pub(crate) fn make(task: &Task, more: &[Peer]) -> Option<Box<dyn AnySet>> {
     let stands_for =
         |peer: &&Peer| peer.name == task.sync && peer.structures.contains(&task.structure.as_str());

@@ -1,8 +1,8 @@
 //! crossbeam's skip list, with what a set answers.
 //!
-//! Its `SkipSet` does not say whether an insertion found the key, and two removals of one key may both return an entry. So
-//! each insertion comes with a value of its own, which the entry has if it is the one that went in; and a removal asks the
-//! entry whether it was this call that took it out.
+//! Its `SkipSet` does not say whether an insertion found the key, and two removals of one key may
+//! both return an entry. So each insertion comes with a value of its own, which the entry has if it
+//! is the one that went in; and a removal asks the entry whether it was this call that took it out.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -25,8 +25,8 @@ pub fn manycore(arguments: &[&str]) -> Command {
     command
 }
 
-/// The command. Signals end it, whoever runs the tests: under `nohup`, or in a job that a shell started in the background,
-/// it would ignore some of them, as would the programs that it runs.
+/// The command. Signals end it, whoever runs the tests: under `nohup`, or in a job that a shell
+/// started in the background, it would ignore some of them, as would the programs that it runs.
 pub fn bare_manycore() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_manycore"));
     command.env_remove("LD_PRELOAD");
@@ -42,7 +42,8 @@ pub fn bare_manycore() -> Command {
     command
 }
 
-/// The preload library, built as the command was. Cargo does not: it is no library for this crate to link.
+/// The preload library, built as the command was. Cargo does not: it is no library for this crate
+/// to link.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| build("manycore-preload", "libmanycore_preload.so"))
@@ -91,8 +92,8 @@ pub fn executable(directory: &Path, name: &str, content: impl AsRef<[u8]>) -> Pa
     output
 }
 
-/// Copies a file to an executable one, in another process: a child that some other test starts meanwhile would have
-/// the file open for writing if this one had, and then nobody can execute it.
+/// Copies a file to an executable one, in another process: a child that some other test starts
+/// meanwhile would have the file open for writing if this one had, and then nobody can execute it.
 pub fn copy(from: &Path, to: &Path) {
     let done = Command::new("install").args(["-m", "755"]).args([from, to]).status().unwrap();
     assert!(done.success());
@@ -132,8 +133,8 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A number of seconds for `sleep`, by which [`runs`] finds that process and no other: not one of another test, nor one
-/// that the same test has left or has elsewhere on the machine.
+/// A number of seconds for `sleep`, by which [`runs`] finds that process and no other: not one of
+/// another test, nor one that the same test has left or has elsewhere on the machine.
 pub fn long_time() -> String {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     let number = TAKEN.fetch_add(1, Ordering::Relaxed); // Relaxed: only distinct

@@ -21,7 +21,8 @@ pub fn profiled(means: &str, options: &[&str], command: &[&str]) -> (Output, Val
     (output, serde_json::from_str(&json).unwrap())
 }
 
-/// Whether the kernel was watched; if not the command has said so, and the test's log has the reason.
+/// Whether the kernel was watched; if not the command has said so, and the test's log has the
+/// reason.
 pub fn was_watched(output: &Output, json: &Value) -> bool {
     if json["kernel"].is_object() {
         return true;

@@ -1,5 +1,5 @@
-//! Machines as the kernel shows them in sysfs and /proc: trees that are written, file by file, as they were seen on
-//! machines of these kinds.
+//! Machines as the kernel shows them in sysfs and /proc: trees that are written, file by file, as
+//! they were seen on machines of these kinds.
 
 use std::fmt::Write;
 use std::fs;
@@ -22,7 +22,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Numbers go through all cores first, then through their second threads, as firmware for Linux has it.
+    /// Numbers go through all cores first, then through their second threads, as firmware for Linux
+    /// has it.
     fn number(&self, package: usize, core: usize, thread: usize) -> usize {
         (thread * self.packages + package) * self.cores + core
     }
@@ -131,8 +132,8 @@ impl Built {
         self.file("sys/class/net/lo/queues/rx-0/rps_cpus", "0");
     }
 
-    /// A card at a node with an interrupt of each queue on these CPUs, and one that announces no packets on CPU 0;
-    /// the default route leads over it.
+    /// A card at a node with an interrupt of each queue on these CPUs, and one that announces no
+    /// packets on CPU 0; the default route leads over it.
     pub fn card(self, name: &str, node: i32, cpus: &[usize]) -> Self {
         const ADDRESS: &str = "0000:3b:00.0";
         let device = format!("sys/devices/pci0000:3a/{ADDRESS}");

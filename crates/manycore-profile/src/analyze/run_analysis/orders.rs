@@ -4,10 +4,12 @@
 //! buckets of a table, may be taken one with the other held, and nothing is wrong with it as long
 //! as all threads take them in one direction. So a circle is claimed only if
 //!
-//! - each of its locks was one object throughout (a record that served one object after the other tells no order),
-//! - no two of its steps were always taken with a lock held in common, exclusively, which lets only one of them happen,
-//! - where two steps meet, at least one of them has the lock exclusively: readers do not keep each other out (where
-//!   a writer between them would, nothing is claimed),
+//! - each of its locks was one object throughout (a record that served one object after the other
+//!   tells no order),
+//! - no two of its steps were always taken with a lock held in common, exclusively, which lets only
+//!   one of them happen,
+//! - where two steps meet, at least one of them has the lock exclusively: readers do not keep each
+//!   other out (where a writer between them would, nothing is claimed),
 //! - the steps were not all taken by one thread,
 //!
 //! and attempts that give up, at once or after a time, make no order. What remains to be assumed is

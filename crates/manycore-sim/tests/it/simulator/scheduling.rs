@@ -82,7 +82,8 @@ fn a_futex_wakes_in_order() {
     assert_eq!(report.result, [0, 1, 2, 0]);
 }
 
-/// What a wake-up costs its caller, and how long the woken thread takes from the call until it runs.
+/// What a wake-up costs its caller, and how long the woken thread takes from the call until it
+/// runs.
 fn wake_up(cpus: [u32; 2]) -> [u64; 2] {
     let on = Placement::Cpus(cpus.to_vec());
     let report = Simulation::new(&Machine::example()).placement(on).run(|| {

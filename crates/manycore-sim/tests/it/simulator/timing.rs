@@ -99,8 +99,9 @@ fn a_changed_line_may_be_taken_over() {
         thread::parallel(2, |me| {
             thread::compute(u64::from(me) * 10_000);
             match me {
-                // The other has taken it over and changed it by the time of the first load; that takes it back, and the
-                // second finds that the other has loaded it, but not changed it.
+                // The other has taken it over and changed it by the time of the first load; that
+                // takes it back, and the second finds that the other has loaded it, but not changed
+                // it.
                 0 => {
                     _ = add();
                     thread::compute(20_000);
@@ -293,7 +294,8 @@ fn the_boundary_of_clocks_is_the_machines() {
     assert_eq!(backend::boundary(), None); // on the host
 }
 
-/// Nobody finds counters further apart than the boundary says, by messages; and nobody finds them all that near, either.
+/// Nobody finds counters further apart than the boundary says, by messages; and nobody finds them
+/// all that near, either.
 #[test]
 fn clocks_differ_by_the_boundary_at_most() {
     let mut machine = Machine::example();
@@ -372,7 +374,8 @@ fn loads_of_a_line_do_not_wait_for_each_other() {
         let words: Vec<Word> = (0..2).map(|_| Word::default()).collect();
         words.iter().for_each(|word| _ = word.load());
         let load = |word: usize| took(|| _ = words[word].load());
-        // In turns each depends on the other for all that the simulator knows; a store in between is waited for.
+        // In turns each depends on the other for all that the simulator knows; a store in between
+        // is waited for.
         let of_each = [load(0), load(0), load(1), load(0)];
         words[0].store(1);
         (of_each, load(0))
@@ -383,7 +386,8 @@ fn loads_of_a_line_do_not_wait_for_each_other() {
     assert_eq!(report.result, ([far, near, far, far], far));
 }
 
-/// How long CPUs take to read lines that another has changed, each its own, with some of them asked for ahead.
+/// How long CPUs take to read lines that another has changed, each its own, with some of them asked
+/// for ahead.
 fn reads_by(cpus: &[u32], ahead: usize, prefetches: u32) -> u64 {
     const LINES: usize = 64;
     let mut machine = Machine::example();

@@ -1,4 +1,5 @@
-//! The pool's workers as callers see them: one for each CPU, started when it first has a call, and the calls on their way to it.
+//! The pool's workers as callers see them: one for each CPU, started when it first has a call, and
+//! the calls on their way to it.
 
 mod work;
 
@@ -53,7 +54,8 @@ impl CpuWorker {
     ///
     /// # Safety
     ///
-    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are blocked.
+    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are
+    /// blocked.
     pub unsafe fn send(
         &'static self,
         slot: *mut Slot,
@@ -91,7 +93,8 @@ impl CpuWorker {
         is_running || unsafe { self.start(cpu, blocking, maker) }
     }
 
-    /// Has the worker, which is there, listen to a ring when it is asked to; false if the kernel refuses.
+    /// Has the worker, which is there, listen to a ring when it is asked to; false if the kernel
+    /// refuses.
     pub fn feed(&self, feed: &'static Feed, ring: i32) -> bool {
         // Release: partner of the Acquire in `attend`.
         self.feed.store(core::ptr::from_ref(feed).cast_mut(), Ordering::Release);
@@ -159,8 +162,9 @@ impl CpuWorker {
         started
     }
 
-    /// Waits until another has made the worker: some system calls long; but not for ever, because that one may wait for a lock of the
-    /// allocator's which the caller has, interrupted by a handler.
+    /// Waits until another has made the worker: some system calls long; but not for ever, because
+    /// that one may wait for a lock of the allocator's which the caller has, interrupted by a
+    /// handler.
     fn is_started(&self) -> bool {
         let start = clock::now();
         loop {
@@ -219,7 +223,8 @@ impl CpuWorker {
         made
     }
 
-    /// In the child of a fork: there is no worker. Its descriptors are closed by [`internal_fds::forked`].
+    /// In the child of a fork: there is no worker. Its descriptors are closed by
+    /// [`internal_fds::forked`].
     ///
     /// # Safety
     ///

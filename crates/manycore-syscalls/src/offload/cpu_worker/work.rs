@@ -1,9 +1,10 @@
 //! What a worker of the pool does: it executes the calls of all lanes of its CPU.
 //!
-//! A worker never sleeps for a single call. It takes all calls that were put into its queue, tries each
-//! ([`attempt`](super::super::attempt)), keeps those that have to wait in a table of its own ([`waits`](super::super::waits)) and leaves what
-//! may block to a few hands ([`hand`](manycore_channel::blocking_worker)). It sleeps in `epoll_wait`, for the descriptors that its calls wait for and
-//! for the bell by which a caller wakes it.
+//! A worker never sleeps for a single call. It takes all calls that were put into its queue, tries
+//! each ([`attempt`](super::super::attempt)), keeps those that have to wait in a table of its own
+//! ([`waits`](super::super::waits)) and leaves what may block to a few hands
+//! ([`hand`](manycore_channel::blocking_worker)). It sleeps in `epoll_wait`, for the descriptors
+//! that its calls wait for and for the bell by which a caller wakes it.
 
 use core::ffi::c_void;
 use core::sync::atomic::Ordering;
@@ -94,7 +95,8 @@ impl Worker {
 
     /// Executes what is in the queues; says how many calls.
     fn serve(&mut self) -> u32 {
-        // What is to be cancelled was put in before: it is known to this worker once the calls have been taken, too.
+        // What is to be cancelled was put in before: it is known to this worker once the calls have
+        // been taken, too.
         let mut cancelled = self.station.cancelled.take();
         let mut slot = self.station.calls.take();
         let mut served = 0;

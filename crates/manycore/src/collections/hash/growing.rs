@@ -7,11 +7,12 @@ use crate::{mvrlu, rlu};
 /// A hash table that grows, over a mechanism with sessions.
 pub type GrowingTable<K, V, M> = Versioned<K, V, M, Growing>;
 
-/// A hash table that grows with its keys, over [MV-RLU](crate::mvrlu). Lookups never wait, not while it grows either; snapshots and
-/// transactions see all of it at one moment. How it grows says `collections/versioned/growing/mod.rs`.
+/// A hash table that grows with its keys, over [MV-RLU](crate::mvrlu). Lookups never wait, not
+/// while it grows either; snapshots and transactions see all of it at one moment. How it grows says
+/// `collections/versioned/growing/mod.rs`.
 ///
-/// Keys whose hashes are alike share a bucket, and thousands of them make it a slow one: it is not divided any more, and the rest of the
-/// table grows on.
+/// Keys whose hashes are alike share a bucket, and thousands of them make it a slow one: it is not
+/// divided any more, and the rest of the table grows on.
 ///
 /// ```
 /// use manycore::collections::hash::MvrluGrowingTable;
@@ -27,8 +28,8 @@ pub type GrowingTable<K, V, M> = Versioned<K, V, M, Growing>;
 /// ```
 pub type MvrluGrowingTable<K, V, D = mvrlu::Domain> = GrowingTable<K, V, D>;
 
-/// A hash table that grows with its keys, over [RLU](crate::rlu): as [`MvrluGrowingTable`], but that whoever changes it waits for those
-/// who read it.
+/// A hash table that grows with its keys, over [RLU](crate::rlu): as [`MvrluGrowingTable`], but
+/// that whoever changes it waits for those who read it.
 pub type RluGrowingTable<K, V, D = rlu::Domain> = GrowingTable<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> GrowingTable<K, V, M> {
@@ -37,7 +38,8 @@ impl<K: Copy, V: Copy, M: Sessions> GrowingTable<K, V, M> {
         Self::with_room(domain, keys)
     }
 
-    /// The same; it grows when there are more than so many keys for a bucket. Usually those are as many as fill half of it. At least 1.
+    /// The same; it grows when there are more than so many keys for a bucket. Usually those are as
+    /// many as fill half of it. At least 1.
     pub fn with_keys_per_bucket(domain: M, keys: usize, keys_per_bucket: usize) -> Self {
         Self::with_load(domain, keys, keys_per_bucket)
     }

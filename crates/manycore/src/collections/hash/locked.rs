@@ -2,8 +2,8 @@
 //!
 //! # Idea
 //!
-//! Two operations meet only if their keys are in the same bucket. With many buckets that is rare, and what is left is the cost of
-//! a lock that nobody else wants.
+//! Two operations meet only if their keys are in the same bucket. With many buckets that is rare,
+//! and what is left is the cost of a lock that nobody else wants.
 //!
 //! # Source
 //!
@@ -15,8 +15,9 @@
 //!
 //! # Cost
 //!
-//! A lock for each bucket: with `adaptive`, 16 bytes beside the head of the list. An acquisition an operation, look-ups too:
-//! that writes to the bucket's line, so that readers of one hot key take turns.
+//! A lock for each bucket: with `adaptive`, 16 bytes beside the head of the list. An acquisition an
+//! operation, look-ups too: that writes to the bucket's line, so that readers of one hot key take
+//! turns.
 //!
 //! # When not to use it
 //!

@@ -1,6 +1,7 @@
 //! A hash table of chains: each bucket is a [sorted list](super::list).
 //!
-//! The number of buckets is fixed when the table is made: choose a quarter to a tenth of the keys that are expected. Only
+//! The number of buckets is fixed when the table is made: choose a quarter to a tenth of the keys
+//! that are expected. Only
 //! [`MvrluGrowingTable`] has more buckets when there are more keys.
 
 mod chained;
@@ -15,7 +16,8 @@ mod table;
 mod tags;
 
 pub use chained::ChainedTable;
-/// Hashers of [`HashMap`]: without a secret, the same in each run; and keyed by a number that is drawn when the process starts.
+/// Hashers of [`HashMap`]: without a secret, the same in each run; and keyed by a number that is
+/// drawn when the process starts.
 pub use foldhash::fast::{FixedState, RandomState};
 pub use growing::{GrowingTable, MvrluGrowingTable, RluGrowingTable};
 pub use locked::{CombinedTable, LockedTable};

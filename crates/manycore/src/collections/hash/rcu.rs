@@ -2,8 +2,8 @@
 //!
 //! # Idea
 //!
-//! Each bucket is the chain of [`RcuList`](crate::collections::list::RcuList), with a lock of its own. All share one domain, so
-//! that a reader enters one section, whatever the bucket.
+//! Each bucket is the chain of [`RcuList`](crate::collections::list::RcuList), with a lock of its
+//! own. All share one domain, so that a reader enters one section, whatever the bucket.
 //!
 //! # Source
 //!
@@ -15,8 +15,9 @@
 //!
 //! # Cost
 //!
-//! A look-up writes nothing but its thread's record, so that readers of one hot key do not take turns. With `adaptive` a bucket
-//! is 32 bytes, two to a line. Nodes have memory as those of the list, and 32 bytes at least.
+//! A look-up writes nothing but its thread's record, so that readers of one hot key do not take
+//! turns. With `adaptive` a bucket is 32 bytes, two to a line. Nodes have memory as those of the
+//! list, and 32 bytes at least.
 //!
 //! # When not to use it
 //!
@@ -28,11 +29,13 @@ use crate::RawLock;
 use crate::collections::rcu::{RcuChains, Scattered};
 use crate::reclaim::{Config, Pinned};
 
-/// Who looks for a key reads a few nodes only, and loses what it has of their lines if others on these are written, which have
-/// nothing to do with them: with four nodes on a line two threads are 7 % slower at 20 % updates than with two.
+/// Who looks for a key reads a few nodes only, and loses what it has of their lines if others on
+/// these are written, which have nothing to do with them: with four nodes on a line two threads are
+/// 7 % slower at 20 % updates than with two.
 const NODE_BYTES_MIN: usize = 32;
 
-/// A hash table that is read without a lock. `F` is how readers [tell that they have left](crate::reclaim::Flavour).
+/// A hash table that is read without a lock. `F` is how readers [tell that they have
+/// left](crate::reclaim::Flavour).
 pub type RcuTable<K, V, L, F = Pinned> = RcuChains<K, V, L, Scattered, F>;
 
 impl<K, V, L: RawLock, F> RcuTable<K, V, L, F> {

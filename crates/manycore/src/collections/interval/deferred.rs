@@ -11,7 +11,8 @@ use crate::lock::Adaptive;
 use crate::sync::CachePadded;
 use crate::{Interval, RawLock, ReverseMap};
 
-/// One of the [`DeferredTrees`]. Made here only: nobody but the log gives it entries, and takes them out.
+/// One of the [`DeferredTrees`]. Made here only: nobody but the log gives it entries, and takes
+/// them out.
 #[derive(Debug)]
 pub struct Single(IntervalTree);
 
@@ -44,7 +45,8 @@ impl<Q: Queue, L: RawLock> DeferredTrees<Q, L> {
         Self { trees: (0..trees).map(tree).collect() }
     }
 
-    /// Updates of a tree are applied at once where there are fewer than so many for each of its reads, as in [`Deferred::eager_below`].
+    /// Updates of a tree are applied at once where there are fewer than so many for each of its
+    /// reads, as in [`Deferred::eager_below`].
     #[must_use]
     pub fn eager_below(self, updates: u64) -> Self {
         let eager = |CachePadded(tree): Tree<Q, L>| CachePadded(tree.eager_below(updates));
@@ -113,7 +115,8 @@ impl<Q: Queue + Send + Sync, L: RawLock> ReverseMap for DeferredTrees<Q, L> {
 /// Trees whose entries wait in tables that each core has.
 pub type TabledTrees = DeferredTrees<Rooted<Arc<Table>>>;
 
-/// How many places such a table has: there may be more trees, of which a core works with some at a time.
+/// How many places such a table has: there may be more trees, of which a core works with some at a
+/// time.
 const PLACES: usize = 64;
 
 /// So many trees, with tables for them.
@@ -122,8 +125,8 @@ pub fn tabled(trees: usize) -> TabledTrees {
     DeferredTrees::new(trees, || Rooted::new(table.clone()))
 }
 
-/// Several trees under one lock, with one log for each core that is not divided by tree: for trees that come and go too fast
-/// for a table.
+/// Several trees under one lock, with one log for each core that is not divided by tree: for trees
+/// that come and go too fast for a table.
 pub struct DeferredForest<L: RawLock = Adaptive> {
     forest: Deferred<Forest, Member, PerCore, L>,
     trees: usize,

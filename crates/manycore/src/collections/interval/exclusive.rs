@@ -14,8 +14,8 @@ use crate::{Interval, RawLock, ReverseMap};
 ///
 /// # Safety
 ///
-/// Every section has the same tree, and nobody else has it: the entries that one has put in are there until another takes
-/// them out.
+/// Every section has the same tree, and nobody else has it: the entries that one has put in are
+/// there until another takes them out.
 pub unsafe trait Exclusive: Send + Sync {
     /// A tree without intervals.
     fn new() -> Self;

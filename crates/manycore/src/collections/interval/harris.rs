@@ -3,24 +3,27 @@
 //! # Idea
 //!
 //! Who inserts must not wait for who removes, and few ask: so intervals stand in a [list without
-//! locks](crate::collections::list::HarrisList), the newest first. An insertion is one compare-and-swap at the front. A removal
-//! marks the interval, and walks from the front to lead the link before it past it. A reader walks over the whole list, and
-//! sorts what it has found.
+//! locks](crate::collections::list::HarrisList), the newest first. An insertion is one
+//! compare-and-swap at the front. A removal marks the interval, and walks from the front to lead
+//! the link before it past it. A reader walks over the whole list, and sorts what it has found.
 //!
 //! # Source
 //!
-//! T. Harris, "A pragmatic implementation of non-blocking linked-lists", DISC 2001; that it takes the place of a reverse map's
-//! tree is what J. Kyong's thesis on LDU compares with. Ours: that nothing has an order, which the list of the paper has.
+//! T. Harris, "A pragmatic implementation of non-blocking linked-lists", DISC 2001; that it takes
+//! the place of a reverse map's tree is what J. Kyong's thesis on LDU compares with. Ours: that
+//! nothing has an order, which the list of the paper has.
 //!
 //! # Memory order
 //!
-//! That of the [list's links](crate::collections::list::HarrisList): an insertion publishes the interval with the compare-and-swap
-//! at the front, and a reader takes each link in with `Acquire`. An interval does not change while it is there. Who has taken one
-//! out retires it in the same section, so that nobody reads memory that was given back.
+//! That of the [list's links](crate::collections::list::HarrisList): an insertion publishes the
+//! interval with the compare-and-swap at the front, and a reader takes each link in with `Acquire`.
+//! An interval does not change while it is there. Who has taken one out retires it in the same
+//! section, so that nobody reads memory that was given back.
 //!
 //! # Cost
 //!
-//! A removal reads as many nodes as were inserted since, each of which other threads may have written; a reader all.
+//! A removal reads as many nodes as were inserted since, each of which other threads may have
+//! written; a reader all.
 //!
 //! # When not to use it
 //!

@@ -1,6 +1,7 @@
 //! The list of all reverse maps but those under a lock.
 
-/// Calls a macro with the list: `callback! { "mechanism", trees => map; ... }`, in which the expression makes a
+/// Calls a macro with the list: `callback! { "mechanism", trees => map; ... }`, in which the
+/// expression makes a
 /// [`ReverseMap`](crate::ReverseMap) with so many trees.
 #[macro_export]
 macro_rules! for_each_reverse_map {

@@ -47,10 +47,11 @@ impl Entry {
     }
 }
 
-/// An AVL tree of intervals by their first numbers, in which each node knows how far those below it reach.
+/// An AVL tree of intervals by their first numbers, in which each node knows how far those below it
+/// reach.
 ///
-/// Invariant: the links from `root` lead through all entries that were inserted and not removed, each by one way; on the sides
-/// of an entry the heights differ by one at most.
+/// Invariant: the links from `root` lead through all entries that were inserted and not removed,
+/// each by one way; on the sides of an entry the heights differ by one at most.
 #[derive(Debug)]
 pub struct IntervalTree {
     root: Link,
@@ -145,7 +146,8 @@ fn update(entry: Link, below: [Link; 2]) {
     set_links(entry, Links { below, reach, height: deepest + 1 });
 }
 
-/// Makes the entry on one side the top, and the entry what is on the other side of it; returns the top.
+/// Makes the entry on one side the top, and the entry what is on the other side of it; returns the
+/// top.
 fn rotated(entry: Link, side: usize) -> Link {
     let of_entry = links(entry).below;
     let top = of_entry[side];
@@ -158,7 +160,8 @@ fn rotated(entry: Link, side: usize) -> Link {
     top
 }
 
-/// Gives an entry what is to be below it, whose heights differ by two at most; returns the top of what becomes of it.
+/// Gives an entry what is to be below it, whose heights differ by two at most; returns the top of
+/// what becomes of it.
 fn balanced(entry: Link, mut below: [Link; 2]) -> Link {
     let heights = below.map(height);
     let side = usize::from(heights[1] > heights[0]);

@@ -2,10 +2,11 @@
 //!
 //! # Idea
 //!
-//! A thread that changes the list finds the place without a lock, as readers do, and then locks the node before it, and the one
-//! that it takes out. With the locks held it looks whether the place is still what it was: the node before is not taken out, and
-//! leads to the same node. If not, it begins again. A node is *marked* before the link is led past it, and the mark is what takes
-//! the key out: readers, who take no lock, look at it last.
+//! A thread that changes the list finds the place without a lock, as readers do, and then locks the
+//! node before it, and the one that it takes out. With the locks held it looks whether the place is
+//! still what it was: the node before is not taken out, and leads to the same node. If not, it
+//! begins again. A node is *marked* before the link is led past it, and the mark is what takes the
+//! key out: readers, who take no lock, look at it last.
 //!
 //! ```text
 //!  remove 4:   3 --------> 4 --------> 6          3 ---------------------> 6
@@ -14,30 +15,37 @@
 //!
 //! # Source
 //!
-//! S. Heller, M. Herlihy, V. Luchangco, M. Moir, W. Scherer and N. Shavit, "A lazy concurrent list-based set algorithm", OPODIS
-//! 2005. There an insertion locks both neighbours. The one before is enough: the one behind is not taken out without it. The
-//! paper leaves freeing to a garbage collector; here nodes are retired to a [domain](crate::reclaim).
+//! S. Heller, M. Herlihy, V. Luchangco, M. Moir, W. Scherer and N. Shavit, "A lazy concurrent
+//! list-based set algorithm", OPODIS
+//! 2005. There an insertion locks both neighbours. The one before is enough: the one behind is not
+//!       taken out without it. The
+//! paper leaves freeing to a garbage collector; here nodes are retired to a
+//! [domain](crate::reclaim).
 //!
 //! # Memory order
 //!
-//! A node is complete before a link leads to it (Release), and who follows the link sees that (Acquire). A mark is set before
-//! the link leads past the node, and tells of all that was done before it (Release, Acquire). Writers are ordered by the locks of
-//! the nodes that they change. Locks are taken from the front to the back, so that no circle waits.
+//! A node is complete before a link leads to it (Release), and who follows the link sees that
+//! (Acquire). A mark is set before the link leads past the node, and tells of all that was done
+//! before it (Release, Acquire). Writers are ordered by the locks of the nodes that they change.
+//! Locks are taken from the front to the back, so that no circle waits.
 //!
-//! An insertion takes effect when the link leads to the node, a removal with the mark, and a look-up that finds the key with its
-//! look at the mark. One that does not find it: when it read the last link, if the node that this is in was not marked; or else when
-//! that was, which is after the look-up began, because its links have not changed since; or, if the key's node was found to be
-//! marked, and the key was put in again meanwhile, just before that.
+//! An insertion takes effect when the link leads to the node, a removal with the mark, and a
+//! look-up that finds the key with its look at the mark. One that does not find it: when it read
+//! the last link, if the node that this is in was not marked; or else when that was, which is after
+//! the look-up began, because its links have not changed since; or, if the key's node was found to
+//! be marked, and the key was put in again meanwhile, just before that.
 //!
 //! # Cost
 //!
-//! A reader writes nothing but its record. An insertion takes one lock, a removal two, which other threads want only if they change
-//! a neighbour. A lock for each node: with `adaptive` a node is 32 bytes larger than what is in it.
-//! Their memory is as that of [`RcuList`](crate::collections::list::RcuList).
+//! A reader writes nothing but its record. An insertion takes one lock, a removal two, which other
+//! threads want only if they change a neighbour. A lock for each node: with `adaptive` a node is 32
+//! bytes larger than what is in it. Their memory is as that of
+//! [`RcuList`](crate::collections::list::RcuList).
 //!
 //! # When not to use it
 //!
-//! For lists so short that all writers meet at one node anyway. For values that are replaced: it is a set.
+//! For lists so short that all writers meet at one node anyway. For values that are replaced: it is
+//! a set.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -50,9 +58,11 @@ use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sync::{mutation, order};
 use crate::{ConcurrentSet, RawLock, SetHandle};
 
-/// A sorted list with a lock in each node. `F` is how readers [tell that they have left](crate::reclaim::Flavour).
+/// A sorted list with a lock in each node. `F` is how readers [tell that they have
+/// left](crate::reclaim::Flavour).
 ///
-/// Invariant: the links from `front` lead through the domain's nodes, in ascending order of their keys, to null.
+/// Invariant: the links from `front` lead through the domain's nodes, in ascending order of their
+/// keys, to null.
 pub struct LazyList<K, L, F = Pinned> {
     front: Joint<K, L>,
     domain: Domain,
@@ -130,7 +140,8 @@ impl<'g, K, L> Place<'g, K, L> {
 
     /// Whether the key is in the list, as far as can be seen without a lock.
     fn is_there(&self) -> bool {
-        // Acquire: partner of the Release in `remove`: who does not find the key sees what was done before it was taken out.
+        // Acquire: partner of the Release in `remove`: who does not find the key sees what was done
+        // before it was taken out.
         let is_marked = |node: &Node<K, L>| node.joint.marked.load(order!(Acquire, "lazy-look"));
         self.there().is_some_and(|node| !is_marked(node))
     }

@@ -1,6 +1,7 @@
 //! The links of a list without locks; see [`harris`](super::harris) for the algorithm.
 //!
-//! Where a key belongs is for the caller to say: by its order, as in a set, or nowhere in particular.
+//! Where a key belongs is for the caller to say: by its order, as in a set, or nowhere in
+//! particular.
 
 use core::ptr::{self, NonNull, null_mut};
 
@@ -12,7 +13,8 @@ use crate::sync::{const_new, mutation, order};
 
 /// A list without locks. Sections are those of one domain, which is for its nodes, and ends later.
 ///
-/// Invariant: the links from `head`, without their marks, lead through that domain's nodes to null. `head` has no mark.
+/// Invariant: the links from `head`, without their marks, lead through that domain's nodes to null.
+/// `head` has no mark.
 pub(in crate::collections) struct Links<K> {
     head: AtomicPtr<Node<K>>,
 }
@@ -50,7 +52,8 @@ impl<K> Links<K> {
 }
 
 impl<K: Send> Links<K> {
-    /// Leads a link past the nodes from `first` up to `end`, all of which are marked; says whether it still led there.
+    /// Leads a link past the nodes from `first` up to `end`, all of which are marked; says whether
+    /// it still led there.
     #[cold]
     fn take_away(
         link: &AtomicPtr<Node<K>>,
@@ -58,7 +61,8 @@ impl<K: Send> Links<K> {
         end: *mut Node<K>,
         guard: &Guard,
     ) -> bool {
-        // Release: partner of the Acquires that follow the link. Relaxed on failure: all is read anew.
+        // Release: partner of the Acquires that follow the link. Relaxed on failure: all is read
+        // anew.
         let (done, failed) = (order!(Release, "harris-unlink"), Ordering::Relaxed);
         if link.compare_exchange(first, end, done, failed).is_err() {
             return false;
@@ -139,7 +143,8 @@ impl<K: Ord + Send> Links<K> {
         }
         let new = guard.node(Node { next: AtomicPtr::new(place.node), key });
         loop {
-            // Release: partner of the Acquires that follow the link. Relaxed on failure: all is read anew.
+            // Release: partner of the Acquires that follow the link. Relaxed on failure: all is
+            // read anew.
             let (done, failed) = (order!(Release, "harris-link"), Ordering::Relaxed);
             if place.link.compare_exchange(place.node, new.as_ptr(), done, failed).is_ok() {
                 new.into_raw();
@@ -168,8 +173,8 @@ impl<K: Ord + Send> Links<K> {
             if is_marked(next) {
                 continue;
             }
-            // Relaxed: the link leads where it did, and a read-modify-write passes on what was released with it. On
-            // failure, all is read anew.
+            // Relaxed: the link leads where it did, and a read-modify-write passes on what was
+            // released with it. On failure, all is read anew.
             let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
             let mark = if mutation!("harris-unmarked") { next } else { marked(next) };
             if node.next.compare_exchange(next, mark, done, failed).is_err() {
@@ -183,15 +188,18 @@ impl<K: Ord + Send> Links<K> {
     }
 }
 
-/// A collection: nodes stand in the reverse order of their insertion, and are known by where they are.
+/// A collection: nodes stand in the reverse order of their insertion, and are known by where they
+/// are.
 impl<K: Send> Links<K> {
     /// Puts a key in at the front; returns its node, which is there until it is taken.
     pub fn push(&self, key: K, guard: &Guard) -> NonNull<Node<K>> {
-        // Relaxed, here and on failure: what is read from the node comes after an Acquire of the head.
+        // Relaxed, here and on failure: what is read from the node comes after an Acquire of the
+        // head.
         let mut first = self.head.load(Ordering::Relaxed);
         let new = guard.node(Node { next: AtomicPtr::new(first), key });
         loop {
-            // AcqRel: partner of the Acquires of the head, and of itself: who sees the node sees those behind it.
+            // AcqRel: partner of the Acquires of the head, and of itself: who sees the node sees
+            // those behind it.
             let (done, failed) = (order!(AcqRel, "harris-push"), Ordering::Relaxed);
             match self.head.compare_exchange_weak(first, new.as_ptr(), done, failed) {
                 Ok(_) => return new.into_raw(),
@@ -224,8 +232,8 @@ impl<K: Send> Links<K> {
         while !self.try_lead_past(node.as_ptr(), guard) {}
     }
 
-    /// Leads the link before a marked node past it, and past what is marked beside it. Says whether nothing leads there any more,
-    /// whoever has done it.
+    /// Leads the link before a marked node past it, and past what is marked beside it. Says whether
+    /// nothing leads there any more, whoever has done it.
     fn try_lead_past(&self, target: *mut Node<K>, guard: &Guard) -> bool {
         let mut link = &self.head;
         // Acquire: partner of the Releases of links.
@@ -235,7 +243,8 @@ impl<K: Send> Links<K> {
         // out is retired, and not dropped before the section's end.
         while let Some(there) = unsafe { node.as_ref() } {
             met |= ptr::eq(there, target);
-            // Relaxed: a node leads to such only as were pushed before it, and whoever pushed it had seen those.
+            // Relaxed: a node leads to such only as were pushed before it, and whoever pushed it
+            // had seen those.
             let next = there.next.load(Ordering::Relaxed);
             if is_marked(next) {
                 node = unmarked(next);
@@ -248,14 +257,16 @@ impl<K: Send> Links<K> {
         !met || Self::take_away(link, first, node, guard)
     }
 
-    /// Visits all keys that are there during the whole visit, and some of those that come or go meanwhile.
+    /// Visits all keys that are there during the whole visit, and some of those that come or go
+    /// meanwhile.
     pub fn visit(&self, _guard: &Guard, visit: &mut dyn FnMut(&K)) {
         // Acquire: partner of the Releases of links.
         let mut link = self.head.load(order!(Acquire, "harris-visit-head"));
         // SAFETY: null, or a node to which a link of the list led in this section: what is taken
         // out is retired, and not dropped before the section's end.
         while let Some(node) = unsafe { link.as_ref() } {
-            // Relaxed: a node leads to such only as were pushed before it, and whoever pushed it had seen those.
+            // Relaxed: a node leads to such only as were pushed before it, and whoever pushed it
+            // had seen those.
             let next = node.next.load(Ordering::Relaxed);
             if !is_marked(next) {
                 visit(&node.key);

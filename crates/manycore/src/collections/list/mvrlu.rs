@@ -7,8 +7,8 @@ use crate::session::Sessions;
 /// A sorted list over a mechanism with sessions.
 pub type VersionedList<K, V, M> = Versioned<K, V, M, One<Chain>>;
 
-/// A sorted list over MV-RLU. Lookups never wait; changes of different places do not either; ranges and transactions see one
-/// moment.
+/// A sorted list over MV-RLU. Lookups never wait; changes of different places do not either; ranges
+/// and transactions see one moment.
 ///
 /// ```
 /// use manycore::collections::list::MvrluList;

@@ -11,8 +11,8 @@ use crate::sync::cell::UnsafeCell;
 
 /// A sorted list.
 ///
-/// Invariant: the links from `head` lead through nodes that came from `Box` and belong to this list, in ascending order of
-/// their keys, to null.
+/// Invariant: the links from `head` lead through nodes that came from `Box` and belong to this
+/// list, in ascending order of their keys, to null.
 #[derive(Debug)]
 pub struct SortedList<K, V> {
     head: UnsafeCell<Link<K, V>>,
@@ -51,7 +51,8 @@ impl<K, V> SortedList<K, V> {
 }
 
 impl<K: Ord, V> SortedList<K, V> {
-    /// The last node before the key's place, the one at that place, and whether that has the key. Either may be null.
+    /// The last node before the key's place, the one at that place, and whether that has the key.
+    /// Either may be null.
     fn find(&self, key: &K) -> (Link<K, V>, Link<K, V>, bool) {
         let mut before = null_mut();
         // SAFETY: what changes the head takes `&mut self`.

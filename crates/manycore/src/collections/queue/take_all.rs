@@ -1,4 +1,5 @@
-//! `take-all`: many put something in, and whoever takes gets all there is, in the order in which it was put in.
+//! `take-all`: many put something in, and whoever takes gets all there is, in the order in which it
+//! was put in.
 //!
 //! # Idea
 //!
@@ -7,24 +8,24 @@
 //!                                           take: the head is swapped with null, and the chain turned round
 //! ```
 //!
-//! Nobody takes a single node, so that none comes back to the head while somebody looks at it: what makes a stack's `pop` hard
-//! (the ABA problem, and the end of a node's life) does not arise.
+//! Nobody takes a single node, so that none comes back to the head while somebody looks at it: what
+//! makes a stack's `pop` hard (the ABA problem, and the end of a node's life) does not arise.
 //!
 //! # Source
 //!
-//! R. K. Treiber, "Systems Programming: Coping with Parallelism", IBM 1986, for the push; taking all at once is folklore, and what
-//! LDU's queues do.
+//! R. K. Treiber, "Systems Programming: Coping with Parallelism", IBM 1986, for the push; taking
+//! all at once is folklore, and what LDU's queues do.
 //!
 //! # Memory order
 //!
-//! A push releases its node, and a take acquires what it swaps out. Pushes are read-modify-writes of the head, so that one take
-//! synchronises with all of those whose nodes it gets, whoever made the last. Nodes are not shared before the one, and belong to
-//! one thread after the other.
+//! A push releases its node, and a take acquires what it swaps out. Pushes are read-modify-writes
+//! of the head, so that one take synchronises with all of those whose nodes it gets, whoever made
+//! the last. Nodes are not shared before the one, and belong to one thread after the other.
 //!
 //! # Cost
 //!
-//! An allocation and a compare-and-swap a push, on one line for all threads; a swap a take, whatever it gets. Lock-free; a take is
-//! wait-free.
+//! An allocation and a compare-and-swap a push, on one line for all threads; a swap a take,
+//! whatever it gets. Lock-free; a take is wait-free.
 //!
 //! # When not to use it
 //!
@@ -52,7 +53,8 @@ use crate::sync::order;
 /// assert_eq!(queue.take().next(), None);
 /// ```
 ///
-/// Invariant: the head leads through nodes that came from `Box` and belong to this queue, newest first, to null.
+/// Invariant: the head leads through nodes that came from `Box` and belong to this queue, newest
+/// first, to null.
 #[derive(Debug)]
 pub struct TakeAll<T> {
     head: AtomicPtr<Node<T>>,

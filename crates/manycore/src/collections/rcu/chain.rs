@@ -1,10 +1,12 @@
 //! A sorted chain of nodes that is read without a lock, and written by one thread at a time.
 //!
-//! What readers rely on: a node's link changes only while the node can be reached. So whoever stands on a node that was
-//! taken out finds behind it what was there when it was taken out, which is after it got there: everything that a reader finds
-//! or misses was there, or was not, at some moment of its call.
+//! What readers rely on: a node's link changes only while the node can be reached. So whoever
+//! stands on a node that was taken out finds behind it what was there when it was taken out, which
+//! is after it got there: everything that a reader finds or misses was there, or was not, at some
+//! moment of its call.
 //!
-//! The last change of a link is its mark, which says that the node is being taken out. It is for writers; readers go on all the same.
+//! The last change of a link is its mark, which says that the node is being taken out. It is for
+//! writers; readers go on all the same.
 
 use core::ptr::null_mut;
 
@@ -18,8 +20,9 @@ use crate::sync::{mutation, order};
 
 /// The chain. Sections are those of one domain, which is for its nodes, and ends later.
 ///
-/// Invariant: the links from `head` lead through that domain's nodes, in ascending order of their keys, to null. The nodes that
-/// they lead through are those without marks, but for one that a writer is taking out.
+/// Invariant: the links from `head` lead through that domain's nodes, in ascending order of their
+/// keys, to null. The nodes that they lead through are those without marks, but for one that a
+/// writer is taking out.
 pub(super) struct Chain<K, V> {
     head: AtomicPtr<Node<K, V>>,
 }
@@ -179,7 +182,8 @@ impl<K, V> Node<K, V> {
     /// Says that it is being taken out; returns what is behind it. The caller is the writer.
     fn mark(&self) -> *mut Self {
         let next = self.next.load(Ordering::Relaxed); // Relaxed: as in `holds`
-        // Release: partner of the Acquire in `find`, for who goes on from here to a node that another writer has put there.
+        // Release: partner of the Acquire in `find`, for who goes on from here to a node that
+        // another writer has put there.
         self.next.store(marked(next), order!(Release, "chain-mark"));
         next
     }

@@ -1,4 +1,5 @@
-//! Sorted chains that are read without a lock: what the list and the hash table over RCU have in common.
+//! Sorted chains that are read without a lock: what the list and the hash table over RCU have in
+//! common.
 
 mod chain;
 
@@ -40,8 +41,8 @@ impl<K: Hash> Spread<K> for Scattered {
     }
 }
 
-/// Chains with a lock each for writers, in one domain. `P` says in which one a key is, `F` how readers tell that they have
-/// left.
+/// Chains with a lock each for writers, in one domain. `P` says in which one a key is, `F` how
+/// readers tell that they have left.
 pub struct RcuChains<K, V, L, P, F = Pinned> {
     // Before the domain, in whose memory the nodes are.
     chains: Box<[Locked<K, V, L>]>,
@@ -57,7 +58,8 @@ struct Locked<K, V, L> {
 }
 
 impl<K, V, L: RawLock, P, F> RcuChains<K, V, L, P, F> {
-    /// So many without keys, whose nodes take so many bytes at least; what is taken out waits in a domain like this.
+    /// So many without keys, whose nodes take so many bytes at least; what is taken out waits in a
+    /// domain like this.
     pub(super) fn with_chains(chains: usize, node_bytes_min: usize, config: Config) -> Self {
         let chain = |_| Locked { chain: Chain::new(), lock: L::new() };
         Self {

@@ -7,35 +7,41 @@
 //!                                           pop: the head is led past the newest, by compare-and-swap
 //! ```
 //!
-//! Who pops reads the link of a node that another thread may pop at the same time. If that one freed the node, the read would be
-//! of freed memory; and if the node's place were used for another node, which came to the head again, the compare-and-swap would
-//! not notice, and put an old link there (the ABA problem). So nodes are retired, in sections of a [domain](crate::reclaim): as long
-//! as somebody who may have seen a node is inside, its place is not used again.
+//! Who pops reads the link of a node that another thread may pop at the same time. If that one
+//! freed the node, the read would be of freed memory; and if the node's place were used for another
+//! node, which came to the head again, the compare-and-swap would not notice, and put an old link
+//! there (the ABA problem). So nodes are retired, in sections of a [domain](crate::reclaim): as
+//! long as somebody who may have seen a node is inside, its place is not used again.
 //!
 //! # Source
 //!
-//! R. K. Treiber, "Systems Programming: Coping with Parallelism", IBM 1986, where a counter beside the head is against ABA, and
-//! nodes are never given back. That a thread waits a little after it has lost is from D. Hendler, N. Shavit and L. Yerushalmi,
-//! "A scalable lock-free stack algorithm", SPAA 2004, which also has pairs of threads exchange values without the stack: that is
-//! not done here.
+//! R. K. Treiber, "Systems Programming: Coping with Parallelism", IBM 1986, where a counter beside
+//! the head is against ABA, and nodes are never given back. That a thread waits a little after it
+//! has lost is from D. Hendler, N. Shavit and L. Yerushalmi, "A scalable lock-free stack
+//! algorithm", SPAA 2004, which also has pairs of threads exchange values without the stack: that
+//! is not done here.
 //!
 //! # Memory order
 //!
-//! A push releases its node, and a pop acquires the head before it looks into the node. The head is changed by read-modify-writes
-//! only: so who finds a node there, after others were popped, still acquires from the one who pushed it. A node's link and value
-//! are not changed while others can find it; its value belongs to the one whose compare-and-swap took the node out.
+//! A push releases its node, and a pop acquires the head before it looks into the node. The head is
+//! changed by read-modify-writes only: so who finds a node there, after others were popped, still
+//! acquires from the one who pushed it. A node's link and value are not changed while others can
+//! find it; its value belongs to the one whose compare-and-swap took the node out.
 //!
-//! An operation takes effect with its compare-and-swap, a pop that finds nothing with its read of the head.
+//! An operation takes effect with its compare-and-swap, a pop that finds nothing with its read of
+//! the head.
 //!
 //! # Cost
 //!
-//! An allocation a push, and a compare-and-swap on one line for all threads; a section a pop. After a lost one a thread waits, twice
-//! as long each time, so that those who win are not disturbed by all the others.
+//! An allocation a push, and a compare-and-swap on one line for all threads; a section a pop. After
+//! a lost one a thread waits, twice as long each time, so that those who win are not disturbed by
+//! all the others.
 //!
 //! # When not to use it
 //!
-//! Where threads meet all the time: they take turns at one line, and a lock or flat combining does as well. Where the oldest value
-//! is to come first, or all at once: [`TakeAll`](crate::collections::queue::TakeAll) needs no sections.
+//! Where threads meet all the time: they take turns at one line, and a lock or flat combining does
+//! as well. Where the oldest value is to come first, or all at once:
+//! [`TakeAll`](crate::collections::queue::TakeAll) needs no sections.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -193,7 +199,8 @@ impl<T: Send> TreiberHandle<'_, T> {
             if is_mistaken {
                 place.store(next, Ordering::Relaxed); // Relaxed: the mistake is another
             } else if place
-                // Relaxed, both: a read-modify-write passes on what others have pushed; on failure, the head is read anew.
+                // Relaxed, both: a read-modify-write passes on what others have pushed; on failure,
+                // the head is read anew.
                 .compare_exchange_weak(head, next, Ordering::Relaxed, Ordering::Relaxed)
                 .is_err()
             {

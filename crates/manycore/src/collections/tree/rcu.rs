@@ -1,14 +1,17 @@
-//! `rcu`: a search tree that is read without a lock, with a lock in each node for those who change it.
+//! `rcu`: a search tree that is read without a lock, with a lock in each node for those who change
+//! it.
 //!
 //! # Idea
 //!
-//! Readers walk down; what they are on is not freed before they leave. A writer finds its place as readers do, and locks the node
-//! above it. If that is still in the tree and leads where it did, the place has not changed. A new key becomes a leaf; a node with
-//! one side at most is replaced by what is below it: one link.
+//! Readers walk down; what they are on is not freed before they leave. A writer finds its place as
+//! readers do, and locks the node above it. If that is still in the tree and leads where it did,
+//! the place has not changed. A new key becomes a leaf; a node with one side at most is replaced by
+//! what is below it: one link.
 //!
-//! A node with two sides is to be replaced by the next larger key, its *heir*, which is the last of the left links on its right.
-//! A reader on its way to the heir must not miss it. So nothing moves: the nodes on that way are copied, without the heir, whose
-//! key is put on top, and one link leads from the old to the new. What hangs on the way is shared by both:
+//! A node with two sides is to be replaced by the next larger key, its *heir*, which is the last of
+//! the left links on its right. A reader on its way to the heir must not miss it. So nothing moves:
+//! the nodes on that way are copied, without the heir, whose key is put on top, and one link leads
+//! from the old to the new. What hangs on the way is shared by both:
 //!
 //! ```text
 //!        above                           above
@@ -24,33 +27,39 @@
 //!
 //! # Source
 //!
-//! M. Arbel and H. Attiya, "Concurrent updates with RCU: search tree as an example", PODC 2014 (Citrus), for a search tree with a
-//! lock in each node and readers under RCU. There the heir is moved, and the thread that moves it waits for all readers in
-//! between, with five locks held; a leaf's place needs a version, because a moved node has less below it than before. Copying, which
-//! takes neither, is from P. Kung and P. Lehman, "Concurrent manipulation of binary search trees", TODS 1980, and A. Clements,
-//! M. F. Kaashoek and N. Zeldovich, "Scalable address spaces using RCU balanced trees", ASPLOS 2012. The paper does not free
-//! nodes; here they are retired to a [domain](crate::reclaim).
+//! M. Arbel and H. Attiya, "Concurrent updates with RCU: search tree as an example", PODC 2014
+//! (Citrus), for a search tree with a lock in each node and readers under RCU. There the heir is
+//! moved, and the thread that moves it waits for all readers in between, with five locks held; a
+//! leaf's place needs a version, because a moved node has less below it than before. Copying, which
+//! takes neither, is from P. Kung and P. Lehman, "Concurrent manipulation of binary search trees",
+//! TODS 1980, and A. Clements, M. F. Kaashoek and N. Zeldovich, "Scalable address spaces using RCU
+//! balanced trees", ASPLOS 2012. The paper does not free nodes; here they are retired to a
+//! [domain](crate::reclaim).
 //!
 //! # Memory order
 //!
-//! A node is complete before a link leads to it (Release), and who follows the link sees that (Acquire). Writers are ordered by
-//! the locks of the nodes that they change. A lock is taken with that of the node above held, so that no circle waits.
+//! A node is complete before a link leads to it (Release), and who follows the link sees that
+//! (Acquire). Writers are ordered by the locks of the nodes that they change. A lock is taken with
+//! that of the node above held, so that no circle waits.
 //!
-//! The links of a node that was taken out do not change any more. So whoever stands on one finds behind it what was there when it
-//! was taken out, which is after it got there: what a reader finds or misses was there, or was not, at some moment of its call.
-//! While a node is in the tree, the keys whose place is below it become more, and never fewer. So if a writer finds a node
-//! still in the tree and nothing at the side to which its key belongs, then that is the key's place.
+//! The links of a node that was taken out do not change any more. So whoever stands on one finds
+//! behind it what was there when it was taken out, which is after it got there: what a reader finds
+//! or misses was there, or was not, at some moment of its call. While a node is in the tree, the
+//! keys whose place is below it become more, and never fewer. So if a writer finds a node still in
+//! the tree and nothing at the side to which its key belongs, then that is the key's place.
 //!
 //! # Cost
 //!
-//! A reader writes nothing but its record. An insertion takes one lock; a removal two, and where there are two sides a lock, an
-//! allocation and a retired node more for each node on the way to the heir: one or two, if keys come in random order. A lock for each
-//! node: with `adaptive` a node is 40 bytes larger than what is in it. Their memory is as that of
+//! A reader writes nothing but its record. An insertion takes one lock; a removal two, and where
+//! there are two sides a lock, an allocation and a retired node more for each node on the way to
+//! the heir: one or two, if keys come in random order. A lock for each node: with `adaptive` a node
+//! is 40 bytes larger than what is in it. Their memory is as that of
 //! [`RcuList`](crate::collections::list::RcuList).
 //!
 //! # When not to use it
 //!
-//! For keys that come in order: the tree is not balanced. Where somebody must see several keys as they were at one moment.
+//! For keys that come in order: the tree is not balanced. Where somebody must see several keys as
+//! they were at one moment.
 
 use alloc::vec::Vec;
 use core::cmp;
@@ -65,10 +74,11 @@ use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sync::{hint, mutation, order};
 use crate::{ConcurrentSet, RawLock, SetHandle};
 
-/// A search tree that is read without a lock. `F` is how readers [tell that they have left](crate::reclaim::Flavour).
+/// A search tree that is read without a lock. `F` is how readers [tell that they have
+/// left](crate::reclaim::Flavour).
 ///
-/// Invariant: the links from `top` lead through the domain's nodes, each by one way; in the left part below a node are the
-/// smaller keys, in the right one the larger.
+/// Invariant: the links from `top` lead through the domain's nodes, each by one way; in the left
+/// part below a node are the smaller keys, in the right one the larger.
 pub struct RcuTree<K, L, F = Pinned> {
     /// Leads to the root, on its left.
     top: Fork<K, L>,
@@ -247,7 +257,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         true
     }
 
-    /// Replaces the node, whose lock is held and which has two sides, by its heir; not if the way there has just become longer.
+    /// Replaces the node, whose lock is held and which has two sides, by its heir; not if the way
+    /// there has just become longer.
     fn raise_heir(&self, [left, right]: [*mut Node<K, L>; 2], guard: &Guard) -> bool {
         let length = core::iter::successors(Some(right), |node| {
             // Acquire: partner of the Release in `set`.
@@ -272,7 +283,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         if !next.is_null() {
             return false;
         }
-        // Nobody knows of a copy before all are made: if a key's `Clone` panics, those that there are go.
+        // Nobody knows of a copy before all are made: if a key's `Clone` panics, those that there
+        // are go.
         let mut copies = Vec::with_capacity(way.len());
         let mut copy = |node: *mut Node<K, L>, below| {
             // SAFETY: the node is on the way, whose locks are held: it is in the tree, and not
@@ -321,8 +333,8 @@ impl<K, L: RawLock, F> Default for RcuTree<K, L, F> {
 }
 
 impl<K, L, F> Drop for RcuTree<K, L, F> {
-    /// Turns what is on the left to the right, until there is nothing on the left: without recursion, which could be as deep as
-    /// there are keys.
+    /// Turns what is on the left to the right, until there is nothing on the left: without
+    /// recursion, which could be as deep as there are keys.
     fn drop(&mut self) {
         // Relaxed, throughout: nobody else has the tree.
         let mut node = self.top.below[LEFT].load(Ordering::Relaxed);

@@ -12,8 +12,9 @@ use crate::sync::hint;
 
 /// A search tree.
 ///
-/// Invariant: the links from `root` lead through nodes that came from `Box` and belong to this tree, each by one way; in the
-/// left part below a node are the smaller keys, in the right one the larger.
+/// Invariant: the links from `root` lead through nodes that came from `Box` and belong to this
+/// tree, each by one way; in the left part below a node are the smaller keys, in the right one the
+/// larger.
 #[derive(Debug)]
 pub struct SearchTree<K, V> {
     root: UnsafeCell<Link<K, V>>,
@@ -157,8 +158,8 @@ impl<K, V> Default for SearchTree<K, V> {
 }
 
 impl<K, V> Drop for SearchTree<K, V> {
-    /// Turns what is on the left to the right, until there is nothing on the left: without recursion, which could be as deep as
-    /// there are keys.
+    /// Turns what is on the left to the right, until there is nothing on the left: without
+    /// recursion, which could be as deep as there are keys.
     fn drop(&mut self) {
         // SAFETY: `&mut self`: nothing else refers to the root.
         let mut node = self.root.with(|root| unsafe { *root });

@@ -1,15 +1,17 @@
-//! The records among which there may be sections to run, and the list of those that were of use lately.
+//! The records among which there may be sections to run, and the list of those that were of use
+//! lately.
 
 use super::record::Record;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, array_of, const_new, cpu, order, tuning};
 
-/// How many records there are, and so how many threads can wait for a combiner; with more, some wait for a record.
+/// How many records there are, and so how many threads can wait for a combiner; with more, some
+/// wait for a record.
 pub const RECORDS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// Where the caller looks for a record first: near its CPU. Under the model checker all begin at the same, so that records
-/// change hands.
+/// Where the caller looks for a record first: near its CPU. Under the model checker all begin at
+/// the same, so that records change hands.
 fn first() -> usize {
     if cfg!(loom) { 0 } else { cpu::current() as usize }
 }
@@ -65,11 +67,11 @@ impl<T> List<T> {
         }
     }
 
-    /// Runs the sections that are published in records of the list; says whether there were any. And takes records off the
-    /// list that have been idle for long. The caller is the combiner.
+    /// Runs the sections that are published in records of the list; says whether there were any.
+    /// And takes records off the list that have been idle for long. The caller is the combiner.
     pub(super) fn pass(&self, data: &UnsafeCell<T>) -> bool {
-        // Relaxed, throughout but for the head: `passes`, `last_use`, and the links behind the head are written by
-        // combiners, or before the head was.
+        // Relaxed, throughout but for the head: `passes`, `last_use`, and the links behind the head
+        // are written by combiners, or before the head was.
         let now = self.passes.load(Ordering::Relaxed).wrapping_add(1);
         self.passes.store(now, Ordering::Relaxed);
         let mut served = false;
@@ -95,8 +97,8 @@ impl<T> List<T> {
         served
     }
 
-    /// In the child of a fork: the records belong to threads that it does not have. The caller is the combiner, and nobody
-    /// publishes.
+    /// In the child of a fork: the records belong to threads that it does not have. The caller is
+    /// the combiner, and nobody publishes.
     #[cold]
     pub(super) fn clear(&self) {
         self.head.store(0, Ordering::Relaxed); // Relaxed: released with the combiner's lock

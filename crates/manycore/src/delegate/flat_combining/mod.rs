@@ -2,40 +2,47 @@
 //!
 //! # Idea
 //!
-//! A thread that finds the lock taken publishes its section in a record, and waits until it has run. Whoever holds the lock,
-//! the *combiner*, goes through the list of records and runs what is published there, before it releases the lock. The data,
-//! and the lock, then stay in one CPU's cache for many sections, each of which costs two transfers of a record's line. Nobody
-//! who spins waits for somebody else to begin: it tries the lock itself, and is the next combiner.
+//! A thread that finds the lock taken publishes its section in a record, and waits until it has
+//! run. Whoever holds the lock, the *combiner*, goes through the list of records and runs what is
+//! published there, before it releases the lock. The data, and the lock, then stay in one CPU's
+//! cache for many sections, each of which costs two transfers of a record's line. Nobody who spins
+//! waits for somebody else to begin: it tries the lock itself, and is the next combiner.
 //!
 //! # Source
 //!
-//! D. Hendler, I. Incze, N. Shavit and M. Tzafrir, "Flat Combining and the Synchronization-Parallelism Tradeoff", SPAA 2010:
-//! the list, the passes, and that records are taken off the list when they are idle for long. There each thread has a record
-//! for good. Here records belong to the lock, and a thread takes one for the length of a section, at best that of its CPU: so
-//! threads may come and go, and nothing is left behind. More than 64 threads that wait at a time wait for a record. Who finds
-//! the lock free does not publish anything; and who has waited for some microseconds sleeps.
+//! D. Hendler, I. Incze, N. Shavit and M. Tzafrir, "Flat Combining and the
+//! Synchronization-Parallelism Tradeoff", SPAA 2010: the list, the passes, and that records are
+//! taken off the list when they are idle for long. There each thread has a record for good. Here
+//! records belong to the lock, and a thread takes one for the length of a section, at best that of
+//! its CPU: so threads may come and go, and nothing is left behind. More than 64 threads that wait
+//! at a time wait for a record. Who finds the lock free does not publish anything; and who has
+//! waited for some microseconds sleeps.
 //!
 //! # Memory order
 //!
-//! A record goes from hand to hand: its state is written with Release by whoever passes it on, and read with Acquire by
-//! whoever takes it. The data is the combiner's, and goes from one to the next with the lock (Release, Acquire).
+//! A record goes from hand to hand: its state is written with Release by whoever passes it on, and
+//! read with Acquire by whoever takes it. The data is the combiner's, and goes from one to the next
+//! with the lock (Release, Acquire).
 //!
-//! A thread sleeps only if somebody is going to run its section. It counts itself among those who went to sleep, and then
-//! looks at the lock; a combiner releases the lock, and then looks at the count. All four are sequentially consistent, so
-//! that one of the two comes later, and sees the other: the thread sees the lock free, and takes it; or the combiner sees
-//! that the count is not what it was before its last pass, and makes another, unless somebody else has the lock by then, who
-//! is under the same obligation. If the count is what it was, its last pass has seen the records of all who sleep (Acquire).
+//! A thread sleeps only if somebody is going to run its section. It counts itself among those who
+//! went to sleep, and then looks at the lock; a combiner releases the lock, and then looks at the
+//! count. All four are sequentially consistent, so that one of the two comes later, and sees the
+//! other: the thread sees the lock free, and takes it; or the combiner sees that the count is not
+//! what it was before its last pass, and makes another, unless somebody else has the lock by then,
+//! who is under the same obligation. If the count is what it was, its last pass has seen the
+//! records of all who sleep (Acquire).
 //!
 //! # Cost
 //!
-//! Uncontended, two read-modify-writes of the lock and a look at each record of the list. Contended, a section costs its
-//! thread a compare-and-swap of a record's line, and the combiner one too. 8 KiB large.
+//! Uncontended, two read-modify-writes of the lock and a look at each record of the list.
+//! Contended, a section costs its thread a compare-and-swap of a record's line, and the combiner
+//! one too. 8 KiB large.
 //!
 //! # When not to use it
 //!
-//! For long sections: they run one after the other on one CPU, whose thread does the work of others meanwhile, and gets on
-//! with its own only when nobody publishes any more. A section runs on any thread: it must not use what belongs to its own,
-//! nor enter the same lock again, nor fork.
+//! For long sections: they run one after the other on one CPU, whose thread does the work of others
+//! meanwhile, and gets on with its own only when nobody publishes any more. A section runs on any
+//! thread: it must not use what belongs to its own, nor enter the same lock again, nor fork.
 
 mod list;
 mod record;
@@ -51,7 +58,8 @@ use crate::{LockInfo, Order};
 
 /// The lock is held, by a combiner. The bits from the third on are the generation of the process.
 const HELD: u32 = 1;
-/// And the combiner, which is the first in the child of a fork, clears away what it finds from the parent.
+/// And the combiner, which is the first in the child of a fork, clears away what it finds from the
+/// parent.
 const CLEARING: u32 = 2;
 
 /// The lock when it is free.
@@ -226,13 +234,15 @@ impl<T> FlatCombining<T> {
 }
 
 impl<T: Send> FlatCombining<T> {
-    /// Runs a section with the data, which no other section has meanwhile, on this thread or on another; returns what it
-    /// returns. A section that runs another one with the same data waits for itself, for ever.
+    /// Runs a section with the data, which no other section has meanwhile, on this thread or on
+    /// another; returns what it returns. A section that runs another one with the same data waits
+    /// for itself, for ever.
     ///
     /// # Panics
     ///
-    /// If the section does, with what it panics with: the data stays as it is then, and others go on. Without the feature
-    /// `std` that aborts the program. And in the child of a fork, if another thread of the parent was at the data.
+    /// If the section does, with what it panics with: the data stays as it is then, and others go
+    /// on. Without the feature `std` that aborts the program. And in the child of a fork, if
+    /// another thread of the parent was at the data.
     pub fn with<R: Send>(&self, section: impl FnOnce(&mut T) -> R + Send) -> R {
         let mut section = Section { section: Some(section), result: None };
         let turn = match self.try_lock() {

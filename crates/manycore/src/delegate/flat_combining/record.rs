@@ -75,7 +75,8 @@ impl<T> Record<T> {
         self.give_back();
     }
 
-    /// Has a combiner run this, which stays where it is until then. The caller has claimed the record.
+    /// Has a combiner run this, which stays where it is until then. The caller has claimed the
+    /// record.
     pub(super) fn publish(&self, job: Job<T>) {
         // SAFETY: the caller has claimed the record, so that no combiner looks at the job before
         // the state below says that it is pending.
@@ -84,7 +85,8 @@ impl<T> Record<T> {
         self.state.store(PENDING, order!(Release, "combining-publish"));
     }
 
-    /// Runs the section that is published in the record; says whether there is one. The caller has `data` for itself.
+    /// Runs the section that is published in the record; says whether there is one. The caller has
+    /// `data` for itself.
     pub(super) fn serve(&self, data: &UnsafeCell<T>) -> bool {
         // Acquire: partner of the Release in `publish`.
         let state = self.state.load(order!(Acquire, "combining-serve"));

@@ -1,4 +1,5 @@
-//! What who has the lock knows of the runs: what was taken out of each, and which of them is to be taken from next.
+//! What who has the lock knows of the runs: what was taken out of each, and which of them is to be
+//! taken from next.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -41,7 +42,8 @@ mod sealed {
     impl Sealed for super::Newest {}
 }
 
-/// So many items are taken out of a run at a time if the oldest are asked for: enough for its line to change hands seldom.
+/// So many items are taken out of a run at a time if the oldest are asked for: enough for its line
+/// to change hands seldom.
 const LIMIT: u32 = 256;
 
 type Place<T> = ThreadSlot<Run<T>, Writer<T>>;
@@ -90,10 +92,12 @@ pub(super) struct Merge<T, D> {
     /// The slot that was added last, of those that are known.
     newest: *const Place<T>,
     tournament: Tournament,
-    /// A time at which no run was looked at yet that has been found empty since; if the newest is asked for, none at all.
+    /// A time at which no run was looked at yet that has been found empty since; if the newest is
+    /// asked for, none at all.
     looked: u64,
-    /// Whether runs are to be looked at before anything else is taken: if the newest is asked for, because another one may be newer
-    /// than what is left; else, because nobody has looked since this was asked for.
+    /// Whether runs are to be looked at before anything else is taken: if the newest is asked for,
+    /// because another one may be newer than what is left; else, because nobody has looked since
+    /// this was asked for.
     is_stale: bool,
     _discipline: PhantomData<D>,
 }
@@ -129,8 +133,8 @@ impl<T, D: Discipline> Merge<T, D> {
     fn look_at(&mut self, index: usize) -> bool {
         let side = &mut self.sides[index];
         let limit = if D::NEWEST { u32::MAX } else { LIMIT };
-        // SAFETY: slots are freed with the `ThreadRegistry` of the `Ordered` of which this is a part, and
-        // whose lock the caller has.
+        // SAFETY: slots are freed with the `ThreadRegistry` of the `Ordered` of which this is a
+        // part, and whose lock the caller has.
         let found = unsafe { side.look(limit) };
         if found {
             self.tournament.set(index, side.key::<D>());
@@ -138,8 +142,8 @@ impl<T, D: Discipline> Merge<T, D> {
         found
     }
 
-    /// Looks at all runs out of which the next item could come: if the newest is asked for, at all of them; else at those of which
-    /// nothing is left. Says whether something was found.
+    /// Looks at all runs out of which the next item could come: if the newest is asked for, at all
+    /// of them; else at those of which nothing is left. Says whether something was found.
     fn look(&mut self, slots: &ThreadRegistry<Run<T>, Writer<T>>) -> bool {
         self.meet(slots);
         let mut found = false;
@@ -156,7 +160,8 @@ impl<T, D: Discipline> Merge<T, D> {
         self.is_stale = !(mutation!("ordered-old-top") && self.tournament.winner().is_some());
     }
 
-    /// The next item; after the first one since `begin`, only if that is known without another look.
+    /// The next item; after the first one since `begin`, only if that is known without another
+    /// look.
     pub fn another(
         &mut self,
         slots: &ThreadRegistry<Run<T>, Writer<T>>,
@@ -191,7 +196,8 @@ impl<T, D: Discipline> Merge<T, D> {
             if is_settled || mutation!("ordered-one-look") && winner.is_some() {
                 return winner.map(|(_, index)| self.take(index));
             }
-            // An older one may have been added to a run before this one was, after that run was looked at.
+            // An older one may have been added to a run before this one was, after that run was
+            // looked at.
             let present = clock.present();
             let found = self.look(slots);
             (self.looked, self.is_stale) = (present, false);

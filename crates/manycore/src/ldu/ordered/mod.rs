@@ -1,13 +1,15 @@
-//! Ordered deferred update: stacks and queues whose threads log what they add, and which are put in order when something is
-//! taken out.
+//! Ordered deferred update: stacks and queues whose threads log what they add, and which are put in
+//! order when something is taken out.
 //!
 //! # Idea
 //!
-//! [`ldu`](super) needs no order: only an insertion and a removal of one object do not commute, and those cancel. What is added to a
-//! stack or a queue has a place among everything that is added, by any thread; so each item gets a stamp of a
-//! [clock](crate::clock), which costs no line that threads share. It goes to the end of the adding thread's *run*, which is in order
-//! by itself. Nothing is sorted. Who takes something out acquires the structure's lock and merges: a tournament among the runs
-//! says which of them has the item that comes next, and only that one plays again.
+//! [`ldu`](super) needs no order: only an insertion and a removal of one object do not commute, and
+//! those cancel. What is added to a stack or a queue has a place among everything that is added, by
+//! any thread; so each item gets a stamp of a [clock](crate::clock), which costs no line that
+//! threads share. It goes to the end of the adding thread's *run*, which is in order by itself.
+//! Nothing is sorted. Who takes something out acquires the structure's lock and merges: a
+//! tournament among the runs says which of them has the item that comes next, and only that one
+//! plays again.
 //!
 //! ```text
 //!   thread 1   3  8  9 |  12  15   ->           who takes, with the lock:
@@ -17,8 +19,9 @@
 //!              out of the run
 //! ```
 //!
-//! An item that is still pending can be [taken back](Handle::take_back) by who added it last: the two cancel, as an insertion and a
-//! removal do in LDU, and nobody else hears of either. It takes one compare-and-swap in the thread's own line.
+//! An item that is still pending can be [taken back](Handle::take_back) by who added it last: the
+//! two cancel, as an insertion and a removal do in LDU, and nobody else hears of either. It takes
+//! one compare-and-swap in the thread's own line.
 //!
 //! | type | what comes out next |
 //! |---|---|
@@ -27,84 +30,110 @@
 //!
 //! # Order
 //!
-//! 1. *A handle's* items are in the order in which it added them, always: whatever clocks say, whichever CPU its thread runs on.
-//! 2. *Strict clocks* ([`Ordo`], [`Counter`](crate::clock::Counter)): additions and [`pop`](Ordered::pop)s are linearizable. There is one
-//!    order of all of them in which each takes effect between its call and its return.
-//! 3. *Relaxed clocks* ([`RelaxedClock`](crate::clock::RelaxedClock)): the same, if each addition is taken to last for the clock's
-//!    boundary longer than it did. So two additions are in the order in which they were made unless the second began within that
-//!    time of the first one's return. What was added before a `pop` begins, it sees.
-//! 4. *What is taken back* is left out of 2 and 3 together with its addition; with both, the history is sequentially consistent: there
-//!    is an order of all operations that keeps each thread's own. It need not keep that between threads. On a stack, a thread may
-//!    take its own item back although another thread has put one on top since. That is what makes it local, and why it has a name of its own.
+//! 1. *A handle's* items are in the order in which it added them, always: whatever clocks say,
+//!    whichever CPU its thread runs on.
+//! 2. *Strict clocks* ([`Ordo`], [`Counter`](crate::clock::Counter)): additions and
+//!    [`pop`](Ordered::pop)s are linearizable. There is one order of all of them in which each
+//!    takes effect between its call and its return.
+//! 3. *Relaxed clocks* ([`RelaxedClock`](crate::clock::RelaxedClock)): the same, if each addition
+//!    is taken to last for the clock's boundary longer than it did. So two additions are in the
+//!    order in which they were made unless the second began within that time of the first one's
+//!    return. What was added before a `pop` begins, it sees.
+//! 4. *What is taken back* is left out of 2 and 3 together with its addition; with both, the
+//!    history is sequentially consistent: there is an order of all operations that keeps each
+//!    thread's own. It need not keep that between threads. On a stack, a thread may take its own
+//!    item back although another thread has put one on top since. That is what makes it local, and
+//!    why it has a name of its own.
 //!
 //! # Why
 //!
-//! *Stamps.* Under a strict clock an addition does not return before every stamp that is asked for later, on any thread, is later
-//! than its own ([`Clock::pass`]). So: (S) if one addition returns before another is called, its stamp is the smaller.
+//! *Stamps.* Under a strict clock an addition does not return before every stamp that is asked for
+//! later, on any thread, is later than its own ([`Clock::pass`]). So: (S) if one addition returns
+//! before another is called, its stamp is the smaller.
 //!
-//! *Oldest.* A queue is linearizable if values come out once, `pop` says "nothing" only if at some moment between its call and its return there was
-//! nothing, and no value comes out before another whose addition had returned before its own was called (Henzinger, Sezgin and Vafeiadis,
-//! "Aspect-oriented linearizability proofs", CONCUR 2013). Let `pop` return an item `c`, and `x` be one that was added before. By (S) its stamp is
-//! the smaller; so `x` can only be missed in a run that was found empty. There are two reasons to believe that there is no such `x`:
+//! *Oldest.* A queue is linearizable if values come out once, `pop` says "nothing" only if at some
+//! moment between its call and its return there was nothing, and no value comes out before another
+//! whose addition had returned before its own was called (Henzinger, Sezgin and Vafeiadis,
+//! "Aspect-oriented linearizability proofs", CONCUR 2013). Let `pop` return an item `c`, and `x` be
+//! one that was added before. By (S) its stamp is the smaller; so `x` can only be missed in a run
+//! that was found empty. There are two reasons to believe that there is no such `x`:
 //!
-//! - `c` was known before all runs of which nothing was left were looked at, and found empty. `x` was in its run before `c` was added.
-//! - The stamp of `c` is not after the time that `pop`, or one before, read before it looked at those runs. A stamp that is asked
-//!   for after that time was read is later than it. So `c` had got its stamp by then, and `x` was in its run before that.
+//! - `c` was known before all runs of which nothing was left were looked at, and found empty. `x`
+//!   was in its run before `c` was added.
+//! - The stamp of `c` is not after the time that `pop`, or one before, read before it looked at
+//!   those runs. A stamp that is asked for after that time was read is later than it. So `c` had
+//!   got its stamp by then, and `x` was in its run before that.
 //!
-//! The second one makes taking `n` items cost `n` times the logarithm of the runs and not `n` looks at all of them: with a backlog,
-//! one look serves all that was added before it.
+//! The second one makes taking `n` items cost `n` times the logarithm of the runs and not `n` looks
+//! at all of them: with a backlog, one look serves all that was added before it.
 //!
-//! *Newest.* A `pop` looks at all runs, once, and takes what has the latest stamp of all that it finds and what is left of earlier looks.
-//! What it misses was not in its run at its look, so that the addition had not returned when the `pop` was called: it may have taken effect
-//! later, unless it had returned before that of the item that is taken was called; and then its stamp is smaller, and it is below. Who takes several
-//! stops after an item whose stamp is after the time that was read before the look: something may have been added above the next one.
+//! *Newest.* A `pop` looks at all runs, once, and takes what has the latest stamp of all that it
+//! finds and what is left of earlier looks. What it misses was not in its run at its look, so that
+//! the addition had not returned when the `pop` was called: it may have taken effect later, unless
+//! it had returned before that of the item that is taken was called; and then its stamp is smaller,
+//! and it is below. Who takes several stops after an item whose stamp is after the time that was
+//! read before the look: something may have been added above the next one.
 //!
-//! *Nothing* is said after a look at all runs that found nothing: whatever was added before the call had come out by then.
+//! *Nothing* is said after a look at all runs that found nothing: whatever was added before the
+//! call had come out by then.
 //!
-//! *Taken back.* Between an addition and its taking back nobody has taken the item out of the run, so that nobody's result depends on
-//! it. What the thread itself did meanwhile was to add items that it had taken back before, or to take out items of others. So
-//! the pair can be thought of as one step that changes nothing.
+//! *Taken back.* Between an addition and its taking back nobody has taken the item out of the run,
+//! so that nobody's result depends on it. What the thread itself did meanwhile was to add items
+//! that it had taken back before, or to take out items of others. So the pair can be thought of as
+//! one step that changes nothing.
 //!
-//! *A thread that is preempted* after it has got its stamp, and before its item is in its run, is the hole in merging by time:
-//! a later item may come out first. Here that does no harm, and nobody waits for the thread: its addition has not returned, so that
-//! (S) says nothing about it, and it may as well take effect later. A stamp is never taken as evidence that an earlier item does not
+//! *A thread that is preempted* after it has got its stamp, and before its item is in its run, is
+//! the hole in merging by time: a later item may come out first. Here that does no harm, and nobody
+//! waits for the thread: its addition has not returned, so that (S) says nothing about it, and it
+//! may as well take effect later. A stamp is never taken as evidence that an earlier item does not
 //! come any more; that is what the looks are for. In its run the item finds its place by its stamp.
 //!
 //! # Memory order
 //!
-//! A run has one word, of how many were added and how many taken. Adding an item releases it, together with the link to its
-//! segment; taking acquires. Both are read-modify-writes of the same word, so that an item is either taken or taken back. A segment is freed
-//! by who takes the first item of the next one: the writer does not come back to it, since there is nothing in it that it could take
-//! back. What was taken, and the tournament, go from one who takes to the next with the lock.
+//! A run has one word, of how many were added and how many taken. Adding an item releases it,
+//! together with the link to its segment; taking acquires. Both are read-modify-writes of the same
+//! word, so that an item is either taken or taken back. A segment is freed by who takes the first
+//! item of the next one: the writer does not come back to it, since there is nothing in it that it
+//! could take back. What was taken, and the tournament, go from one who takes to the next with the
+//! lock.
 //!
 //! # Threads that come and go
 //!
-//! A run belongs to a [`Handle`]. When that is dropped, what is in its run comes out in its turn; the next handle goes on with the run.
-//! Who forgets a handle, or dies with it, leaves a run behind that is looked at for ever. Who only takes needs no handle.
+//! A run belongs to a [`Handle`]. When that is dropped, what is in its run comes out in its turn;
+//! the next handle goes on with the run. Who forgets a handle, or dies with it, leaves a run behind
+//! that is looked at for ever. Who only takes needs no handle.
 //!
 //! # Source
 //!
-//! LDU's author names stacks and queues as what it cannot do, because operations that are left in the logs of cores lose their order, and leaves
-//! as future work to combine LDU with OpLog. Stamps instead of a shared tail are those of M. Dodds, A. Haas and C. M. Kirsch, "A scalable,
-//! correct time-stamped stack", POPL 2015, where each `pop` looks at all pools, and takes items by compare-and-swap. What differs:
+//! LDU's author names stacks and queues as what it cannot do, because operations that are left in
+//! the logs of cores lose their order, and leaves as future work to combine LDU with OpLog. Stamps
+//! instead of a shared tail are those of M. Dodds, A. Haas and C. M. Kirsch, "A scalable, correct
+//! time-stamped stack", POPL 2015, where each `pop` looks at all pools, and takes items by
+//! compare-and-swap. What differs:
 //!
-//! - A log is that of a thread and not of a core: then adding takes no lock, and a thread that is preempted holds up nobody.
-//! - Who takes has a lock, takes many items out of a run at a time, and remembers what it knows in a tournament.
+//! - A log is that of a thread and not of a core: then adding takes no lock, and a thread that is
+//!   preempted holds up nobody.
+//! - Who takes has a lock, takes many items out of a run at a time, and remembers what it knows in
+//!   a tournament.
 //! - Waiting for the clock is the adding thread's, in its own line, and can be done without.
 //! - A removal cannot be logged, since who takes wants to know what came out.
 //!
 //! # Cost
 //!
-//! An addition is a look at the clock, a write and a read-modify-write in lines of the thread's own, an allocation for 64 items; under a
-//! strict clock also a wait of the boundary, during which the CPU does nothing else. Taking back: one compare-and-swap. The oldest:
-//! the lock and a path through the tournament, a line of the item, a line of the run for every 256 items; a look at each run of which nothing is left if the item is
-//! younger than the last look. The newest: the lock, a look at each run, and the tournament. A run is 128 bytes and a segment of 64 items.
+//! An addition is a look at the clock, a write and a read-modify-write in lines of the thread's
+//! own, an allocation for 64 items; under a strict clock also a wait of the boundary, during which
+//! the CPU does nothing else. Taking back: one compare-and-swap. The oldest: the lock and a path
+//! through the tournament, a line of the item, a line of the run for every 256 items; a look at
+//! each run of which nothing is left if the item is younger than the last look. The newest: the
+//! lock, a look at each run, and the tournament. A run is 128 bytes and a segment of 64 items.
 //!
 //! # When not to use it
 //!
-//! Where as much is taken as is added, one at a time: all who take meet at the lock, as with a queue under a lock, and merging comes on top;
-//! [`Ordered::pop_into`] takes many at a time. Where a queue is mostly empty: each `pop` looks at all runs. Where memory must not
-//! grow: nobody is made to wait because much is pending. Where removals have to be local: on a queue, the oldest item is nobody's own.
+//! Where as much is taken as is added, one at a time: all who take meet at the lock, as with a
+//! queue under a lock, and merging comes on top; [`Ordered::pop_into`] takes many at a time. Where
+//! a queue is mostly empty: each `pop` looks at all runs. Where memory must not grow: nobody is
+//! made to wait because much is pending. Where removals have to be local: on a queue, the oldest
+//! item is nobody's own.
 
 mod merge;
 mod run;
@@ -126,9 +155,11 @@ use crate::sync::mutation;
 use crate::sync::phase::{self, Phase};
 use crate::thread_registry::{ThreadRegistry, ThreadSlot};
 
-/// What threads have added, of which the [oldest](Oldest) or the [newest](Newest) comes out next; by a clock `C`, under a lock `L`.
+/// What threads have added, of which the [oldest](Oldest) or the [newest](Newest) comes out next;
+/// by a clock `C`, under a lock `L`.
 ///
-/// See [`OrderedQueue`](crate::collections::queue::OrderedQueue) and [`OrderedStack`](crate::collections::stack::OrderedStack).
+/// See [`OrderedQueue`](crate::collections::queue::OrderedQueue) and
+/// [`OrderedStack`](crate::collections::stack::OrderedStack).
 pub struct Ordered<T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> {
     clock: C,
     /// Runs, and their writers when no thread has them.
@@ -236,22 +267,24 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
     pub fn push(&mut self, item: T) {
         let clock = &self.ordered.clock;
         let stamp = self.writer.stamp(clock.stamp());
-        // SAFETY: `ThreadRegistry::take` has given out slot and writer together, and `give_back` keeps them
-        // so: the writer is that of the slot's run.
+        // SAFETY: `ThreadRegistry::take` has given out slot and writer together, and `give_back`
+        // keeps them so: the writer is that of the slot's run.
         unsafe { self.writer.add(self.slot, item) };
         if !mutation!("ordered-no-wait") {
             clock.pass(stamp);
         }
     }
 
-    /// Takes back what this handle has added last, of what is not taken out or back; nothing, if who took something out has got hold
-    /// of it already. No other thread notices, so that neither operation has a place in the order of all others: see [the module](self#order).
+    /// Takes back what this handle has added last, of what is not taken out or back; nothing, if
+    /// who took something out has got hold of it already. No other thread notices, so that neither
+    /// operation has a place in the order of all others: see [the module](self#order).
     ///
-    /// On a stack it is a `pop` for who wants back what is its own: `handle.take_back().or_else(|| stack.pop())`.
+    /// On a stack it is a `pop` for who wants back what is its own:
+    /// `handle.take_back().or_else(|| stack.pop())`.
     #[inline]
     pub fn take_back(&mut self) -> Option<T> {
-        // SAFETY: `ThreadRegistry::take` has given out slot and writer together, and `give_back` keeps them
-        // so: the writer is that of the slot's run.
+        // SAFETY: `ThreadRegistry::take` has given out slot and writer together, and `give_back`
+        // keeps them so: the writer is that of the slot's run.
         unsafe { self.writer.take_back(self.slot) }.map(|item| item.value)
     }
 }

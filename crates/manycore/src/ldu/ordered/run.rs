@@ -1,7 +1,8 @@
 //! A thread's part of the log: items in the order of their stamps.
 //!
-//! Its *writer*, the thread, adds items at the end, and takes back the one that it added last. The *reader*, whoever has the
-//! structure's lock, takes items from the beginning. Both change one word, which says how many were added and how many taken.
+//! Its *writer*, the thread, adds items at the end, and takes back the one that it added last. The
+//! *reader*, whoever has the structure's lock, takes items from the beginning. Both change one
+//! word, which says how many were added and how many taken.
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
@@ -11,7 +12,8 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, mutation, order};
 
-/// So many items a segment has: few for the model checker and where schedules are explored, so that both get to its end.
+/// So many items a segment has: few for the model checker and where schedules are explored, so that
+/// both get to its end.
 const ITEMS: usize = if cfg!(any(loom, feature = "sim")) { 2 } else { 64 };
 
 /// An item, and when it was added.
@@ -21,7 +23,8 @@ pub(super) struct Stamped<T> {
     pub value: T,
 }
 
-/// A place for an item is the writer's until it is added, and then whose change of the word says so.
+/// A place for an item is the writer's until it is added, and then whose change of the word says
+/// so.
 struct Segment<T> {
     places: [UnsafeCell<MaybeUninit<Stamped<T>>>; ITEMS],
     /// The writer's until an item of that segment is added.
@@ -58,7 +61,8 @@ impl<T> Position<T> {
 
 /// What both have: items that are pending are between the two counts, which wrap around.
 pub(super) struct Run<T> {
-    /// How many were added, less those that were taken back, in the upper half; how many were taken, in the lower one.
+    /// How many were added, less those that were taken back, in the upper half; how many were
+    /// taken, in the lower one.
     word: CachePadded<AtomicU64>,
     /// For the first reader.
     first: *mut Segment<T>,
@@ -104,7 +108,8 @@ pub(super) struct Writer<T> {
     at: Position<T>,
     /// The last stamp.
     last: u64,
-    /// How many items the present handle has added and not taken back: no others are its to take back.
+    /// How many items the present handle has added and not taken back: no others are its to take
+    /// back.
     own: u32,
 }
 
@@ -114,7 +119,8 @@ impl<T> Writer<T> {
         self.own = 0;
     }
 
-    /// The stamp of an item that is added now: this one, or the one after the last, if that is not earlier.
+    /// The stamp of an item that is added now: this one, or the one after the last, if that is not
+    /// earlier.
     pub fn stamp(&mut self, now: u64) -> u64 {
         self.last = now.max(self.last + 1);
         self.last
@@ -146,7 +152,8 @@ impl<T> Writer<T> {
         unsafe { self.at.place().with_mut(|place| *place = stamped) };
         self.at.place += 1;
         self.own = self.own.saturating_add(1);
-        // Release: partner of the Acquire in `take`. A read-modify-write: others see it before the clock is read next.
+        // Release: partner of the Acquire in `take`. A read-modify-write: others see it before the
+        // clock is read next.
         run.word.fetch_add(ADDED, order!(Release, "ordered-add"));
     }
 
@@ -205,7 +212,8 @@ pub(super) struct Reader<T> {
 }
 
 impl<T> Reader<T> {
-    /// Takes the first items, so many at most, and says how many. Each is given to `to`, which must not panic.
+    /// Takes the first items, so many at most, and says how many. Each is given to `to`, which must
+    /// not panic.
     ///
     /// # Safety
     ///

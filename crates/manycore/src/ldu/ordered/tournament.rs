@@ -1,4 +1,5 @@
-//! Which of many runs has the item that comes first: a tree in which each node has the better of the two below.
+//! Which of many runs has the item that comes first: a tree in which each node has the better of
+//! the two below.
 
 use alloc::vec::Vec;
 
@@ -28,7 +29,8 @@ impl Node {
 
 /// A tree of keys, smallest at the root.
 ///
-/// The nodes below node `i` are `2 * i` and `2 * i + 1`; the root is 1; the last half are the leaves.
+/// The nodes below node `i` are `2 * i` and `2 * i + 1`; the root is 1; the last half are the
+/// leaves.
 pub(super) struct Tournament {
     nodes: Vec<Node>,
     leaves: usize,

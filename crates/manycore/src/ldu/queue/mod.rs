@@ -8,7 +8,8 @@ use self::node::{Node, Operation, Target};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{CachePadded, const_new, order};
 
-/// An entry of a node, which it has one of for each operation: the node's address, and the operation in the lowest bit.
+/// An entry of a node, which it has one of for each operation: the node's address, and the
+/// operation in the lowest bit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Link(NonNull<Node>);
 
@@ -26,7 +27,8 @@ impl Link {
         let is_remove = self.0.addr().get() & 1 != 0;
         let node = self.0.as_ptr().map_addr(|address| address & !1);
         let operation = if is_remove { Operation::Remove } else { Operation::Insert };
-        // SAFETY: a node's address but for its lowest bit, which the alignment leaves free, is not 0.
+        // SAFETY: a node's address but for its lowest bit, which the alignment leaves free, is not
+        // 0.
         (unsafe { NonNull::new_unchecked(node) }, operation)
     }
 
@@ -69,44 +71,50 @@ impl Link {
 ///
 /// # Safety
 ///
-/// An entry that was put in is given out once. What happened before it was put in happens before it is given out; and one
-/// whose [`push`](Self::push) happens before [`take`](Self::take) is called is given out by that.
+/// An entry that was put in is given out once. What happened before it was put in happens before it
+/// is given out; and one whose [`push`](Self::push) happens before [`take`](Self::take) is called
+/// is given out by that.
 pub unsafe trait Queue {
     /// Puts an entry in.
     ///
     /// # Safety
     ///
-    /// It is in no queue, and its node is there until it is given out, which it is before the queue's end.
+    /// It is in no queue, and its node is there until it is given out, which it is before the
+    /// queue's end.
     unsafe fn push(&self, link: Link);
 
     /// Takes all entries out, in one or several chains.
     fn take(&self, each: impl FnMut(Chain));
 
-    /// Takes out those that were put in on the calling core, if they are apart from the others, or else all.
+    /// Takes out those that were put in on the calling core, if they are apart from the others, or
+    /// else all.
     fn take_own(&self, each: impl FnMut(Chain)) {
         self.take(each);
     }
 
-    /// Whether nothing is in it. A queue may always say no, as where it would look for longer than at a clock.
+    /// Whether nothing is in it. A queue may always say no, as where it would look for longer than
+    /// at a clock.
     fn is_empty(&self) -> bool {
         false
     }
 
-    /// Whether many entries were put in on the calling core since they were last taken, or this last said so: about [`MANY`]. A queue
-    /// may always say no; its entries then wait for who reads, or for the timer.
+    /// Whether many entries were put in on the calling core since they were last taken, or this
+    /// last said so: about [`MANY`]. A queue may always say no; its entries then wait for who
+    /// reads, or for the timer.
     fn is_long(&self) -> bool {
         false
     }
 }
 
-/// So many entries a core has to put in before somebody who drops an item has them taken: enough for the lock to be a small part of
-/// the work, and few enough to be in that core's cache.
+/// So many entries a core has to put in before somebody who drops an item has them taken: enough
+/// for the lock to be a small part of the work, and few enough to be in that core's cache.
 pub const MANY: u32 = 512;
 
 /// The queues of so many cores are looked at about as fast as a clock.
 pub(super) const FEW: usize = 8;
 
-/// How many entries were put in, more or less: two threads that count at the same time may be counted as one.
+/// How many entries were put in, more or less: two threads that count at the same time may be
+/// counted as one.
 #[derive(Debug)]
 pub(super) struct Length(AtomicU32);
 
@@ -121,7 +129,8 @@ impl Length {
     #[inline]
     pub fn count(&self) {
         if !cfg!(loom) {
-            // Relaxed, both: about right is enough. No read-modify-write, which would cost as much as putting it in.
+            // Relaxed, both: about right is enough. No read-modify-write, which would cost as much
+            // as putting it in.
             let length = self.0.load(Ordering::Relaxed);
             self.0.store(length.wrapping_add(1), Ordering::Relaxed);
         }
@@ -203,7 +212,8 @@ impl<Q: Queue> Drop for Rest<'_, Q> {
 ///
 /// # Safety
 ///
-/// One at a time drains the queue: usually, whoever has the lock of the structure that the target is.
+/// One at a time drains the queue: usually, whoever has the lock of the structure that the target
+/// is.
 pub unsafe fn drain<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
     let mut drained = Drained::default();
     // SAFETY: `take` gives out entries that are this thread's; that no other thread drains the
@@ -212,8 +222,8 @@ pub unsafe fn drain<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
     drained
 }
 
-/// The same with entries that were put in on the calling core, if they are apart from the others: those of one object need not be
-/// taken together.
+/// The same with entries that were put in on the calling core, if they are apart from the others:
+/// those of one object need not be taken together.
 ///
 /// # Safety
 ///
@@ -289,8 +299,9 @@ impl Global {
     /// Takes all entries, the last that came first.
     #[inline]
     pub(super) fn take_all(&self) -> Chain {
-        // Relaxed: what came before is seen, and what comes meanwhile need not be. The model checker does not notice that a
-        // load and somebody else's compare-and-swap collide if that one has a load before it.
+        // Relaxed: what came before is seen, and what comes meanwhile need not be. The model
+        // checker does not notice that a load and somebody else's compare-and-swap collide if that
+        // one has a load before it.
         if !cfg!(loom) && self.0.head.load(Ordering::Relaxed).is_null() {
             return Chain(None);
         }

@@ -1,4 +1,5 @@
-//! What an object carries to be logged: two entries of the queue, a mark for each, and who knows of them.
+//! What an object carries to be logged: two entries of the queue, a mark for each, and who knows of
+//! them.
 
 use core::ptr::NonNull;
 
@@ -29,13 +30,15 @@ impl Operation {
         1 << self as u8
     }
 
-    /// The bit of a [`State`] that says that this operation's entry is in the queue, or in the hands of who drains it.
+    /// The bit of a [`State`] that says that this operation's entry is in the queue, or in the
+    /// hands of who drains it.
     const fn used(self) -> u8 {
         4 << self as u8
     }
 }
 
-/// What is pending for a node, and who knows of it. Where an operation is marked, its entry is used; and one at most is marked.
+/// What is pending for a node, and who knows of it. Where an operation is marked, its entry is
+/// used; and one at most is marked.
 #[derive(Clone, Copy, PartialEq)]
 struct State(u8);
 
@@ -60,7 +63,8 @@ impl State {
         Some(Self(self.0 | operation.mark() | operation.used()))
     }
 
-    /// After the owner's end. Somebody has to come by to release the node: if no entry of it is used, one is now.
+    /// After the owner's end. Somebody has to come by to release the node: if no entry of it is
+    /// used, one is now.
     const fn retired(self) -> Self {
         let entry = if self.0 & Self::USED == 0 { Operation::Remove.used() } else { 0 };
         Self(self.0 | Self::RETIRED | entry)
@@ -84,7 +88,8 @@ impl State {
     }
 }
 
-/// The part of an object that the log works with. An object has an owner, who alone logs what is done to it.
+/// The part of an object that the log works with. An object has an owner, who alone logs what is
+/// done to it.
 ///
 /// All zero bytes are a node of an object that is not in the structure.
 pub struct Node {
@@ -121,7 +126,8 @@ impl Node {
         }
     }
 
-    /// Does this to the object as far as its owner is concerned: the structure learns of it when the queue is drained.
+    /// Does this to the object as far as its owner is concerned: the structure learns of it when
+    /// the queue is drained.
     ///
     /// # Panics
     ///
@@ -129,9 +135,9 @@ impl Node {
     ///
     /// # Safety
     ///
-    /// The caller is the owner; it alternates between the two operations, beginning with [`Operation::Insert`], has not
-    /// [retired](Self::retire) the node, and uses the same queue every time. The node stays where it is until it has been
-    /// retired and released.
+    /// The caller is the owner; it alternates between the two operations, beginning with
+    /// [`Operation::Insert`], has not [retired](Self::retire) the node, and uses the same queue
+    /// every time. The node stays where it is until it has been retired and released.
     #[inline]
     pub unsafe fn log<Q: Queue>(node: NonNull<Self>, operation: Operation, queue: &Q) {
         // SAFETY: the contract of this function is that of `update`, and the operations alternate,
@@ -139,7 +145,8 @@ impl Node {
         assert!(unsafe { Self::try_log(node, operation, queue) }, "{operation:?} twice in a row");
     }
 
-    /// As [`log`](Self::log), but says whether it did so: not, if the same was done last, and is not applied yet.
+    /// As [`log`](Self::log), but says whether it did so: not, if the same was done last, and is
+    /// not applied yet.
     ///
     /// # Safety
     ///
@@ -151,21 +158,25 @@ impl Node {
         unsafe { Self::update(node, queue, |state| state.logged(operation)) }
     }
 
-    /// Whether an operation is logged and not applied yet, as far as the owner can tell: one that is being applied is not.
+    /// Whether an operation is logged and not applied yet, as far as the owner can tell: one that
+    /// is being applied is not.
     #[inline]
     pub(in crate::ldu) fn is_pending(&self) -> bool {
-        // Relaxed: the owner alone marks operations; who has unmarked one has the structure's lock until it is applied.
+        // Relaxed: the owner alone marks operations; who has unmarked one has the structure's lock
+        // until it is applied.
         self.state.load(Ordering::Relaxed) & State::MARKED != 0
     }
 
-    /// Whether somebody else may come by because of an entry of it. Only the owner can make that so.
+    /// Whether somebody else may come by because of an entry of it. Only the owner can make that
+    /// so.
     #[inline]
     pub(in crate::ldu) fn is_known(&self) -> bool {
         // Acquire: partner of `settle`, which has done with the entry by then.
         self.state.load(order!(Acquire, "ldu-known")) & State::USED != 0
     }
 
-    /// The owner will not touch the node any more: it is released by who drains the queue, when all is applied.
+    /// The owner will not touch the node any more: it is released by who drains the queue, when all
+    /// is applied.
     ///
     /// # Safety
     ///
@@ -177,7 +188,8 @@ impl Node {
         unsafe { Self::update(node, queue, |state| Some(state.retired())) };
     }
 
-    /// [Logs](Self::log) a removal, and [retires](Self::retire) the node, at the price of one of the two.
+    /// [Logs](Self::log) a removal, and [retires](Self::retire) the node, at the price of one of
+    /// the two.
     ///
     /// # Panics
     ///
@@ -194,8 +206,8 @@ impl Node {
         assert!(unsafe { Self::update(node, queue, removed) }, "Remove twice in a row");
     }
 
-    /// The owner's change of the state, and of the queue if an entry is used by it that was not before. Says no, and does nothing, if
-    /// there is no new state.
+    /// The owner's change of the state, and of the queue if an entry is used by it that was not
+    /// before. Says no, and does nothing, if there is no new state.
     ///
     /// # Safety
     ///
@@ -208,8 +220,9 @@ impl Node {
     ) -> bool {
         // SAFETY: the node is there until it was retired and released (contract of this function).
         let state = &unsafe { node.as_ref() }.state;
-        // Relaxed, here and on failure: the compare-and-swap decides. The model checker does not notice that a load and somebody
-        // else's read-modify-write collide if that one has a load before it.
+        // Relaxed, here and on failure: the compare-and-swap decides. The model checker does not
+        // notice that a load and somebody else's read-modify-write collide if that one has a load
+        // before it.
         let mut before = State(if cfg!(loom) {
             state.fetch_or(0, Ordering::Relaxed)
         } else {
@@ -217,8 +230,8 @@ impl Node {
         });
         let entry = loop {
             let Some(after) = after(before) else { return false };
-            // AcqRel: partner of `settle`. If that comes first, it has done with the entry; otherwise it comes after what the
-            // owner has done.
+            // AcqRel: partner of `settle`. If that comes first, it has done with the entry;
+            // otherwise it comes after what the owner has done.
             let both = order!(AcqRel, "ldu-update");
             match state.compare_exchange_weak(before.0, after.0, both, Ordering::Relaxed) {
                 Ok(_) => break after.entry_since(before),
@@ -258,19 +271,21 @@ impl Node {
         self.next[operation as usize].with_mut(|next| unsafe { *next = link });
     }
 
-    /// Applies what an entry that was taken out of the queue stands for; says whether it stands for something.
+    /// Applies what an entry that was taken out of the queue stands for; says whether it stands for
+    /// something.
     ///
     /// # Safety
     ///
-    /// The caller has taken the entry, and keeps out everybody else who applies entries of this queue.
+    /// The caller has taken the entry, and keeps out everybody else who applies entries of this
+    /// queue.
     pub(super) unsafe fn settle(link: Link, target: &mut impl Target) -> bool {
         let (node, operation) = link.parts();
         // SAFETY: the caller has taken an entry of the node, and a node is released only when no
         // entry of it is used: it is there until `Released` is dropped.
         let state = &unsafe { node.as_ref() }.state;
         let early = mutation!("ldu-second-test").then(|| state.load(Ordering::Relaxed)); // Relaxed: a mistake in any order
-        // AcqRel: partner of `update`. What the owner does after it has found this update taken is not seen here; what it has done
-        // before is.
+        // AcqRel: partner of `update`. What the owner does after it has found this update taken is
+        // not seen here; what it has done before is.
         let both = order!(AcqRel, "ldu-settle");
         let before = State(state.fetch_and(State(u8::MAX).settled(operation).0, both));
         let is_marked = early.unwrap_or(before.0) & operation.mark() != 0;
@@ -283,7 +298,8 @@ impl Node {
     }
 }
 
-/// A node whose entry was taken: released at the end if that was the last of it, also if the structure panics.
+/// A node whose entry was taken: released at the end if that was the last of it, also if the
+/// structure panics.
 struct Released<'a, T: Target> {
     is_last: bool,
     node: NonNull<Node>,

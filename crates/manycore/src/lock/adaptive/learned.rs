@@ -1,5 +1,6 @@
-//! What an [`Adaptive`](super::Adaptive) has learned, in three words: how long spins take, whether there is a crowd and how long its turns
-//! are, and when things happened last. All zero is nothing. They steer waiting and order nothing, so that a lost update does no harm.
+//! What an [`Adaptive`](super::Adaptive) has learned, in three words: how long spins take, whether
+//! there is a crowd and how long its turns are, and when things happened last. All zero is nothing.
+//! They steer waiting and order nothing, so that a lost update does no harm.
 
 // Times are in nanoseconds, as in the lock.
 
@@ -117,7 +118,8 @@ impl Spins {
         u64::from(turn)
     }
 
-    /// After the lock's line has come once more. The vote moves by one, so that it takes some dozen to change it.
+    /// After the lock's line has come once more. The vote moves by one, so that it takes some dozen
+    /// to change it.
     pub(super) fn and_line(self, is_near: bool) -> Self {
         let votes = if is_near {
             (self.votes() + 1).min(Self::VOTES)
@@ -179,8 +181,8 @@ impl Crowd {
         (self.0 >> 1 & Self::TURNS).max(SHORTEST_TURN)
     }
 
-    /// After a thread has made room, and was woken after so long. Turns become shorter faster than they grow: what is waited for
-    /// longest is a row of long ones.
+    /// After a thread has made room, and was woken after so long. Turns become shorter faster than
+    /// they grow: what is waited for longest is a row of long ones.
     pub(super) fn with_room_made_for(self, waited: u64) -> Self {
         let turn = self.turn();
         let turn = if waited < WOKEN_SOON {

@@ -1,6 +1,6 @@
-//! What a thread notes for itself: of which lock's queue it has the [holder's place](super::place), or
-//! which lock it has left last, and when. A thread has one note, so that it waits in no queue as long
-//! as it holds a lock by a place in another.
+//! What a thread notes for itself: of which lock's queue it has the [holder's place](super::place),
+//! or which lock it has left last, and when. A thread has one note, so that it waits in no queue as
+//! long as it holds a lock by a place in another.
 
 use crate::sync::{thread, time};
 

@@ -2,41 +2,45 @@
 //!
 //! # Idea
 //!
-//! One word counts the readers that hold the lock and says whether a writer does, whether somebody waits, and whether
-//! the chain of those who wait is locked. An acquisition or a release that concerns nobody else is one
-//! compare-and-swap. Otherwise the thread locks the chain, changes it, and ends by *one* compare-and-swap that unlocks
-//! the chain, gives up the lock and passes it on. So there is no moment at which the lock is free, somebody waits, and
-//! nobody knows; and after that compare-and-swap the lock's memory is not touched any more, since whoever comes next
-//! may destroy it.
+//! One word counts the readers that hold the lock and says whether a writer does, whether somebody
+//! waits, and whether the chain of those who wait is locked. An acquisition or a release that
+//! concerns nobody else is one compare-and-swap. Otherwise the thread locks the chain, changes it,
+//! and ends by *one* compare-and-swap that unlocks the chain, gives up the lock and passes it on.
+//! So there is no moment at which the lock is free, somebody waits, and nobody knows; and after
+//! that compare-and-swap the lock's memory is not touched any more, since whoever comes next may
+//! destroy it.
 //!
-//! When a writer releases, all readers that wait get the lock together. When the last reader releases, or there is no
-//! reader, the writer that has waited for longest is woken and *tries* to get the lock: an arriving writer may be
-//! faster, so that the lock is not idle until a sleeping thread runs. A writer that was overtaken goes back to the head
-//! of the chain, and after a few times it insists: then the lock is handed to it.
+//! When a writer releases, all readers that wait get the lock together. When the last reader
+//! releases, or there is no reader, the writer that has waited for longest is woken and *tries* to
+//! get the lock: an arriving writer may be faster, so that the lock is not idle until a sleeping
+//! thread runs. A writer that was overtaken goes back to the head of the chain, and after a few
+//! times it insists: then the lock is handed to it.
 //!
 //! What happens while a writer waits is up to the arriving reader, see [`Preference`].
 //!
 //! # Source
 //!
-//! Phases: B. B. Brandenburg, J. H. Anderson, "Spin-based reader-writer synchronization for multiprocessor real-time
-//! systems", Real-Time Systems 2010. The blocking form, with time-outs and overtaking writers, is ours.
+//! Phases: B. B. Brandenburg, J. H. Anderson, "Spin-based reader-writer synchronization for
+//! multiprocessor real-time systems", Real-Time Systems 2010. The blocking form, with time-outs and
+//! overtaking writers, is ours.
 //!
 //! # Memory order
 //!
-//! Each acquisition (Acquire) reads from the releases before it (Release), all of them read-modify-writes of one word.
-//! A thread to which the lock is handed acquires it by the mark in its own record ([`Waiter`]) from the thread that
-//! hands it over; that one has acquired what the readers before it released, when it locked the chain or passed the
-//! lock on. The chain is locked by an Acquire and unlocked by a Release of the same word.
+//! Each acquisition (Acquire) reads from the releases before it (Release), all of them
+//! read-modify-writes of one word. A thread to which the lock is handed acquires it by the mark in
+//! its own record ([`Waiter`]) from the thread that hands it over; that one has acquired what the
+//! readers before it released, when it locked the chain or passed the lock on. The chain is locked
+//! by an Acquire and unlocked by a Release of the same word.
 //!
 //! # Cost
 //!
-//! Uncontended: two compare-and-swaps, each with a load before it. Readers on many CPUs contend for the word. Readers
-//! that were asleep are woken one by one.
+//! Uncontended: two compare-and-swaps, each with a load before it. Readers on many CPUs contend for
+//! the word. Readers that were asleep are woken one by one.
 //!
 //! # When not to use it
 //!
-//! For sections of less than a microsecond, a mutex is as good. Where reads are many and parallel, the counter in one
-//! word is what limits them.
+//! For sections of less than a microsecond, a mutex is as good. Where reads are many and parallel,
+//! the counter in one word is what limits them.
 
 mod turns;
 
@@ -114,7 +118,8 @@ impl PhaseRw {
     /// The caller has acquired the lock for reading, and has not released it since.
     #[inline]
     pub unsafe fn release_read(&self) {
-        // Release: partner of the Acquire in `try_write` and `lock_chain`, and of the AcqRel in `pass_on`.
+        // Release: partner of the Acquire in `try_write` and `lock_chain`, and of the AcqRel in
+        // `pass_on`.
         let release = order!(Release, "rw-read-release");
         let is_last = |state| state < 2 * READER;
         let left =
@@ -156,13 +161,14 @@ impl PhaseRw {
     /// [`try_write`](Self::try_write) by a writer that was woken, or by one that was not (0).
     #[inline]
     fn try_write_as(&self, woken: u64) -> bool {
-        // Acquire: partner of the Release in `release_read` and `release_write`, and of the AcqRel in `pass_on`.
+        // Acquire: partner of the Release in `release_read` and `release_write`, and of the AcqRel
+        // in `pass_on`.
         self.take(order!(Acquire, "rw-write-acquire"), |state| writing(state, woken))
     }
 }
 
-// SAFETY: one word says who holds the lock, and a writer is let in by it only if nobody does; see the page for what
-// happens before what.
+// SAFETY: one word says who holds the lock, and a writer is let in by it only if nobody does; see
+// the page for what happens before what.
 raw_by_preference! {
     PhaseRw,
     LockInfo {

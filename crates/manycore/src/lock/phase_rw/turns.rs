@@ -1,7 +1,8 @@
 //! Waiting for a turn, and whose turn is next.
 //!
-//! Who waits first sets its flag in the state, with the chain locked, and then puts itself on the chain. Once the flag
-//! is set, nobody can give the lock up without locking the chain, so that is not too late.
+//! Who waits first sets its flag in the state, with the chain locked, and then puts itself on the
+//! chain. Once the flag is set, nobody can give the lock up without locking the chain, so that is
+//! not too late.
 
 use super::{
     CONTENDED, GENERATION, LOCKED, PhaseRw, READER, READERS_WAIT, SOMEBODY_WAITS, WOKEN, WRITER,
@@ -50,7 +51,8 @@ impl PhaseRw {
 
     #[cold]
     pub(super) fn wait_to_write(&self, deadline: Option<Deadline>) -> bool {
-        // At first to the tail of the chain; after a vain try, during which WOKEN is ours, to its head.
+        // At first to the tail of the chain; after a vain try, during which WOKEN is ours, to its
+        // head.
         let mut end = End::Tail;
         let mut woken = 0;
         let mut overtaken = 0;
@@ -82,7 +84,8 @@ impl PhaseRw {
         }
     }
 
-    /// Puts a waiter on the chain, unless the lock can be had now; says whether the caller holds the lock.
+    /// Puts a waiter on the chain, unless the lock can be had now; says whether the caller holds
+    /// the lock.
     ///
     /// `next` is the state with the lock taken or, as an error, that with the flag for the caller.
     ///
@@ -125,8 +128,8 @@ impl PhaseRw {
         false
     }
 
-    /// Gives up what the caller holds (`READER`, `WRITER` or 0), passes the lock on to whose turn it is, and unlocks
-    /// the chain. From then on the lock may be gone.
+    /// Gives up what the caller holds (`READER`, `WRITER` or 0), passes the lock on to whose turn
+    /// it is, and unlocks the chain. From then on the lock may be gone.
     #[cold]
     pub(super) fn pass_on(&self, chain: &Locked<'_>, held: u64) {
         // Relaxed, here and on failure: the compare-and-swap decides and orders.
@@ -177,11 +180,13 @@ impl PhaseRw {
                 taken = LOCKED | CONTENDED; // others may sleep on
                 continue;
             }
-            // In the child of a fork, those that wait and whoever has locked the chain do not exist.
+            // In the child of a fork, those that wait and whoever has locked the chain do not
+            // exist.
             let void = if stale { GENERATION | SOMEBODY_WAITS | WOKEN | CONTENDED } else { 0 };
             let locked = state & !void | generation | taken;
-            // Acquire: partner of the Release in `unlock_chain` and of the AcqRel in `enlist` and `pass_on`, and, for
-            // the thread that the lock will be handed to, of the Release in `release_read`.
+            // Acquire: partner of the Release in `unlock_chain` and of the AcqRel in `enlist` and
+            // `pass_on`, and, for the thread that the lock will be handed to, of the Release in
+            // `release_read`.
             let acquire = order!(Acquire, "rw-chain-acquire");
             match self.state.compare_exchange(state, locked, acquire, Ordering::Relaxed) {
                 Ok(_) => break stale,
@@ -197,7 +202,8 @@ impl PhaseRw {
         chain
     }
 
-    /// Sleeps while the state says that the chain is locked and contended; returns what it says then.
+    /// Sleeps while the state says that the chain is locked and contended; returns what it says
+    /// then.
     #[cold]
     fn sleep_until_unlocked(&self, state: u64) -> u64 {
         let contended = state | CONTENDED;
@@ -236,11 +242,13 @@ struct Turn {
 impl Turn {
     const NOBODYS: Self = Self { batch: Batch::NONE, settled: 0 };
 
-    /// Decides when a writer (`after_writer`), a reader or a mere waiter leaves the lock in the state `rest`.
+    /// Decides when a writer (`after_writer`), a reader or a mere waiter leaves the lock in the
+    /// state `rest`.
     ///
-    /// No writer can come before the readers that are chosen here have been counted. If somebody holds the lock, the
-    /// flag keeps the last holder from leaving while the chain is locked. And a lock that is free while readers wait
-    /// has a woken writer, since otherwise the readers would have been chosen when it became free.
+    /// No writer can come before the readers that are chosen here have been counted. If somebody
+    /// holds the lock, the flag keeps the last holder from leaving while the chain is locked. And a
+    /// lock that is free while readers wait has a woken writer, since otherwise the readers would
+    /// have been chosen when it became free.
     fn next(chain: &Locked<'_>, rest: u64, after_writer: bool) -> Self {
         let to_write = |w: &Waiter| w.role() != TO_READ;
         let one_writer = || chain.take_first(|w| to_write(w) && w.claim());

@@ -1,4 +1,5 @@
-//! A chain of waiters: doubly linked through the waiters themselves, under a lock of the chain's owner.
+//! A chain of waiters: doubly linked through the waiters themselves, under a lock of the chain's
+//! owner.
 
 use super::Waiter;
 use crate::sync::atomic::{AtomicPtr, Ordering};
@@ -41,7 +42,8 @@ impl Chain {
     ///
     /// # Safety
     ///
-    /// The caller holds the lock that the chain's owner has for it, for as long as it uses the result.
+    /// The caller holds the lock that the chain's owner has for it, for as long as it uses the
+    /// result.
     pub(in crate::lock) unsafe fn locked(&self) -> Locked<'_> {
         Locked { chain: self }
     }

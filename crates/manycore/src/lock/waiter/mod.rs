@@ -1,24 +1,27 @@
 //! One thread's record while it waits for a signal that is meant for it alone.
 //!
-//! The record lies on the waiting thread's stack, is linked into a [`chain`], and has a word of its own to sleep on.
+//! The record lies on the waiting thread's stack, is linked into a [`chain`], and has a word of its
+//! own to sleep on.
 //!
 //! # Who decides
 //!
-//! A signal and a time-out can meet. Both announce themselves in the waiter's word by an atomic *or*, and whoever is
-//! first wins: a signaller sets *claimed*, a waiter that gives up sets *leaving*. A signaller that finds *leaving*
-//! goes on to the next waiter, so that no signal is lost; a waiter that finds *claimed* has been signalled.
+//! A signal and a time-out can meet. Both announce themselves in the waiter's word by an atomic
+//! *or*, and whoever is first wins: a signaller sets *claimed*, a waiter that gives up sets
+//! *leaving*. A signaller that finds *leaving* goes on to the next waiter, so that no signal is
+//! lost; a waiter that finds *claimed* has been signalled.
 //!
 //! # Whose memory, until when
 //!
-//! A signalled waiter's stack frame is gone at once, so *signalled* is the last that a signaller writes to it: it has
-//! taken the waiter off the chain and has unlocked the chain before. What may follow is a wake-up by address, which
-//! touches no memory.
+//! A signalled waiter's stack frame is gone at once, so *signalled* is the last that a signaller
+//! writes to it: it has taken the waiter off the chain and has unlocked the chain before. What may
+//! follow is a wake-up by address, which touches no memory.
 //!
 //! # Memory order
 //!
-//! *Signalled* (Release) is read by the waiter (Acquire) before it returns and its record dies: it sees all that its
-//! signaller did, and the signaller's reads of the record come before whatever is put in that memory next. *Claimed*
-//! and *leaving* are read-modify-writes of one word and need no more than their total order.
+//! *Signalled* (Release) is read by the waiter (Acquire) before it returns and its record dies: it
+//! sees all that its signaller did, and the signaller's reads of the record come before whatever is
+//! put in that memory next. *Claimed* and *leaving* are read-modify-writes of one word and need no
+//! more than their total order.
 
 pub(super) mod chain;
 
@@ -30,7 +33,8 @@ use crate::sync::{Deadline, Woken, const_new, futex, hint, mortal, mutation, ord
 const ASLEEP: u32 = 1;
 /// The owner has given up, and will take its record off the chain: signallers pass it over.
 const LEAVING: u32 = 2;
-/// A signaller has chosen this waiter, and will set `SIGNALLED`. Without effect if `LEAVING` was there before.
+/// A signaller has chosen this waiter, and will set `SIGNALLED`. Without effect if `LEAVING` was
+/// there before.
 const CLAIMED: u32 = 4;
 /// The record belongs to its owner again.
 const SIGNALLED: u32 = 8;
@@ -98,10 +102,11 @@ impl Waiter {
     /// Polls or sleeps until this waiter is signalled or the deadline passes; says whether it was
     /// signalled.
     ///
-    /// After false the record is still in its queue, or a signal is under way: the waiter has to be withdrawn.
+    /// After false the record is still in its queue, or a signal is under way: the waiter has to be
+    /// withdrawn.
     ///
-    /// Holds nothing and leaves nothing to clean up, so that a thread may be cancelled in here. Whoever catches that
-    /// withdraws the waiter, and if it had been signalled signals another.
+    /// Holds nothing and leaves nothing to clean up, so that a thread may be cancelled in here.
+    /// Whoever catches that withdraws the waiter, and if it had been signalled signals another.
     pub fn park(&self, deadline: Option<Deadline>) -> bool {
         if self.poll() {
             return true;
@@ -134,8 +139,9 @@ impl Waiter {
         }
     }
 
-    /// For callers that make the system call of [`park`](Self::park) themselves: announces that the owner is about to
-    /// sleep on [`word`](Self::word) while that holds the value returned; `None` once the waiter has been signalled.
+    /// For callers that make the system call of [`park`](Self::park) themselves: announces that the
+    /// owner is about to sleep on [`word`](Self::word) while that holds the value returned; `None`
+    /// once the waiter has been signalled.
     pub fn asleep(&self) -> Option<u32> {
         // Acquire: partner of the Release in `mark`.
         let before = self.state.fetch_or(ASLEEP, order!(Acquire, "waiter-park-acquire"));
@@ -147,10 +153,11 @@ impl Waiter {
         &self.state
     }
 
-    /// The owner gives up; says whether it came in time. Then it has to take its record off the chain. Otherwise the
-    /// waiter has been signalled.
+    /// The owner gives up; says whether it came in time. Then it has to take its record off the
+    /// chain. Otherwise the waiter has been signalled.
     pub(super) fn leave(&self) -> bool {
-        // Relaxed: only the order of this and the *or* in `claim` matters, and they are of one word.
+        // Relaxed: only the order of this and the *or* in `claim` matters, and they are of one
+        // word.
         if self.state.fetch_or(LEAVING, Ordering::Relaxed) & CLAIMED == 0 {
             return true;
         }
@@ -169,12 +176,13 @@ impl Waiter {
         self.state.fetch_or(CLAIMED, Ordering::Relaxed) & LEAVING == 0
     }
 
-    /// Gives a claimed waiter back to its owner, with a message. The owner may be gone before this returns.
+    /// Gives a claimed waiter back to its owner, with a message. The owner may be gone before this
+    /// returns.
     ///
     /// # Safety
     ///
-    /// The caller has claimed the waiter and taken it off the chain, has unlocked the chain, and does not touch the
-    /// waiter again.
+    /// The caller has claimed the waiter and taken it off the chain, has unlocked the chain, and
+    /// does not touch the waiter again.
     pub(super) unsafe fn mark(waiter: *const Waiter, message: u32) {
         // SAFETY: the waiter is claimed (contract of this function), so that its owner waits for
         // the mark: the record is there until the *or* has taken effect. After it only the address

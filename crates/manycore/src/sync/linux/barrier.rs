@@ -1,31 +1,36 @@
-//! Asymmetric barriers, by the membarrier system call: one thread makes every other pass a full fence.
+//! Asymmetric barriers, by the membarrier system call: one thread makes every other pass a full
+//! fence.
 //!
-//! Of two threads that each write one place and then read the other's, at least one must see the other's write. Usually
-//! that takes a full fence in both, between the write and the read. If one side is passed very often and the other seldom,
-//! the first can do without: [`light`] keeps the compiler from exchanging the two accesses, and no more. The other calls
-//! [`heavy`], which interrupts every CPU that runs a thread of this process. Each thread is then either past its
+//! Of two threads that each write one place and then read the other's, at least one must see the
+//! other's write. Usually that takes a full fence in both, between the write and the read. If one
+//! side is passed very often and the other seldom, the first can do without: [`light`] keeps the
+//! compiler from exchanging the two accesses, and no more. The other calls [`heavy`], which
+//! interrupts every CPU that runs a thread of this process. Each thread is then either past its
 //! write, which the caller sees afterwards, or will read what the caller wrote before.
 
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use syscalls::{Sysno, raw_syscall};
 
-/// Whether [`heavy`] works here, so that others may do without a fence. Kernels before 4.14 and some sandboxes refuse.
+/// Whether [`heavy`] works here, so that others may do without a fence. Kernels before 4.14 and
+/// some sandboxes refuse.
 ///
-/// Registers the process, which it is asked for once for each object that uses such barriers: on a process with many
-/// threads that takes the kernel some milliseconds the first time.
+/// Registers the process, which it is asked for once for each object that uses such barriers: on a
+/// process with many threads that takes the kernel some milliseconds the first time.
 pub fn is_asymmetric() -> bool {
     membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
 }
 
-/// The side that does without a fence: orders what the compiler makes of the accesses before and after.
+/// The side that does without a fence: orders what the compiler makes of the accesses before and
+/// after.
 #[inline]
 pub fn light() {
     // SeqCst: of all accesses.
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The other side: every thread of the process passes a full fence between the begin and the end of this call, the caller included.
+/// The other side: every thread of the process passes a full fence between the begin and the end of
+/// this call, the caller included.
 ///
 /// # Panics
 ///

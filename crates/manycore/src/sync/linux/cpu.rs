@@ -6,14 +6,15 @@ use syscalls::{Sysno, raw_syscall};
 
 use super::local::local;
 
-/// How many CPUs this process may run on, at least 1. Asked of the kernel once, about the process' first thread:
-/// others may be bound to one CPU each, and that says nothing about how many run.
+/// How many CPUs this process may run on, at least 1. Asked of the kernel once, about the process'
+/// first thread: others may be bound to one CPU each, and that says nothing about how many run.
 pub fn count() -> u32 {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     once(&COUNT, allowed)
 }
 
-/// How many nodes of memory the machine has, at least 1: one more than the largest number of one. Asked once.
+/// How many nodes of memory the machine has, at least 1: one more than the largest number of one.
+/// Asked once.
 pub fn nodes() -> u32 {
     static NODES: AtomicU32 = AtomicU32::new(0);
     once(&NODES, || last_node().map_or(1, |last| last + 1))
@@ -25,7 +26,8 @@ pub fn current() -> u32 {
     place() & CPU
 }
 
-/// The CPU on which the calling thread runs now, where an instruction tells; otherwise a system call does.
+/// The CPU on which the calling thread runs now, where an instruction tells; otherwise a system
+/// call does.
 #[inline]
 pub fn here() -> u32 {
     cpu_and_node().0
@@ -68,7 +70,8 @@ const CPU_BITS: u32 = 16;
 const CPU: u32 = (1 << CPU_BITS) - 1;
 const NODE: u32 = 0xFF;
 
-/// How often a thread looks at its place before it asks the kernel anew: a system call is so many times as expensive.
+/// How often a thread looks at its place before it asks the kernel anew: a system call is so many
+/// times as expensive.
 const LOOKS: u32 = 256;
 
 #[inline]
@@ -119,7 +122,8 @@ fn segment_limit() -> u32 {
 #[cfg(not(target_arch = "x86_64"))]
 fn cpu_and_node() -> (u32, u32) {
     let (mut cpu, mut node) = (0u32, 0u32);
-    // SAFETY: the kernel writes two numbers, here. Where it does not know the call, all CPUs count as one.
+    // SAFETY: the kernel writes two numbers, here. Where it does not know the call, all CPUs count
+    // as one.
     unsafe { raw_syscall!(Sysno::getcpu, &raw mut cpu, &raw mut node, 0) };
     (cpu, node)
 }
@@ -132,7 +136,8 @@ fn ask_place() -> u32 {
     place
 }
 
-/// The last number of a list such as `0-1` or `0,2`, in a file of the kernel's; none where there is no such file.
+/// The last number of a list such as `0-1` or `0,2`, in a file of the kernel's; none where there is
+/// no such file.
 fn last_node() -> Option<u32> {
     let path = c"/sys/devices/system/node/online";
     let mut text = [0u8; 64];

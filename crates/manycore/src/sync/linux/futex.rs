@@ -7,8 +7,8 @@ use super::atomic::{AtomicU32, AtomicU64};
 
 /// Sleeps while `word` holds `expected`, until a [`wake`] or the deadline.
 ///
-/// The kernel compares and goes to sleep as one step with regard to a `wake` of the same word. Wake-ups without
-/// cause happen: the caller looks at the word again.
+/// The kernel compares and goes to sleep as one step with regard to a `wake` of the same word.
+/// Wake-ups without cause happen: the caller looks at the word again.
 pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
     sleep(word, expected, deadline)
 }
@@ -27,7 +27,8 @@ fn sleep(word: *const AtomicU32, expected: u32, deadline: Option<Deadline>) -> W
         operation |= libc::FUTEX_CLOCK_REALTIME;
     }
     let timeout = until.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    // SAFETY: the kernel reads the word and the timespec, which both outlive the call, and writes nothing.
+    // SAFETY: the kernel reads the word and the timespec, which both outlive the call, and writes
+    // nothing.
     let result = unsafe {
         raw_syscall!(
             Sysno::futex,
@@ -47,8 +48,9 @@ fn sleep(word: *const AtomicU32, expected: u32, deadline: Option<Deadline>) -> W
 
 /// Wakes at most `count` threads that sleep on `word`.
 ///
-/// Takes a pointer because the word may be gone: whoever waits on it may have seen it change, returned and freed it
-/// before this call. The kernel then finds no sleeper, or an unrelated one that has to expect wake-ups without cause.
+/// Takes a pointer because the word may be gone: whoever waits on it may have seen it change,
+/// returned and freed it before this call. The kernel then finds no sleeper, or an unrelated one
+/// that has to expect wake-ups without cause.
 #[cold]
 pub fn wake(word: *const AtomicU32, count: u32) {
     // The kernel takes a signed number, and wakes one thread if that is negative.

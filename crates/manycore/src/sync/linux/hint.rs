@@ -30,19 +30,22 @@ pub fn delay(ticks: u64) {
     }
 }
 
-/// Says that all of this memory is going to be used, here and there, so that large pages save more than they waste. To be said before it
-/// is used; where the system's administrator has them on demand (`transparent_hugepage/enabled`), and no matter otherwise, nor below 2 MiB.
+/// Says that all of this memory is going to be used, here and there, so that large pages save more
+/// than they waste. To be said before it is used; where the system's administrator has them on
+/// demand (`transparent_hugepage/enabled`), and no matter otherwise, nor below 2 MiB.
 #[cold]
 pub fn huge_pages(address: *mut u8, bytes: usize) {
     const PAGE: usize = 4096;
-    // From here on memory is most probably new from the operating system, and has a large page of it at least.
+    // From here on memory is most probably new from the operating system, and has a large page of
+    // it at least.
     const LEAST: usize = 2 << 20;
     if bytes < LEAST {
         return;
     }
     let begin = address.wrapping_byte_add(address.addr().wrapping_neg() % PAGE);
     let length = (address.addr() + bytes) / PAGE * PAGE - begin.addr();
-    // SAFETY: changes in what pages memory lies, and not what is in it. An old kernel has no such advice, and refuses.
+    // SAFETY: changes in what pages memory lies, and not what is in it. An old kernel has no such
+    // advice, and refuses.
     unsafe {
         raw_syscall!(Sysno::madvise, begin, length, libc::MADV_HUGEPAGE);
     }
@@ -57,20 +60,22 @@ pub fn yield_now() {
     }
 }
 
-/// Sleeps for no time, which gives up the CPU for as long as the kernel's timer slack (50 us unless changed).
+/// Sleeps for no time, which gives up the CPU for as long as the kernel's timer slack (50 us unless
+/// changed).
 #[cold]
 pub fn sleep_zero() {
     sleep(0);
 }
 
-/// Sleeps for at least `nanoseconds` (below 10^9), or until a signal: by the call by which locks wait, since a sandbox that the
-/// program puts itself into may allow no other.
+/// Sleeps for at least `nanoseconds` (below 10^9), or until a signal: by the call by which locks
+/// wait, since a sandbox that the program puts itself into may allow no other.
 #[cold]
 pub fn sleep(nanoseconds: u32) {
     let timeout = libc::timespec { tv_sec: 0, tv_nsec: i64::from(nanoseconds) };
     let nobody_wakes = 0_u32;
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the kernel reads the word, which holds what is expected, and the time, which counts from now.
+    // SAFETY: the kernel reads the word, which holds what is expected, and the time, which counts
+    // from now.
     unsafe {
         raw_syscall!(Sysno::futex, &raw const nobody_wakes, operation, 0, &raw const timeout);
     }

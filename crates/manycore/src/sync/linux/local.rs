@@ -1,7 +1,7 @@
 //! Per-thread state that needs no libc, no allocation and no exit hook.
 //!
-//! A thread finds its [`Local`] by initial-exec TLS: one load of an offset and one addition. Rust's `thread_local!`
-//! would call `__tls_get_addr` from a shared library, and that can allocate.
+//! A thread finds its [`Local`] by initial-exec TLS: one load of an offset and one addition. Rust's
+//! `thread_local!` would call `__tls_get_addr` from a shared library, and that can allocate.
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
@@ -30,7 +30,8 @@ pub struct Local {
     noted: Cell<[usize; 2]>,
 }
 
-// SAFETY: no code, only 64 zeroed bytes of thread-local storage, under a hidden name that nobody but `local` uses.
+// SAFETY: no code, only 64 zeroed bytes of thread-local storage, under a hidden name that nobody
+// but `local` uses.
 global_asm!(
     ".pushsection .tbss,\"awT\",@nobits",
     ".hidden manycore_thread_local",
@@ -69,7 +70,8 @@ const _: () = assert!(size_of::<Local>() == 64, "the TLS block above has this si
 pub fn local() -> &'static Local {
     let block: *const Local;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the initial-exec sequence of the x86-64 ABI; yields the address of this thread's own, zeroed block.
+    // SAFETY: the initial-exec sequence of the x86-64 ABI; yields the address of this thread's own,
+    // zeroed block.
     unsafe {
         asm!(
             "mov {0}, qword ptr [rip + manycore_thread_local@GOTTPOFF]",
@@ -79,7 +81,8 @@ pub fn local() -> &'static Local {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: the initial-exec sequence of the AArch64 ABI; yields the address of this thread's own, zeroed block.
+    // SAFETY: the initial-exec sequence of the AArch64 ABI; yields the address of this thread's
+    // own, zeroed block.
     unsafe {
         asm!(
             "adrp {0}, :gottprel:manycore_thread_local",
@@ -91,8 +94,8 @@ pub fn local() -> &'static Local {
             options(pure, readonly, nostack),
         );
     }
-    // SAFETY: the block belongs to the calling thread and lives as long as the thread does; `Local` is not `Sync`,
-    // so the reference cannot leave the thread.
+    // SAFETY: the block belongs to the calling thread and lives as long as the thread does; `Local`
+    // is not `Sync`, so the reference cannot leave the thread.
     unsafe { &*block }
 }
 
@@ -125,8 +128,8 @@ fn ask_id() -> u32 {
     tid
 }
 
-/// What the kernel calls the calling thread. [`id`] is the number by which it owns locks, and is another one in a child that was
-/// forked past the C library.
+/// What the kernel calls the calling thread. [`id`] is the number by which it owns locks, and is
+/// another one in a child that was forked past the C library.
 pub fn kernel_id() -> u32 {
     match local().kernel_id.get() {
         0 => {

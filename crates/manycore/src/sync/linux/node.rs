@@ -1,11 +1,12 @@
 //! Nodes for queue locks: blocks of 128 bytes, from a store of each thread's own.
 //!
-//! A lock in place of a `pthread_mutex_t` has no room for the node of its holder and no caller that would lend one. So
-//! each thread has a *store* of nodes, found through its thread-local block. No libc, no allocation but for `mmap`, and
-//! no hook at a thread's end: nobody is told when a thread ends, so whoever needs a store asks the kernel whether the
-//! owner of an old one is still there.
+//! A lock in place of a `pthread_mutex_t` has no room for the node of its holder and no caller that
+//! would lend one. So each thread has a *store* of nodes, found through its thread-local block. No
+//! libc, no allocation but for `mmap`, and no hook at a thread's end: nobody is told when a thread
+//! ends, so whoever needs a store asks the kernel whether the owner of an old one is still there.
 //!
-//! A node may be given back by another thread than took it: each store notes its free nodes in an atomic word.
+//! A node may be given back by another thread than took it: each store notes its free nodes in an
+//! atomic word.
 
 use core::cell::UnsafeCell;
 use core::ptr::{NonNull, null_mut};
@@ -50,13 +51,15 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 /// Protects the giving out of stores: some system calls long.
 static GIVING: AtomicBool = AtomicBool::new(false);
 
-/// How many old stores are looked at before a fresh one is taken: with two, most stores belong to living threads.
+/// How many old stores are looked at before a fresh one is taken: with two, most stores belong to
+/// living threads.
 const LOOKS: u32 = 2;
 
 /// A node in its initial state. It is the caller's until [`give_back`].
 pub fn take<T: Default>() -> NonNull<T> {
     const { assert!(size_of::<T>() <= size_of::<Block>() && align_of::<T>() <= 128) };
-    // A child that does not know yet that it is one would share its stores with threads that it does not have.
+    // A child that does not know yet that it is one would share its stores with threads that it
+    // does not have.
     process::generation();
     let first = local::local().nodes().cast::<Store>();
     let mut store = first;
@@ -96,7 +99,8 @@ pub(super) fn prepare() {
 
 impl Store {
     fn take<T: Default>(&self) -> Option<NonNull<T>> {
-        // Acquire: partner of the Release in `give_back`. Only this thread takes nodes out, so the bit stays.
+        // Acquire: partner of the Release in `give_back`. Only this thread takes nodes out, so the
+        // bit stays.
         let free = self.free.load(Ordering::Acquire);
         if free == 0 {
             return None;
@@ -129,10 +133,11 @@ fn new_store(before: *mut Store) -> &'static Store {
     store
 }
 
-/// A store whose thread has ended. A node that is still in use, such as that of a lock which the thread has taken with
-/// it, stays so.
+/// A store whose thread has ended. A node that is still in use, such as that of a lock which the
+/// thread has taken with it, stays so.
 fn left_behind() -> Option<&'static Store> {
-    // Relaxed, here and in the closure: under `GIVING`, but for `free`, in which nodes only come back.
+    // Relaxed, here and in the closure: under `GIVING`, but for `free`, in which nodes only come
+    // back.
     let given = GIVEN.load(Ordering::Relaxed);
     (0..LOOKS.min(given)).find_map(|_| {
         let number = NEXT.load(Ordering::Relaxed) % given;
@@ -182,7 +187,8 @@ fn map_chunk() -> *mut Store {
     // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
     // ours.
     let mapped = unsafe { raw_syscall!(Sysno::mmap, 0, size, protection, flags, usize::MAX, 0) };
-    // A lock function cannot report a lack of memory, and a mutex must not be taken without its lock.
+    // A lock function cannot report a lack of memory, and a mutex must not be taken without its
+    // lock.
     assert!((mapped as isize) > 0, "no memory for the nodes of queue locks");
     core::ptr::with_exposed_provenance_mut(mapped)
 }

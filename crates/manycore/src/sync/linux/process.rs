@@ -2,10 +2,11 @@
 //!
 //! # Forks past the C library
 //!
-//! Handlers of `pthread_atfork` do not run in a child of `_Fork`, or of a `clone` that the program makes itself. Who
-//! [watches](watch) for those has a word in memory that the kernel wipes in each child that gets a copy of it, however that
-//! was forked. The child's first question for its [`generation`] finds the word wiped, and then runs what was to be run.
-//! A child that shares the memory (`vfork`) does not have its word wiped, and is no other process here.
+//! Handlers of `pthread_atfork` do not run in a child of `_Fork`, or of a `clone` that the program
+//! makes itself. Who [watches](watch) for those has a word in memory that the kernel wipes in each
+//! child that gets a copy of it, however that was forked. The child's first question for its
+//! [`generation`] finds the word wiped, and then runs what was to be run. A child that shares the
+//! memory (`vfork`) does not have its word wiped, and is no other process here.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -32,8 +33,8 @@ fn word() -> &'static AtomicU32 {
     unsafe { &*WORD.load(Ordering::Relaxed) }
 }
 
-/// How often this process and its ancestors have forked since they loaded this library. What refers to other threads
-/// and was written in another generation is void: those threads were not copied.
+/// How often this process and its ancestors have forked since they loaded this library. What refers
+/// to other threads and was written in another generation is void: those threads were not copied.
 #[inline]
 pub fn generation() -> u32 {
     match word().load(Ordering::Relaxed) {
@@ -74,10 +75,12 @@ pub(super) fn forked() {
     next_generation();
 }
 
-/// Has `in_child` run in every child that has a copy of this process' memory: there, before the first answer of [`generation`], or
-/// at [`forked_by_libc`], whichever comes first. It may use locks and wait queues. To be called while there is one thread.
+/// Has `in_child` run in every child that has a copy of this process' memory: there, before the
+/// first answer of [`generation`], or at [`forked_by_libc`], whichever comes first. It may use
+/// locks and wait queues. To be called while there is one thread.
 ///
-/// Where the kernel cannot wipe memory (before Linux 4.14), it runs in children that the C library forks.
+/// Where the kernel cannot wipe memory (before Linux 4.14), it runs in children that the C library
+/// forks.
 pub fn watch(in_child: extern "C" fn()) {
     IN_CHILD.store(in_child as *mut (), Ordering::Relaxed);
     let size = 4096;
@@ -104,7 +107,8 @@ pub fn watch(in_child: extern "C" fn()) {
 /// To be called by a handler of `pthread_atfork`, in the child, by who watches.
 pub fn forked_by_libc() {
     let is_wiped = !core::ptr::eq(word(), &raw const UNWATCHED);
-    // Where the word is wiped and has been noticed, it has been a child's for a while: nothing is left to do.
+    // Where the word is wiped and has been noticed, it has been a child's for a while: nothing is
+    // left to do.
     if !is_wiped || word().load(Ordering::Relaxed) == 0 {
         notice();
     }

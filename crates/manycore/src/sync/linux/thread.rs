@@ -1,26 +1,31 @@
-//! The calling thread: its own [block](Local), what prepares it for locks, and the only thread of a forked child.
+//! The calling thread: its own [block](Local), what prepares it for locks, and the only thread of a
+//! forked child.
 
 use super::local::forget_kernel_id;
 pub use super::local::{Local, id, kernel_id, local, note, noted, renumber};
 use super::{cpu, node};
 
-/// To be called in the child of a fork, by the one thread that is left there, before it uses a lock or a wait queue.
+/// To be called in the child of a fork, by the one thread that is left there, before it uses a lock
+/// or a wait queue.
 ///
-/// The thread has another id. Other threads were not copied, so those that wait in a queue do not exist any more.
+/// The thread has another id. Other threads were not copied, so those that wait in a queue do not
+/// exist any more.
 pub fn forked() {
     renumber();
     node::forked(id());
     super::process::forked();
 }
 
-/// In the child of a fork, by who [watches](super::process::watch): other threads were not copied. The calling thread owns its locks
-/// by the id that it had, unless the C library has forked ([`renumber`]).
+/// In the child of a fork, by who [watches](super::process::watch): other threads were not copied.
+/// The calling thread owns its locks by the id that it had, unless the C library has forked
+/// ([`renumber`]).
 pub fn others_are_gone() {
     forget_kernel_id();
     node::forked(kernel_id());
 }
 
-/// Has what the calling thread needs for any lock ready, so that it makes no system call for it later but to wait.
+/// Has what the calling thread needs for any lock ready, so that it makes no system call for it
+/// later but to wait.
 pub fn prepare() {
     id();
     node::prepare();

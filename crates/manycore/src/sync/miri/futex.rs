@@ -1,4 +1,5 @@
-//! Waiting on a word until somebody changes it, by libc's `syscall`: the interpreter knows that one's futexes.
+//! Waiting on a word until somebody changes it, by libc's `syscall`: the interpreter knows that
+//! one's futexes.
 
 use super::atomic::{AtomicU32, AtomicU64};
 use super::hint;
@@ -24,8 +25,9 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woke
     if result == -1 && error() == libc::ETIMEDOUT { Woken::TimedOut } else { Woken::Perhaps }
 }
 
-/// [`wait`] on the lower half of a word, as a wake-up without cause: to the interpreter, the look that a futex takes at
-/// that half is an access of the program's own, and all accesses to a word have to be of one size.
+/// [`wait`] on the lower half of a word, as a wake-up without cause: to the interpreter, the look
+/// that a futex takes at that half is an access of the program's own, and all accesses to a word
+/// have to be of one size.
 pub fn wait_low(_word: &AtomicU64, _expected: u32, deadline: Option<Deadline>) -> Woken {
     hint::yield_now();
     let passed = deadline.is_some_and(|deadline| deadline.has_passed());

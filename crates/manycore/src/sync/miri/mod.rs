@@ -1,11 +1,12 @@
 //! The interpreter Miri: no instruction, system call or memory that it does not know.
 //!
-//! Miri runs the compiler's intermediate representation, and stops at undefined behaviour: an access outside an
-//! allocation or after its end, by a pointer that has no right to it, a data race, a value that its type forbids. It
-//! has no `asm!` and no raw system call, but the calls of libc that the standard library makes, futexes among them.
-//! Its clock, like its CPUs, is its own.
+//! Miri runs the compiler's intermediate representation, and stops at undefined behaviour: an
+//! access outside an allocation or after its end, by a pointer that has no right to it, a data
+//! race, a value that its type forbids. It has no `asm!` and no raw system call, but the calls of
+//! libc that the standard library makes, futexes among them. Its clock, like its CPUs, is its own.
 //!
-//! Two CPUs and two nodes of memory, so that what is for each of them has two; a thread stays on its own.
+//! Two CPUs and two nodes of memory, so that what is for each of them has two; a thread stays on
+//! its own.
 
 /// Atomics, as `core` has them.
 pub mod atomic {

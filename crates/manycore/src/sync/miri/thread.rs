@@ -31,8 +31,8 @@ std::thread_local! {
 
 /// The calling thread's own block.
 pub fn local() -> &'static Local {
-    // SAFETY: it has nothing to be dropped, so it lives as long as the thread does; `Local` is not `Sync`, so the
-    // reference cannot leave the thread.
+    // SAFETY: it has nothing to be dropped, so it lives as long as the thread does; `Local` is not
+    // `Sync`, so the reference cannot leave the thread.
     LOCAL.with(|local| unsafe { &*core::ptr::from_ref(local) })
 }
 

@@ -1,7 +1,8 @@
 //! Atomics whose accesses are charged.
 //!
-//! Values are sequentially consistent whatever the ordering says: one thread of the host does everything. What an
-//! ordering costs is charged as on x86: a sequentially consistent store or fence waits until all stores are done.
+//! Values are sequentially consistent whatever the ordering says: one thread of the host does
+//! everything. What an ordering costs is charged as on x86: a sequentially consistent store or
+//! fence waits until all stores are done.
 
 use core::sync::atomic as real;
 pub use core::sync::atomic::Ordering;
@@ -60,7 +61,8 @@ macro_rules! atomic {
                 self.0.swap(value, order)
             }
 
-            /// Stores `new` if the value is `current`; returns the value before, as an error if it was another.
+            /// Stores `new` if the value is `current`; returns the value before, as an error if it
+            /// was another.
             #[inline]
             pub fn compare_exchange(
                 &self,
@@ -73,7 +75,8 @@ macro_rules! atomic {
                 self.0.compare_exchange(current, new, success, failure)
             }
 
-            /// As [`compare_exchange`](Self::compare_exchange): on a simulated machine it does not fail without cause.
+            /// As [`compare_exchange`](Self::compare_exchange): on a simulated machine it does not
+            /// fail without cause.
             #[inline]
             pub fn compare_exchange_weak(
                 &self,

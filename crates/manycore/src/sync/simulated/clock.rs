@@ -4,12 +4,14 @@ use manycore_sim::backend;
 
 use super::super::Deadline;
 
-/// Now, in ticks: the core's time-stamp counter, which may be ahead of others by the machine's skew.
+/// Now, in ticks: the core's time-stamp counter, which may be ahead of others by the machine's
+/// skew.
 pub fn now() -> u64 {
     backend::clock()
 }
 
-/// Whether `ticks` have passed since [`now`] was `start`. A loop that polls until then can be parked until then.
+/// Whether `ticks` have passed since [`now`] was `start`. A loop that polls until then can be
+/// parked until then.
 pub fn has_passed(start: u64, ticks: u64) -> bool {
     backend::has_passed(start, ticks)
 }

@@ -31,8 +31,8 @@ impl Global {
     }
 }
 
-/// How often something is repeated that is only repeated for speed: less often where schedules are explored, so that
-/// what comes after it is reached.
+/// How often something is repeated that is only repeated for speed: less often where schedules are
+/// explored, so that what comes after it is reached.
 pub fn shortened(usual: u32, explored: u32) -> u32 {
     if backend::explores() { explored } else { usual }
 }

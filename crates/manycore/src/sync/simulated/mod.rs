@@ -1,7 +1,7 @@
 //! The simulator: every operation is charged to the simulated CPU, and then done.
 //!
-//! The charge returns at the moment of virtual time at which the operation takes effect, and the operation follows at
-//! once: no other simulated thread runs in between.
+//! The charge returns at the moment of virtual time at which the operation takes effect, and the
+//! operation follows at once: no other simulated thread runs in between.
 
 pub mod atomic;
 #[path = "../fences.rs"]

@@ -1,4 +1,5 @@
-//! Nodes for queue locks, from the simulated heap: near to the core that takes them, each on lines of its own.
+//! Nodes for queue locks, from the simulated heap: near to the core that takes them, each on lines
+//! of its own.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;

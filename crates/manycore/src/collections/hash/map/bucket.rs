@@ -161,7 +161,8 @@ impl<'t, T> Locked<'t, T> {
     pub fn put_in(&mut self, tag: u8, entry: *mut T) -> bool {
         if let Some(slot) = free(self.word, TAGS) {
             // Release: partner of the Acquire in `find`, for who has read the word when another
-            // entry was in the slot. (No model has noticed it weakened: it is not among the mutations.)
+            // entry was in the slot. (No model has noticed it weakened: it is not among the
+            // mutations.)
             self.bucket.slots[slot].store(entry, Ordering::Release);
             self.word = with(self.word, slot, tag); // which others see when this is dropped
             return false;
@@ -215,7 +216,8 @@ impl<'t, T> Locked<'t, T> {
         loop {
             let next = before.more.load(Ordering::Relaxed); // Relaxed, here and below: this thread is the writer
             if core::ptr::eq(next, empty) {
-                // Release: partner of the Acquire in `further`: what is behind was shown to this thread only.
+                // Release: partner of the Acquire in `further`: what is behind was shown to this
+                // thread only.
                 before.more.store(empty.more.load(Ordering::Relaxed), Ordering::Release);
                 return next;
             }

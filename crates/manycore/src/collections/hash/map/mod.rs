@@ -212,14 +212,15 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
             return (there, old);
         }
         let new = new.into_raw().as_ptr();
-        // SAFETY: it is in the map by the end of this function, and not dropped before the section's end.
+        // SAFETY: it is in the map by the end of this function, and not dropped before the
+        // section's end.
         let entry = unsafe { &*new };
         match place {
             Some(place) => {
                 locked.replace(&place, new);
                 drop(locked);
-                // SAFETY: `Guard::node` of this domain has made it, and the writer of its bucket has
-                // taken it out of reach, once.
+                // SAFETY: `Guard::node` of this domain has made it, and the writer of its bucket
+                // has taken it out of reach, once.
                 unsafe { guard.retire_node(place.entry()) };
             }
             None => {

@@ -182,8 +182,8 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
         })
     }
 
-    /// All entries; says no if they are in the next table. A reading that was disturbed begins again,
-    /// with `None`.
+    /// All entries; says no if they are in the next table. A reading that was disturbed begins
+    /// again, with `None`.
     pub fn all(self, mut to: impl FnMut(Option<(K, V)>)) -> bool {
         self.undisturbed(|unchanged| {
             to(None);
@@ -310,7 +310,8 @@ pub(super) struct Locked<'t, K: NoUninit, V: NoUninit> {
 }
 
 impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
-    /// Visits the bucket and its further lines, with their tags, until the function returns something.
+    /// Visits the bucket and its further lines, with their tags, until the function returns
+    /// something.
     #[inline]
     fn lines<R>(&self, mut f: impl FnMut(Words<'t, K, V>, u64, bool) -> Option<R>) -> Option<R> {
         if let Some(result) = f(self.bucket.words, self.word, false) {

@@ -155,8 +155,8 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
 }
 
 impl<K: NoUninit, V: NoUninit, S> PlainHashMapHandle<'_, K, V, S> {
-    /// The keys and values, in no order. A key that is there all the time comes once; one that comes
-    /// or goes meanwhile comes once or not at all.
+    /// The keys and values, in no order. A key that is there all the time comes once; one that
+    /// comes or goes meanwhile comes once or not at all.
     pub fn iter(&self) -> PlainIter<'_, K, V> {
         PlainIter::new(&self.map.tables, self.handle.pin())
     }

@@ -4,8 +4,8 @@
 //!
 //! A number, an array of them, or a structure without padding is nothing but its bytes. So an entry
 //! needs no memory of its own: a bucket has six or seven, with a byte of the hash of each, and a
-//! look-up of a word's key takes a line of the cache or two that lie beside each other. A new value is
-//! written over the old one. Nothing is allocated by an insertion, and nothing has to wait for a
+//! look-up of a word's key takes a line of the cache or two that lie beside each other. A new value
+//! is written over the old one. Nothing is allocated by an insertion, and nothing has to wait for a
 //! grace period but a table that has become too small.
 //!
 //! A reader takes no lock. It may read an entry while another thread writes it; then it notices,

@@ -1,4 +1,5 @@
-//! By how much the CPUs' counters differ at most: two threads on two CPUs send each other what theirs say.
+//! By how much the CPUs' counters differ at most: two threads on two CPUs send each other what
+//! theirs say.
 #![expect(clippy::disallowed_methods, reason = "part of what `sync::hint` is built on")]
 
 extern crate std;
@@ -20,7 +21,8 @@ const ROUNDS_MIN: u32 = 10;
 const ROUNDS: u32 = 2000;
 const TICKS_MAX: u64 = 10_000_000;
 
-/// A message that took longer waited for a CPU, on a busy machine; all sessions would wait as long. Tried again, so often.
+/// A message that took longer waited for a CPU, on a busy machine; all sessions would wait as long.
+/// Tried again, so often.
 const PLAUSIBLE: u64 = 200_000;
 const TRIES: u32 = 50;
 
@@ -65,8 +67,8 @@ fn run_on(cpu: usize) -> bool {
     unsafe { raw_syscall!(Sysno::sched_setaffinity, 0, size_of_val(&mask), mask.as_ptr()) == 0 }
 }
 
-/// What one thread says to the other: its counter; 0 when that has been read. On several lines in turn, because how long a
-/// message takes depends on where the line is at home.
+/// What one thread says to the other: its counter; 0 when that has been read. On several lines in
+/// turn, because how long a message takes depends on where the line is at home.
 type Message = CachePadded<AtomicU64>;
 const LINES: usize = 8;
 
@@ -78,7 +80,8 @@ fn difference(a: usize, b: usize) -> Option<u64> {
     Some(one_way(a, b)?.max(one_way(b, a)?))
 }
 
-/// By how much a message from one CPU is older than the counter of the other when it arrives, at least.
+/// By how much a message from one CPU is older than the counter of the other when it arrives, at
+/// least.
 fn one_way(from: usize, to: usize) -> Option<u64> {
     let mut least = least_of_many(from, to)?;
     for _ in 1..TRIES {
@@ -108,7 +111,8 @@ fn send(messages: &[Message; LINES]) -> bool {
         if round >= ROUNDS_MIN && super::has_passed(start, TICKS_MAX) {
             return !end(message);
         }
-        // Not `ordered`: if the counter is read earlier than it is written here, the difference is larger.
+        // Not `ordered`: if the counter is read earlier than it is written here, the difference is
+        // larger.
         message.store(super::now(), Ordering::Release); // Release: partner of the Acquire in `receive`
         // Acquire: partner of the Release in `receive`.
         while message.load(Ordering::Acquire) != 0 {

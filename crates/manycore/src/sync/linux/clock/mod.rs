@@ -28,8 +28,9 @@ pub(in crate::sync) fn replaced() -> Option<extern "C" fn() -> u64> {
     unsafe { core::mem::transmute(other) }
 }
 
-/// Now, in ticks: the time-stamp counter, constant-rate and synchronised between CPUs on any machine of the last
-/// fifteen years. Not serialising: good for intervals of a hundred ticks and more.
+/// Now, in ticks: the time-stamp counter, constant-rate and synchronised between CPUs on any
+/// machine of the last fifteen years. Not serialising: good for intervals of a hundred ticks and
+/// more.
 #[inline]
 pub fn now() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -65,7 +66,7 @@ pub fn nanoseconds(ticks: u64) -> u64 {
 }
 
 /// How long a tick is, in nanoseconds with a [`FRACTION`]; 0 if that is not known yet.
-/// Relaxed throughout: it depends on no other memory. It is set once: with another, time would jump.
+/// Relaxed throughout: it depends on no other memory. It is set once: another would let time jump.
 static LENGTH: AtomicU32 = AtomicU32::new(0);
 /// A tick of 1 us has room, and one of 200 ps is known to a millionth.
 const FRACTION: u32 = 22;
@@ -141,13 +142,13 @@ fn measured_length() -> u32 {
     set_length((1_000_000_000 << FRACTION) / frequency.max(1))
 }
 
-/// [`now`], not before what comes earlier in the program is done, and before anything that comes later begins. Stores may
-/// still be on their way: put a read-modify-write in between.
+/// [`now`], not before what comes earlier in the program is done, and before anything that comes
+/// later begins. Stores may still be on their way: put a read-modify-write in between.
 #[inline]
 pub fn ordered() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 CPU has the instructions. A load fence waits for all instructions before it, and holds up all
-    // that follow.
+    // SAFETY: every x86-64 CPU has the instructions. A load fence waits for all instructions before
+    // it, and holds up all that follow.
     unsafe {
         core::arch::x86_64::_mm_lfence();
         let ticks = now();
@@ -165,7 +166,8 @@ pub fn ordered() -> u64 {
     }
 }
 
-/// By how much two CPUs' counters may differ at most, in ticks: measured at the first call. None where that is not possible.
+/// By how much two CPUs' counters may differ at most, in ticks: measured at the first call. None
+/// where that is not possible.
 pub fn boundary() -> Option<u64> {
     #[cfg(feature = "std")]
     return boundary::boundary();
