@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{demo, diff, locks, manual, profile, report, run, top};
+use crate::{demo, diff, locks, manual, profile, report, run, store, top};
 
 const NOTES: &str = "\
 Examples:
@@ -69,6 +69,7 @@ pub enum Command {
     Sim(manycore_bench::Sim),
     Predict(manycore_bench::predict::command::Options),
     Figures(manycore_figures::command::Options),
+    Store(store::Options),
     Locks(locks::Options),
     Machines(manycore_bench::machines::Options),
     Completions(manual::CompletionOptions),

@@ -12,7 +12,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `cli` | the options |
-//! | `demo`, `locks`, `run`, `profile`, `top`, `report`, `diff`, `manual` | a command each; the others are in the crates that do what they say |
+//! | `demo`, `locks`, `run`, `profile`, `top`, `report`, `diff`, `store`, `manual` | a command each; the others are in the crates that do what they say |
 //! | `calls` | where system calls are executed, and what became of them |
 
 mod calls;
@@ -24,6 +24,7 @@ mod manual;
 mod profile;
 mod report;
 mod run;
+mod store;
 mod top;
 
 use std::error::Error;
@@ -63,6 +64,7 @@ fn execute(cli: &Cli) -> Result<u8> {
         Command::Top(options) => top::run(options, &terminal),
         Command::Predict(options) => manycore_bench::predict::command::run(options, &terminal),
         Command::Figures(options) => manycore_figures::command::run(options, &terminal),
+        Command::Store(options) => store::run(options),
         Command::Locks(options) => locks::run(options),
         Command::Machines(options) => manycore_bench::machines::run(options, &terminal),
         Command::Completions(options) => manual::completions(options, Cli::command()),

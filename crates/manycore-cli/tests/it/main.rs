@@ -32,6 +32,7 @@ mod server;
 mod signals;
 mod sim;
 mod sim_accuracy;
+mod store;
 mod support;
 mod surroundings;
 mod syscalls_bench;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 32] = [
+const COMMANDS: [&[&str]; 35] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -33,6 +33,9 @@ const COMMANDS: [&[&str]; 32] = [
     &["sim", "accuracy"],
     &["predict"],
     &["figures"],
+    &["store", "probe"],
+    &["store", "verify"],
+    &["store", "dump"],
     &["locks"],
     &["machines"],
     &["machines", "measure"],
@@ -66,8 +69,8 @@ fn each_command_has_a_page_with_the_same_sections() {
     assert_eq!(page, printed(&mut manycore(&["man"])));
     assert_eq!(
         fs::read_dir(man).unwrap().count(),
-        COMMANDS.len() + 3,
-        "these, manycore, bench and sim"
+        COMMANDS.len() + 4,
+        "these, manycore, bench, sim and store"
     );
     assert!(
         page.contains(".SH \"EXIT STATUS\"") && page.contains("manycore\\-compare(1)"),

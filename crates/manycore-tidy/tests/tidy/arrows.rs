@@ -92,6 +92,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-kernel-trace",
             "manycore-launch",
             "manycore-placement",
+            "timestone",
         ],
     ),
     ("manycore-tidy", &[]),

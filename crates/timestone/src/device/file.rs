@@ -5,8 +5,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{Advice, FlockOperation, fadvise, flock};
+use rustix::io::Errno;
 
 use super::{Device, Storage};
 use crate::error::{Error, Result};
@@ -51,9 +53,9 @@ impl Directory {
         let name = path.display().to_string();
         let lock = open_file(&path.join("lock"), creates)
             .map_err(Error::io(format!("open {name}/lock")))?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        match lock_soon(&lock) {
             Ok(()) => Ok(Self { path, _lock: lock, creates }),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked(name)),
+            Err(Errno::WOULDBLOCK) => Err(Error::Locked(name)),
             Err(cause) => Err(Error::io(format!("lock {name}"))(cause.into())),
         }
     }
@@ -70,6 +72,21 @@ impl Storage for Directory {
     fn flush_names(&self) -> io::Result<()> {
         flush_directory(&self.path)
     }
+}
+
+/// So often a lock that somebody has is asked for again, with pauses of a millisecond.
+const ATTEMPTS: u32 = 200;
+
+/// Locks a file. A process that was killed, and one that was forked and has not executed its program yet, have their files
+/// for a moment longer: so it asks again for a while.
+fn lock_soon(lock: &File) -> Result<(), Errno> {
+    for _ in 1..ATTEMPTS {
+        match flock(lock, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(1)),
+            result => return result,
+        }
+    }
+    flock(lock, FlockOperation::NonBlockingLockExclusive)
 }
 
 fn flush_directory(path: &Path) -> io::Result<()> {

@@ -72,13 +72,14 @@ fn rounds(durability: &str, rounds: usize) -> u64 {
             .env(DIRECTORY, directory.path())
             .env(DURABILITY, durability)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         std::thread::sleep(Duration::from_millis(rng.u64(1..80)));
         child.kill().unwrap();
-        let status = child.wait().unwrap();
-        assert!(status.code().is_none(), "the child has ended by itself: {status}");
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code().is_none(), "the child has ended by itself: {said}");
         // The next child recovers by itself in some rounds, and may be killed in that.
         if rng.bool() {
             continue;

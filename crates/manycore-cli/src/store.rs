@@ -1,0 +1,191 @@
+//! `manycore store`: the files of a durable store.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use timestone::inspect::{self, Contents};
+
+use manycore_launch::failure::{Failure, Result};
+use manycore_launch::terminal::print;
+
+/// Look at the files of a store of TimeStone
+#[derive(Args, Debug)]
+#[command(disable_help_subcommand = true)]
+pub struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    Probe(ProbeOptions),
+    Verify(VerifyOptions),
+    Dump(DumpOptions),
+}
+
+const PROBE_NOTES: &str = "\
+Examples:
+  manycore store probe bank
+  manycore store probe bank --json
+
+Output:
+  What recovery would have to do when the store is opened, without the objects.
+
+Exit status:
+  0   done
+  1   the files are damaged
+  2   there is no store, or a program has it open
+";
+
+/// Say what is in a store's files, and what recovery has to do
+#[derive(Args, Debug)]
+#[command(after_long_help = PROBE_NOTES)]
+struct ProbeOptions {
+    /// The store
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const VERIFY_NOTES: &str = "\
+Examples:
+  manycore store verify bank && cp -r bank backup
+
+Output:
+  As of `probe`, with the objects. Every checksum was compared, and every change was
+  applied to its object, in memory: no file is written.
+
+Exit status:
+  0   the store is whole
+  1   the files are damaged: which one, where, and how
+  2   there is no store, or a program has it open
+";
+
+/// Read all of a store as recovery does, and compare its checksums
+#[derive(Args, Debug)]
+#[command(after_long_help = VERIFY_NOTES)]
+struct VerifyOptions {
+    /// The store
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const DUMP_NOTES: &str = "\
+Examples:
+  manycore store dump bank | head
+  manycore store dump bank | grep '^journal' | tail -1
+
+Output:
+  A line for each entry: `image` or `journal`, the transaction's stamp, the object's
+  place and number of words, what became of it (new, changed, ended), the first word
+  that was written, and the words in hexadecimal.
+
+Exit status:
+  As of `verify`.
+";
+
+/// Print what is in a store's files: objects of the image, and transactions of the journal
+#[derive(Args, Debug)]
+#[command(after_long_help = DUMP_NOTES)]
+struct DumpOptions {
+    /// The store
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+/// Does what the options say.
+pub fn run(options: &Options) -> Result<()> {
+    match &options.what {
+        What::Probe(ProbeOptions { directory, json }) => {
+            let contents = inspect::probe(directory).map_err(failure)?;
+            show(&contents, *json, false)
+        }
+        What::Verify(VerifyOptions { directory, json }) => {
+            let contents = inspect::verify(directory).map_err(failure)?;
+            show(&contents, *json, true)
+        }
+        What::Dump(DumpOptions { directory }) => dump(directory),
+    }
+}
+
+fn failure(error: timestone::Error) -> Failure {
+    match &error {
+        timestone::Error::Locked(_) => {
+            Failure::bad_input(error, "end the program that has it open first")
+        }
+        timestone::Error::Io { cause, .. } if cause.kind() == std::io::ErrorKind::NotFound => {
+            Failure::bad_input(error, "name the directory that a program has opened as a store")
+        }
+        timestone::Error::Version { .. } => {
+            Failure::bad_input(error, "use the version of manycore that has written it")
+        }
+        _ => Failure::failed(error),
+    }
+}
+
+fn show(contents: &Contents, as_json: bool, has_objects: bool) -> Result<()> {
+    let superblock = &contents.superblock;
+    if as_json {
+        let mut json = json!({
+            "schema": 1,
+            "uuid": format!("{:032x}", superblock.uuid),
+            "generation": superblock.life.generation,
+            "closed": superblock.is_clean && contents.transactions == 0,
+            "image_horizon": superblock.horizon,
+            "image_bytes": superblock.image.bytes,
+            "journal_capacity": superblock.journal_bytes,
+            "journal_bytes": contents.journal_bytes,
+            "transactions": contents.transactions,
+            "horizon": contents.horizon,
+        });
+        if has_objects {
+            json["objects"] = contents.objects.into();
+            json["object_bytes"] = contents.object_bytes.into();
+        }
+        return print(&format!("{json:#}\n"));
+    }
+    let closed = superblock.is_clean && contents.transactions == 0;
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| _ = writeln!(text, "{name:<14}{value}");
+    line("uuid", format!("{:032x}", superblock.uuid));
+    line("generation", superblock.life.generation.to_string());
+    line("closed", if closed { "yes" } else { "no: opening it recovers" }.to_owned());
+    line("image", format!("{} bytes, up to {}", superblock.image.bytes, superblock.horizon));
+    let (used, capacity) = (contents.journal_bytes, superblock.journal_bytes);
+    line("journal", format!("{used} of {capacity} bytes, {} transactions", contents.transactions));
+    line("horizon", contents.horizon.to_string());
+    if has_objects {
+        line("objects", format!("{}, {} bytes", contents.objects, contents.object_bytes));
+    }
+    print(&text)
+}
+
+fn dump(directory: &Path) -> Result<()> {
+    let mut failed = None;
+    let dumped = inspect::dump(directory, |record, entry| {
+        let from = record.map_or("image".to_owned(), |record| format!("journal {}", record.stamp));
+        let what = match (record.is_some(), entry.is_new(), entry.is_end()) {
+            (_, true, _) => "new",
+            (_, _, true) => "ended",
+            _ => "changed",
+        };
+        let mut text = format!("{from} {} {} {what} {}", entry.place, entry.size, entry.first);
+        for word in entry.words.chunks_exact(8) {
+            let word = u64::from_le_bytes(word.try_into().expect("a word has eight bytes"));
+            let _ = write!(text, " {word:x}");
+        }
+        text.push('\n');
+        if failed.is_none() {
+            failed = print(&text).err();
+        }
+    });
+    dumped.map_err(failure)?;
+    failed.map_or(Ok(()), Err)
+}
