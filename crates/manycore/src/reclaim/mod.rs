@@ -99,8 +99,8 @@
 //!
 //! *What W did comes before the epoch t + 2.* The advancer that began it has read *t* + 1. It has
 //! seen W enter: otherwise its fence came before W's, and W, which reads the epoch after that,
-//! would have found *t* + 1 and not *t*. It has not seen W inside, because W did not enter with *t*
-//! + 1, or it would have found that. So it has seen that W had left (Release, Acquire), and has
+//! would have found *t* + 1 and not *t*. It has not seen W inside, because W did not enter with
+//! *t* + 1, or it would have found that. So it has seen that W had left (Release, Acquire), and has
 //! told so with the epoch (Release).
 //!
 //! *R does not have the object at t + 3.* If R has entered with *t* + 2 or later (Acquire), it sees
