@@ -25,10 +25,12 @@ pub trait Worker {
     /// The value of a key.
     fn get(&mut self, key: u64) -> Result<Option<u64>, Failure>;
 
-    /// Puts a value for each of the keys, in one transaction, which the promise is kept for when this returns.
+    /// Puts a value for each of the keys, in one transaction, which the promise is kept for when
+    /// this returns.
     fn put(&mut self, keys: &[u64], value: u64) -> Result<(), Failure>;
 
-    /// As `put`, but the promise is kept for when [`finish`](Self::finish) has returned, or earlier.
+    /// As `put`, but the promise is kept for when [`finish`](Self::finish) has returned, or
+    /// earlier.
     fn begin_put(&mut self, keys: &[u64], value: u64) -> Result<(), Failure> {
         self.put(keys, value)
     }

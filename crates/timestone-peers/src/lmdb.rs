@@ -19,7 +19,8 @@ pub fn open(directory: &Path, promise: Promise) -> Result<Box<dyn Engine>, Failu
     let mut options = EnvOpenOptions::new();
     options.map_size(1 << 30);
     if promise == Promise::Eventual {
-        // SAFETY: of a system that crashes the database may be lost, which this benchmark makes anew each time.
+        // SAFETY: of a system that crashes the database may be lost, which this benchmark makes
+        // anew each time.
         unsafe { options.flags(EnvFlags::NO_SYNC) };
     }
     // SAFETY: nobody else changes the file, which is in a directory of this process' own.

@@ -1,6 +1,8 @@
-//! A bank that survives: transfers by four threads until it is killed, and the balance when it is started again.
+//! A bank that survives: transfers by four threads until it is killed, and the balance when it is
+//! started again.
 //!
-//! `cargo run --release -p timestone --example bank -- DIRECTORY`, end it with Ctrl-C or `kill -9`, and run it again.
+//! `cargo run --release -p timestone --example bank -- DIRECTORY`, end it with Ctrl-C or `kill -9`,
+//! and run it again.
 
 use timestone::{Map, Stop, Store};
 

@@ -14,7 +14,8 @@ pub enum Error {
         /// What the operating system said.
         cause: io::Error,
     },
-    /// The journal or the disk has no room. The transaction is aborted; later ones succeed when there is room.
+    /// The journal or the disk has no room. The transaction is aborted; later ones succeed when
+    /// there is room.
     Full(String),
     /// A transaction writes more than one record can hold.
     TooLarge {
@@ -23,8 +24,8 @@ pub enum Error {
         /// The most that one may have.
         max: usize,
     },
-    /// A write has failed whose outcome on the disk is unknown. Nothing is acknowledged any more; open the store
-    /// again.
+    /// A write has failed whose outcome on the disk is unknown. Nothing is acknowledged any more;
+    /// open the store again.
     Poisoned(String),
     /// A file does not hold what was written to it, or does not belong to this store.
     Corrupted {

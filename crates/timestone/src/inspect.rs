@@ -27,8 +27,8 @@ pub struct Contents {
     pub object_bytes: u64,
 }
 
-/// Reads the superblock and the journal of the store in a directory, and writes nothing. The image is read, and its objects
-/// are not looked at: the numbers of objects are 0.
+/// Reads the superblock and the journal of the store in a directory, and writes nothing. The image
+/// is read, and its objects are not looked at: the numbers of objects are 0.
 ///
 /// # Errors
 ///
@@ -38,8 +38,8 @@ pub fn probe(directory: impl AsRef<Path>) -> Result<Contents> {
     Ok(Contents::of(&Recovered::read_existing(&storage, &mut Unseen)?, &[]))
 }
 
-/// Reads all files of the store in a directory as recovery does, and writes none. Every frame's checksum is compared, every
-/// entry has to fit the object that it changes.
+/// Reads all files of the store in a directory as recovery does, and writes none. Every frame's
+/// checksum is compared, every entry has to fit the object that it changes.
 ///
 /// # Errors
 ///
@@ -48,8 +48,8 @@ pub fn verify(directory: impl AsRef<Path>) -> Result<Contents> {
     dump(directory, |_, _| ())
 }
 
-/// As [`verify`], and visits what is read: the image's objects with no record, and the records of the journal, each with its
-/// entries.
+/// As [`verify`], and visits what is read: the image's objects with no record, and the records of
+/// the journal, each with its entries.
 ///
 /// # Errors
 ///

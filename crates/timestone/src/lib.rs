@@ -1,8 +1,9 @@
 //! Durable transactions on objects in memory.
 //!
-//! Programs keep their objects in memory, as versions of `manycore::mvrlu`: threads read them without waiting, and change
-//! several of them at once in a transaction. What a transaction has changed goes into a journal, with those of all threads
-//! that commit at the same time, and one flush of the disk is for all of them.
+//! Programs keep their objects in memory, as versions of `manycore::mvrlu`: threads read them
+//! without waiting, and change several of them at once in a transaction. What a transaction has
+//! changed goes into a journal, with those of all threads that commit at the same time, and one
+//! flush of the disk is for all of them.
 //!
 //! ```
 //! use timestone::{Map, Store};
@@ -35,16 +36,18 @@
 //! # Guarantees
 //!
 //! - A transaction is atomic, for other threads and over crashes.
-//! - Transactions have snapshot isolation: each reads as of its begin, and of two that change the same object at the same time
-//!   one runs again. Two that read what the other changes may both commit (write skew).
-//! - A snapshot ([`Member::read`]) sees what is on the disk, and its thread's own commits. What it has seen, no crash takes
-//!   back, but for those.
+//! - Transactions have snapshot isolation: each reads as of its begin, and of two that change the
+//!   same object at the same time one runs again. Two that read what the other changes may both
+//!   commit (write skew).
+//! - A snapshot ([`Member::read`]) sees what is on the disk, and its thread's own commits. What it
+//!   has seen, no crash takes back, but for those.
 //! - A crash takes back the last commits or none, and never one that was acknowledged.
 //!
 //! # When not to use it
 //!
-//! All objects are in memory. Opening a store reads all of them. One process at a time has a store. An image is written of
-//! all objects, and commits wait meanwhile: for large stores that change little, the journal is to be large.
+//! All objects are in memory. Opening a store reads all of them. One process at a time has a store.
+//! An image is written of all objects, and commits wait meanwhile: for large stores that change
+//! little, the journal is to be large.
 //!
 //! [`volume`] says what is in the files, and in which order they are written.
 
@@ -73,7 +76,8 @@ pub use store::{
 
 /// What can be a key or a value: plain data without gaps, of any bits.
 ///
-/// Types of your own derive `FromBytes`, `IntoBytes` and `Immutable` of the crate `zerocopy`, and are `Copy`.
+/// Types of your own derive `FromBytes`, `IntoBytes` and `Immutable` of the crate `zerocopy`, and
+/// are `Copy`.
 pub trait Persist:
     zerocopy::FromBytes + zerocopy::IntoBytes + zerocopy::Immutable + Copy + Send + Sync + 'static
 {

@@ -1,7 +1,8 @@
 //! A ring of records between a thread that commits and whoever writes the journal.
 //!
-//! The thread *stages* a record before its transaction is decided, and gives it its stamp afterwards. The reader takes
-//! records in their order, as far as they have stamps up to a horizon. Of a record without a stamp, it asks for its fate.
+//! The thread *stages* a record before its transaction is decided, and gives it its stamp
+//! afterwards. The reader takes records in their order, as far as they have stamps up to a horizon.
+//! Of a record without a stamp, it asks for its fate.
 //!
 //! ```text
 //!       head                                  tail
@@ -72,8 +73,8 @@ impl Writer {
     pub fn has_room(&mut self) -> bool {
         let half = self.ring.words.len() as u64 / 2;
         if self.tail - self.head > half {
-            // Acquire: partner of the Release in `take`: those words are not read any more. The model checker, which executes
-            // no load late, needs neither.
+            // Acquire: partner of the Release in `take`: those words are not read any more. The
+            // model checker, which executes no load late, needs neither.
             self.head = self.ring.head.load(Ordering::Acquire);
         }
         self.tail - self.head <= half
@@ -102,15 +103,16 @@ impl Writer {
 
     /// Says when the record's transaction has committed.
     pub fn stamp(&mut self, staged: Staged, stamp: u64) {
-        // Relaxed: a number. Whoever finds the decision of this thread's next transaction finds it: that was opened later
-        // (Release), and is looked at before this is looked at again (Acquire).
+        // Relaxed: a number. Whoever finds the decision of this thread's next transaction finds it:
+        // that was opened later (Release), and is looked at before this is looked at again
+        // (Acquire).
         self.ring.word(staged.at + 1).store(stamp, Ordering::Relaxed);
     }
 }
 
 impl Reader {
-    /// Takes the records with stamps up to the horizon, which is closed. `fate` says the stamp of the thread's present
-    /// transaction if that is up to the horizon, and otherwise makes it later.
+    /// Takes the records with stamps up to the horizon, which is closed. `fate` says the stamp of
+    /// the thread's present transaction if that is up to the horizon, and otherwise makes it later.
     pub fn take(
         &mut self,
         horizon: u64,

@@ -1,8 +1,8 @@
 //! The superblock: which image and which life of the journal make up the store.
 //!
-//! The file `store` has two copies, of a sector each, 4096 bytes apart. A change writes and flushes the first, then the
-//! second. So after a crash at least one is whole, and the newer one counts; and at other times they are the same, so that
-//! damage to one is harmless.
+//! The file `store` has two copies, of a sector each, 4096 bytes apart. A change writes and flushes
+//! the first, then the second. So after a crash at least one is whole, and the newer one counts;
+//! and at other times they are the same, so that damage to one is harmless.
 //!
 //! ```text
 //!   0    magic 16 bytes       16   major u16      18   minor u16     20   flags u32      24   uuid u128

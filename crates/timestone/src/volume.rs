@@ -8,19 +8,22 @@
 //!
 //! # Order of writes
 //!
-//! *A commit* is a frame, written behind the last one and flushed. The next frame is written after that flush has returned:
-//! so at most one frame can be torn, and it is the last one, which nobody was told of.
+//! *A commit* is a frame, written behind the last one and flushed. The next frame is written after
+//! that flush has returned: so at most one frame can be torn, and it is the last one, which nobody
+//! was told of.
 //!
-//! *A new image* goes to the file that does not count, and is flushed; then a superblock says that it counts, and begins a new
-//! life of the journal; only then is the journal written from its begin again. Between any two calls either the old
-//! superblock counts, whose image and frames are all there, or the new one.
+//! *A new image* goes to the file that does not count, and is flushed; then a superblock says that
+//! it counts, and begins a new life of the journal; only then is the journal written from its begin
+//! again. Between any two calls either the old superblock counts, whose image and frames are all
+//! there, or the new one.
 //!
-//! *Opening* never goes on behind the last frame: what was read may come from the page cache, and may never have got to
-//! the disk. It writes a new image first, unless the store was closed and the journal is empty.
+//! *Opening* never goes on behind the last frame: what was read may come from the page cache, and
+//! may never have got to the disk. It writes a new image first, unless the store was closed and the
+//! journal is empty.
 //!
-//! *A write that fails* has written a part of a frame, which the next attempt overwrites: its records wait. *A flush that
-//! fails* leaves it unknown what the disk has, and so does a superblock that could not be written. The volume then writes
-//! nothing any more ([`Error::Poisoned`]).
+//! *A write that fails* has written a part of a frame, which the next attempt overwrites: its
+//! records wait. *A flush that fails* leaves it unknown what the disk has, and so does a superblock
+//! that could not be written. The volume then writes nothing any more ([`Error::Poisoned`]).
 
 use std::sync::Arc;
 
@@ -98,7 +101,8 @@ impl Files {
         Ok(Self { store: open(superblock::FILE)?, journal: open(JOURNAL)?, images })
     }
 
-    /// Fills a new journal with zeros: to overwrite blocks takes half of the time that it takes to add them.
+    /// Fills a new journal with zeros: to overwrite blocks takes half of the time that it takes to
+    /// add them.
     fn make_journal(&self, uuid: u128, bytes: u64) -> Result<()> {
         let zeros = vec![0; ZEROS.min(usize::try_from(bytes).unwrap_or(ZEROS))];
         let doing = || "fill the journal with zeros";
@@ -196,7 +200,8 @@ impl Recovered {
         self.volume.superblock.uuid as u64
     }
 
-    /// Reads a store, or makes one with a journal of this length. An existing one keeps its journal's length.
+    /// Reads a store, or makes one with a journal of this length. An existing one keeps its
+    /// journal's length.
     ///
     /// # Errors
     ///
@@ -341,12 +346,14 @@ impl Volume {
         }
     }
 
-    /// Writes a frame with all transactions up to this horizon that are in no frame yet, and returns when it is on the disk.
+    /// Writes a frame with all transactions up to this horizon that are in no frame yet, and
+    /// returns when it is on the disk.
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] if the journal has no room: write an image. Those of the device; if the flush fails, it is poisoned
-    /// ([`Error::Poisoned`]), else the frame may be written again, with more records in it.
+    /// [`Error::Full`] if the journal has no room: write an image. Those of the device; if the
+    /// flush fails, it is poisoned ([`Error::Poisoned`]), else the frame may be written again, with
+    /// more records in it.
     pub fn append(&mut self, frame: &mut Builder, horizon: u64) -> Result<()> {
         self.check()?;
         if frame.size() as u64 > self.room() {
@@ -368,13 +375,13 @@ impl Volume {
         Ok(())
     }
 
-    /// Writes all objects as they are at this horizon, up to which all commits are in the journal, and empties the journal.
-    /// `is_last` says that nothing is going to be written afterwards.
+    /// Writes all objects as they are at this horizon, up to which all commits are in the journal,
+    /// and empties the journal. `is_last` says that nothing is going to be written afterwards.
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] or another of the device while the image is written: the journal goes on as it was. If the
-    /// superblock cannot be written, the volume is poisoned.
+    /// [`Error::Full`] or another of the device while the image is written: the journal goes on as
+    /// it was. If the superblock cannot be written, the volume is poisoned.
     pub fn write_image<'e>(
         &mut self,
         horizon: u64,

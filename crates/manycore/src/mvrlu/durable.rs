@@ -1,10 +1,11 @@
-//! What a journal needs of a domain: what a session has written, before others see it; a time up to which it has all; and
-//! sessions that read at that time.
+//! What a journal needs of a domain: what a session has written, before others see it; a time up to
+//! which it has all; and sessions that read at that time.
 //!
-//! A thread notes what its session has written ([`Handle::writes`], [`Handle::made`]), and commits it
-//! ([`Handle::commit_at`]). Whoever collects the notes takes the time B, [closes](Domain::close) it, and looks at the notes. A
-//! transaction with a stamp up to B is there: it was noted before it was decided, and it was decided before `close` has
-//! looked at its thread, or is going to be later than B. Of a note whose stamp is not known yet, [`Domain::fate`] says it.
+//! A thread notes what its session has written ([`Handle::writes`], [`Handle::made`]), and commits
+//! it ([`Handle::commit_at`]). Whoever collects the notes takes the time B, [closes](Domain::close)
+//! it, and looks at the notes. A transaction with a stamp up to B is there: it was noted before it
+//! was decided, and it was decided before `close` has looked at its thread, or is going to be later
+//! than B. Of a note whose stamp is not known yet, [`Domain::fate`] says it.
 
 use alloc::boxed::Box;
 
@@ -26,7 +27,8 @@ use crate::sync::{hint, mutation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemberId(*const Record);
 
-// SAFETY: an address; what is behind it is shared by all threads, and only reached through the domain.
+// SAFETY: an address; what is behind it is shared by all threads, and only reached through the
+// domain.
 unsafe impl Send for MemberId {}
 // SAFETY: likewise.
 unsafe impl Sync for MemberId {}
@@ -58,7 +60,8 @@ impl Write {
 }
 
 impl<C: Clock> Domain<C> {
-    /// With objects in memory of somebody else's, and a floor: see [`raise_floor`](Self::raise_floor).
+    /// With objects in memory of somebody else's, and a floor: see
+    /// [`raise_floor`](Self::raise_floor).
     ///
     /// # Panics
     ///
@@ -67,13 +70,15 @@ impl<C: Clock> Domain<C> {
         Self::with_parts(clock, config, Depot::with_memory(memory), floor)
     }
 
-    /// No commit with a stamp up to this time appears any more when this returns, but of transactions that have one already.
-    /// The time is one that the clock's [`present`](Clock::present) has returned.
+    /// No commit with a stamp up to this time appears any more when this returns, but of
+    /// transactions that have one already. The time is one that the clock's
+    /// [`present`](Clock::present) has returned.
     ///
     /// Takes a look at each thread's line.
     pub fn close(&self, time: u64) {
-        // SeqCst: between the clock and the looks. Partner: the exchange that links a version. A commit with a stamp up to this
-        // time has linked its versions before the clock said this, and opened its decision before that.
+        // SeqCst: between the clock and the looks. Partner: the exchange that links a version. A
+        // commit with a stamp up to this time has linked its versions before the clock said this,
+        // and opened its decision before that.
         fence(Ordering::SeqCst);
         for member in self.members.iter() {
             let record: &Record = member;
@@ -81,14 +86,15 @@ impl<C: Clock> Domain<C> {
         }
     }
 
-    /// The stamp of the present transaction of a thread, or of its last one if it has none; or none if that is later than
-    /// `time`, which it is from now on if it was undecided.
+    /// The stamp of the present transaction of a thread, or of its last one if it has none; or none
+    /// if that is later than `time`, which it is from now on if it was undecided.
     ///
     /// # Safety
     ///
     /// The member is of this domain.
     pub unsafe fn fate(&self, member: MemberId, time: u64) -> Option<u64> {
-        // SAFETY: records are there for as long as their domain, of which this one is (contract of this function).
+        // SAFETY: records are there for as long as their domain, of which this one is (contract of
+        // this function).
         self.fate_of(unsafe { &*member.0 }, time)
     }
 
@@ -105,16 +111,17 @@ impl<C: Clock> Handle<'_, C> {
         MemberId(core::ptr::from_ref::<Record>(self.record))
     }
 
-    /// Begins a session that sees all commits up to the domain's floor, or up to a time if that is later, and none after
-    /// it; and what this thread has committed or seen. Returns when that is.
+    /// Begins a session that sees all commits up to the domain's floor, or up to a time if that is
+    /// later, and none after it; and what this thread has committed or seen. Returns when that is.
     ///
-    /// No clock is waited for, but for what this thread has seen or was told to see. So a commit of another thread that has
-    /// returned and is not below the floor may be missed, if it is later than the time.
+    /// No clock is waited for, but for what this thread has seen or was told to see. So a commit of
+    /// another thread that has returned and is not below the floor may be missed, if it is later
+    /// than the time.
     ///
     /// # Safety
     ///
-    /// As of [`RawSession::begin`](manycore_traits::RawSession::begin). The time is one that the clock's
-    /// [`present`](Clock::present) or [`fresh`](Clock::fresh) has returned, or 0.
+    /// As of [`RawSession::begin`](manycore_traits::RawSession::begin). The time is one that the
+    /// clock's [`present`](Clock::present) or [`fresh`](Clock::fresh) has returned, or 0.
     pub unsafe fn begin_at_floor(&mut self, time: u64) -> u64 {
         debug_assert!(!self.is_open, "a session has begun in a session");
         self.is_open = true;
@@ -122,7 +129,8 @@ impl<C: Clock> Handle<'_, C> {
         let floor = self.domain.enter_at_floor(self.record);
         self.waiting = self.domain.waiting();
         let (seen, now) = (self.settled.get(), floor.max(time));
-        // A stamp may be a moment ahead of this thread's clock, and others may still take earlier ones.
+        // A stamp may be a moment ahead of this thread's clock, and others may still take earlier
+        // ones.
         while seen > now && self.domain.clock.present() < seen {
             hint::pause();
         }
@@ -155,21 +163,23 @@ impl<C: Clock> Handle<'_, C> {
     /// The write is of this session, which is open, and the object is a `T`.
     pub unsafe fn written<T>(&self, write: Write) -> (*const T, *const T) {
         let link = write.link::<T>();
-        // SAFETY: the version is of this session, its object is a `T` and locked (contract of this function); the version
-        // before it was found by the session.
+        // SAFETY: the version is of this session, its object is a `T` and locked (contract of this
+        // function); the version before it was found by the session.
         unsafe {
             let before = (*write.version).own.older;
             (self.data(link, write.version), self.data(link, before))
         }
     }
 
-    /// The data of an object that this session has made, as it was made or as the session has changed it.
+    /// The data of an object that this session has made, as it was made or as the session has
+    /// changed it.
     ///
     /// # Safety
     ///
     /// The session is open, has made the object, and that is a `T`.
     pub unsafe fn made_data<T>(&self, link: Link<T>) -> *const T {
-        // SAFETY: the object is this session's (contract of this function), so that the newest version is, too.
+        // SAFETY: the object is this session's (contract of this function), so that the newest
+        // version is, too.
         unsafe {
             let head: &Head = head(link);
             // Relaxed: this thread has written it.
@@ -178,8 +188,8 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// As [`RawSession::commit`](manycore_traits::RawSession::commit); returns the stamp of the commit if it has written
-    /// something.
+    /// As [`RawSession::commit`](manycore_traits::RawSession::commit); returns the stamp of the
+    /// commit if it has written something.
     ///
     /// # Errors
     ///
@@ -198,7 +208,8 @@ impl<C: Clock> Handle<'_, C> {
         Ok(stamp)
     }
 
-    /// The latest commit that this thread has made or seen; those that were written back to their objects do not count.
+    /// The latest commit that this thread has made or seen; those that were written back to their
+    /// objects do not count.
     pub fn seen(&self) -> u64 {
         self.settled.get()
     }

@@ -16,7 +16,8 @@ pub enum Fault {
     ShortWrite,
     /// The write fails with an error of the disk.
     WriteError,
-    /// The disk is full: this write and all later ones that let a file grow fail, until [`Faulty::heal`].
+    /// The disk is full: this write and all later ones that let a file grow fail, until
+    /// [`Faulty::heal`].
     Full,
 }
 

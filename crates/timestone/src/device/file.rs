@@ -77,8 +77,8 @@ impl Storage for Directory {
 /// So often a lock that somebody has is asked for again, with pauses of a millisecond.
 const ATTEMPTS: u32 = 200;
 
-/// Locks a file. A process that was killed, and one that was forked and has not executed its program yet, have their files
-/// for a moment longer: so it asks again for a while.
+/// Locks a file. A process that was killed, and one that was forked and has not executed its
+/// program yet, have their files for a moment longer: so it asks again for a while.
 fn lock_soon(lock: &File) -> Result<(), Errno> {
     for _ in 1..ATTEMPTS {
         match flock(lock, FlockOperation::NonBlockingLockExclusive) {

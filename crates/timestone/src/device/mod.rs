@@ -1,7 +1,8 @@
 //! Where bytes stay: files, or what stands for them in tests.
 //!
-//! A store has a few files with fixed names. What is written to one may be lost by a crash, sector by sector and in any
-//! order, until a flush of that file has returned. A file that was created may be lost until the names were flushed.
+//! A store has a few files with fixed names. What is written to one may be lost by a crash, sector
+//! by sector and in any order, until a flush of that file has returned. A file that was created may
+//! be lost until the names were flushed.
 
 mod faulty;
 mod file;
@@ -41,12 +42,12 @@ pub trait Device: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of the operating system. What was written since the flush before may then be lost, also if a later flush
-    /// succeeds.
+    /// Those of the operating system. What was written since the flush before may then be lost,
+    /// also if a later flush succeeds.
     fn flush(&self) -> io::Result<()>;
 
-    /// For tests of failed flushes: what was written since the last flush is never going to be on the disk, though it
-    /// is read. A device that cannot do that does nothing.
+    /// For tests of failed flushes: what was written since the last flush is never going to be on
+    /// the disk, though it is read. A device that cannot do that does nothing.
     fn lose_unflushed(&self) {}
 }
 

@@ -1,9 +1,10 @@
 //! Files in memory, and what a crash may leave of them.
 //!
-//! A program runs on [`Simulated`], which records its calls. A [`Recording`] is then cut after any call. The state of the
-//! disk at a [`Cut`] is not one but many: of each sector that was written and not flushed, the disk has what was there
-//! before or one of the later contents; a file has its length before or a later one; a file whose name was not flushed may
-//! be missing. With `garbage`, such a sector may also hold what nobody has written.
+//! A program runs on [`Simulated`], which records its calls. A [`Recording`] is then cut after any
+//! call. The state of the disk at a [`Cut`] is not one but many: of each sector that was written
+//! and not flushed, the disk has what was there before or one of the later contents; a file has its
+//! length before or a later one; a file whose name was not flushed may be missing. With `garbage`,
+//! such a sector may also hold what nobody has written.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -93,7 +94,8 @@ impl Simulated {
         Self::of(self.state.lock().files.clone())
     }
 
-    /// Changes a file behind the back of the program, for tests of damage; none if there is no such file.
+    /// Changes a file behind the back of the program, for tests of damage; none if there is no such
+    /// file.
     pub fn tamper<R>(
         &self,
         name: &'static str,

@@ -1,12 +1,13 @@
 //! Objects in memory: where each of them is, and which are there.
 //!
-//! The heap is a range of addresses, which is reserved once and filled from its begin. It is divided into *runs* of 64 KiB,
-//! each with *slots* of one size behind a line that is left free. A slot has a word that belongs to `mvrlu`, and then the
-//! object's words. An object's *place* is the offset of its slot: it is the same after the store was opened again,
-//! whatever address the heap has then.
+//! The heap is a range of addresses, which is reserved once and filled from its begin. It is
+//! divided into *runs* of 64 KiB, each with *slots* of one size behind a line that is left free. A
+//! slot has a word that belongs to `mvrlu`, and then the object's words. An object's *place* is the
+//! offset of its slot: it is the same after the store was opened again, whatever address the heap
+//! has then.
 //!
-//! For each run the heap knows which slots are *live*: those whose allocation is on the disk, and whose end is not. Others
-//! are given to `mvrlu`, which uses them again and again.
+//! For each run the heap knows which slots are *live*: those whose allocation is on the disk, and
+//! whose end is not. Others are given to `mvrlu`, which uses them again and again.
 
 mod run;
 pub mod words;
@@ -44,7 +45,8 @@ pub struct Heap {
     runs: AtomicUsize,
 }
 
-// SAFETY: the heap gives out memory by places; who may touch an object is `mvrlu`'s to say, or there is one thread only.
+// SAFETY: the heap gives out memory by places; who may touch an object is `mvrlu`'s to say, or
+// there is one thread only.
 unsafe impl Send for Heap {}
 // SAFETY: likewise; what the heap knows of its runs is behind a lock.
 unsafe impl Sync for Heap {}
@@ -58,7 +60,8 @@ struct State {
 
 #[derive(Default)]
 struct Size {
-    /// Slots that were given and hold no object: `mvrlu` has them, or a transaction that is not on the disk.
+    /// Slots that were given and hold no object: `mvrlu` has them, or a transaction that is not on
+    /// the disk.
     spare: usize,
     /// No run before this one has a slot to give.
     first: usize,
@@ -169,8 +172,8 @@ impl Heap {
     /// The heap is not in use by `mvrlu` while what is returned is used.
     pub unsafe fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.live().into_iter().map(|(place, words)| {
-            // SAFETY: the object is live, so that the mapping has its words, and nobody writes them (contract of this
-            // function).
+            // SAFETY: the object is live, so that the mapping has its words, and nobody writes them
+            // (contract of this function).
             let bytes =
                 unsafe { std::slice::from_raw_parts(self.words(place, words).cast(), words * 8) };
             whole(place, bytes)
@@ -186,7 +189,8 @@ pub fn whole(place: u64, bytes: &[u8]) -> Entry<'_> {
 
 impl Drop for Heap {
     fn drop(&mut self) {
-        // SAFETY: `new` has made the mapping; the domain that had objects in it is gone, because it had a share of this.
+        // SAFETY: `new` has made the mapping; the domain that had objects in it is gone, because it
+        // had a share of this.
         let result = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
         debug_assert!(result.is_ok(), "the heap's mapping: {result:?}");
     }
@@ -218,8 +222,8 @@ impl Target for Filling<'_> {
             let state = if entry.is_new() { "there already" } else { "not there" };
             return Err(format!("the object at {place} is {state}"));
         }
-        // SAFETY: the slot is in a run of this heap, and no domain uses that yet; an entry has not more words than its
-        // object, which `record` has checked.
+        // SAFETY: the slot is in a run of this heap, and no domain uses that yet; an entry has not
+        // more words than its object, which `record` has checked.
         unsafe {
             let target = heap.words(place, words);
             if entry.is_new() {
@@ -237,8 +241,8 @@ impl Target for Filling<'_> {
 /// The heap as the memory of a domain.
 pub struct Shared(pub Arc<Heap>);
 
-// SAFETY: slots of a size are aligned to 32 bytes, and given once until `mvrlu` has them back; the domain has a share of
-// the heap, whose mapping stays as long.
+// SAFETY: slots of a size are aligned to 32 bytes, and given once until `mvrlu` has them back; the
+// domain has a share of the heap, whose mapping stays as long.
 unsafe impl Memory for Shared {
     fn places(&self, size: usize, most: usize, give: &mut dyn FnMut(NonNull<u8>)) {
         let heap = &*self.0;

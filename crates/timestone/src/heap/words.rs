@@ -3,7 +3,8 @@
 /// Words of the largest object.
 pub const WORDS_MAX: usize = 4095;
 
-/// Runs an expression with the array type that an object of so many words is, as many as its slot has.
+/// Runs an expression with the array type that an object of so many words is, as many as its slot
+/// has.
 ///
 /// If the number is a constant, so is the choice.
 macro_rules! with_words {

@@ -6,10 +6,10 @@
 //!   52     crc u32           56     reserved u64      64     records ...        zeros to a multiple of 4096
 //! ```
 //!
-//! A frame has exactly the records of transactions with stamps after the horizon of the frame before, up to its own. It
-//! names the frame before by that one's checksum. The checksum (CRC-32C) is that of all bytes of the header but its own
-//! four, and of the records. The salt is another one for each life of the journal: so what an earlier life has left is no
-//! frame of this one.
+//! A frame has exactly the records of transactions with stamps after the horizon of the frame
+//! before, up to its own. It names the frame before by that one's checksum. The checksum (CRC-32C)
+//! is that of all bytes of the header but its own four, and of the records. The salt is another one
+//! for each life of the journal: so what an earlier life has left is no frame of this one.
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -125,7 +125,8 @@ impl Builder {
         (self.records, self.padding) = (0, None);
     }
 
-    /// The frame's bytes, and what comes after it. If they cannot be written, more records may be pushed.
+    /// The frame's bytes, and what comes after it. If they cannot be written, more records may be
+    /// pushed.
     pub fn seal(&mut self, life: Life, link: Link, horizon: u64) -> (&[u8], Link) {
         let length = self.body().len() - HEADER;
         let header = Header {
@@ -186,7 +187,8 @@ pub struct Frame<'a> {
     records: &'a [u8],
 }
 
-/// The frame that these bytes are, if they are whole and it is any; which one is the caller's to say.
+/// The frame that these bytes are, if they are whole and it is any; which one is the caller's to
+/// say.
 pub fn read(bytes: &[u8]) -> Option<(Life, Link, Frame<'_>)> {
     let (header, _) = Header::read_from_prefix(bytes).ok()?;
     if header.magic.get() != MAGIC {

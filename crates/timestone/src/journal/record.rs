@@ -5,8 +5,9 @@
 //!   entry    | place u64 | size u16 | first u16 | words u16 | flags u16 | words x u64 |
 //! ```
 //!
-//! An entry says what words of an object the transaction has written: `words` of them from word `first` on. All numbers
-//! are little endian. A record is as long as it says, and its entries fill it.
+//! An entry says what words of an object the transaction has written: `words` of them from word
+//! `first` on. All numbers are little endian. A record is as long as it says, and its entries fill
+//! it.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};

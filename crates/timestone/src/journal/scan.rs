@@ -45,7 +45,8 @@ impl<'a> Scan<'a> {
         Error::Corrupted { file: self.file, offset: self.offset, what: what.into() }
     }
 
-    /// Calls `take` with each frame up to the first place where the next one is not. That frame may be torn.
+    /// Calls `take` with each frame up to the first place where the next one is not. That frame may
+    /// be torn.
     ///
     /// # Errors
     ///
@@ -75,8 +76,8 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Looks behind the end of the chain. One frame is written at a time, so that behind a torn one there is none of this
-    /// life: if there is, what ended the chain is damage.
+    /// Looks behind the end of the chain. One frame is written at a time, so that behind a torn one
+    /// there is none of this life: if there is, what ended the chain is damage.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! The versions on which a store is built.
 //!
-//! No commit waits for the clocks, and no transaction when it begins. A transaction reads at its thread's clock, or at the
-//! durable horizon if that is later; and so it sees every commit that was acknowledged as durable before. Of commits that
-//! nobody waits for, it sees its own thread's, and those of others that are older than the uncertainty of the clocks.
+//! No commit waits for the clocks, and no transaction when it begins. A transaction reads at its
+//! thread's clock, or at the durable horizon if that is later; and so it sees every commit that was
+//! acknowledged as durable before. Of commits that nobody waits for, it sees its own thread's, and
+//! those of others that are older than the uncertainty of the clocks.
 
 use manycore::clock::{Ordo, RelaxedClock, Since};
 use manycore::mvrlu;

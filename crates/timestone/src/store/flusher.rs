@@ -1,14 +1,16 @@
 //! Writing the journal: one thread at a time, for all that wait.
 //!
-//! Whoever waits for a commit becomes the *leader* if there is none: it takes the time B, closes it, collects the records up
-//! to B from the rings, writes them as one frame, and makes B the *durable horizon* D. Then those whose commits are not
-//! later go on, and one of the others leads next. So one flush is under way at a time, and it takes along what has come
-//! meanwhile. What nobody waits for, a thread in the background writes.
+//! Whoever waits for a commit becomes the *leader* if there is none: it takes the time B, closes
+//! it, collects the records up to B from the rings, writes them as one frame, and makes B the
+//! *durable horizon* D. Then those whose commits are not later go on, and one of the others leads
+//! next. So one flush is under way at a time, and it takes along what has come meanwhile. What
+//! nobody waits for, a thread in the background writes.
 //!
 //! # Memory order
 //!
-//! The leader holds a lock. Others read D, which it stores (Release) when the frame is on the disk and the heap knows its
-//! objects; sessions read at the domain's floor, which is raised to D after that.
+//! The leader holds a lock. Others read D, which it stores (Release) when the frame is on the disk
+//! and the heap knows its objects; sessions read at the domain's floor, which is raised to D after
+//! that.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -151,7 +153,8 @@ impl Flusher {
                 continue;
             }
             let mut waiting = self.waiting.lock();
-            // The leader takes this lock after it has left its own: so it wakes whoever has found it at work here.
+            // The leader takes this lock after it has left its own: so it wakes whoever has found
+            // it at work here.
             if self.durable() < stamp && self.leader.is_locked() {
                 self.changed.wait(&mut waiting);
             }
@@ -348,7 +351,8 @@ impl Flusher {
             self.bell.1.wait_for(&mut bell, window);
             self.is_dirty.store(false, Ordering::Relaxed);
             let unlocked = || {
-                // An error is that of the next who waits, too; without one, it is tried again after the window.
+                // An error is that of the next who waits, too; without one, it is tried again after
+                // the window.
                 if self.sync().is_err() {
                     self.is_dirty.store(true, Ordering::Relaxed);
                 }

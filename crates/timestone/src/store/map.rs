@@ -5,9 +5,9 @@
 //!   leaf   | next | key, to whole words | value, to whole words |
 //! ```
 //!
-//! It has no array that grows: an insertion that meets another key makes a node below, and so it conflicts with changes of
-//! one node only. A change of a value locks its leaf. When all 64 bits of two hashes are the same, the leaves are a list.
-//! Nodes stay when their leaves have gone.
+//! It has no array that grows: an insertion that meets another key makes a node below, and so it
+//! conflicts with changes of one node only. A change of a value locks its leaf. When all 64 bits of
+//! two hashes are the same, the leaves are a list. Nodes stay when their leaves have gone.
 
 use std::marker::PhantomData;
 
@@ -165,7 +165,8 @@ impl<K: Persist, V: Persist> Map<K, V> {
         tx.allocate(&words)
     }
 
-    /// Nodes below each other down to where the hashes of two leaves differ, or end. Returns the word for the topmost.
+    /// Nodes below each other down to where the hashes of two leaves differ, or end. Returns the
+    /// word for the topmost.
     fn make_nodes(
         &self,
         tx: &mut Transaction<'_, '_>,

@@ -29,13 +29,14 @@ impl<'s> Member<'s> {
         Ok(Self { thread: Thread::new(shared)?, last: 0 })
     }
 
-    /// Runs `f` in a transaction, again after a conflict with another thread, and commits it. Returns as
-    /// [`Options::durability`](super::Options::durability) says.
+    /// Runs `f` in a transaction, again after a conflict with another thread, and commits it.
+    /// Returns as [`Options::durability`](super::Options::durability) says.
     ///
     /// # Errors
     ///
-    /// Those of `f`, after which the transaction is as if it had not been. Those of the commit: with [`Error::TooLarge`] and
-    /// [`Error::Full`] of the heap it has not happened either; with others it has, and its way to the disk has failed.
+    /// Those of `f`, after which the transaction is as if it had not been. Those of the commit:
+    /// with [`Error::TooLarge`] and [`Error::Full`] of the heap it has not happened either; with
+    /// others it has, and its way to the disk has failed.
     pub fn run<R>(
         &mut self,
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
@@ -61,12 +62,13 @@ impl<'s> Member<'s> {
         Ok(value)
     }
 
-    /// Runs `f` in a transaction and commits it, and returns at once: the ticket says when it is on the disk. A thread may
-    /// have many commits on their way.
+    /// Runs `f` in a transaction and commits it, and returns at once: the ticket says when it is on
+    /// the disk. A thread may have many commits on their way.
     ///
     /// # Errors
     ///
-    /// Those of `f`, and [`Error::TooLarge`] and [`Error::Full`] of the heap: the transaction is as if it had not been.
+    /// Those of `f`, and [`Error::TooLarge`] and [`Error::Full`] of the heap: the transaction is as
+    /// if it had not been.
     pub fn submit<R>(
         &mut self,
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
@@ -77,15 +79,16 @@ impl<'s> Member<'s> {
         Ok(Ticket { flusher, stamp, value })
     }
 
-    /// Reads at one moment, up to which all commits are on the disk; or at this thread's last commit, if that is later.
+    /// Reads at one moment, up to which all commits are on the disk; or at this thread's last
+    /// commit, if that is later.
     pub fn read<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
         // SAFETY: no session is open: each ends with the method that has begun it.
         unsafe { self.thread.handle.begin_at_floor(0) };
         f(&Snapshot::new(&mut self.thread))
     }
 
-    /// Reads at the present moment, also what is not on the disk yet: a crash may take that back. Waits for the clocks of all
-    /// CPUs, so that no commit that has returned is missed.
+    /// Reads at the present moment, also what is not on the disk yet: a crash may take that back.
+    /// Waits for the clocks of all CPUs, so that no commit that has returned is missed.
     pub fn read_latest<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
         // SAFETY: no session is open: each ends with the method that has begun it.
         unsafe { self.thread.begin_fresh() };

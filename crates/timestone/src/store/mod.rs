@@ -59,8 +59,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Locked`](crate::Error::Locked) if it is open already, [`Error::Corrupted`](crate::Error::Corrupted) if files
-    /// are damaged, and those of the operating system.
+    /// [`Error::Locked`](crate::Error::Locked) if it is open already,
+    /// [`Error::Corrupted`](crate::Error::Corrupted) if files are damaged, and those of the
+    /// operating system.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(directory, Options::default())
     }
@@ -137,8 +138,8 @@ impl Store {
         self.shared.flusher.stats()
     }
 
-    /// Writes all that has committed, and an image, so that the store is opened fast. Dropping the store does the same, and
-    /// says nothing of errors.
+    /// Writes all that has committed, and an image, so that the store is opened fast. Dropping the
+    /// store does the same, and says nothing of errors.
     ///
     /// # Errors
     ///

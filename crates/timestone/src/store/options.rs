@@ -8,9 +8,10 @@ pub enum Durability {
     /// When the transaction is on the disk. A crash takes back nothing.
     #[default]
     Durable,
-    /// At once. A crash takes back what was committed within [`Options::window`] before it, and the time of a flush: always
-    /// the last transactions, and none before one that stays. A transaction that another thread begins within the
-    /// uncertainty of the CPUs' clocks, below a microsecond as a rule, may not see it yet.
+    /// At once. A crash takes back what was committed within [`Options::window`] before it, and the
+    /// time of a flush: always the last transactions, and none before one that stays. A transaction
+    /// that another thread begins within the uncertainty of the CPUs' clocks, below a microsecond
+    /// as a rule, may not see it yet.
     Eventual,
 }
 
@@ -18,11 +19,13 @@ pub enum Durability {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Bytes of the journal, if the store is made now. When it is full, an image is written. 128 MiB; at least 1 MiB.
+    /// Bytes of the journal, if the store is made now. When it is full, an image is written. 128
+    /// MiB; at least 1 MiB.
     pub journal_bytes: u64,
     /// Bytes of addresses for objects; memory is used as objects are made. 64 GiB.
     pub heap_bytes: usize,
-    /// Bytes of each thread's ring of records: a power of two. A transaction's record takes half of that at most. 256 KiB.
+    /// Bytes of each thread's ring of records: a power of two. A transaction's record takes half of
+    /// that at most. 256 KiB.
     pub ring_bytes: usize,
     /// What transactions do unless they say something else.
     pub durability: Durability,

@@ -9,7 +9,8 @@ use crate::heap::Heap;
 use crate::heap::words::with_words;
 use crate::journal::record::{ALLOCATED, FREED, HAS_OBJECTS, entry_header, record_header};
 
-/// Equal words between two that differ are written too if they are so many at most: an entry's header is as long.
+/// Equal words between two that differ are written too if they are so many at most: an entry's
+/// header is as long.
 const GAP: usize = 2;
 
 /// Writes the record of the session that is open; its stamp is open.
@@ -23,7 +24,8 @@ pub fn write(handle: &Handle<'_>, heap: &Heap, into: &mut Vec<u64>) {
         let (place, words) = (place_of(heap, link), bytes / 8 - 1);
         flags = HAS_OBJECTS;
         with_words!(words, |W| {
-            // SAFETY: the session is open and has made the object, of the type that belongs to its size.
+            // SAFETY: the session is open and has made the object, of the type that belongs to its
+            // size.
             let made = unsafe { &*handle.made_data(Link::<W>::from_ptr(link.as_ptr())) };
             push_made(into, place, made);
         });
@@ -31,7 +33,8 @@ pub fn write(handle: &Handle<'_>, heap: &Heap, into: &mut Vec<u64>) {
     for write in handle.writes() {
         let (place, words) = (place_of(heap, write.link::<()>()), write.object_bytes() / 8 - 1);
         with_words!(words, |W| {
-            // SAFETY: the session is open, and has written the object, of the type that belongs to its size.
+            // SAFETY: the session is open, and has written the object, of the type that belongs to
+            // its size.
             let (after, before) = unsafe {
                 let (after, before) = handle.written::<W>(write);
                 (&*after, &*before)
@@ -56,7 +59,8 @@ fn push_made(into: &mut Vec<u64>, place: u64, words: &[u64]) {
     push_entry(into, place, words.len(), first, &words[first..end], ALLOCATED);
 }
 
-/// An object that was changed or ends. If the transaction has made it, it is as it was before: nothing is written twice.
+/// An object that was changed or ends. If the transaction has made it, it is as it was before:
+/// nothing is written twice.
 fn push_written(into: &mut Vec<u64>, place: u64, after: &[u64], before: &[u64], is_end: bool) {
     if is_end {
         return push_entry(into, place, after.len(), 0, &[], FREED);

@@ -60,8 +60,8 @@ impl<'s> Thread<'s> {
         unsafe { self.handle.begin_at_floor(now) };
     }
 
-    /// Lets the ring be emptied if it is half full: before a transaction, when nothing is locked. Fails if what commits now
-    /// can get nowhere.
+    /// Lets the ring be emptied if it is half full: before a transaction, when nothing is locked.
+    /// Fails if what commits now can get nowhere.
     pub fn make_room(&mut self) -> Result<()> {
         self.shared.flusher.check()?;
         while !self.writer.has_room() {

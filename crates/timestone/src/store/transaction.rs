@@ -30,8 +30,8 @@ impl From<Error> for Stop {
     }
 }
 
-/// A transaction that is open: it reads as of its begin, and what it writes itself. Dropped without a commit, as by a
-/// panic, it has not been.
+/// A transaction that is open: it reads as of its begin, and what it writes itself. Dropped without
+/// a commit, as by a panic, it has not been.
 pub struct Transaction<'m, 's> {
     thread: &'m mut Thread<'s>,
     is_open: bool,
@@ -61,9 +61,10 @@ pub(super) mod sealed {
 fn object<'a>(thread: &'a Thread<'_>, place: u64, words: usize) -> &'a [u64] {
     let address = thread.shared.heap.address(place).as_ptr().cast();
     with_words!(words, |W| {
-        // SAFETY: the session is open for as long as `Transaction` and `Snapshot` are there; places lead to objects of so
-        // many words, by whoever has written them (`Map`, the catalog). What a session sees does not change but by
-        // `try_lock` of the same session, which borrows the transaction for itself.
+        // SAFETY: the session is open for as long as `Transaction` and `Snapshot` are there; places
+        // lead to objects of so many words, by whoever has written them (`Map`, the catalog). What
+        // a session sees does not change but by `try_lock` of the same session, which borrows the
+        // transaction for itself.
         unsafe { &*thread.handle.deref(Link::<W>::from_ptr(address)) }
     })
 }
@@ -112,14 +113,16 @@ impl<'m, 's> Transaction<'m, 's> {
     pub(super) fn lock(&mut self, place: u64, words: usize) -> Result<&mut [u64], Stop> {
         let address = self.thread.shared.heap.address(place).as_ptr().cast();
         with_words!(words, |W| {
-            // SAFETY: the session is open for as long as this is there, and places lead to objects of so many words.
+            // SAFETY: the session is open for as long as this is there, and places lead to objects
+            // of so many words.
             let data = unsafe { self.thread.handle.try_lock(Link::<W>::from_ptr(address)) }?;
             // SAFETY: the copy is this session's, and is borrowed with all of the transaction.
             Ok(unsafe { &mut *data })
         })
     }
 
-    /// A new object with these words first, and zeros behind them. It stays if the transaction links it to another.
+    /// A new object with these words first, and zeros behind them. It stays if the transaction
+    /// links it to another.
     ///
     /// # Errors
     ///
@@ -143,8 +146,8 @@ impl<'m, 's> Transaction<'m, 's> {
     pub(super) fn free(&mut self, place: u64, words: usize) -> Result<(), Stop> {
         let address = self.thread.shared.heap.address(place).as_ptr().cast();
         with_words!(words, |W| {
-            // SAFETY: the session is open for as long as this is there, and places lead to objects of so many words. The
-            // caller, `Map`, has taken the object out of all others.
+            // SAFETY: the session is open for as long as this is there, and places lead to objects
+            // of so many words. The caller, `Map`, has taken the object out of all others.
             unsafe { self.thread.handle.free(Link::<W>::from_ptr(address)) }?;
         });
         Ok(())

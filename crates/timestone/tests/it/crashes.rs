@@ -1,4 +1,5 @@
-//! Power cuts at every call, with any part of what was not flushed; and again while the store is opened.
+//! Power cuts at every call, with any part of what was not flushed; and again while the store is
+//! opened.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +17,8 @@ struct Count {
     reopened: u64,
 }
 
-/// Checks every state that a cut may leave; opens some of them for writing, with a crash in that, too.
+/// Checks every state that a cut may leave; opens some of them for writing, with a crash in that,
+/// too.
 fn check(cut: &Cut, engine: &Engine, promised: u64, rng: &mut Rng, plan: Plan, count: &mut Count) {
     let mut choose = Rng::with_seed(rng.u64(..));
     cut.images(rng, plan.most, plan.garbage, |disk| {

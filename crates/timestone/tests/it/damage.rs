@@ -1,4 +1,5 @@
-//! Bits that have changed, and files that do not belong together: the right state or an error, never another state.
+//! Bits that have changed, and files that do not belong together: the right state or an error,
+//! never another state.
 
 use fastrand::Rng;
 use timestone::Error;

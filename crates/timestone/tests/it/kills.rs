@@ -61,7 +61,8 @@ fn child() {
     });
 }
 
-/// Starts a child, kills it, and checks what is left; so often. The transfers that were made in all.
+/// Starts a child, kills it, and checks what is left; so often. The transfers that were made in
+/// all.
 fn rounds(durability: &str, rounds: usize) -> u64 {
     let directory = tempfile::tempdir().unwrap();
     let mut rng = Rng::with_seed(rounds as u64);

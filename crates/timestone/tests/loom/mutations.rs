@@ -1,4 +1,5 @@
-//! The models notice every ordering that is weaker than it has to be, and every step that is left out.
+//! The models notice every ordering that is weaker than it has to be, and every step that is left
+//! out.
 
 use crate::caught;
 
