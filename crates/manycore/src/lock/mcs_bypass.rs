@@ -13,8 +13,8 @@
 //! # Source
 //!
 //! The queue: Mellor-Crummey and Scott, ACM TOCS 9(1), 1991. A word before it: the queued spin lock
-//! of Linux (W. Long and P. Zijlstra, 2014) and D. Dice, "Malthusian Locks", EuroSys 2017, Section
-//! 4. The bound on overtaking is ours.
+//! of Linux (W. Long and P. Zijlstra, 2014) and D. Dice, "Malthusian Locks", EuroSys 2017,
+//! Section 4. The bound on overtaking is ours.
 //!
 //! # Memory order
 //!
