@@ -9,7 +9,8 @@ use manycore::mvrlu;
 use crate::stall::{Report, Stall};
 use crate::status::Status;
 
-/// Limits, and what orders commits: `manycore_rlu_config_t`. Zero is the usual value of each member.
+/// Limits, and what orders commits: `manycore_rlu_config_t`. Zero is the usual value of each
+/// member.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Config {

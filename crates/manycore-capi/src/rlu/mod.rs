@@ -1,6 +1,7 @@
 //! `manycore/rlu.h`: the macros `RLU_*` of the papers on RLU and MV-RLU, over [`manycore::mvrlu`].
 //!
-//! A macro without a result cannot say that it was misused. Then the process ends with one line that says so.
+//! A macro without a result cannot say that it was misused. Then the process ends with one line
+//! that says so.
 
 mod config;
 mod process;
@@ -22,7 +23,8 @@ use process::{Member, Session};
 #[repr(C)]
 pub struct ThreadData {
     member: *mut Member,
-    /// Set by the program while it has no other thread in a session: objects are up to date after each commit.
+    /// Set by the program while it has no other thread in a session: objects are up to date after
+    /// each commit.
     is_no_quiescence: c_int,
     reserved: c_int,
     more: [*mut c_void; 2],
@@ -125,7 +127,8 @@ pub extern "C" fn manycore_rlu_finish() -> Status {
     process::finish().err().unwrap_or(Status::Ok)
 }
 
-/// `RLU_PRINT_STATS`. By the program's own standard output, so that it comes after what the program has printed before.
+/// `RLU_PRINT_STATS`. By the program's own standard output, so that it comes after what the program
+/// has printed before.
 #[unsafe(no_mangle)]
 pub extern "C" fn manycore_rlu_print_stats() {
     let Ok(stats) = stats() else { return };
@@ -348,7 +351,8 @@ pub extern "C" fn manycore_rlu_alloc(size: usize) -> *mut c_void {
 ///
 /// # Safety
 ///
-/// As of [`manycore_rlu_reader_lock`], or null; an object, to which no other has a pointer after the commit.
+/// As of [`manycore_rlu_reader_lock`], or null; an object, to which no other has a pointer after
+/// the commit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_free(data: *mut ThreadData, object: *mut c_void) -> c_int {
     let Some(object) = NonNull::new(object.cast()) else { return 1 };
@@ -399,7 +403,8 @@ unsafe fn free_at_once(handle: &mut Session, object: NonNull<u8>) -> bool {
     }
 }
 
-/// `RLU_ASSIGN_PTR`: `*place` becomes a pointer to the object of which this is a version, or itself.
+/// `RLU_ASSIGN_PTR`: `*place` becomes a pointer to the object of which this is a version, or
+/// itself.
 ///
 /// # Safety
 ///
@@ -434,8 +439,8 @@ unsafe fn the_object(data: *mut c_void) -> *mut c_void {
     NonNull::new(data.cast()).map_or(data, |data| unsafe { object_of(data) }.as_ptr().cast())
 }
 
-/// `RLU_DEREF`, for objects that have versions, or null. Outside a session, in a program that has only one thread left: what was
-/// committed last.
+/// `RLU_DEREF`, for objects that have versions, or null. Outside a session, in a program that has
+/// only one thread left: what was committed last.
 ///
 /// # Safety
 ///
@@ -463,7 +468,8 @@ pub unsafe extern "C" fn manycore_rlu_deref(
     seen.as_ptr().cast()
 }
 
-/// Writes back what no session needs any more, so that the objects themselves are up to date if no session is open.
+/// Writes back what no session needs any more, so that the objects themselves are up to date if no
+/// session is open.
 ///
 /// # Safety
 ///

@@ -14,7 +14,8 @@ use super::config::{AnyClock, Config};
 use crate::process::in_children;
 use crate::status::Status;
 
-/// A thread's access to the domain. It may be used by several threads, one after the other: the program orders them.
+/// A thread's access to the domain. It may be used by several threads, one after the other: the
+/// program orders them.
 pub type Session = Handle<'static, AnyClock>;
 
 /// What there is from `RLU_INIT`, or an `RLU_ALLOC` before it, to `RLU_FINISH`. Null otherwise.
@@ -31,8 +32,8 @@ pub struct Process {
 
 /// Who takes part.
 struct Members {
-    /// By the address of the program's structure. A program may hand that to another thread, so that it is not known to
-    /// be any thread's own.
+    /// By the address of the program's structure. A program may hand that to another thread, so
+    /// that it is not known to be any thread's own.
     by_address: BTreeMap<usize, *mut Member>,
     /// For objects that are made and freed outside a session.
     spare: Session,
@@ -60,7 +61,8 @@ pub fn get() -> Result<&'static Process, Status> {
     unsafe { process.as_ref() }.ok_or(Status::NotInitialized)
 }
 
-/// The same for `RLU_ALLOC`: programs for RLU and MV-RLU may build what they begin with before `RLU_INIT`.
+/// The same for `RLU_ALLOC`: programs for RLU and MV-RLU may build what they begin with before
+/// `RLU_INIT`.
 pub fn get_or_begin() -> Result<&'static Process, Status> {
     if let Ok(process) = get() {
         return Ok(process);
@@ -127,7 +129,8 @@ fn end(process: Box<Process>) {
     drop(unsafe { Box::from_raw(domain.as_ptr()) });
 }
 
-/// In the child of a fork: the parent's threads and its domain are not the child's. It may call `RLU_INIT` itself.
+/// In the child of a fork: the parent's threads and its domain are not the child's. It may call
+/// `RLU_INIT` itself.
 extern "C" fn forked() {
     PROCESS.store(null_mut(), Ordering::Relaxed); // Relaxed: there is one thread
     thread::local().extension.set(null_mut());
@@ -149,8 +152,8 @@ impl Process {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `RLU_THREAD_INIT`. A structure that is in the list already leads to the same member again: it may be on the stack of another
-    /// thread, where one that ended has left it.
+    /// `RLU_THREAD_INIT`. A structure that is in the list already leads to the same member again:
+    /// it may be on the stack of another thread, where one that ended has left it.
     pub fn register(&self, data: *mut ThreadData) -> Status {
         let mut members = self.members();
         let mut status = Status::Already;
@@ -234,8 +237,8 @@ impl Member {
         self.thread = thread::id();
     }
 
-    /// Ends what was begun last. A session that is open ends by its commit; or by its abort if it has met a conflict, and then this says
-    /// no.
+    /// Ends what was begun last. A session that is open ends by its commit; or by its abort if it
+    /// has met a conflict, and then this says no.
     #[inline]
     pub fn leave(&mut self) -> bool {
         let depth = self.depth() - 1;
@@ -255,7 +258,8 @@ impl Member {
         true
     }
 
-    /// Ends the session that is open as if it had not been, and all that was begun in it. Waits a little before the next.
+    /// Ends the session that is open as if it had not been, and all that was begun in it. Waits a
+    /// little before the next.
     pub fn abort(&mut self) {
         self.give_up();
         let conflict = self.conflict.take().unwrap_or(Conflict::Retry);
@@ -304,7 +308,8 @@ thread_local! {
     static EXIT: Exit = const { Exit };
 }
 
-/// Dropped when its thread ends, by whatever means but the end of the process: so does the thread's session.
+/// Dropped when its thread ends, by whatever means but the end of the process: so does the thread's
+/// session.
 struct Exit;
 
 impl Drop for Exit {

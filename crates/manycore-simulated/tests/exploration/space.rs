@@ -1,4 +1,5 @@
-//! Maps in a space: nodes are divided and merged, versions discarded and values dropped as soon as they may be.
+//! Maps in a space: nodes are divided and merged, versions discarded and values dropped as soon as
+//! they may be.
 
 use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
 
@@ -72,7 +73,8 @@ fn tables() {
 
 const PAIRS: u64 = 3;
 
-/// Of each pair of keys one is there, now in the one map and now in the other; whoever looks finds one of each, with its value.
+/// Of each pair of keys one is there, now in the one map and now in the other; whoever looks finds
+/// one of each, with its value.
 fn moves_between_two<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
     explore().schedules(700).check(|| {
         let space = make();
@@ -187,7 +189,8 @@ fn values_are_dropped_once_and_not_too_soon() {
     values(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
 }
 
-/// One replaces a value again and again, and drops what nobody sees any more; what the other has found stays.
+/// One replaces a value again and again, and drops what nobody sees any more; what the other has
+/// found stays.
 #[test]
 fn nobody_sees_a_value_that_was_dropped() {
     explore().check(|| {

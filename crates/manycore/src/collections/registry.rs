@@ -1,4 +1,5 @@
-//! The list of all sets. To add one, write its file and name it here: then it is in every test and in the benchmarks.
+//! The list of all sets. To add one, write its file and name it here: then it is in every test and
+//! in the benchmarks.
 
 /// What a set is made for.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +13,8 @@ pub struct Sizes {
 /// Calls a macro with the list of all sets of numbers, but for those under a lock:
 /// `callback! { name, "structure", "mechanism", sizes => set; ... }`.
 ///
-/// The name is one for a test, structure and mechanism are those of `manycore bench set`, and the expression makes an
-/// empty [`ConcurrentSet<u64>`](crate::ConcurrentSet) from [`Sizes`].
+/// The name is one for a test, structure and mechanism are those of `manycore bench set`, and the
+/// expression makes an empty [`ConcurrentSet<u64>`](crate::ConcurrentSet) from [`Sizes`].
 #[macro_export]
 macro_rules! for_each_set {
     ($callback:ident $(, $argument:tt)*) => {

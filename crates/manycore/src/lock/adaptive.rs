@@ -584,7 +584,8 @@ unsafe impl PlainLock for Adaptive {
 
     #[inline]
     unsafe fn release(&self) {
-        // Release: partner of the Acquires in `try_acquire` and `take`. Relaxed otherwise: no change.
+        // Release: partner of the Acquires in `try_acquire` and `take`. Relaxed otherwise: no
+        // change.
         let release = order!(Release, "adaptive-release");
         let seat = self.noted_seat();
         if seat.is_some() {

@@ -1,7 +1,9 @@
-//! Objects whose size is known at run time only: what the C interface is made of, and kernels that are written in C.
+//! Objects whose size is known at run time only: what the C interface is made of, and kernels that
+//! are written in C.
 //!
-//! A program knows an object by the address of its data, and gets the address of the data of a version when it reads or locks it.
-//! Either is good wherever an object is asked for; the word 16 bytes before the data says which it is.
+//! A program knows an object by the address of its data, and gets the address of the data of a
+//! version when it reads or locks it. Either is good wherever an object is asked for; the word 16
+//! bytes before the data says which it is.
 //!
 //! ```text
 //!   object    | head |                                 size | data, aligned to 16 bytes
@@ -9,7 +11,8 @@
 //!                                              16 bytes before |
 //! ```
 //!
-//! That word is part of the binary interface: it is null for an object without versions, whose data may then be read.
+//! That word is part of the binary interface: it is null for an object without versions, whose data
+//! may then be read.
 
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::NonNull;
@@ -39,7 +42,8 @@ const _: () = {
     assert!(data.is_multiple_of(16), "versions are aligned to lines");
 };
 
-/// Runs a method with the type that has room for so many bytes, one for each size of the memory of objects.
+/// Runs a method with the type that has room for so many bytes, one for each size of the memory of
+/// objects.
 macro_rules! with_room {
     ($size:expr, |$bytes:ident| $run:expr; $($words:literal)*) => {
         $(if $size <= $words * 8 {
@@ -58,8 +62,8 @@ macro_rules! with_room {
 ///
 /// # Safety
 ///
-/// The data of an object from [`Handle::create_bytes`], or of a version that this thread has found in a session which is
-/// still open.
+/// The data of an object from [`Handle::create_bytes`], or of a version that this thread has found
+/// in a session which is still open.
 #[inline]
 pub unsafe fn object_of(data: NonNull<u8>) -> NonNull<u8> {
     // SAFETY: the word before the data and its size is the object's head, or the last of the
@@ -110,8 +114,9 @@ impl<C: Clock> Handle<'_, C> {
         size < pool::SIZE_MAX && pool::rounded(HEADER + size).is_some_and(|bytes| bytes <= limit)
     }
 
-    /// A new object, all zero, which nobody knows: whether or not a session is open, and is committed. None if it is too large
-    /// for a log: with segments of 16 KiB, larger than 8,176 bytes; and for any, 32,752 bytes.
+    /// A new object, all zero, which nobody knows: whether or not a session is open, and is
+    /// committed. None if it is too large for a log: with segments of 16 KiB, larger than 8,176
+    /// bytes; and for any, 32,752 bytes.
     pub fn create_bytes(&mut self, size: usize) -> Option<NonNull<u8>> {
         if !self.has_room_for(size) {
             return None;
@@ -189,7 +194,8 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// # Safety
     ///
-    /// As of [`deref_bytes`](Self::deref_bytes); and after the commit no object has a pointer to it.
+    /// As of [`deref_bytes`](Self::deref_bytes); and after the commit no object has a pointer to
+    /// it.
     pub unsafe fn free_bytes(&mut self, data: NonNull<u8>) -> Result<(), Conflict> {
         // SAFETY: the contract of this function is that of `lock_bare_bytes`; that no object has a
         // pointer to it after the commit, too.

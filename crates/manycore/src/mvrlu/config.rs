@@ -9,23 +9,30 @@ use super::object::Version;
 pub struct Config {
     /// Bytes of a segment of a log, a multiple of 64: an object has to fit. 16 KiB.
     pub segment_bytes: usize,
-    /// Segments of a thread's log when it registers, at least 2. 8: the log has the 128 KiB of KhronOS.
+    /// Segments of a thread's log when it registers, at least 2. 8: the log has the 128 KiB of
+    /// KhronOS.
     pub segments: usize,
     /// Segments to which it may grow while old versions cannot be discarded. 64.
     pub segments_max: usize,
-    /// Percent of `segments` from which on the thread looks for a grace period by itself. 50, as published.
+    /// Percent of `segments` from which on the thread looks for a grace period by itself. 50, as
+    /// published.
     pub low_percent: usize,
-    /// Percent of `segments_max` from which on a transaction waits for room before it begins. 75, as published.
+    /// Percent of `segments_max` from which on a transaction waits for room before it begins. 75,
+    /// as published.
     pub high_percent: usize,
-    /// After so many steps over versions, rather than objects, a thread looks for a grace period, after which versions are written
-    /// back: about as many as cost as much as that. 64; sixteen times as many where a look takes a system call, and with 32 CPUs or more.
+    /// After so many steps over versions, rather than objects, a thread looks for a grace period,
+    /// after which versions are written back: about as many as cost as much as that. 64; sixteen
+    /// times as many where a look takes a system call, and with 32 CPUs or more.
     pub hops_max: u32,
-    /// After so many versions of its own, too: until they are written back they are on readers' way, and other CPUs have to fetch
-    /// them. 32; four times as many where a look takes a system call, and with 32 CPUs or more.
+    /// After so many versions of its own, too: until they are written back they are on readers'
+    /// way, and other CPUs have to fetch them. 32; four times as many where a look takes a system
+    /// call, and with 32 CPUs or more.
     pub versions_max: u32,
-    /// After so many more snapshots than commits, commits wait for the clocks rather than snapshots, and the other way round. 1000.
+    /// After so many more snapshots than commits, commits wait for the clocks rather than
+    /// snapshots, and the other way round. 1000.
     pub swing: u32,
-    /// Attempts for room in a log, pauses of up to 1 ms between them, after which a session that is in the way is reported. 100.
+    /// Attempts for room in a log, pauses of up to 1 ms between them, after which a session that is
+    /// in the way is reported. 100.
     pub patience: u32,
     /// Who is told about it.
     pub report: Option<Report>,

@@ -46,8 +46,8 @@ const NOBODY: u64 = 0;
 /// Somebody does.
 const SOMEBODY: u64 = u64::MAX;
 
-/// The line that every session reads is written by each look. Each so many threads rest for as long as a look takes: or hundreds would
-/// look all the time, and that line would never come to rest.
+/// The line that every session reads is written by each look. Each so many threads rest for as long
+/// as a look takes: or hundreds would look all the time, and that line would never come to rest.
 const THREADS_FOR_REST: u64 = 64;
 
 /// So many times as much has to come together where looks are dear.
@@ -101,16 +101,17 @@ impl<C: Clock> Domain<C> {
     /// Announces that the thread of the record begins a session; returns the epoch that it goes by.
     #[inline]
     pub(super) fn enter(&self, record: &Record) -> u64 {
-        // Acquire: partner of the Release in `advance`: what was detached before that epoch, the session does not find.
+        // Acquire: partner of the Release in `advance`: what was detached before that epoch, the
+        // session does not find.
         let epoch = self.periods.epoch.load(Ordering::Acquire);
         self.periods.asymmetry.announce(|with_fence| record.enter(epoch, with_fence));
-        // SeqCst: partner of `stamp` and `advance`. Whoever has not seen this session enter has announced its epoch before, and
-        // takes it that the session begins at that or later.
+        // SeqCst: partner of `stamp` and `advance`. Whoever has not seen this session enter has
+        // announced its epoch before, and takes it that the session begins at that or later.
         self.periods.epoch.load(Ordering::SeqCst)
     }
 
-    /// As [`enter`](Self::enter), for a session that reads at the floor, which is returned. It is protected from the floor
-    /// that it finds first, or from its epoch if that is earlier.
+    /// As [`enter`](Self::enter), for a session that reads at the floor, which is returned. It is
+    /// protected from the floor that it finds first, or from its epoch if that is earlier.
     pub(super) fn enter_at_floor(&self, record: &Record) -> u64 {
         // Acquire: partner of the Release in `raise_floor`: what was committed up to there.
         let floor = self.floor.load(Ordering::Acquire);
@@ -119,17 +120,19 @@ impl<C: Clock> Domain<C> {
         self.periods.asymmetry.announce(|with_fence| record.enter(epoch, with_fence));
         // SeqCst: as in `enter`.
         self.periods.epoch.load(Ordering::SeqCst);
-        // SeqCst: partner of `look`. Whoever has not seen this session enter has read this floor or an earlier one before,
-        // and its watermark is not above it.
+        // SeqCst: partner of `look`. Whoever has not seen this session enter has read this floor or
+        // an earlier one before, and its watermark is not above it.
         let again = self.floor.load(Ordering::SeqCst);
         if mutation!("mvrlu-first-floor") { floor } else { again }
     }
 
-    /// Sessions that begin afterwards by [`Handle::begin_at_floor`](super::Handle::begin_at_floor) read at this time, unless
-    /// it is earlier than what they read at now. What such a session may need is kept: no version is discarded, written
-    /// over its object, or used again because of commits that are later.
+    /// Sessions that begin afterwards by [`Handle::begin_at_floor`](super::Handle::begin_at_floor)
+    /// read at this time, unless it is earlier than what they read at now. What such a session may
+    /// need is kept: no version is discarded, written over its object, or used again because of
+    /// commits that are later.
     ///
-    /// The caller has [closed](Self::close) that time: no commit with a stamp up to it is going to appear.
+    /// The caller has [closed](Self::close) that time: no commit with a stamp up to it is going to
+    /// appear.
     pub fn raise_floor(&self, floor: u64) {
         // Release: partner of the Acquire in `enter_at_floor`. SeqCst with `look`, see there.
         self.floor.fetch_max(floor, Ordering::SeqCst);
@@ -141,10 +144,12 @@ impl<C: Clock> Domain<C> {
         self.floor.load(Ordering::Acquire)
     }
 
-    /// A stamp, which is later than the epoch: whoever enters at this time or later, enters after this.
+    /// A stamp, which is later than the epoch: whoever enters at this time or later, enters after
+    /// this.
     #[inline]
     pub(super) fn stamp(&self) -> u64 {
-        // SeqCst: partner of `enter` and `advance`; and it comes after the exchange that has put a version in, or out.
+        // SeqCst: partner of `enter` and `advance`; and it comes after the exchange that has put a
+        // version in, or out.
         let epoch = self.periods.epoch.load(Ordering::SeqCst);
         let bound = if mutation!("mvrlu-trusts-clocks") { 0 } else { epoch + 1 };
         self.clock.stamp().max(bound)
@@ -184,12 +189,13 @@ impl<C: Clock> Domain<C> {
     /// See [`Periods`].
     #[inline]
     pub(super) fn watermark(&self) -> u64 {
-        // Acquire: partner of the Release in `advance`: what the sessions did that have ended, they did before.
+        // Acquire: partner of the Release in `advance`: what the sessions did that have ended, they
+        // did before.
         self.periods.watermark.load(Ordering::Acquire)
     }
 
-    /// Looks which sessions are open, and raises the watermark if the oldest have ended. Costs some microseconds where it takes a
-    /// system call.
+    /// Looks which sessions are open, and raises the watermark if the oldest have ended. Costs some
+    /// microseconds where it takes a system call.
     #[cold]
     pub(super) fn advance(&self) -> u64 {
         self.look(None).watermark
@@ -216,8 +222,9 @@ impl<C: Clock> Domain<C> {
         Look { watermark: before.max(oldest), epoch, threads }
     }
 
-    /// As [`advance`](Self::advance), unless another thread is at it or has just been, and this one need not, too. With hundreds of
-    /// threads, those that look at the same time are in each other's way, and all others wait for the line that each of them writes.
+    /// As [`advance`](Self::advance), unless another thread is at it or has just been, and this one
+    /// need not, too. With hundreds of threads, those that look at the same time are in each
+    /// other's way, and all others wait for the line that each of them writes.
     #[cold]
     pub(super) fn try_advance(&self, must: bool, sessions: u32) -> Option<u64> {
         // Relaxed, throughout: hints; what has to be in order is so in `advance`.

@@ -30,7 +30,8 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) read: u64,
     /// And decides, of commits that are under way, that their stamps are later than this.
     pub(super) limit: u64,
-    /// Later stamps than this the thread has not seen, or it has waited until they were in the past of every clock.
+    /// Later stamps than this the thread has not seen, or it has waited until they were in the past
+    /// of every clock.
     pub(super) settled: Cell<u64>,
     /// Who waits for the clocks, as of the session's begin.
     pub(super) waiting: Waiting,
@@ -81,8 +82,8 @@ impl<'a, C: Clock> Handle<'a, C> {
         self.local.as_mut().expect("the handle is not dropped yet")
     }
 
-    /// Says that the handle is the calling thread's now: another has passed it on, with all that it has done. Reports then name
-    /// this one.
+    /// Says that the handle is the calling thread's now: another has passed it on, with all that it
+    /// has done. Reports then name this one.
     pub fn adopt(&mut self) {
         self.record.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: for reports
     }
@@ -116,7 +117,8 @@ impl<'a, C: Clock> Handle<'a, C> {
     fn now(&self) -> u64 {
         let clock = &self.domain.clock;
         let mut now = if self.waiting.has_snapshots() { clock.fresh() } else { clock.present() };
-        // What this thread has committed or seen, it sees: under a relaxed clock that may be a moment ahead.
+        // What this thread has committed or seen, it sees: under a relaxed clock that may be a
+        // moment ahead.
         while now < self.settled.get() {
             hint::pause();
             now = clock.present();
@@ -147,8 +149,8 @@ impl<'a, C: Clock> Handle<'a, C> {
         }
     }
 
-    /// A commit with this stamp was seen: what this thread begins from now on is later, and so is what others begin whom it
-    /// tells.
+    /// A commit with this stamp was seen: what this thread begins from now on is later, and so is
+    /// what others begin whom it tells.
     #[inline]
     pub(super) fn observe(&self, stamp: u64) {
         if stamp > self.settled.get() {
@@ -156,7 +158,8 @@ impl<'a, C: Clock> Handle<'a, C> {
         }
     }
 
-    /// Waits until every clock has passed the stamp, if snapshots do not see to it that they are later.
+    /// Waits until every clock has passed the stamp, if snapshots do not see to it that they are
+    /// later.
     #[inline]
     pub(super) fn settle(&self, stamp: u64) -> u64 {
         let waits = self.waiting.has_commits() && !mutation!("mvrlu-nobody-waits");
@@ -199,7 +202,8 @@ impl<'a, C: Clock> Handle<'a, C> {
             // SAFETY: `mine` of a handle exposes the address of its record, which is in `stamp`;
             // records are there for as long as their domain, which this handle borrows.
             let fate = unsafe { &*record }.decision.fate(self.limit);
-            // Acquire: partner of the Release in `commit`. If the stamp is still open, the fate was that of this transaction.
+            // Acquire: partner of the Release in `commit`. If the stamp is still open, the fate was
+            // that of this transaction.
             let again = version.stamp.load(order!(Acquire, "mvrlu-again"));
             if again == stamp {
                 return fate.is_some_and(|fate| self.sees_stamp(version, fate));
@@ -317,7 +321,8 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     unsafe fn end_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>) {
         let (kind, depot) = (&OwnedKindOf::<T>::KIND, &self.domain.depot);
-        // SAFETY: `make_owned` has made it, and nobody has it (contract of `RawSession::end_owned`).
+        // SAFETY: `make_owned` has made it, and nobody has it (contract of
+        // `RawSession::end_owned`).
         unsafe {
             let Local { pool, dying, .. } = self.local();
             dying.end(link.as_ptr().cast(), kind, pool, depot);

@@ -7,9 +7,10 @@
 //!   [ segment ] --> [ segment ] -----------> [ segment ]        spare: [ segment ] [ segment ]
 //! ```
 //!
-//! Only its thread appends. Whoever holds the right to reclaim (its thread, as a rule) moves `scan` and `tail`; segments that
-//! the tail has left become spare, and the thread takes them up again: so the log is circular, and the segment that was used
-//! last comes first. Segments are written once when they are made: no page fault is left for later.
+//! Only its thread appends. Whoever holds the right to reclaim (its thread, as a rule) moves `scan`
+//! and `tail`; segments that the tail has left become spare, and the thread takes them up again: so
+//! the log is circular, and the segment that was used last comes first. Segments are written once
+//! when they are made: no page fault is left for later.
 
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use alloc::vec::Vec;
@@ -52,7 +53,8 @@ impl Position {
         Self { segment, offset: FIRST }
     }
 
-    /// The version here; none at the end of what is published. Goes on to the next segment, of which `leave` is told.
+    /// The version here; none at the end of what is published. Goes on to the next segment, of
+    /// which `leave` is told.
     pub fn version(&mut self, mut leave: impl FnMut(*mut Segment)) -> Option<*mut Version> {
         loop {
             // SAFETY: a position is made of a segment of its log, and segments are there for as
@@ -209,7 +211,8 @@ impl Log {
         let mut head = self.spare.load(Ordering::Relaxed);
         loop {
             s.next.store(head, Ordering::Relaxed); // Relaxed: as above
-            // Release: partner of the Acquire in `take_spare`; whoever wrote in the segment is done.
+            // Release: partner of the Acquire in `take_spare`; whoever wrote in the segment is
+            // done.
             let release = Ordering::Release;
             match self.spare.compare_exchange_weak(head, segment, release, Ordering::Relaxed) {
                 Ok(_) => break,
@@ -226,8 +229,8 @@ impl Log {
         self.discarded.store(so_far + versions, Ordering::Relaxed);
     }
 
-    /// Takes out the objects that own their values, and were freed by versions that are not discarded. For the domain's end: nobody
-    /// uses the log any more.
+    /// Takes out the objects that own their values, and were freed by versions that are not
+    /// discarded. For the domain's end: nobody uses the log any more.
     pub fn take_freed(&self, dying: &mut Dying) {
         self.reclaim(|tail| {
             while let Some(version) = tail.tail.version(|_| ()) {
@@ -271,7 +274,8 @@ impl Log {
 }
 
 impl Writer {
-    /// Room for a version of this size; none if the log is full. Also says whether a segment was begun.
+    /// Room for a version of this size; none if the log is full. Also says whether a segment was
+    /// begun.
     #[inline]
     pub fn append(&mut self, log: &Log, bytes: usize, most: usize) -> Option<(*mut Version, bool)> {
         let begins = self.end.offset + bytes > log.segment_bytes;

@@ -1,11 +1,13 @@
-//! MV-RLU, multi-version read-log-update: readers never wait, and writers of different objects do not either.
+//! MV-RLU, multi-version read-log-update: readers never wait, and writers of different objects do
+//! not either.
 //!
 //! # Idea
 //!
-//! An object that is about to be changed is copied into the log of the thread that changes it, and linked before the object
-//! (and before older copies) by one compare-and-swap, which is the lock. A transaction changes as many objects as it likes;
-//! its commit gives all of its copies one time stamp. A session reads, of each object, the newest version that is not later than the
-//! session's own begin. So it sees one moment, however long it takes, and no writer waits for it.
+//! An object that is about to be changed is copied into the log of the thread that changes it, and
+//! linked before the object (and before older copies) by one compare-and-swap, which is the lock. A
+//! transaction changes as many objects as it likes; its commit gives all of its copies one time
+//! stamp. A session reads, of each object, the newest version that is not later than the session's
+//! own begin. So it sees one moment, however long it takes, and no writer waits for it.
 //!
 //! ```text
 //!   session of time 25         object       30: by thread A     20: by thread B
@@ -15,103 +17,128 @@
 //!                             +--------+
 //! ```
 //!
-//! Old versions are discarded by the thread in whose log they are, when no session needs them; the newest one is written back to the
-//! object before, so that readers find one word of null there instead of a chain.
+//! Old versions are discarded by the thread in whose log they are, when no session needs them; the
+//! newest one is written back to the object before, so that readers find one word of null there
+//! instead of a chain.
 //!
 //! # Source
 //!
-//! Kim, Mathew, Kashyap, Ramanathan & Min: MV-RLU: Scaling Read-Log-Update with Multi-Versioning. ASPLOS 2019. The
-//! interface is that of RLU (Matveev, Shavit, Felber & Marlier, SOSP 2015), the clock ORDO (EuroSys 2018, see
-//! [`clock`](crate::clock)). Deviations:
+//! Kim, Mathew, Kashyap, Ramanathan & Min: MV-RLU: Scaling Read-Log-Update with Multi-Versioning.
+//! ASPLOS 2019. The interface is that of RLU (Matveev, Shavit, Felber & Marlier, SOSP 2015), the
+//! clock ORDO (EuroSys 2018, see [`clock`](crate::clock)). Deviations:
 //!
-//! - *One word* is both the lock and the newest version (`p-pending` and `p-copy` in the paper): the newest version is not to
-//!   be seen while its stamp is open. An object has 8 bytes more than its data.
-//! - *Commits that are interrupted.* In the paper a reader may begin between the moment when a commit takes its stamp and the
-//!   moment when it stores it, and miss a commit that is before its begin. Here a reader that finds a version
-//!   without a stamp writes into the transaction's decision that the stamp has to be later than its own time, and goes on. So nobody
-//!   waits for a thread that is preempted in its commit.
-//! - *Strict.* A snapshot sees every commit that has returned. For that, either commits wait until every clock has passed their
-//!   stamps, or snapshots when they begin, whichever are fewer; [`RelaxedClock`](crate::clock::RelaxedClock) does without.
-//! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` reads of each object what is committed,
-//!   and asks no clock: enough for an operation on one key of a structure in which that is right under RCU, too.
-//! - *No thread for grace periods.* Any thread looks for one, when it has committed so many versions
-//!   ([`Config::versions_max`]) or its log is half full, or when it has gone over so many
-//!   versions that looking costs no more than what was spent on them ([`Config::hops_max`]); a few times, it leaves that to one that is
-//!   at it. Then all write back what they can, at their next session's end; whoever has looked helps those who did not get to it
-//!   in the whole period before. That keeps chains short where a few objects are hot.
-//! - *Segments.* A log is a list of segments: it can grow, and uses again the segment that became free last, which is in the cache.
+//! - *One word* is both the lock and the newest version (`p-pending` and `p-copy` in the paper):
+//!   the newest version is not to be seen while its stamp is open. An object has 8 bytes more than
+//!   its data.
+//! - *Commits that are interrupted.* In the paper a reader may begin between the moment when a
+//!   commit takes its stamp and the moment when it stores it, and miss a commit that is before its
+//!   begin. Here a reader that finds a version without a stamp writes into the transaction's
+//!   decision that the stamp has to be later than its own time, and goes on. So nobody waits for a
+//!   thread that is preempted in its commit.
+//! - *Strict.* A snapshot sees every commit that has returned. For that, either commits wait until
+//!   every clock has passed their stamps, or snapshots when they begin, whichever are fewer;
+//!   [`RelaxedClock`](crate::clock::RelaxedClock) does without.
+//! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` reads of
+//!   each object what is committed, and asks no clock: enough for an operation on one key of a
+//!   structure in which that is right under RCU, too.
+//! - *No thread for grace periods.* Any thread looks for one, when it has committed so many
+//!   versions ([`Config::versions_max`]) or its log is half full, or when it has gone over so many
+//!   versions that looking costs no more than what was spent on them ([`Config::hops_max`]); a few
+//!   times, it leaves that to one that is at it. Then all write back what they can, at their next
+//!   session's end; whoever has looked helps those who did not get to it in the whole period
+//!   before. That keeps chains short where a few objects are hot.
+//! - *Segments.* A log is a list of segments: it can grow, and uses again the segment that became
+//!   free last, which is in the cache.
 //!
 //! # Sessions and grace periods
 //!
-//! Two numbers of the domain are read by all and written once in a grace period. The *epoch* is a time which every clock had
-//! passed when it was announced; a session that begins leaves it in its thread's record. The *watermark* is the least of what is left there:
-//! every session that is open has begun when it had been announced. From that follows all that reclamation does:
+//! Two numbers of the domain are read by all and written once in a grace period. The *epoch* is a
+//! time which every clock had passed when it was announced; a session that begins leaves it in its
+//! thread's record. The *watermark* is the least of what is left there: every session that is open
+//! has begun when it had been announced. From that follows all that reclamation does:
 //!
-//! 1. A version whose successor was committed up to the watermark is not needed: all sessions see the successor.
-//! 2. The newest version, if committed up to the watermark, is what all sessions see, or something newer; nobody reads the object
-//!    itself, so that the version can be written over it.
-//! 3. What was detached at a time up to the watermark, nobody has: the sessions that could have found it have ended.
-//! 4. Whoever reclaims is in a session. While it looks at an object through a version that is not superseded, the object is not freed: its
-//!    end would have superseded the version, at a time after this session's begin.
+//! 1. A version whose successor was committed up to the watermark is not needed: all sessions see
+//!    the successor.
+//! 2. The newest version, if committed up to the watermark, is what all sessions see, or something
+//!    newer; nobody reads the object itself, so that the version can be written over it.
+//! 3. What was detached at a time up to the watermark, nobody has: the sessions that could have
+//!    found it have ended.
+//! 4. Whoever reclaims is in a session. While it looks at an object through a version that is not
+//!    superseded, the object is not freed: its end would have superseded the version, at a time
+//!    after this session's begin.
 //!
-//! A session for the latest has no time. For 1 and 2 it must not pass by a commit with a stamp up to its epoch; so it raises the
-//! decisions of commits that it finds under way past its epoch.
+//! A session for the latest has no time. For 1 and 2 it must not pass by a commit with a stamp up
+//! to its epoch; so it raises the decisions of commits that it finds under way past its epoch.
 //!
-//! *No clock is trusted for this.* A clock that is wrong, or a boundary that is too small, makes snapshots inconsistent, but what they
-//! read is there. For 1 to 4 take a stamp for the moment when it was taken, and with wrong clocks a session could miss what has an
-//! earlier stamp than its epoch. So the time of a snapshot is not before its epoch; and a stamp is later than the epoch at which
-//! its thread finds the domain after it has put the versions in, or out. Whoever has an epoch that is not before the stamp has then
-//! found it announced later, and finds the versions likewise. Between finding the epoch and leaving it in the record, others may
-//! have come to a watermark without the session; so it looks for the epoch again, and goes by that.
+//! *No clock is trusted for this.* A clock that is wrong, or a boundary that is too small, makes
+//! snapshots inconsistent, but what they read is there. For 1 to 4 take a stamp for the moment when
+//! it was taken, and with wrong clocks a session could miss what has an earlier stamp than its
+//! epoch. So the time of a snapshot is not before its epoch; and a stamp is later than the epoch at
+//! which its thread finds the domain after it has put the versions in, or out. Whoever has an epoch
+//! that is not before the stamp has then found it announced later, and finds the versions likewise.
+//! Between finding the epoch and leaving it in the record, others may have come to a watermark
+//! without the session; so it looks for the epoch again, and goes by that.
 //!
 //! # Memory order
 //!
-//! *A snapshot is consistent.* Let R be a session's time and W a stamp. If R >= W, the session sees all of the commit: the stamp was
-//! taken after the decision was opened and the versions were linked, so that whoever has a time of W or later sees
-//! both ([`Clock::stamp`](crate::clock::Clock::stamp)). It then finds the decision made, or makes the stamp later than R, which
-//! contradicts. If R < W it passes by: by the stamp, or because it has made that later.
+//! *A snapshot is consistent.* Let R be a session's time and W a stamp. If R >= W, the session sees
+//! all of the commit: the stamp was taken after the decision was opened and the versions were
+//! linked, so that whoever has a time of W or later sees both
+//! ([`Clock::stamp`](crate::clock::Clock::stamp)). It then finds the decision made, or makes the
+//! stamp later than R, which contradicts. If R < W it passes by: by the stamp, or because it has
+//! made that later.
 //!
-//! *A thread's record is used again* by its next transaction, so that a reader may find the decision of a later one. It looks at
-//! the version's stamp again: that was set before the later transaction began (Release in `open`).
+//! *A thread's record is used again* by its next transaction, so that a reader may find the
+//! decision of a later one. It looks at the version's stamp again: that was set before the later
+//! transaction began (Release in `open`).
 //!
-//! *Begin against watermark* is a store and a load on either side: the session stores its epoch and then reads objects, the
-//! other stores the new epoch, detached something before, and then reads what sessions stored. Between them stand full fences on both
-//! sides, or a membarrier on the other: `src/asymmetry.rs` says when, and why that is as good. Either the session is seen, or it sees
-//! the new epoch and what was detached.
+//! *Begin against watermark* is a store and a load on either side: the session stores its epoch and
+//! then reads objects, the other stores the new epoch, detached something before, and then reads
+//! what sessions stored. Between them stand full fences on both sides, or a membarrier on the
+//! other: `src/asymmetry.rs` says when, and why that is as good. Either the session is seen, or it
+//! sees the new epoch and what was detached.
 //!
-//! *Stamp against begin*, without a clock, are a store and a load on either side, too: the commit puts its versions in and then reads the
-//! epoch; who raises that has stored it, and a session that finds it then reads objects. The exchange, the look at the epoch, and
-//! its raising are in one order (SeqCst), which costs a load nothing on x86 and a load-acquire elsewhere.
-//! Its end (Release) comes after all that it has read, and `advance` acquires that for whoever acts on the watermark.
+//! *Stamp against begin*, without a clock, are a store and a load on either side, too: the commit
+//! puts its versions in and then reads the epoch; who raises that has stored it, and a session that
+//! finds it then reads objects. The exchange, the look at the epoch, and its raising are in one
+//! order (SeqCst), which costs a load nothing on x86 and a load-acquire elsewhere. Its end
+//! (Release) comes after all that it has read, and `advance` acquires that for whoever acts on the
+//! watermark.
 //!
-//! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session that finds null (Acquire) reads it.
+//! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session
+//! that finds null (Acquire) reads it.
 //!
 //! # A horizon
 //!
-//! Whoever writes commits to a disk, in their order, needs to know when it has all up to a time: [`Domain::close`] lets
-//! no commit with a stamp up to that time appear any more. Sessions may then read at the last time up to which all is
-//! on the disk, the *floor* ([`Handle::begin_at_floor`]); the watermark is not above it, so that what they read is there.
-//! Such a session leaves the floor in its record rather than the epoch, and looks for the floor again, as others do for
-//! the epoch: whoever looks for a grace period and has not seen it has read that floor before, or an earlier one.
+//! Whoever writes commits to a disk, in their order, needs to know when it has all up to a time:
+//! [`Domain::close`] lets no commit with a stamp up to that time appear any more. Sessions may then
+//! read at the last time up to which all is on the disk, the *floor* ([`Handle::begin_at_floor`]);
+//! the watermark is not above it, so that what they read is there. Such a session leaves the floor
+//! in its record rather than the epoch, and looks for the floor again, as others do for the epoch:
+//! whoever looks for a grace period and has not seen it has read that floor before, or an earlier
+//! one.
 //!
 //! # Cost
 //!
-//! To begin and end a session for the latest takes two stores to the thread's own line and loads of a line that seldom
-//! changes, and a fence where grace periods are frequent; for a snapshot, a read of the clock as well.
-//! Either snapshots or commits, whichever there are fewer of, wait for the clocks: twice their boundary, 0.2 us on a machine with one
-//! socket. To read an object that has no versions takes the load of a word on its line.
-//! A commit takes a read-modify-write of the thread's own line, one for each object, and a stamp. A grace period takes a look at each
-//! thread's line, and some tens of nanoseconds for each version; and a membarrier, of 1 to 9 us on two virtual CPUs, where it is so
-//! seldom that sessions had better begin without a fence. Memory: a line or more for each version in the logs, of [`Config::segments`] times
-//! [`Config::segment_bytes`] a thread; objects are aligned to 32 bytes. Memory of objects is used again but not given back before
-//! the domain's end.
+//! To begin and end a session for the latest takes two stores to the thread's own line and loads of
+//! a line that seldom changes, and a fence where grace periods are frequent; for a snapshot, a read
+//! of the clock as well. Either snapshots or commits, whichever there are fewer of, wait for the
+//! clocks: twice their boundary, 0.2 us on a machine with one socket. To read an object that has no
+//! versions takes the load of a word on its line. A commit takes a read-modify-write of the
+//! thread's own line, one for each object, and a stamp. A grace period takes a look at each
+//! thread's line, and some tens of nanoseconds for each version; and a membarrier, of 1 to 9 us on
+//! two virtual CPUs, where it is so seldom that sessions had better begin without a fence. Memory:
+//! a line or more for each version in the logs, of [`Config::segments`] times
+//! [`Config::segment_bytes`] a thread; objects are aligned to 32 bytes. Memory of objects is used
+//! again but not given back before the domain's end.
 //!
 //! # When not to use it
 //!
-//! Where one object is changed by everybody: one transaction at a time wins, others run again. For sessions that last: they keep
-//! versions, up to [`Config::segments_max`] segments a thread; then writers wait, and [`Config::report`] is told for whom. For
-//! objects of kilobytes, which are copied for each change. And where code reads again and again in one session to wait for a change:
-//! it sees its moment for ever.
+//! Where one object is changed by everybody: one transaction at a time wins, others run again. For
+//! sessions that last: they keep versions, up to [`Config::segments_max`] segments a thread; then
+//! writers wait, and [`Config::report`] is told for whom. For objects of kilobytes, which are
+//! copied for each change. And where code reads again and again in one session to wait for a
+//! change: it sees its moment for ever.
 
 #[cfg(not(loom))]
 mod bytes;

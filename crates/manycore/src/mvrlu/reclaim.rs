@@ -1,8 +1,10 @@
-//! Discarding old versions: each thread does it with its own log, between two sessions, and helps those that do not get to it.
+//! Discarding old versions: each thread does it with its own log, between two sessions, and helps
+//! those that do not get to it.
 //!
-//! A version goes in two steps. When no session can need it any more, because all of them see a newer one or it is the newest
-//! and was written back to its object, it is *detached*: no session that begins from then on finds it. When all sessions have
-//! ended that had begun before, its memory is used again, and that of the object if the version was its end.
+//! A version goes in two steps. When no session can need it any more, because all of them see a
+//! newer one or it is the newest and was written back to its object, it is *detached*: no session
+//! that begins from then on finds it. When all sessions have ended that had begun before, its
+//! memory is used again, and that of the object if the version was its end.
 
 use core::ptr::null_mut;
 
@@ -25,8 +27,9 @@ const PAUSE_MAX_NS: u32 = 1_000_000;
 /// After so many attempts for room, with pauses between, nothing that others do makes any.
 const OWN_AFTER: u32 = 32;
 
-/// So often a thread leaves a grace period that is due to another, which is at it. With hundreds of threads a look takes about as long as
-/// it takes the others to find the next one due, and when they looked as well, all were in each other's way.
+/// So often a thread leaves a grace period that is due to another, which is at it. With hundreds of
+/// threads a look takes about as long as it takes the others to find the next one due, and when
+/// they looked as well, all were in each other's way.
 const DEFERRED_MAX: u32 = 4;
 
 /// What one turn has done.
@@ -60,8 +63,9 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// Looks for a grace period, unless another thread is at it: what that finds is for all. But if nothing has come of it when
-    /// some more were due, that thread may have been preempted. Whether this one has looked.
+    /// Looks for a grace period, unless another thread is at it: what that finds is for all. But if
+    /// nothing has come of it when some more were due, that thread may have been preempted. Whether
+    /// this one has looked.
     fn look(&mut self, before: u64) -> bool {
         let counters = &self.record.counters;
         let for_readers = self.kept.take_hops(counters) >= self.hops_max;
@@ -75,9 +79,10 @@ impl<C: Clock> Handle<'_, C> {
         self.kept.sessions = 0;
         count(&counters.periods, 1);
         count(&counters.periods_for_readers, u64::from(for_readers));
-        // If somebody is in the way, looking more often does not help. But with more threads than CPUs it most likely waits for
-        // one: it gets this one's, which is in no session now. So it is rare that a thread is preempted in a session and the
-        // others go on for a whole slice of time.
+        // If somebody is in the way, looking more often does not help. But with more threads than
+        // CPUs it most likely waits for one: it gets this one's, which is in no session now. So it
+        // is rare that a thread is preempted in a session and the others go on for a whole slice of
+        // time.
         let usual = self.domain.hops_max();
         self.hops_max = if watermark != before {
             usual
@@ -88,8 +93,9 @@ impl<C: Clock> Handle<'_, C> {
         true
     }
 
-    /// Writes back and discards what no session needs, in the logs of all threads. If no session is open and nobody else
-    /// reclaims, the objects themselves are up to date then: for a thread that leaves, or a program that has only one left.
+    /// Writes back and discards what no session needs, in the logs of all threads. If no session is
+    /// open and nobody else reclaims, the objects themselves are up to date then: for a thread that
+    /// leaves, or a program that has only one left.
     ///
     /// # Panics
     ///
@@ -99,7 +105,8 @@ impl<C: Clock> Handle<'_, C> {
         let clock = self.domain.clock();
         // What is detached by the first is discarded by the second.
         for _ in 0..2 {
-            // What was committed or detached so far is then in the past of every clock, and no batch has to wait.
+            // What was committed or detached so far is then in the past of every clock, and no
+            // batch has to wait.
             let stamp = clock.fresh().max(clock.stamp());
             while clock.horizon() < stamp {
                 hint::pause();
@@ -176,7 +183,8 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// Whether the session that keeps the watermark where it is, is this thread's, by another handle.
+    /// Whether the session that keeps the watermark where it is, is this thread's, by another
+    /// handle.
     fn is_in_own_way(&self) -> bool {
         self.domain.oldest_session(0).is_some_and(|oldest| oldest.thread == thread::id())
     }
@@ -262,17 +270,20 @@ fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, don
         // SeqCst: partner of the raising of the epoch, see the module's page: what was put out by
         // a store, as that of an abort, is so before the look at the epoch in `stamp`.
         fence(Ordering::SeqCst);
-        // Later than the epoch of every session that may have found one of them; see the module's page.
+        // Later than the epoch of every session that may have found one of them; see the module's
+        // page.
         let stamp = domain.stamp();
         tail.batches.push(Batch { end: tail.scan, stamp });
     }
 }
 
-/// So many versions ahead of the one that is detached, the objects are asked for: most were last written by another thread, and they are
-/// not to come one after the other. The versions themselves do: each says where the next one is.
+/// So many versions ahead of the one that is detached, the objects are asked for: most were last
+/// written by another thread, and they are not to come one after the other. The versions themselves
+/// do: each says where the next one is.
 const AHEAD: usize = 8;
 
-/// Asks for the object of a version, which was published and is not discarded, and goes on to the next.
+/// Asks for the object of a version, which was published and is not discarded, and goes on to the
+/// next.
 fn ask_ahead(place: &mut Position) {
     // The model checker has enough to do.
     if cfg!(loom) {
@@ -283,8 +294,9 @@ fn ask_ahead(place: &mut Position) {
         // it, which the caller is. Its object's address, its kind and its stamp are read, of which
         // the first two do not change.
         let version = unsafe { &*version };
-        // Where the object is and where the next version begins stands on the version's line, which is waited for. Relaxed: nothing
-        // hangs on the value; by this load the line is one that simulations charge.
+        // Where the object is and where the next version begins stands on the version's line, which
+        // is waited for. Relaxed: nothing hangs on the value; by this load the line is one that
+        // simulations charge.
         _ = version.stamp.load(Ordering::Relaxed);
         hint::prefetch(version.master());
         place.advance(version.kind.room());
@@ -295,7 +307,8 @@ fn ask_ahead(place: &mut Position) {
 ///
 /// # Safety
 ///
-/// The caller is in a session, and has the right to reclaim the log in which the version is, published.
+/// The caller is in a session, and has the right to reclaim the log in which the version is,
+/// published.
 unsafe fn detach(version: &Version, watermark: u64, done: &mut Done) -> bool {
     // Relaxed: published after it was written.
     let stamp = version.stamp.load(Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! What a domain knows about a thread: since when it is in a session, and whether its transaction has committed.
+//! What a domain knows about a thread: since when it is in a session, and whether its transaction
+//! has committed.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -97,20 +98,23 @@ impl Record {
         (record, Local { writer, pool: Pool::new(), kept: Kept::default(), dying: Dying::new() })
     }
 
-    /// Says that a session begins, which is protected from that epoch on; with a full fence after it, or without.
+    /// Says that a session begins, which is protected from that epoch on; with a full fence after
+    /// it, or without.
     #[inline]
     pub fn enter(&self, epoch: u64, with_fence: bool) {
         if with_fence {
             store_and_fence!(self.session, epoch, "mvrlu-enter-fence");
         } else {
-            // Release: partner of the Acquire in `session_since`, in case that it finds this rather than what `leave` wrote before.
+            // Release: partner of the Acquire in `session_since`, in case that it finds this rather
+            // than what `leave` wrote before.
             self.session.store(epoch, Ordering::Release);
         }
     }
 
     #[inline]
     pub fn leave(&self) {
-        // Release: partner of the Acquire in `session_since`: what the session has read, it has read before.
+        // Release: partner of the Acquire in `session_since`: what the session has read, it has
+        // read before.
         self.session.store(IDLE, order!(Release, "mvrlu-leave"));
     }
 

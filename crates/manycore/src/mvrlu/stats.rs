@@ -4,7 +4,8 @@ pub(super) use crate::counters::count;
 use crate::counters::counters;
 
 counters! {
-    /// What a [`Domain`](super::Domain) has done so far; the numbers of the paper's section 6 and more.
+    /// What a [`Domain`](super::Domain) has done so far; the numbers of the paper's section 6 and
+    /// more.
     Stats:
     /// Transactions that committed a change.
     commits,
@@ -12,7 +13,8 @@ counters! {
     aborts,
     /// Versions that were committed.
     versions,
-    /// How often a version in a log was read, or looked at on the way to an older one, rather than an object itself.
+    /// How often a version in a log was read, or looked at on the way to an older one, rather than
+    /// an object itself.
     hops,
     /// Grace periods that were looked for.
     periods,
@@ -20,7 +22,8 @@ counters! {
     periods_for_readers,
     /// Times that a log was reclaimed by its thread.
     reclaims,
-    /// Times that a log was reclaimed by another thread, which its own had not done for a whole period.
+    /// Times that a log was reclaimed by another thread, which its own had not done for a whole
+    /// period.
     helps,
     /// Times that a thread had to wait until its log had room.
     forced,

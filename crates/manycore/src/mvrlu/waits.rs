@@ -1,10 +1,11 @@
 //! Who waits for the clocks: commits, or snapshots.
 //!
-//! A stamp is a little ahead of the clocks, so that it is later than the begin of every snapshot that has missed the commit. So
-//! that no later snapshot misses it, too, somebody has to wait as long: the commit, until every clock has passed its stamp,
-//! or the snapshot that begins, until it is later than every stamp that was given before. Who reads and changes one key at
-//! a time needs no snapshots, and then commits need not wait; where there are mostly snapshots, those should not.
-//! So threads count both, and a domain goes by what is more frequent.
+//! A stamp is a little ahead of the clocks, so that it is later than the begin of every snapshot
+//! that has missed the commit. So that no later snapshot misses it, too, somebody has to wait as
+//! long: the commit, until every clock has passed its stamp, or the snapshot that begins, until it
+//! is later than every stamp that was given before. Who reads and changes one key at a time needs
+//! no snapshots, and then commits need not wait; where there are mostly snapshots, those should
+//! not. So threads count both, and a domain goes by what is more frequent.
 //!
 //! ```text
 //!                 snapshots wait  -------->  both wait  -------->  commits wait
@@ -13,13 +14,14 @@
 //!                                         many commits
 //! ```
 //!
-//! A session reads who waits when it begins. Let a commit C have returned before a snapshot S begins. If C waited, or
-//! S does, S sees it. If neither does, C has found the state on the left, and S the one on the right, later. Between them
-//! lies a grace period: all sessions had ended that began with the state on the left, C's among them. So whoever
-//! ended it took a time that is not before C's stamp, and waited until all clocks had passed that.
+//! A session reads who waits when it begins. Let a commit C have returned before a snapshot S
+//! begins. If C waited, or S does, S sees it. If neither does, C has found the state on the left,
+//! and S the one on the right, later. Between them lies a grace period: all sessions had ended that
+//! began with the state on the left, C's among them. So whoever ended it took a time that is not
+//! before C's stamp, and waited until all clocks had passed that.
 //!
-//! What a session has *seen* commit, it passes on likewise: S may begin because it was told so. The same argument holds,
-//! with the session that has seen it in the place of C.
+//! What a session has *seen* commit, it passes on likewise: S may begin because it was told so. The
+//! same argument holds, with the session that has seen it in the place of C.
 
 use core::cell::Cell;
 
@@ -80,7 +82,8 @@ impl Waits {
 
     #[inline]
     pub fn waiting(&self) -> Waiting {
-        // Acquire: partner of the Release in `only_commits`: what the clocks have passed there, this thread's has passed now.
+        // Acquire: partner of the Release in `only_commits`: what the clocks have passed there,
+        // this thread's has passed now.
         Waiting(self.waiting.load(Ordering::Acquire))
     }
 
@@ -100,8 +103,9 @@ impl Waits {
     }
 
     fn only_snapshots(&self) {
-        // Relaxed: what was given before it is seen, commits have waited for. Not a store: others may have gone round to `BOTH` meanwhile,
-        // and a commit that then found this in the place of that would be none of those which the grace period waits for.
+        // Relaxed: what was given before it is seen, commits have waited for. Not a store: others
+        // may have gone round to `BOTH` meanwhile, and a commit that then found this in the place
+        // of that would be none of those which the grace period waits for.
         let (from, to, relaxed) = (Waiting::COMMITS.0, Waiting::SNAPSHOTS.0, Ordering::Relaxed);
         let _ = self.waiting.compare_exchange(from, to, relaxed, relaxed);
     }
@@ -127,7 +131,8 @@ impl Waits {
     /// All sessions have begun since that stamp: snapshots need not wait any more.
     pub fn only_commits(&self, since: u64, clock: &impl Clock) {
         clock.settle(clock.fresh());
-        // Release: partner of the Acquire in `waiting`. Relaxed on failure: somebody else has done it.
+        // Release: partner of the Acquire in `waiting`. Relaxed on failure: somebody else has done
+        // it.
         let (to, release) = (Waiting::COMMITS.0, Ordering::Release);
         let _ = self.waiting.compare_exchange(since, to, release, Ordering::Relaxed);
     }

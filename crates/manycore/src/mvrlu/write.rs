@@ -72,7 +72,8 @@ impl<C: Clock> Handle<'_, C> {
         unsafe { self.lock_with(link, kind, BARE | flag, again).map(|_| ()) }
     }
 
-    /// Locks an object with a version of these flags, unless the session has locked it: then that version goes to `again`.
+    /// Locks an object with a version of these flags, unless the session has locked it: then that
+    /// version goes to `again`.
     ///
     /// # Safety
     ///
@@ -263,7 +264,8 @@ impl<C: Clock> Handle<'_, C> {
         let stamp = self.record.decision.decide(|_| {
             loop {
                 let stamp = domain.stamp();
-                // Later than what it was made from: under a relaxed clock that may be a moment ahead.
+                // Later than what it was made from: under a relaxed clock that may be a moment
+                // ahead.
                 if stamp > settled {
                     break stamp;
                 }
@@ -314,8 +316,8 @@ impl<C: Clock> Handle<'_, C> {
         let head: &Head = unsafe { &*version.master() };
         // Release: partner of the Acquire in `newest`.
         head.store(version.own.older, Ordering::Release);
-        // Release: partner of the Acquire in `sees_undecided`: whoever takes the next transaction of this thread for this one
-        // finds this.
+        // Release: partner of the Acquire in `sees_undecided`: whoever takes the next transaction
+        // of this thread for this one finds this.
         version.stamp.store(NEVER, Ordering::Release);
     }
 

@@ -5,10 +5,11 @@ use core::fmt;
 
 /// Parameters of a domain.
 pub struct Config {
-    /// Commits that a thread may leave to be written back later, all at once. 0: each is written back before its commit
-    /// returns, as published.
+    /// Commits that a thread may leave to be written back later, all at once. 0: each is written
+    /// back before its commit returns, as published.
     pub deferred: usize,
-    /// Pauses of up to 1 ms for one session, after which that is reported, and again after as many. 100.
+    /// Pauses of up to 1 ms for one session, after which that is reported, and again after as many.
+    /// 100.
     pub patience: u32,
     /// Who is told about it.
     pub report: Option<Report>,

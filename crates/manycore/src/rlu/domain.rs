@@ -26,7 +26,8 @@ pub struct Domain<C: Clock = Counter> {
     asymmetric: bool,
 }
 
-/// An asymmetric barrier costs a writer as much as some hundred fences cost readers: where at least so many commits share one.
+/// An asymmetric barrier costs a writer as much as some hundred fences cost readers: where at least
+/// so many commits share one.
 const COMMITS_A_BARRIER: usize = 8;
 
 impl<C: Clock + Default> Default for Domain<C> {
@@ -36,7 +37,8 @@ impl<C: Clock + Default> Default for Domain<C> {
 }
 
 impl<C: Clock + Default> Domain<C> {
-    /// One whose threads write back after every eleventh commit: the ten that are put off are as in the paper.
+    /// One whose threads write back after every eleventh commit: the ten that are put off are as in
+    /// the paper.
     pub fn deferring() -> Self {
         Self::new(C::default(), Config { deferred: 10, ..Config::default() })
     }

@@ -275,7 +275,8 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     unsafe fn end_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>) {
         let (kind, depot) = (&OwnedKindOf::<T>::KIND, &self.domain.depot);
-        // SAFETY: `make_owned` has made it, and nobody has it (contract of `RawSession::end_owned`).
+        // SAFETY: `make_owned` has made it, and nobody has it (contract of
+        // `RawSession::end_owned`).
         unsafe {
             let Local { pool, dying, .. } = self.local();
             dying.end(link.as_ptr().cast(), kind, pool, depot);

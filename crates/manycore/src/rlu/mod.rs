@@ -1,10 +1,12 @@
-//! RLU, read-log-update: readers never wait, writers of different objects run beside each other, and wait for readers.
+//! RLU, read-log-update: readers never wait, writers of different objects run beside each other,
+//! and wait for readers.
 //!
 //! # Idea
 //!
-//! An object that is about to be changed is locked by a copy of it, which the thread changes. The commit takes a stamp from the clock;
-//! from then on a session reads the copy if it has begun at the stamp or later, and else the object. So a session
-//! sees all of a commit or nothing. When the sessions have ended that read the object, the writer copies the data back, and unlocks it.
+//! An object that is about to be changed is locked by a copy of it, which the thread changes. The
+//! commit takes a stamp from the clock; from then on a session reads the copy if it has begun at
+//! the stamp or later, and else the object. So a session sees all of a commit or nothing. When the
+//! sessions have ended that read the object, the writer copies the data back, and unlocks it.
 //!
 //! ```text
 //!   session of time 25         object              copy
@@ -15,41 +17,54 @@
 //!                             +--------+
 //! ```
 //!
-//! There are two versions of an object at most: while sessions stay that are older than a commit, nobody can change its objects again.
-//! That is the difference to [MV-RLU](crate::mvrlu), and why this is smaller: no chains, no log that fills, no reclamation beside the
-//! commits.
+//! There are two versions of an object at most: while sessions stay that are older than a commit,
+//! nobody can change its objects again. That is the difference to [MV-RLU](crate::mvrlu), and why
+//! this is smaller: no chains, no log that fills, no reclamation beside the commits.
 //!
 //! # Source
 //!
-//! Matveev, Shavit, Felber & Marlier: Read-Log-Update: A Lightweight Synchronization Mechanism for Concurrent Programming. SOSP
-//! 2015. With [`Ordo`](crate::clock::Ordo) as the clock it is the RLU-ORDO of Kashyap and others (EuroSys 2018). Deviations:
+//! Matveev, Shavit, Felber & Marlier: Read-Log-Update: A Lightweight Synchronization Mechanism for
+//! Concurrent Programming. SOSP
+//! 2015. With [`Ordo`](crate::clock::Ordo) as the clock it is the RLU-ORDO of Kashyap and others
+//!       (EuroSys 2018). Deviations:
 //!
-//! - *The write clock.* In the paper a writer reads the clock, announces the next time as that of its commit, and then increments the
-//!   clock. Two that do so at once announce the same time; a session that has begun at it may then have seen the object of one and see
-//!   the copy of the other. Here the stamp comes from one increment, and is decided as in [MV-RLU](crate::mvrlu): a reader that finds a
-//!   commit under way makes its stamp later than its own time.
-//! - *Stamps are in the copies*, so that a thread may commit again before the last commit is written back.
-//! - *Deferring.* In the paper what is put off is not seen by others until it is written back, even when its commit has returned. Here
-//!   it is seen from the commit on; put off are the wait for readers and the writing back ([`Config::deferred`]). Who meets an object
-//!   that is locked so gives up, and writes back for its owner, who may sleep or be gone. So nobody depends on the owner.
-//! - *Waiting.* The original spins until each session has ended, of threads that may not run. Here a writer polls for some
-//!   microseconds, then lets others have the CPU, then sleeps; sessions that began after the commit are not waited for, and a thread
-//!   that would wait for itself panics.
-//! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` asks no clock; a writer then waits for the
-//!   session's end even if it has read the copy.
+//! - *The write clock.* In the paper a writer reads the clock, announces the next time as that of
+//!   its commit, and then increments the clock. Two that do so at once announce the same time; a
+//!   session that has begun at it may then have seen the object of one and see the copy of the
+//!   other. Here the stamp comes from one increment, and is decided as in [MV-RLU](crate::mvrlu): a
+//!   reader that finds a commit under way makes its stamp later than its own time.
+//! - *Stamps are in the copies*, so that a thread may commit again before the last commit is
+//!   written back.
+//! - *Deferring.* In the paper what is put off is not seen by others until it is written back, even
+//!   when its commit has returned. Here it is seen from the commit on; put off are the wait for
+//!   readers and the writing back ([`Config::deferred`]). Who meets an object that is locked so
+//!   gives up, and writes back for its owner, who may sleep or be gone. So nobody depends on the
+//!   owner.
+//! - *Waiting.* The original spins until each session has ended, of threads that may not run. Here
+//!   a writer polls for some microseconds, then lets others have the CPU, then sleeps; sessions
+//!   that began after the commit are not waited for, and a thread that would wait for itself
+//!   panics.
+//! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` asks no
+//!   clock; a writer then waits for the session's end even if it has read the copy.
 //! - *No clock is trusted.* See below. So commits and snapshots do not wait for clocks either, as
 //!   those of [MV-RLU](crate::mvrlu) do.
-//! - *Logs* are lists of copies, whose memory comes from the domain's pool, as that of objects does.
+//! - *Logs* are lists of copies, whose memory comes from the domain's pool, as that of objects
+//!   does.
 //!
 //! # Invariants
 //!
-//! 1. Of an object without a copy, the data is the last commit. It changes only while there is a copy, and every open session reads that.
-//! 2. A copy that was committed stays until no session is open that may miss its stamp: such a session reads the object.
-//! 3. A copy that was taken away is in *limbo*, of the thread that took it away, until that thread's next stamp and then a wait for all
-//!    sessions that may miss this one. Sessions that see it have begun after the copy was taken away, and did not find it.
-//! 4. Nobody waits in a session. So of two threads that wait for each other's sessions there are none.
+//! 1. Of an object without a copy, the data is the last commit. It changes only while there is a
+//!    copy, and every open session reads that.
+//! 2. A copy that was committed stays until no session is open that may miss its stamp: such a
+//!    session reads the object.
+//! 3. A copy that was taken away is in *limbo*, of the thread that took it away, until that
+//!    thread's next stamp and then a wait for all sessions that may miss this one. Sessions that
+//!    see it have begun after the copy was taken away, and did not find it.
+//! 4. Nobody waits in a session. So of two threads that wait for each other's sessions there are
+//!    none.
 //!
-//! From 1 follows that a session may lock an object that has no copy: had it changed since the session began, it would have one.
+//! From 1 follows that a session may lock an object that has no copy: had it changed since the
+//! session began, it would have one.
 //!
 //! # Memory order
 //!
@@ -84,7 +99,8 @@
 //! passes a fence, and raises it to what it finds in the records. Either it finds the stamp, or the
 //! thread announces it (`epoch.rs`).
 //!
-//! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session that finds null (Acquire) reads it.
+//! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session
+//! that finds null (Acquire) reads it.
 //!
 //! # Cost
 //!
@@ -98,8 +114,9 @@
 //!
 //! # When not to use it
 //!
-//! Where updates are frequent on many CPUs, or sessions last: every commit waits for them, and is reported
-//! ([`Config::report`]) if that takes long. Where a thread commits while it is in a session of another handle of the domain.
+//! Where updates are frequent on many CPUs, or sessions last: every commit waits for them, and is
+//! reported ([`Config::report`]) if that takes long. Where a thread commits while it is in a
+//! session of another handle of the domain.
 
 mod config;
 mod domain;

@@ -13,7 +13,8 @@ use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
 
 impl<C: Clock> Handle<'_, C> {
-    /// Locks an object by a copy with these flags, unless this session has done so: then that is its copy.
+    /// Locks an object by a copy with these flags, unless this session has done so: then that is
+    /// its copy.
     ///
     /// # Safety
     ///
@@ -140,7 +141,8 @@ impl<C: Clock> Handle<'_, C> {
         // because the session has it locked.
         unsafe {
             unlock(&*(*copy).master());
-            // Release: partner of the Acquire in `sees`: whoever takes the next transaction of this thread for this one finds this.
+            // Release: partner of the Acquire in `sees`: whoever takes the next transaction of this
+            // thread for this one finds this.
             (*copy).stamp.store(NEVER, Ordering::Release);
         }
         self.local().limbo.push(copy);

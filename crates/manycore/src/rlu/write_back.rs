@@ -1,4 +1,5 @@
-//! Writing back: waiting for the sessions that read objects rather than their copies, and then unlocking the objects.
+//! Writing back: waiting for the sessions that read objects rather than their copies, and then
+//! unlocking the objects.
 
 use super::config::Stall;
 use super::handle::Handle;
@@ -12,11 +13,13 @@ use crate::sync::atomic::{Ordering, fence};
 use crate::sync::phase::{self, Phase};
 use crate::sync::{clock, hint, mutation, thread, tuning};
 
-/// When there are so many copies that nobody finds any more, and no commit, it is time to see whether anybody has them.
+/// When there are so many copies that nobody finds any more, and no commit, it is time to see
+/// whether anybody has them.
 const LIMBO_MAX: usize = if cfg!(loom) { 1 } else { 256 };
 
-/// For so long a writer polls for the end of a session, in ticks: some microseconds, as long as most sessions last. Longer where
-/// threads are never more than CPUs, as somebody has said: see `tuning::set_spin_limit`.
+/// For so long a writer polls for the end of a session, in ticks: some microseconds, as long as
+/// most sessions last. Longer where threads are never more than CPUs, as somebody has said: see
+/// `tuning::set_spin_limit`.
 const POLLED: u64 = 10_000;
 /// So often it then lets other threads have the CPU, before it sleeps.
 const YIELDS: u32 = 32;
@@ -24,7 +27,8 @@ const YIELDS: u32 = 32;
 const PAUSE_MAX_NS: u32 = 1_000_000;
 
 impl<C: Clock> Handle<'_, C> {
-    /// Writes back what is in the way of what this thread wants to do, if its owner has put that off.
+    /// Writes back what is in the way of what this thread wants to do, if its owner has put that
+    /// off.
     pub(super) fn clear_the_way(&mut self) {
         let owner = core::mem::replace(&mut self.in_the_way, core::ptr::null());
         // SAFETY: null, or a record of this domain, which is there for as long as the domain, and
@@ -96,7 +100,8 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// Frees the copies that only sessions may have that miss commits of this stamp: there are none.
+    /// Frees the copies that only sessions may have that miss commits of this stamp: there are
+    /// none.
     fn free_limbo(&mut self, stamp: u64) {
         let (domain, local) = (self.domain, self.local());
         for copy in local.limbo.take_ripe(stamp) {
@@ -111,7 +116,8 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// Waits until no session is open that may miss a commit of this stamp. Those that begin meanwhile do not.
+    /// Waits until no session is open that may miss a commit of this stamp. Those that begin
+    /// meanwhile do not.
     fn wait_for_sessions(&mut self, stamp: u64, committed: &Committed) {
         self.domain.fence_readers();
         count(&self.record.counters.quiescences, 1);
@@ -122,7 +128,8 @@ impl<C: Clock> Handle<'_, C> {
         let sessions = self.domain.members.scan().map(|record| (record, record.session()));
         waiting.extend(sessions.filter(|(_, session)| session.may_miss(stamp)));
         count(&self.record.counters.waits, waiting.len() as u64);
-        // Before it waits for any: the thread of another may be waiting for this one's. Relaxed: of this thread, or another's.
+        // Before it waits for any: the thread of another may be waiting for this one's. Relaxed: of
+        // this thread, or another's.
         let me = thread::id();
         assert!(
             waiting.iter().all(|(record, _)| record.thread() != me),

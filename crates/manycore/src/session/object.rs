@@ -1,4 +1,5 @@
-//! Objects, and the copies of them that transactions make: what mechanisms with sessions have in common.
+//! Objects, and the copies of them that transactions make: what mechanisms with sessions have in
+//! common.
 //!
 //! ```text
 //!   object (master)                 its newest copy
@@ -8,8 +9,8 @@
 //!      +---------------------^
 //! ```
 //!
-//! A head is null while the master is all there is, as most are at most times: then reading an object costs the load and
-//! test of one word, on the line where the data is.
+//! A head is null while the master is all there is, as most are at most times: then reading an
+//! object costs the load and test of one word, on the line where the data is.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -23,7 +24,8 @@ use crate::exhaust::exhaust;
 use crate::sync::atomic::{AtomicPtr, AtomicU64};
 use crate::sync::cell::UnsafeCell;
 
-/// An object's word before its data: its newest copy, which may be one that is being written; or null.
+/// An object's word before its data: its newest copy, which may be one that is being written; or
+/// null.
 pub(crate) type Head<X> = AtomicPtr<Header<X>>;
 
 /// An object as it lies in memory.
@@ -39,8 +41,8 @@ impl<X: 'static, T> Master<X, T> {
     }
 }
 
-/// An object in memory of its owner's, who has many of them side by side: sessions read, lock and change it as any other, and never
-/// free it. All zero bytes are one, if they are one of `T`.
+/// An object in memory of its owner's, who has many of them side by side: sessions read, lock and
+/// change it as any other, and never free it. All zero bytes are one, if they are one of `T`.
 #[repr(C)]
 pub(crate) struct Embedded<T> {
     /// A [`Head`] of any mechanism: a pointer.
@@ -85,14 +87,16 @@ const FLAGS: usize = 7;
 /// What comes before the data of a copy.
 #[repr(C)]
 pub(crate) struct Header<X: 'static> {
-    /// When it was committed; or [`UNDECIDED`](crate::clock::UNDECIDED) and the record of by whom; or `NEVER`.
+    /// When it was committed; or [`UNDECIDED`](crate::clock::UNDECIDED) and the record of by whom;
+    /// or `NEVER`.
     pub stamp: AtomicU64,
     /// What the mechanism has there.
     pub own: X,
     pub kind: &'static Kind<X>,
-    /// The object, and flags in the lowest bits of its address. Written by the thread that makes the copy, up to its
-    /// commit, when others have found the copy; they look at it after that. So it is a cell: what is behind a shared
-    /// reference may otherwise be read whenever the compiler likes.
+    /// The object, and flags in the lowest bits of its address. Written by the thread that makes
+    /// the copy, up to its commit, when others have found the copy; they look at it after that. So
+    /// it is a cell: what is behind a shared reference may otherwise be read whenever the compiler
+    /// likes.
     master: Cell<*mut Head<X>>,
 }
 
@@ -147,7 +151,8 @@ impl<X: 'static> Header<X> {
 #[cfg(not(loom))]
 #[inline]
 pub(crate) unsafe fn master_of<X: 'static>(word: *const Head<X>) -> Option<*mut Head<X>> {
-    // Relaxed: only its lowest bit is looked at unless it is a copy's, and that word does not change while others have the copy.
+    // Relaxed: only its lowest bit is looked at unless it is a copy's, and that word does not
+    // change while others have the copy.
     let relaxed = crate::sync::atomic::Ordering::Relaxed;
     // SAFETY: the word is a `Head`, or the `Cell` of a pointer, which has the same size (contract
     // of this function); a copy's does not change while others have found the copy.
@@ -159,7 +164,8 @@ pub(crate) unsafe fn master_of<X: 'static>(word: *const Head<X>) -> Option<*mut 
 /// The size of the largest value that objects own which are made here; larger ones want a box.
 pub(crate) const OWNED_MAX: usize = 4 << 10;
 
-/// The value of an object that owns it: see [`RawSession::make_owned`](manycore_traits::RawSession::make_owned).
+/// The value of an object that owns it: see
+/// [`RawSession::make_owned`](manycore_traits::RawSession::make_owned).
 ///
 /// # Safety
 ///
@@ -190,7 +196,8 @@ pub(crate) struct Kind<X: 'static> {
     pub object: usize,
     /// Bytes of a copy.
     pub copy: usize,
-    /// Copies the data of a copy over that of its object. Nobody writes the one, or touches the other.
+    /// Copies the data of a copy over that of its object. Nobody writes the one, or touches the
+    /// other.
     pub write_back: unsafe fn(*mut Header<X>, *mut Head<X>),
     /// The end of an object, which nobody has.
     pub end: unsafe fn(*mut Head<X>),
@@ -256,7 +263,8 @@ unsafe fn end_owned<X: 'static, T>(master: *mut Head<X>) {
     unsafe { (*master.cast::<Master<X, T>>()).data.with_mut(|data| data.drop_in_place()) };
 }
 
-/// Objects whose end is near: nobody has them, and what they own is to be dropped in no session, without a lock.
+/// Objects whose end is near: nobody has them, and what they own is to be dropped in no session,
+/// without a lock.
 pub(crate) struct Dying<X: 'static>(Vec<(*mut Head<X>, &'static Kind<X>)>);
 
 // SAFETY: nobody else has the objects; their values are `Send` (contract of `make_owned`).

@@ -1,6 +1,7 @@
 //! Memory for objects of all sizes: see [`depot`](crate::depot).
 //!
-//! Objects are aligned to 32 bytes, so that one of up to 32 (its head, a key and a link) is on one line.
+//! Objects are aligned to 32 bytes, so that one of up to 32 (its head, a key and a link) is on one
+//! line.
 
 use alloc::boxed::Box;
 

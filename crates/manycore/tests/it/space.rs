@@ -12,7 +12,8 @@ use manycore_history::run::unless_interpreted;
 /// With nodes of three keys, so that few keys make many levels.
 type Small<K, V, M = mvrlu::Domain> = Map<K, V, BPlus<3, 3>, M>;
 
-/// Any keys, in no order: growing, by single calls and in transactions, and asked for by what they can be borrowed as.
+/// Any keys, in no order: growing, by single calls and in transactions, and asked for by what they
+/// can be borrowed as.
 fn a_table_is_as_the_standard_library<M: Sessions + Default + 'static>() {
     const KEYS: u64 = unless_interpreted(5_000, 100);
     let space = Space::<M>::default();

@@ -13,7 +13,8 @@ use manycore_history::run::{self, Mix, Native, unless_interpreted};
 /// With nodes of three keys, so that few keys make many levels.
 type Small<K, V, M = mvrlu::Domain> = Map<K, V, BPlus<3, 3>, M>;
 
-/// Two accounts in two maps, of which one has to be positive: snapshots alone let both be emptied at a time.
+/// Two accounts in two maps, of which one has to be positive: snapshots alone let both be emptied
+/// at a time.
 #[test]
 fn serializable_transactions_have_no_write_skew() {
     let space = <Space>::default();
@@ -40,7 +41,8 @@ fn serializable_transactions_have_no_write_skew() {
     }
 }
 
-/// Threads move money between accounts of two maps, and open and close some; an auditor finds the same sum at each moment.
+/// Threads move money between accounts of two maps, and open and close some; an auditor finds the
+/// same sum at each moment.
 fn bank<P: Seek<String, String> + Seek<String, str>, M: Sessions + Default + 'static>(
     threads: u64,
 ) {

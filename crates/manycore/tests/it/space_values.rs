@@ -1,4 +1,5 @@
-//! Keys and values of maps in a space, of any types: found by what they can be borrowed as, and dropped once.
+//! Keys and values of maps in a space, of any types: found by what they can be borrowed as, and
+//! dropped once.
 
 use std::cell::Cell;
 use std::collections::BTreeMap as Standard;

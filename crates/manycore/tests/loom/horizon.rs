@@ -1,4 +1,5 @@
-//! What a journal needs of MV-RLU: all commits up to a time, and sessions that read at the last such time.
+//! What a journal needs of MV-RLU: all commits up to a time, and sessions that read at the last
+//! such time.
 
 use std::alloc::{Layout, alloc};
 use std::ptr::NonNull;
@@ -61,7 +62,8 @@ fn read_at_floor(handle: &mut Handle<'_, Counter>, object: Link<u32>) -> (u64, [
     }
 }
 
-/// A version that is later than the floor is not written back, also if no session needs the one before.
+/// A version that is later than the floor is not written back, also if no session needs the one
+/// before.
 #[test]
 fn what_is_read_at_the_floor_is_kept() {
     check(2, || {
@@ -111,7 +113,8 @@ fn the_floor_is_raised_beside_a_reader() {
     });
 }
 
-/// Whoever closes a time has, of the transactions of another thread, those with a stamp up to that time and no other.
+/// Whoever closes a time has, of the transactions of another thread, those with a stamp up to that
+/// time and no other.
 #[test]
 fn a_time_that_is_closed_has_all_its_commits() {
     check(3, || {

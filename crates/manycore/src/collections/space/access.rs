@@ -41,7 +41,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
 }
 
 impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, M> {
-    /// Does with the key's entry what `f` says, in as many attempts as it takes. Says also by how many keys there are more.
+    /// Does with the key's entry what `f` says, in as many attempts as it takes. Says also by how
+    /// many keys there are more.
     #[inline]
     fn change<Q, R>(
         &mut self,
@@ -63,7 +64,8 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         (result, more)
     }
 
-    /// A commit has put in so many keys more than it has taken out. That may call `Hash`, which may panic: so all else comes before.
+    /// A commit has put in so many keys more than it has taken out. That may call `Hash`, which may
+    /// panic: so all else comes before.
     #[inline]
     fn has_changed<Q>(&mut self, more: isize)
     where
@@ -71,8 +73,8 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         Q: ?Sized,
     {
         if P::COUNTS && more != 0 {
-            // SAFETY: callers' sessions have ended, and `by` has looked whether the handle is one of
-            // the map's space.
+            // SAFETY: callers' sessions have ended, and `by` has looked whether the handle is one
+            // of the map's space.
             unsafe { P::has_changed(self.map.parts(), &mut self.me.raw, more) };
         }
     }
@@ -91,8 +93,8 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         (result, more == 1)
     }
 
-    /// What becomes of a new key, which the map has or which is dropped. What becomes of the value is to be settled first, since a
-    /// destructor may panic.
+    /// What becomes of a new key, which the map has or which is dropped. What becomes of the value
+    /// is to be settled first, since a destructor may panic.
     fn settle_key(&mut self, key: Pending<K>, is_new: bool)
     where
         P: Seek<K, K>,
@@ -136,8 +138,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         Q: ?Sized,
     {
         let open = Open::begin(&mut self.me.raw, P::VIEW);
-        // SAFETY: `open` has begun the session, on a handle of the map's space, by the view that the
-        // structure asks for; what it has found stays until its end.
+        // SAFETY: `open` has begun the session, on a handle of the map's space, by the view that
+        // the structure asks for; what it has found stays until its end.
         let result = unsafe {
             let found = P::find(self.map.parts(), &*open.handle, key, &());
             found.map(|(key, value)| f(key.get(), value.get()))
@@ -228,7 +230,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         is_new
     }
 
-    /// A clone of the key's value; if it has none, one that is made now: in vain if another thread is faster.
+    /// A clone of the key's value; if it has none, one that is made now: in vain if another thread
+    /// is faster.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> V
     where
         V: Clone,
@@ -276,8 +279,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         self.change_known(key, |_, old| (Change::Remove, old.is_some()))
     }
 
-    /// Takes the key out if its value is as it is to be; says whether it did. The function is called again if another thread is
-    /// faster.
+    /// Takes the key out if its value is as it is to be; says whether it did. The function is
+    /// called again if another thread is faster.
     pub fn remove_if<Q>(&mut self, key: &Q, mut is: impl FnMut(&V) -> bool) -> bool
     where
         P: Seek<K, Q>,
@@ -289,8 +292,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         })
     }
 
-    /// Gives the key a value that is made of the one it has; says whether it has one. The function is called again if another
-    /// thread is faster.
+    /// Gives the key a value that is made of the one it has; says whether it has one. The function
+    /// is called again if another thread is faster.
     pub fn update<Q>(&mut self, key: &Q, mut f: impl FnMut(&V) -> V) -> bool
     where
         P: Seek<K, Q>,
@@ -341,8 +344,9 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         }
     }
 
-    /// Takes out every key of which the function says no. Not one step: each key is; those that come meanwhile may stay without
-    /// having been shown. The function may see a key twice, and runs in a session.
+    /// Takes out every key of which the function says no. Not one step: each key is; those that
+    /// come meanwhile may stay without having been shown. The function may see a key twice, and
+    /// runs in a session.
     pub fn retain(&mut self, mut stays: impl FnMut(&K, &V) -> bool)
     where
         K: Clone,

@@ -63,7 +63,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).insert_new(key, value))
     }
 
-    /// A clone of the key's value; if it has none, one that is made now: in vain if another thread is faster.
+    /// A clone of the key's value; if it has none, one that is made now: in vain if another thread
+    /// is faster.
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V
     where
         V: Clone,
@@ -91,8 +92,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).delete(key))
     }
 
-    /// Takes the key out if its value is as it is to be; says whether it did. The function is called again if another thread is
-    /// faster.
+    /// Takes the key out if its value is as it is to be; says whether it did. The function is
+    /// called again if another thread is faster.
     pub fn remove_if<Q>(&self, key: &Q, is: impl FnMut(&V) -> bool) -> bool
     where
         P: Seek<K, Q>,
@@ -101,8 +102,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).remove_if(key, is))
     }
 
-    /// Gives the key a value that is made of the one it has; says whether it has one. The function is called again if another
-    /// thread is faster.
+    /// Gives the key a value that is made of the one it has; says whether it has one. The function
+    /// is called again if another thread is faster.
     pub fn update<Q>(&self, key: &Q, f: impl FnMut(&V) -> V) -> bool
     where
         P: Seek<K, Q>,
@@ -133,8 +134,9 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).compare_exchange(key, old, new))
     }
 
-    /// Takes out every key of which the function says no. Not one step: each key is; those that come meanwhile may stay without
-    /// having been shown. The function may see a key twice, and runs in a session.
+    /// Takes out every key of which the function says no. Not one step: each key is; those that
+    /// come meanwhile may stay without having been shown. The function may see a key twice, and
+    /// runs in a session.
     pub fn retain(&self, stays: impl FnMut(&K, &V) -> bool)
     where
         K: Clone,
@@ -190,8 +192,9 @@ where
     V: Datum + Clone,
     M: Sessions,
 {
-    /// In a space that may have other collections, with entries that come in the order of their keys: nodes are full, and others see
-    /// all of them at once. That takes a session: while it lasts, versions of what others change in the space are kept.
+    /// In a space that may have other collections, with entries that come in the order of their
+    /// keys: nodes are full, and others see all of them at once. That takes a session: while it
+    /// lasts, versions of what others change in the space are kept.
     ///
     /// # Panics
     ///
@@ -220,7 +223,8 @@ where
         self.space().snapshot(|now| now.last(self).map(|(k, v)| (k.clone(), v.clone())))
     }
 
-    /// Calls `f` with the keys of a range and their values, in their order, until it returns false: at one moment, in a session.
+    /// Calls `f` with the keys of a range and their values, in their order, until it returns false:
+    /// at one moment, in a session.
     pub fn range<Q>(&self, range: impl core::ops::RangeBounds<Q>, mut f: impl FnMut(&K, &V) -> bool)
     where
         K: Borrow<Q>,

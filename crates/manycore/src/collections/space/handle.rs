@@ -9,7 +9,8 @@ use super::transaction::Transaction;
 use crate::mvrlu;
 use crate::session::{Conflict, Open, RawSession, Sessions, View};
 
-/// A thread's access to a [`Space`](super::Space). It is not `Send`: see [`Space::with`](super::Space::with) for what is.
+/// A thread's access to a [`Space`](super::Space). It is not `Send`: see
+/// [`Space::with`](super::Space::with) for what is.
 pub struct Handle<'s, M: Sessions + 'static = mvrlu::Domain> {
     pub(super) raw: M::Handle<'s>,
     /// Tells the space from others.
@@ -53,9 +54,10 @@ impl Limit {
         Self { attempts, ..Self::NONE }
     }
 
-    /// As if transactions ran one after the other, also with those that read what this one changes, and change what it reads
-    /// (no write skew, no phantoms): whatever it has read is locked when it commits. That costs a lock for each leaf or bucket that was
-    /// read, and conflicts with others that change them.
+    /// As if transactions ran one after the other, also with those that read what this one changes,
+    /// and change what it reads (no write skew, no phantoms): whatever it has read is locked when
+    /// it commits. That costs a lock for each leaf or bucket that was read, and conflicts with
+    /// others that change them.
     #[must_use]
     pub const fn serializable(self) -> Self {
         Self { is_serializable: true, ..self }
@@ -72,7 +74,8 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
         check(self.domain, domain);
     }
 
-    /// Reads any collections of the space as they are at one moment. While it lasts, versions are kept that it may read.
+    /// Reads any collections of the space as they are at one moment. While it lasts, versions are
+    /// kept that it may read.
     pub fn snapshot<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's, M>) -> R) -> R {
         self.raw.end_dying();
         let open = Open::begin(&mut self.raw, View::Snapshot);
@@ -81,13 +84,14 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
         result
     }
 
-    /// Reads and changes any collections of the space; others see all of it or nothing. It reads one moment, and what it has
-    /// changed itself. Runs again as long as there are conflicts, with pauses between that become longer: so what `f` does beside is
-    /// done as often.
+    /// Reads and changes any collections of the space; others see all of it or nothing. It reads
+    /// one moment, and what it has changed itself. Runs again as long as there are conflicts, with
+    /// pauses between that become longer: so what `f` does beside is done as often.
     ///
     /// # Panics
     ///
-    /// Under MV-RLU, if what it changes fills a whole log: see [`Config::segments_max`](crate::mvrlu::Config::segments_max).
+    /// Under MV-RLU, if what it changes fills a whole log: see
+    /// [`Config::segments_max`](crate::mvrlu::Config::segments_max).
     pub fn transact<'m, R>(
         &mut self,
         f: impl FnMut(&mut Transaction<'_, 's, 'm, M>) -> Result<R, Conflict>,
@@ -102,7 +106,8 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
     ///
     /// # Errors
     ///
-    /// What `f` returns; or if that is no conflict, but it has met one, that one: it cannot commit, whatever `f` returns.
+    /// What `f` returns; or if that is no conflict, but it has met one, that one: it cannot commit,
+    /// whatever `f` returns.
     ///
     /// # Panics
     ///

@@ -10,14 +10,15 @@ use crate::session::{RawSession, Sessions};
 
 /// A map of any keys and values in a [`Space`]. `P` is the structure in which they are.
 ///
-/// Every method is one step to others (linearizable), unless it says that it is not. Those with `&self` borrow a handle from the
-/// space; [`by`](Self::by) takes the thread's own.
+/// Every method is one step to others (linearizable), unless it says that it is not. Those with
+/// `&self` borrow a handle from the space; [`by`](Self::by) takes the thread's own.
 pub struct Map<K: Datum, V: Datum, P: Structure, M: Sessions + 'static = mvrlu::Domain> {
     parts: ManuallyDrop<P::Parts<K, V>>,
     space: Space<M>,
 }
 
-/// A map in the order of its keys: a B+tree. How it is made says `collections/versioned/btree/mod.rs`.
+/// A map in the order of its keys: a B+tree. How it is made says
+/// `collections/versioned/btree/mod.rs`.
 ///
 /// ```
 /// use std::ops::Bound;
@@ -38,8 +39,9 @@ pub struct Map<K: Datum, V: Datum, P: Structure, M: Sessions + 'static = mvrlu::
 /// ```
 pub type BTreeMap<K, V, M = mvrlu::Domain> = Map<K, V, btree::Usual, M>;
 
-/// A map in no order: a hash table that grows, and takes no lock to be read while it does. How it is made says
-/// `collections/versioned/growing/mod.rs`. Hashes have no secret: it is not for keys that somebody else may choose to collide.
+/// A map in no order: a hash table that grows, and takes no lock to be read while it does. How it
+/// is made says `collections/versioned/growing/mod.rs`. Hashes have no secret: it is not for keys
+/// that somebody else may choose to collide.
 pub type HashMap<K, V, M = mvrlu::Domain> = Map<K, V, Growing, M>;
 
 impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {

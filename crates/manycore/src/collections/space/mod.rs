@@ -26,15 +26,18 @@
 //!
 //! # Handles
 //!
-//! A thread that does much has a [handle](Space::handle), and passes it to a map by [`Map::by`]. Without one, a call
-//! borrows one that the space keeps for the CPU: that costs some ten nanoseconds, and is as good in a future between two awaits, since
-//! nothing is kept from one call to the next.
+//! A thread that does much has a [handle](Space::handle), and passes it to a map by [`Map::by`].
+//! Without one, a call borrows one that the space keeps for the CPU: that costs some ten
+//! nanoseconds, and is as good in a future between two awaits, since nothing is kept from one call
+//! to the next.
 //!
 //! # Keys and values
 //!
-//! Any that are `Send + Sync + 'static`. Numbers lie in the nodes; anything else is an object of its own, which never changes, and is dropped
-//! once, by any thread, when no session is open that may have found it. Destructors run in no session and may use the collections.
-//! What `Ord`, `Hash` and closures do runs in a session: it may read others' collections, and should not wait for another thread.
+//! Any that are `Send + Sync + 'static`. Numbers lie in the nodes; anything else is an object of
+//! its own, which never changes, and is dropped once, by any thread, when no session is open that
+//! may have found it. Destructors run in no session and may use the collections. What `Ord`, `Hash`
+//! and closures do runs in a session: it may read others' collections, and should not wait for
+//! another thread.
 
 mod access;
 mod direct;
@@ -71,8 +74,8 @@ struct Shared<M: Sessions + 'static> {
     domain: NonNull<M>,
 }
 
-// SAFETY: the domain is `Send` and `Sync`, as all `Sessions`; `PerCpu` lends handles to one thread at
-// a time.
+// SAFETY: the domain is `Send` and `Sync`, as all `Sessions`; `PerCpu` lends handles to one thread
+// at a time.
 unsafe impl<M: Sessions> Send for Shared<M> {}
 // SAFETY: likewise.
 unsafe impl<M: Sessions> Sync for Shared<M> {}
@@ -114,7 +117,8 @@ impl<M: Sessions + 'static> Space<M> {
         unsafe { self.0.domain.as_ref() }
     }
 
-    /// The calling thread's access: for one that does much. One for each thread; with RLU a thread that has two waits for itself.
+    /// The calling thread's access: for one that does much. One for each thread; with RLU a thread
+    /// that has two waits for itself.
     pub fn handle(&self) -> Handle<'_, M> {
         Handle::new(self.domain())
     }
@@ -137,7 +141,8 @@ impl<M: Sessions + 'static> Space<M> {
         self.with(|me| me.snapshot(f))
     }
 
-    /// Reads and changes any collections; others see all of it or nothing: see [`Handle::transact`].
+    /// Reads and changes any collections; others see all of it or nothing: see
+    /// [`Handle::transact`].
     pub fn transact<'m, R>(
         &self,
         f: impl FnMut(&mut Transaction<'_, '_, 'm, M>) -> Result<R, Conflict>,

@@ -6,7 +6,8 @@ use core::mem::ManuallyDrop;
 use crate::collections::versioned::{Datum, Word};
 use crate::session::RawSession;
 
-/// One that becomes a word when it is needed, and the same one in each attempt. Dropped, it is dropped.
+/// One that becomes a word when it is needed, and the same one in each attempt. Dropped, it is
+/// dropped.
 pub(super) struct Pending<T: Datum> {
     /// Moved into the word when there is one, and read by nobody then.
     value: ManuallyDrop<T>,
@@ -24,7 +25,8 @@ impl<T: Datum> Pending<T> {
         }
     }
 
-    /// Where it is now: in its word's object, if there is one. Stays there until the next call of `word` that makes one.
+    /// Where it is now: in its word's object, if there is one. Stays there until the next call of
+    /// `word` that makes one.
     pub fn get(&self) -> *const T {
         // SAFETY: nobody changes the cell meanwhile, as the references are gone when this returns;
         // the word is this one's, and nobody else ends it.
@@ -92,8 +94,8 @@ impl<T: Datum> Drop for Pending<T> {
             // SAFETY: it was not moved into a word, and is dropped once.
             None => unsafe { ManuallyDrop::drop(&mut self.value) },
             Some(_) if self.is_claimed.get() => {}
-            // SAFETY: after a panic: no commit has linked it, and nobody else ends it. Its memory is
-            // the domain's.
+            // SAFETY: after a panic: no commit has linked it, and nobody else ends it. Its memory
+            // is the domain's.
             Some(word) => unsafe { word.drop_value() },
         }
     }

@@ -11,7 +11,8 @@ use crate::collections::versioned::btree::BPlus;
 use crate::collections::versioned::{Datum, Seek, Structure};
 use crate::session::Sessions;
 
-/// Collections of a space as they are at one moment. What is found stays as long as the snapshot lasts, and not longer:
+/// Collections of a space as they are at one moment. What is found stays as long as the snapshot
+/// lasts, and not longer:
 ///
 /// ```compile_fail
 /// # use manycore::collections::space::BTreeMap;

@@ -15,9 +15,11 @@ use crate::collections::versioned::btree::BPlus;
 use crate::collections::versioned::{Change, Datum, Observe, Seek, Word};
 use crate::session::{self, Conflict, Link, RawSession, Sessions};
 
-/// A transaction on collections of a space. It sees them as they were when it began, and as it has changed them.
+/// A transaction on collections of a space. It sees them as they were when it began, and as it has
+/// changed them.
 ///
-/// After a conflict it can only abort: pass that on by `?`. If it does not, it is run again all the same.
+/// After a conflict it can only abort: pass that on by `?`. If it does not, it is run again all the
+/// same.
 pub struct Transaction<'t, 's, 'm, M: Sessions + 'static> {
     session: &'t mut M::Handle<'s>,
     domain: NonNull<M>,
@@ -98,8 +100,8 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         Self { session, domain, changed: Vec::new(), reads }
     }
 
-    /// Locks what was read, if that is asked for; returns the maps that want to know by how many keys they have more, after the
-    /// commit.
+    /// Locks what was read, if that is asked for; returns the maps that want to know by how many
+    /// keys they have more, after the commit.
     pub(super) fn end(self) -> Result<Vec<Changed<'m, M::Handle<'s>>>, Conflict> {
         for Read { link, lock } in self.reads.0.into_iter().flat_map(RefCell::into_inner) {
             // SAFETY: the session is open, and has found the object, which is of the type that the
@@ -172,8 +174,8 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         P: Seek<K, K>,
     {
         let key = Pending::new(key);
-        // SAFETY: the session is open, and has the key in a node if it commits: `make` is called once,
-        // to link it, and if that fails the session aborts.
+        // SAFETY: the session is open, and has the key in a node if it commits: `make` is called
+        // once, to link it, and if that fails the session aborts.
         let make = |session: &mut M::Handle<'s>| unsafe { key.claimed(session) };
         // SAFETY: the key stays where it is until `make` is called, and after that nobody reads it
         // here.
@@ -251,8 +253,8 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
     ///
     /// # Errors
     ///
-    /// If another thread changes the same place: the transaction can only abort then, so end it, as by `?`. So do all methods that
-    /// change something.
+    /// If another thread changes the same place: the transaction can only abort then, so end it, as
+    /// by `?`. So do all methods that change something.
     pub fn insert<K, V, P>(
         &mut self,
         map: &'m Map<K, V, P, M>,

@@ -2,26 +2,30 @@
 //!
 //! # Idea
 //!
-//! It begins with a node without a key, so that there is always one before. All functions are to be called in a session of the
-//! domain to which the chain belongs.
+//! It begins with a node without a key, so that there is always one before. All functions are to be
+//! called in a session of the domain to which the chain belongs.
 //!
-//! An operation on one key reads the latest of each node, and then locks the node before the key's place: if that was not freed
-//! and still leads where the operation has gone, the key's place is what it was found to be. So no time is needed, and a walk may
-//! pass over nodes that are removed meanwhile, as under RCU. In a transaction on several keys the session sees one moment, and the
+//! An operation on one key reads the latest of each node, and then locks the node before the key's
+//! place: if that was not freed and still leads where the operation has gone, the key's place is
+//! what it was found to be. So no time is needed, and a walk may pass over nodes that are removed
+//! meanwhile, as under RCU. In a transaction on several keys the session sees one moment, and the
 //! same checks hold by themselves.
 //!
 //! # Source
 //!
-//! The sorted list that A. Matveev et al. show sessions with ("Read-Log-Update", SOSP 2015), and J. Kim et al. versions ("MV-RLU",
-//! ASPLOS 2019). Ours: that an operation on one key walks over the latest versions, and checks where it has come to.
+//! The sorted list that A. Matveev et al. show sessions with ("Read-Log-Update", SOSP 2015), and J.
+//! Kim et al. versions ("MV-RLU", ASPLOS 2019). Ours: that an operation on one key walks over the
+//! latest versions, and checks where it has come to.
 //!
 //! # Memory order
 //!
-//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref) returns and [`try_lock`](RawSession::try_lock) gives.
+//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref)
+//! returns and [`try_lock`](RawSession::try_lock) gives.
 //!
 //! # Cost
 //!
-//! A key's place takes as many `deref`s as there are smaller keys; an update locks and copies one node, a removal two.
+//! A key's place takes as many `deref`s as there are smaller keys; an update locks and copies one
+//! node, a removal two.
 //!
 //! # When not to use it
 //!

@@ -55,12 +55,14 @@ where
         result
     }
 
-    /// Reads and changes any keys; others see all of it or nothing. Runs again as long as there are conflicts, with pauses between that
-    /// become longer, and without a limit: also if `f` keeps a conflict to itself, for after one a transaction can only abort.
+    /// Reads and changes any keys; others see all of it or nothing. Runs again as long as there are
+    /// conflicts, with pauses between that become longer, and without a limit: also if `f` keeps a
+    /// conflict to itself, for after one a transaction can only abort.
     ///
     /// # Panics
     ///
-    /// Under MV-RLU, if what it writes fills a whole log: see [`Config::segments_max`](crate::mvrlu::Config::segments_max).
+    /// Under MV-RLU, if what it writes fills a whole log: see
+    /// [`Config::segments_max`](crate::mvrlu::Config::segments_max).
     pub fn transact<R>(
         &mut self,
         mut f: impl FnMut(&mut Writes<'_, K, V, M, P, M::Handle<'a>>) -> Result<R, Conflict>,
@@ -177,7 +179,8 @@ where
     P: Placement<K>,
     S: RawSession,
 {
-    /// Does all of an operation. If it fails, or panics halfway, as in a key's `Ord`, the session can only abort.
+    /// Does all of an operation. If it fails, or panics halfway, as in a key's `Ord`, the session
+    /// can only abort.
     #[inline]
     fn whole<R>(
         &mut self,
@@ -198,8 +201,9 @@ where
     ///
     /// # Errors
     ///
-    /// If another thread changes the same place: the transaction can only abort then, so end it, as by `?`. A panic in the key's `Ord` or
-    /// `Hash`, if it is caught in the transaction, dooms it likewise.
+    /// If another thread changes the same place: the transaction can only abort then, so end it, as
+    /// by `?`. A panic in the key's `Ord` or `Hash`, if it is caught in the transaction, dooms it
+    /// likewise.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Conflict> {
         let parts = &self.map.parts;
         // SAFETY: `Writes` is there only while its session is open, which is a snapshot of the

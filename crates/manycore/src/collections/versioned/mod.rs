@@ -1,7 +1,9 @@
-//! Maps over any mechanism with sessions: what lists, hash tables and search trees over MV-RLU and RLU have in common.
+//! Maps over any mechanism with sessions: what lists, hash tables and search trees over MV-RLU and
+//! RLU have in common.
 //!
-//! A map has an [arrangement](Placement): [one](One) part of a [`Shape`], in which keys are found and changed, a [chain](Chain) or a
-//! [search tree](Search); [so many chains](Hashed) among which keys are placed; or [buckets](Growing) that become more.
+//! A map has an [arrangement](Placement): [one](One) part of a [`Shape`], in which keys are found
+//! and changed, a [chain](Chain) or a [search tree](Search); [so many chains](Hashed) among which
+//! keys are placed; or [buckets](Growing) that become more.
 
 pub mod btree;
 mod chain;
@@ -24,7 +26,8 @@ pub(in crate::collections) use word::Word;
 
 use crate::session::{Conflict, Link, RawSession, Sessions, View};
 
-/// How entries hang together, and are found and changed: in sessions of the domain to which they belong.
+/// How entries hang together, and are found and changed: in sessions of the domain to which they
+/// belong.
 pub trait Shape {
     /// An entry, and what leads from it to others.
     type Node<K: Copy, V: Copy>: Copy;
@@ -70,7 +73,8 @@ pub trait Shape {
         key: &K,
     ) -> Result<Option<V>, Conflict>;
 
-    /// Calls `f` with each entry from a key on, or from the first, in the order of keys, until it says that it is enough.
+    /// Calls `f` with each entry from a key on, or from the first, in the order of keys, until it
+    /// says that it is enough.
     ///
     /// # Safety
     ///
@@ -91,7 +95,8 @@ pub trait Arrangement {
     /// What an operation on one key has to see.
     const VIEW: View;
 
-    /// The calling thread will not come again, and has put in so many keys more than it has taken out, and not told of them.
+    /// The calling thread will not come again, and has put in so many keys more than it has taken
+    /// out, and not told of them.
     fn has_gone<K: Copy, V: Copy>(_parts: &Self::Parts<K, V>, _more: isize) {}
 }
 
@@ -143,7 +148,8 @@ pub trait Placement<K: Copy>: Arrangement {
         f: impl FnMut(&K, &V),
     );
 
-    /// After a commit: the calling thread has put in so many keys more than it has taken out, since this was last set to 0.
+    /// After a commit: the calling thread has put in so many keys more than it has taken out, since
+    /// this was last set to 0.
     ///
     /// # Safety
     ///
@@ -159,8 +165,8 @@ pub trait Placement<K: Copy>: Arrangement {
 
 /// A map in a domain of its own.
 ///
-/// Keys and values are copied from version to version. Operations on one key are linearizable; snapshots and transactions see the whole
-/// map at one moment.
+/// Keys and values are copied from version to version. Operations on one key are linearizable;
+/// snapshots and transactions see the whole map at one moment.
 pub struct Versioned<K: Copy, V: Copy, M: Sessions, P: Arrangement> {
     domain: M,
     parts: P::Parts<K, V>,

@@ -32,7 +32,8 @@ impl Arrangement for Hashed {
     const VIEW: View = Chain::VIEW;
 }
 
-/// The first nodes of chains, side by side: where one is follows from its number, and no table has to be read before it.
+/// The first nodes of chains, side by side: where one is follows from its number, and no table has
+/// to be read before it.
 pub struct Roots<K: Copy, V: Copy>(Box<[Place<<Chain as Shape>::Node<K, V>>]>);
 
 /// Aligned as objects are, so that what is read of one is on one line.

@@ -2,39 +2,44 @@
 //!
 //! # Idea
 //!
-//! It begins with a node without a key, to the right of which all keys are, so that there is always one above. All functions are to be
-//! called in a session of the domain to which the tree belongs.
+//! It begins with a node without a key, to the right of which all keys are, so that there is always
+//! one above. All functions are to be called in a session of the domain to which the tree belongs.
 //!
 //! # Why each operation sees one moment
 //!
-//! A node with two sides is removed by giving it the key of its successor, the smallest on its right, and taking that one out. Whoever reads
-//! the upper node before this commit and the lower ones after it does not find the successor's key at all. (Under RCU the writer has to wait
-//! for readers between the two; Citrus does.) So every session is a snapshot.
+//! A node with two sides is removed by giving it the key of its successor, the smallest on its
+//! right, and taking that one out. Whoever reads the upper node before this commit and the lower
+//! ones after it does not find the successor's key at all. (Under RCU the writer has to wait for
+//! readers between the two; Citrus does.) So every session is a snapshot.
 //!
 //! # What a writer locks
 //!
-//! A session that has read one moment and locks a node knows that the node is still as it was. That is not all: its path may have
-//! changed above. It is enough, because whoever changes where a key's place is locks a node that the other locks, too:
+//! A session that has read one moment and locks a node knows that the node is still as it was. That
+//! is not all: its path may have changed above. It is enough, because whoever changes where a key's
+//! place is locks a node that the other locks, too:
 //!
 //! - A key goes below the node where its search ends: that one is locked.
-//! - A node with one side is taken out: it is locked, and so is the one above, whose link changes. Keys below keep their
-//!   places.
-//! - A node with two sides gets another key: it, the successor, and the one above that are locked. Places move for the
-//!   keys between the old and the new key only, and there are none; one that is to be put in there goes below the successor.
+//! - A node with one side is taken out: it is locked, and so is the one above, whose link changes.
+//!   Keys below keep their places.
+//! - A node with two sides gets another key: it, the successor, and the one above that are locked.
+//!   Places move for the keys between the old and the new key only, and there are none; one that is
+//!   to be put in there goes below the successor.
 //!
 //! # Source
 //!
-//! The tree with which A. Matveev et al. compare ("Read-Log-Update", SOSP 2015), whose base line is Citrus: M. Arbel and H. Attiya,
-//! "Concurrent updates with RCU: search tree as an example", PODC 2014. Ours: the argument for what has to be locked.
+//! The tree with which A. Matveev et al. compare ("Read-Log-Update", SOSP 2015), whose base line is
+//! Citrus: M. Arbel and H. Attiya, "Concurrent updates with RCU: search tree as an example",
+//! PODC 2014. Ours: the argument for what has to be locked.
 //!
 //! # Memory order
 //!
-//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref) returns and [`try_lock`](RawSession::try_lock) gives.
+//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref)
+//! returns and [`try_lock`](RawSession::try_lock) gives.
 //!
 //! # Cost
 //!
-//! A key's place takes as many `deref`s as it is deep: some 2 ln n of n keys in random order, all of them in sorted order. An update
-//! locks and copies one node, a removal up to three.
+//! A key's place takes as many `deref`s as it is deep: some 2 ln n of n keys in random order, all
+//! of them in sorted order. An update locks and copies one node, a removal up to three.
 //!
 //! # When not to use it
 //!
@@ -140,8 +145,8 @@ unsafe fn successor<K: Copy, V: Copy, S: RawSession>(
     }
 }
 
-/// Takes out a node that has one side at most: what is below it comes to its place. What may fail comes first: either both nodes
-/// are locked, or nothing has happened.
+/// Takes out a node that has one side at most: what is below it comes to its place. What may fail
+/// comes first: either both nodes are locked, or nothing has happened.
 ///
 /// # Safety
 ///
@@ -254,7 +259,8 @@ impl Shape for Search {
         // SAFETY: session and root are there (contract of this function), and links that a session
         // has found lead to nodes that stay until its end; all but the first have keys and values.
         unsafe {
-            // The nodes whose left sides are done or left out, and that come next, the last one first.
+            // The nodes whose left sides are done or left out, and that come next, the last one
+            // first.
             let mut path = Vec::new();
             let mut node = (*session.deref(root)).below[RIGHT];
             loop {

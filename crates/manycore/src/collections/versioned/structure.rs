@@ -17,11 +17,13 @@ pub trait Structure: Sized + 'static {
     /// Without entries.
     fn create<K: Datum, V: Datum, S: RawSession>(handle: &mut S) -> Self::Parts<K, V>;
 
-    /// Frees nodes, keys and values, in as many transactions as that takes, of one that nobody uses any more.
+    /// Frees nodes, keys and values, in as many transactions as that takes, of one that nobody uses
+    /// any more.
     ///
     /// # Safety
     ///
-    /// The handle is in no session, and of the domain to which the parts belong; those are not used again.
+    /// The handle is in no session, and of the domain to which the parts belong; those are not used
+    /// again.
     unsafe fn dismantle<K: Datum, V: Datum, S: RawSession>(
         parts: Self::Parts<K, V>,
         handle: &mut S,
@@ -82,8 +84,9 @@ pub trait Seek<K: Datum, Q: ?Sized>: Structure {
         observer: &impl Observe<S>,
     ) -> Option<(&'s Word<K>, &'s Word<V>)>;
 
-    /// Does with the key's entry what `f` says, which is given its value. If it has none and is to have one, `make` makes the key.
-    /// What the map does not have any more is freed. Says also by how many keys there are more.
+    /// Does with the key's entry what `f` says, which is given its value. If it has none and is to
+    /// have one, `make` makes the key. What the map does not have any more is freed. Says also by
+    /// how many keys there are more.
     ///
     /// # Errors
     ///
@@ -91,8 +94,8 @@ pub trait Seek<K: Datum, Q: ?Sized>: Structure {
     ///
     /// # Safety
     ///
-    /// As for [`find`](Self::find). `make` returns a key like this one; the session aborts if this fails or panics, and what `f` and
-    /// `make` return is theirs again.
+    /// As for [`find`](Self::find). `make` returns a key like this one; the session aborts if this
+    /// fails or panics, and what `f` and `make` return is theirs again.
     unsafe fn change<V: Datum, S: RawSession, R>(
         parts: &Self::Parts<K, V>,
         session: &mut S,

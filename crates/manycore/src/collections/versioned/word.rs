@@ -1,5 +1,5 @@
-//! A key or a value as it lies in nodes, which are copied bytewise: itself if it is a number, otherwise the place of an object that
-//! owns it.
+//! A key or a value as it lies in nodes, which are copied bytewise: itself if it is a number,
+//! otherwise the place of an object that owns it.
 //!
 //! ```text
 //!   u64, i32, bool, (), ...          String, Vec<u8>, structs, ...
@@ -8,11 +8,12 @@
 //!   +-----------+                    +-----------+
 //! ```
 //!
-//! The object never changes. A commit that takes the word out of the map frees it, and it is dropped when no session is open that may
-//! have found it: once, by whichever thread reclaims.
+//! The object never changes. A commit that takes the word out of the map frees it, and it is
+//! dropped when no session is open that may have found it: once, by whichever thread reclaims.
 //!
-//! Whether a type is one of the numbers, its [`TypeId`] says; the compiler does that test. That a type is `Copy` would be enough, but
-//! code that is generic cannot ask for it; that it has no destructor is not: it may be an atomic, and its copies would differ.
+//! Whether a type is one of the numbers, its [`TypeId`] says; the compiler does that test. That a
+//! type is `Copy` would be enough, but code that is generic cannot ask for it; that it has no
+//! destructor is not: it may be an atomic, and its copies would differ.
 
 use alloc::boxed::Box;
 use core::any::TypeId;
@@ -23,7 +24,8 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use crate::session::object::{OWNED_MAX, drop_owned, owned};
 use crate::session::{Conflict, Link, RawSession};
 
-/// What keys and values are: they go to another thread, are shared, and may be dropped after their map.
+/// What keys and values are: they go to another thread, are shared, and may be dropped after their
+/// map.
 pub trait Datum: Send + Sync + 'static {}
 
 impl<T: Send + Sync + 'static> Datum for T {}
@@ -45,7 +47,8 @@ impl<T> Clone for Word<T> {
 
 impl<T> Copy for Word<T> {}
 
-/// Whether it lies in the word itself: one of the types that are copied bytewise, have no padding, and fit.
+/// Whether it lies in the word itself: one of the types that are copied bytewise, have no padding,
+/// and fit.
 #[inline]
 fn is_inline<T: 'static>() -> bool {
     macro_rules! is_one_of {
@@ -128,11 +131,12 @@ impl<T: Datum> Word<T> {
     ///
     /// # Safety
     ///
-    /// The word was made; its object is there for as long as the reference is used, as it is in a session that has found the word.
+    /// The word was made; its object is there for as long as the reference is used, as it is in a
+    /// session that has found the word.
     #[inline]
     pub unsafe fn get(&self) -> &T {
-        // SAFETY: `new` has written either, by the same tests; the object is there (contract of this
-        // function).
+        // SAFETY: `new` has written either, by the same tests; the object is there (contract of
+        // this function).
         unsafe {
             if is_inline::<T>() {
                 &*self.0.as_ptr().cast::<T>()
@@ -144,7 +148,8 @@ impl<T: Datum> Word<T> {
         }
     }
 
-    /// Whether another word, which was found later in the same session, is this one: of the same object, or the same number.
+    /// Whether another word, which was found later in the same session, is this one: of the same
+    /// object, or the same number.
     ///
     /// # Safety
     ///
@@ -231,7 +236,8 @@ impl<T: Datum> Word<T> {
     ///
     /// # Safety
     ///
-    /// The word was made by a handle of this domain, and nobody has it or uses what it stands for from now on.
+    /// The word was made by a handle of this domain, and nobody has it or uses what it stands for
+    /// from now on.
     pub unsafe fn end<S: RawSession>(self, handle: &mut S) {
         if is_inline::<T>() {
             return;

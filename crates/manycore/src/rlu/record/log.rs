@@ -17,8 +17,8 @@ use crate::lock::Futex;
 use crate::session::object::FREED;
 use crate::sync::cell::UnsafeCell;
 
-/// Copies that a thread has committed and that nobody has written back. Whoever has the lock may do so; it is not to be taken
-/// in a session.
+/// Copies that a thread has committed and that nobody has written back. Whoever has the lock may do
+/// so; it is not to be taken in a session.
 pub(in crate::rlu) struct Log {
     lock: Futex,
     committed: UnsafeCell<Committed>,
@@ -67,16 +67,16 @@ impl Log {
         unsafe { self.lock.try_lock(&mut ()) }.then(|| self.locked(f))
     }
 
-    /// Takes out the objects that own their values and were freed, where that was put off. For the domain's end: nobody uses the log
-    /// any more.
+    /// Takes out the objects that own their values and were freed, where that was put off. For the
+    /// domain's end: nobody uses the log any more.
     pub fn take_freed(&self, dying: &mut Dying) {
         self.with(|committed| {
             for copy in committed.copies.drain(..) {
                 // SAFETY: copies in a log stay until they are written back, which these are not.
                 let copy = unsafe { &*copy };
                 if copy.kind.drops && copy.has(FREED) {
-                    // SAFETY: the object ended with this copy, which is the only one that says so; it
-                    // is the domain's, which nobody uses any more.
+                    // SAFETY: the object ended with this copy, which is the only one that says so;
+                    // it is the domain's, which nobody uses any more.
                     unsafe { dying.push(copy.master(), copy.kind) };
                 }
             }
@@ -91,13 +91,15 @@ impl Log {
     }
 }
 
-/// Copies that a thread has taken away from their objects, the oldest first. Not a bag of [`reclaim`](crate::reclaim): they
-/// return to their own thread's pool, so that no other has to find them, and none has a destructor. That is 8 bytes a copy
-/// rather than 16, with no exchange. Sessions that are open may have found them before.
+/// Copies that a thread has taken away from their objects, the oldest first. Not a bag of
+/// [`reclaim`](crate::reclaim): they return to their own thread's pool, so that no other has to
+/// find them, and none has a destructor. That is 8 bytes a copy rather than 16, with no exchange.
+/// Sessions that are open may have found them before.
 #[derive(Default)]
 pub(in crate::rlu) struct Limbo {
     copies: Vec<*mut Header>,
-    /// Sessions that see commits up to `stamp` have not found the first so many: those were there before it was taken.
+    /// Sessions that see commits up to `stamp` have not found the first so many: those were there
+    /// before it was taken.
     ripening: usize,
     stamp: u64,
 }
@@ -120,7 +122,8 @@ impl Limbo {
         (self.ripening, self.stamp) = (copies, stamp);
     }
 
-    /// Takes the copies that nobody has any more, now that no session is open that may miss a commit of this stamp.
+    /// Takes the copies that nobody has any more, now that no session is open that may miss a
+    /// commit of this stamp.
     pub fn take_ripe(&mut self, stamp: u64) -> impl Iterator<Item = *mut Header> {
         let ripe = if stamp < self.stamp { 0 } else { core::mem::take(&mut self.ripening) };
         self.copies.drain(..ripe)

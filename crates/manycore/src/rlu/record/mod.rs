@@ -96,7 +96,8 @@ impl Record {
     /// Says what session there is. If it begins, a barrier has to follow.
     #[inline]
     pub fn set_session(&self, session: Session) {
-        // Release: partner of the Acquire in `session`: what the last session has read, it has read before.
+        // Release: partner of the Acquire in `session`: what the last session has read, it has read
+        // before.
         self.session.store(session.0, order!(Release, "rlu-set-session"));
     }
 

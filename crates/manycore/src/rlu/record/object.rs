@@ -28,7 +28,8 @@ pub(in crate::rlu) const fn kind_of<T>() -> &'static Kind {
 /// The copy of an object, which the caller may follow; null if there is none.
 #[inline]
 pub(in crate::rlu) fn copy_of(head: &Head) -> *mut Header {
-    // Acquire: partner of the Release in `lock`, for the copy, and in `unlock`, for what was written back.
+    // Acquire: partner of the Release in `lock`, for the copy, and in `unlock`, for what was
+    // written back.
     head.load(order!(Acquire, "rlu-copy-of"))
 }
 

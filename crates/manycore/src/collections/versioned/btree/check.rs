@@ -22,7 +22,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// # Errors
     ///
-    /// What is wrong: a level is not what the one above leads to, or a key is not between those around it.
+    /// What is wrong: a level is not what the one above leads to, or a key is not between those
+    /// around it.
     ///
     /// # Safety
     ///

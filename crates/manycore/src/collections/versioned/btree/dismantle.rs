@@ -1,6 +1,7 @@
 //! The end of a tree that nobody uses any more, in a domain that goes on.
 //!
-//! Nodes are freed by transactions all the same, since versions of them may be in threads' logs: those go as they always do.
+//! Nodes are freed by transactions all the same, since versions of them may be in threads' logs:
+//! those go as they always do.
 
 use super::node::{Anchor, Inner, Leaf};
 use super::{BPlus, typed};
@@ -12,7 +13,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// # Safety
     ///
-    /// The handle is in no session, and of the domain to which the tree belongs; that is not used again.
+    /// The handle is in no session, and of the domain to which the tree belongs; that is not used
+    /// again.
     pub(super) unsafe fn dismantle_levels<K: Datum, V: Datum, S: RawSession>(
         anchor: Link<Anchor>,
         handle: &mut S,
@@ -41,7 +43,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         }
         let mut leaf = typed::<Leaf<K, V, LEAF>>(begin);
         while !leaf.is_null() {
-            // SAFETY: likewise. Each key and value is in one leaf, and each border is the end of one.
+            // SAFETY: likewise. Each key and value is in one leaf, and each border is the end of
+            // one.
             leaf = session::retry(handle, View::Latest, |session| unsafe {
                 let old = *session.deref(leaf);
                 session.free(leaf)?;

@@ -1,4 +1,5 @@
-//! An entry more: where there is no room, nodes are divided, from the leaf upwards, in the transaction of the insertion.
+//! An entry more: where there is no room, nodes are divided, from the leaf upwards, in the
+//! transaction of the insertion.
 
 use super::node::{Anchor, Inner, Leaf};
 use super::{BPlus, Path};
@@ -17,7 +18,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// # Safety
     ///
-    /// In a session that has come over the path to the leaf, whose copy it is. The words are the session's, to be linked.
+    /// In a session that has come over the path to the leaf, whose copy it is. The words are the
+    /// session's, to be linked.
     pub(super) unsafe fn add<K: Datum + Clone, V: Datum, S: RawSession>(
         session: &mut S,
         anchor: Link<Anchor>,
@@ -103,7 +105,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         }
     }
 
-    /// The node that leads to one of the level below, and at which place: this one, or one to the right of it.
+    /// The node that leads to one of the level below, and at which place: this one, or one to the
+    /// right of it.
     ///
     /// # Safety
     ///

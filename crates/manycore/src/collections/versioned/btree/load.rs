@@ -1,4 +1,5 @@
-//! A tree of entries that are there in the order of their keys: built from the leaves upwards, in one session.
+//! A tree of entries that are there in the order of their keys: built from the leaves upwards, in
+//! one session.
 
 use alloc::vec::Vec;
 

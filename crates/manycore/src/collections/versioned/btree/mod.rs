@@ -8,48 +8,59 @@
 //!   [10 20 |30] -> [30 40 50 |60] -> [60 70 80 |]          leaves: keys with values | end, and the next one
 //! ```
 //!
-//! A node is one object. It holds the keys from its beginning, which never changes, to its *end*, where the next node of its level
-//! begins. A leaf that is full is divided: its upper part becomes a new leaf to its right, which the parent gets in the same
-//! transaction, and so on upwards. A leaf that has few keys takes up its right neighbour, or is taken up by its left one, if they have
-//! one parent; then the right one is freed. At every commit the leaves have each key once.
+//! A node is one object. It holds the keys from its beginning, which never changes, to its *end*,
+//! where the next node of its level begins. A leaf that is full is divided: its upper part becomes
+//! a new leaf to its right, which the parent gets in the same transaction, and so on upwards. A
+//! leaf that has few keys takes up its right neighbour, or is taken up by its left one, if they
+//! have one parent; then the right one is freed. At every commit the leaves have each key once.
 //!
 //! # Why an operation on one key needs no snapshot
 //!
-//! It reads the latest of each node, so that a parent and what is below it may be of two moments. What is below begins where it always
-//! did: so the key is in it, or to its right, where its end says so. That holds for a node that is freed meanwhile, too: it shows what
-//! it held when it was freed, which is after the walk has begun. So an answer from there is one of that moment, within the call.
+//! It reads the latest of each node, so that a parent and what is below it may be of two moments.
+//! What is below begins where it always did: so the key is in it, or to its right, where its end
+//! says so. That holds for a node that is freed meanwhile, too: it shows what it held when it was
+//! freed, which is after the walk has begun. So an answer from there is one of that moment, within
+//! the call.
 //!
-//! A change locks the leaf, and looks again whether the key is before its end: if so, the leaf is where the key belongs, since a
-//! leaf that another has taken up cannot be locked. What else it changes, a parent or a neighbour, it locks as well, and looks whether
-//! they lead where it has gone. Nobody waits for a lock, so that threads cannot wait for each other.
+//! A change locks the leaf, and looks again whether the key is before its end: if so, the leaf is
+//! where the key belongs, since a leaf that another has taken up cannot be locked. What else it
+//! changes, a parent or a neighbour, it locks as well, and looks whether they lead where it has
+//! gone. Nobody waits for a lock, so that threads cannot wait for each other.
 //!
-//! In a snapshot or a transaction the tree is of one moment, and the same checks hold by themselves. A leaf that is locked, and is as the
-//! snapshot has it, proves where a key belongs, since whoever moves that place locks the leaf.
+//! In a snapshot or a transaction the tree is of one moment, and the same checks hold by
+//! themselves. A leaf that is locked, and is as the snapshot has it, proves where a key belongs,
+//! since whoever moves that place locks the leaf.
 //!
 //! # Keys
 //!
-//! A key that divides leaves outlives the entry from which it comes. So it is a clone, and belongs to the border between two leaves: when
-//! one of them takes up the other, it is freed. Borders between inner nodes are borders between leaves, and have the same keys.
+//! A key that divides leaves outlives the entry from which it comes. So it is a clone, and belongs
+//! to the border between two leaves: when one of them takes up the other, it is freed. Borders
+//! between inner nodes are borders between leaves, and have the same keys.
 //!
 //! # Source
 //!
-//! P. L. Lehman and S. B. Yao, "Efficient locking for concurrent operations on B-trees", TODS 1981, for ends and links to the right. V.
-//! Lanin and D. Shasha, "A symmetric concurrent B-tree algorithm", FJCC 1986, for merges into the left node. J. Kim et al., "MV-RLU:
-//! Scaling read-log-update with multi-versioning", ASPLOS 2019, have nodes of a tree as objects. That a division and what it needs above is
-//! one transaction, and so that a tree of one moment is whole, is ours.
+//! P. L. Lehman and S. B. Yao, "Efficient locking for concurrent operations on B-trees", TODS 1981,
+//! for ends and links to the right. V. Lanin and D. Shasha, "A symmetric concurrent B-tree
+//! algorithm", FJCC 1986, for merges into the left node. J. Kim et al., "MV-RLU: Scaling
+//! read-log-update with multi-versioning", ASPLOS 2019, have nodes of a tree as objects. That a
+//! division and what it needs above is one transaction, and so that a tree of one moment is whole,
+//! is ours.
 //!
 //! # Memory order
 //!
-//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref) returns and [`try_lock`](RawSession::try_lock) gives.
+//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref)
+//! returns and [`try_lock`](RawSession::try_lock) gives.
 //!
 //! # Cost
 //!
-//! A look-up reads one node a level, of which it touches some lines. A change copies its leaf twice, to the log and back: 512 bytes.
-//! Keys and values that are not numbers are objects of their own, and a comparison follows a link.
+//! A look-up reads one node a level, of which it touches some lines. A change copies its leaf
+//! twice, to the log and back: 512 bytes. Keys and values that are not numbers are objects of their
+//! own, and a comparison follows a link.
 //!
 //! # When not to use it
 //!
-//! Where keys are looked up only one by one: a hash table has one level. Where one key is changed by everybody.
+//! Where keys are looked up only one by one: a hash table has one level. Where one key is changed
+//! by everybody.
 
 mod check;
 mod dismantle;
@@ -69,7 +80,8 @@ use crate::sync::mutation;
 use node::{Anchor, Inner, Leaf, read};
 pub use range::Range;
 
-/// A B+tree with so many entries in a leaf and so many keys in an inner node at most: at least 3 of both.
+/// A B+tree with so many entries in a leaf and so many keys in an inner node at most: at least 3 of
+/// both.
 #[derive(Debug)]
 pub struct BPlus<const LEAF: usize, const INNER: usize>;
 
@@ -225,10 +237,10 @@ where
         f: impl FnOnce(&mut S, Option<&V>) -> (Change<V>, R),
     ) -> Result<(R, isize), Conflict> {
         let (anchor, order) = (*parts, order(key));
-        // SAFETY: the session is open (contract of this function), and what it has found stays until
-        // its end. What was read of the leaf is not used any more when that is locked, which may be
-        // this session's own copy already. Words that leave the tree are freed once, by who has
-        // their leaf locked.
+        // SAFETY: the session is open (contract of this function), and what it has found stays
+        // until its end. What was read of the leaf is not used any more when that is locked, which
+        // may be this session's own copy already. Words that leave the tree are freed once, by who
+        // has their leaf locked.
         unsafe {
             let mut path = Path::new();
             let (link, leaf) =

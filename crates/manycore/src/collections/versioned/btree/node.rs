@@ -1,4 +1,5 @@
-//! Leaves, inner nodes, and the anchor. Each is one object, and copied as a whole when it is changed.
+//! Leaves, inner nodes, and the anchor. Each is one object, and copied as a whole when it is
+//! changed.
 
 use core::cmp::Ordering;
 
@@ -227,7 +228,8 @@ impl<K: Datum, const N: usize> Inner<K, N> {
         key
     }
 
-    /// The nodes after a key, which this one has no longer, in another node with its end; and that key.
+    /// The nodes after a key, which this one has no longer, in another node with its end; and that
+    /// key.
     pub fn split_off(&mut self, at: usize) -> (Word<K>, Self) {
         let mut right = Self { end: self.end, ..Self::new(self.below[at]) };
         right.append(&self.keys[at + 1..self.length], &self.below[at + 1..self.length]);

@@ -51,7 +51,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// # Safety
     ///
-    /// In a snapshot of the domain to which the tree belongs, which changes nothing as long as this is used.
+    /// In a snapshot of the domain to which the tree belongs, which changes nothing as long as this
+    /// is used.
     pub unsafe fn range<'r, K, V, Q, S, O>(
         anchor: Link<Anchor>,
         session: &'r S,
@@ -143,7 +144,8 @@ where
         }
     }
 
-    /// The back goes on to the leaf before. False if there is none, as where keys contradict each other.
+    /// The back goes on to the leaf before. False if there is none, as where keys contradict each
+    /// other.
     fn step_back(&mut self) -> bool {
         let mut child = untyped(self.back.link);
         let mut level = self.path.length;

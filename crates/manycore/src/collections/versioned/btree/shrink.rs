@@ -1,7 +1,9 @@
-//! An entry fewer: a node with few keys takes up its right neighbour, or is taken up by its left one, in the transaction of the removal.
+//! An entry fewer: a node with few keys takes up its right neighbour, or is taken up by its left
+//! one, in the transaction of the removal.
 //!
-//! Only neighbours below one parent: so the border between them is that parent's key. A node is small if it is filled to less than a
-//! quarter, and takes up another if both fill it to three quarters at most: one that has just been divided or merged is far from either.
+//! Only neighbours below one parent: so the border between them is that parent's key. A node is
+//! small if it is filled to less than a quarter, and takes up another if both fill it to three
+//! quarters at most: one that has just been divided or merged is far from either.
 
 use super::grow::{Parent, untyped};
 use super::node::{Anchor, Inner, Leaf};
@@ -10,12 +12,14 @@ use crate::collections::versioned::word::Datum;
 use crate::session::{Conflict, Link, RawSession};
 use crate::sync::mutation;
 
-/// Whether a node with so many of its keys is to be merged with another, if there is one that is not too full.
+/// Whether a node with so many of its keys is to be merged with another, if there is one that is
+/// not too full.
 fn is_small(length: usize, room: usize) -> bool {
     length < room.div_ceil(4)
 }
 
-/// Whether two, with so many keys in the end, have few enough together. One without any can always go.
+/// Whether two, with so many keys in the end, have few enough together. One without any can always
+/// go.
 fn are_few([one, other]: [usize; 2], both: usize, room: usize) -> bool {
     both <= room * 3 / 4 || both <= room && (one == 0 || other == 0)
 }
@@ -50,7 +54,8 @@ impl<T> Pair<T> {
 }
 
 impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
-    /// Merges a leaf, which is locked, with a neighbour if it has become small, and then what is above.
+    /// Merges a leaf, which is locked, with a neighbour if it has become small, and then what is
+    /// above.
     ///
     /// # Safety
     ///

@@ -33,8 +33,8 @@ impl Structure for Growing {
         unsafe { parts.visit_all(session, f) };
     }
 
-    /// Buckets lie in the table's memory, of which threads' logs may have versions: that goes to the domain, which drops it when nobody
-    /// touches it any more.
+    /// Buckets lie in the table's memory, of which threads' logs may have versions: that goes to
+    /// the domain, which drops it when nobody touches it any more.
     unsafe fn dismantle<K: Datum, V: Datum, S: RawSession>(
         parts: Self::Parts<K, V>,
         handle: &mut S,
@@ -56,7 +56,8 @@ impl Structure for Growing {
                     Ok(!has_more)
                 });
             }
-            // SAFETY: `retry` has begun the session; the memory stays until `parts` is dropped, which is freed below.
+            // SAFETY: `retry` has begun the session; the memory stays until `parts` is dropped,
+            // which is freed below.
             session::retry(handle, View::Latest, |session| unsafe {
                 let bucket = *session.deref(place);
                 session.free_in_place(place)?;

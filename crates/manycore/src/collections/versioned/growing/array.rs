@@ -1,4 +1,5 @@
-//! Buckets side by side: where one is needs no look-up but that of the array, and its lines are no other's.
+//! Buckets side by side: where one is needs no look-up but that of the array, and its lines are no
+//! other's.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
@@ -9,14 +10,16 @@ use crate::sync::hint;
 /// An object that is a bucket.
 pub(super) type Place<K, V> = Embedded<Bucket<K, V>>;
 
-/// Arrays begin at multiples of this: two lines, which a bucket fills, and which some processors fetch together.
+/// Arrays begin at multiples of this: two lines, which a bucket fills, and which some processors
+/// fetch together.
 const ALIGN: usize = 128;
 
 /// Bytes before an array, for where its memory begins.
 const BEFORE: usize = size_of::<*mut u8>();
 
-/// Of memory that has an aligned array of this length in it, and a word before. The allocator is not asked for the alignment: it
-/// would write all of the memory to have it zero, rather than ask the operating system for pages that are.
+/// Of memory that has an aligned array of this length in it, and a word before. The allocator is
+/// not asked for the alignment: it would write all of the memory to have it zero, rather than ask
+/// the operating system for pages that are.
 fn layout<K, V>(length: usize) -> Layout {
     let bytes = length.checked_mul(size_of::<Place<K, V>>());
     let bytes = bytes.and_then(|bytes| bytes.checked_add(BEFORE + ALIGN));

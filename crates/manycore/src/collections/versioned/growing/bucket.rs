@@ -1,4 +1,5 @@
-//! A bucket: its level, its entries with a tag each, and the chain of those for which there is no room.
+//! A bucket: its level, its entries with a tag each, and the chain of those for which there is no
+//! room.
 
 mod edit;
 
@@ -13,14 +14,15 @@ use crate::session::{Conflict, Link, RawSession};
 /// So many words for entries make an object 128 bytes large.
 const WORDS: usize = 12;
 
-/// Invariant: the first `length` entries are written, and have the tags of their keys; all other tags are 0. All zero bytes are a bucket
-/// that is not yet born.
+/// Invariant: the first `length` entries are written, and have the tags of their keys; all other
+/// tags are 0. All zero bytes are a bucket that is not yet born.
 #[repr(C)]
 pub struct Bucket<K, V> {
     /// The first entry of the chain.
     more: Link<Entry<K, V>>,
     tags: Tags,
-    /// One more than the level: of how many bits of the hash the bucket's number is. 0 if it is not yet born.
+    /// One more than the level: of how many bits of the hash the bucket's number is. 0 if it is not
+    /// yet born.
     born: u8,
     /// How many entries there are here.
     length: u8,
@@ -56,8 +58,8 @@ impl<K: Copy, V: Copy> Clone for Entry<K, V> {
 impl<K: Copy, V: Copy> Copy for Entry<K, V> {}
 
 impl<K: Copy, V: Copy> Bucket<K, V> {
-    /// For how many entries there is room. Those that take none have it too; those that want to lie at multiples of more than
-    /// a word have not.
+    /// For how many entries there is room. Those that take none have it too; those that want to lie
+    /// at multiples of more than a word have not.
     pub const ROOM: usize = {
         let (size, align) = (size_of::<(K, V)>(), align_of::<(K, V)>());
         if align > align_of::<u64>() {
@@ -200,8 +202,8 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         unsafe { self.find_in_chain(session, is) }.map(|(_, entry)| (&entry.key, &entry.value))
     }
 
-    /// The key's entry in the chain, if it is there, and where it is. Under [`View::Latest`](crate::session::View) another may be
-    /// there a moment later.
+    /// The key's entry in the chain, if it is there, and where it is. Under
+    /// [`View::Latest`](crate::session::View) another may be there a moment later.
     ///
     /// # Safety
     ///
@@ -276,8 +278,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
 }
 
 impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
-    /// Has one bucket be born of another: it gets the keys whose hashes have the next bit. Says whether it was: not, if the chain
-    /// has more entries than one session can free.
+    /// Has one bucket be born of another: it gets the keys whose hashes have the next bit. Says
+    /// whether it was: not, if the chain has more entries than one session can free.
     ///
     /// # Safety
     ///

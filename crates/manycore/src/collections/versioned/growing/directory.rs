@@ -9,20 +9,24 @@ use crate::session::Link;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::{CachePadded, array_of, order};
 
-/// How often the number of buckets may double: to more than there is memory for. The model checker has to keep account of each array.
+/// How often the number of buckets may double: to more than there is memory for. The model checker
+/// has to keep account of each array.
 const DOUBLINGS: usize = if cfg!(loom) { 3 } else { 48 };
 
-/// Each doubling is in so many arrays, made one after the other: so there is little memory for buckets that are not needed yet.
+/// Each doubling is in so many arrays, made one after the other: so there is little memory for
+/// buckets that are not needed yet.
 const PARTS_LOG: u32 = 3;
 const PARTS: usize = 1 << PARTS_LOG;
 
 /// Where the buckets of a growing table are.
 ///
-/// Invariant: an array that is there is as long as [`array_of_number`](Self::array_of_number) says, and stays to the end.
+/// Invariant: an array that is there is as long as [`array_of_number`](Self::array_of_number) says,
+/// and stays to the end.
 pub struct Directory<K, V> {
     /// Those of the first buckets.
     first_array: AtomicPtr<Place<K, V>>,
-    /// The others. The first [`PARTS`] together are as many as the first buckets, the next ones as many as all before them.
+    /// The others. The first [`PARTS`] together are as many as the first buckets, the next ones as
+    /// many as all before them.
     arrays: [AtomicPtr<Place<K, V>>; DOUBLINGS * PARTS],
     /// How many buckets there were at first, a power of two. They are born.
     first: usize,
@@ -127,7 +131,8 @@ impl<K: Copy, V: Copy> Directory<K, V> {
     fn make(&self, number: usize) {
         let (array, _, length) = self.array_of_number(number);
         let new = array::allocate(length);
-        // Release: partner of the Acquire in `place`, for what is in it. Relaxed on failure: whoever follows it loads it again.
+        // Release: partner of the Acquire in `place`, for what is in it. Relaxed on failure:
+        // whoever follows it loads it again.
         let (made, relaxed) = (order!(Release, "growing-made"), Ordering::Relaxed);
         if array.compare_exchange(null_mut(), new, made, relaxed).is_err() {
             // SAFETY: `allocate` has made the array with this length, and it has been shown to no
@@ -138,7 +143,8 @@ impl<K: Copy, V: Copy> Directory<K, V> {
 
     /// Where all buckets are that were made, whether or not they are born.
     pub(super) fn places(&self) -> impl Iterator<Item = Link<Bucket<K, V>>> {
-        // Those that have no place yet come after those that have, but for arrays that are not made.
+        // Those that have no place yet come after those that have, but for arrays that are not
+        // made.
         let last = self.buckets().next_power_of_two();
         (0..last).map(|number| self.place(number)).filter(|place| !place.is_null())
     }
@@ -152,8 +158,8 @@ impl<K: Copy, V: Copy> Directory<K, V> {
 
     /// The number of a bucket that the caller is to have be born, if there are too few.
     pub(super) fn claim(&self) -> Option<usize> {
-        // Relaxed, throughout: numbers that are guesses to all but who claims, by a compare-and-swap. Arrays are acquired where they
-        // are used.
+        // Relaxed, throughout: numbers that are guesses to all but who claims, by a
+        // compare-and-swap. Arrays are acquired where they are used.
         let keys = self.keys.load(Ordering::Relaxed);
         let number = self.buckets.load(Ordering::Relaxed);
         // Of keys that come and go, threads may have told of those that went first.

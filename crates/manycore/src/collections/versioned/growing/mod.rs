@@ -2,8 +2,9 @@
 //!
 //! # Idea
 //!
-//! A bucket is one object, with the entries in it, and a version of it is all that an operation on one key reads or writes. Its number
-//! is that of the lowest bits of its keys' hashes, and its *level* is how many bits those are:
+//! A bucket is one object, with the entries in it, and a version of it is all that an operation on
+//! one key reads or writes. Its number is that of the lowest bits of its keys' hashes, and its
+//! *level* is how many bits those are:
 //!
 //! ```text
 //!   bucket 1, level 2 ( ..01 )                    bucket 1, level 3 ( .001 )
@@ -13,49 +14,59 @@
 //!                                                                             +----------------------+
 //! ```
 //!
-//! Buckets are born in the order of their numbers, of the one whose number is theirs but for the highest bit: so the number of
-//! buckets says where a key is. That is a guess only. Who comes to a bucket looks at its level, which is a part of the version that
-//! the session sees, and goes on to where the key belongs according to it; and who comes to a bucket that is not yet born in what
-//! the session sees goes to the one of which it will be. So a snapshot sees the table as it was, however much it has grown since.
+//! Buckets are born in the order of their numbers, of the one whose number is theirs but for the
+//! highest bit: so the number of buckets says where a key is. That is a guess only. Who comes to a
+//! bucket looks at its level, which is a part of the version that the session sees, and goes on to
+//! where the key belongs according to it; and who comes to a bucket that is not yet born in what
+//! the session sees goes to the one of which it will be. So a snapshot sees the table as it was,
+//! however much it has grown since.
 //!
-//! A birth is a transaction on two buckets, so that readers see it at once or not at all, and never wait. It is done by whoever
-//! has put in a key and finds that there are too many for so few buckets.
+//! A birth is a transaction on two buckets, so that readers see it at once or not at all, and never
+//! wait. It is done by whoever has put in a key and finds that there are too many for so few
+//! buckets.
 //!
-//! Entries for which there is no room in a bucket hang in a chain from it, and change only in sessions that have locked the bucket.
-//! Of one that is taken out, the first of the chain gets the place: that is two objects to lock, however long the chain is. Who walks
-//! there meanwhile from an older version of the bucket finds that first entry where it was, and nobody sees a bucket half divided.
+//! Entries for which there is no room in a bucket hang in a chain from it, and change only in
+//! sessions that have locked the bucket. Of one that is taken out, the first of the chain gets the
+//! place: that is two objects to lock, however long the chain is. Who walks there meanwhile from an
+//! older version of the bucket finds that first entry where it was, and nobody sees a bucket half
+//! divided.
 //!
-//! A bucket is divided by freeing its chain and making two. If the chain has more entries than one transaction can free
-//! ([`RawSession::locks_max`]: 15,555 with MV-RLU's usual logs, any number with RLU), the bucket stays as it is, and those that would be
-//! born of it stay unborn; all others go on. That takes as many keys whose hashes are alike, which no number of buckets would part.
+//! A bucket is divided by freeing its chain and making two. If the chain has more entries than one
+//! transaction can free ([`RawSession::locks_max`]: 15,555 with MV-RLU's usual logs, any number
+//! with RLU), the bucket stays as it is, and those that would be born of it stay unborn; all others
+//! go on. That takes as many keys whose hashes are alike, which no number of buckets would part.
 //!
-//! Buckets lie side by side in arrays, so that where one is follows from its number: an array for those of the beginning, and eight for
-//! each doubling.
+//! Buckets lie side by side in arrays, so that where one is follows from its number: an array for
+//! those of the beginning, and eight for each doubling.
 //!
 //! # Source
 //!
-//! W. Litwin, "Linear hashing: a new tool for file and table addressing", VLDB 1980, for the order in which buckets are divided; R.
-//! Fagin, J. Nievergelt, N. Pippenger and H. R. Strong, "Extendible hashing", TODS 1979, for levels; M. Kulukundis, "Designing a fast,
-//! efficient, cache-friendly hash table, step by step", CppCon 2017, for a byte of each entry's hash. That a birth is a transaction
-//! of MV-RLU is ours.
+//! W. Litwin, "Linear hashing: a new tool for file and table addressing", VLDB 1980, for the order
+//! in which buckets are divided; R. Fagin, J. Nievergelt, N. Pippenger and H. R. Strong,
+//! "Extendible hashing", TODS 1979, for levels; M. Kulukundis, "Designing a fast, efficient,
+//! cache-friendly hash table, step by step", CppCon 2017, for a byte of each entry's hash. That a
+//! birth is a transaction of MV-RLU is ours.
 //!
 //! # Memory order
 //!
-//! What a bucket holds is ordered by its mechanism. An array is released, with buckets that are not yet born, when it is made, and
-//! acquired by who looks for one of them. The number of buckets and that of keys are guesses: who does not know an array yet goes to
-//! the bucket of which the one that it looks for is born.
+//! What a bucket holds is ordered by its mechanism. An array is released, with buckets that are not
+//! yet born, when it is made, and acquired by who looks for one of them. The number of buckets and
+//! that of keys are guesses: who does not know an array yet goes to the bucket of which the one
+//! that it looks for is born.
 //!
 //! # Cost
 //!
-//! A look-up is a read of the bucket: its first line, with a byte of each entry's hash; and the second, if an entry there has the same
-//! byte. A bucket is 128 bytes, half of it full on average. With 100,000 keys most of a look-up's time is the cache miss of that line; with
-//! places of buckets in a table of their own it was two misses, one after the other, and a seventh slower. With 10 million keys it is as
-//! much that of the page's place, and large pages are a quarter faster.
+//! A look-up is a read of the bucket: its first line, with a byte of each entry's hash; and the
+//! second, if an entry there has the same byte. A bucket is 128 bytes, half of it full on average.
+//! With 100,000 keys most of a look-up's time is the cache miss of that line; with places of
+//! buckets in a table of their own it was two misses, one after the other, and a seventh slower.
+//! With 10 million keys it is as much that of the page's place, and large pages are a quarter
+//! faster.
 //!
 //! # When not to use it
 //!
-//! For entries of more than some ten bytes, which then mostly hang in chains. For keys that somebody chooses to collide: hashes have no
-//! secret. It never shrinks.
+//! For entries of more than some ten bytes, which then mostly hang in chains. For keys that
+//! somebody chooses to collide: hashes have no secret. It never shrinks.
 
 mod any;
 mod array;
@@ -95,12 +106,14 @@ enum Birth {
     Done,
     /// This one has to be born before.
     After(usize),
-    /// More entries hang from a bucket than can be divided in one transaction. It stays as it is, and what would be born of it unborn.
+    /// More entries hang from a bucket than can be divided in one transaction. It stays as it is,
+    /// and what would be born of it unborn.
     Refused,
 }
 
 impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
-    /// Without entries, with room for so many, and with so many for each bucket before there are more of those.
+    /// Without entries, with room for so many, and with so many for each bucket before there are
+    /// more of those.
     pub(in crate::collections) fn with_load(domain: M, keys: usize, load: usize) -> Self {
         // Not more than are needed: the others come with the keys.
         let first = 1 << (keys / load.max(1)).max(1).ilog2();
@@ -119,7 +132,8 @@ impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
 }
 
 impl<K: Copy + Hash, V: Copy> Directory<K, V> {
-    /// The bucket in which keys with this hash are, as the session sees it: where it is, its number, and itself.
+    /// The bucket in which keys with this hash are, as the session sees it: where it is, its
+    /// number, and itself.
     ///
     /// # Safety
     ///
@@ -159,8 +173,9 @@ impl<K: Copy + Hash, V: Copy> Directory<K, V> {
         }
     }
 
-    /// Has a bucket be born that has been claimed, unless it is. Others may do so, too: who has claimed it may be slow, and a bucket
-    /// of the next round may have to be born of it. If one of them has too many entries to be divided, so be it.
+    /// Has a bucket be born that has been claimed, unless it is. Others may do so, too: who has
+    /// claimed it may be slow, and a bucket of the next round may have to be born of it. If one of
+    /// them has too many entries to be divided, so be it.
     ///
     /// # Safety
     ///
@@ -199,7 +214,8 @@ impl<K: Copy + Hash, V: Copy> Directory<K, V> {
 }
 
 impl<K: Copy, V: Copy> Directory<K, V> {
-    /// Calls `f` with each entry of a bucket, and of those that were born of it, until it says that it is enough; whether it has not.
+    /// Calls `f` with each entry of a bucket, and of those that were born of it, until it says that
+    /// it is enough; whether it has not.
     ///
     /// # Safety
     ///
@@ -217,8 +233,8 @@ impl<K: Copy, V: Copy> Directory<K, V> {
         // SAFETY: the session is a snapshot of the domain to which the buckets belong (contract of
         // this function); a bucket that is born has a place, which stays as long as the table.
         let bucket = unsafe { &*session.deref(self.place(number)) };
-        // SAFETY: the bucket was found in this session just now; its level says that the others were
-        // born of it, in this snapshot.
+        // SAFETY: the bucket was found in this session just now; its level says that the others
+        // were born of it, in this snapshot.
         unsafe {
             bucket.all(session, f)
                 && (self.level_at_birth(number)..bucket.level())

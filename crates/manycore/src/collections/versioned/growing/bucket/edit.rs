@@ -1,4 +1,5 @@
-//! Entries of a bucket that a session has locked: they are found, replaced and taken out by where they are.
+//! Entries of a bucket that a session has locked: they are found, replaced and taken out by where
+//! they are.
 
 use core::hash::Hash;
 use core::ptr::null_mut;
@@ -37,7 +38,8 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     ///
     /// # Safety
     ///
-    /// In the session in which the bucket is locked: it is the copy, in which the entry was located.
+    /// In the session in which the bucket is locked: it is the copy, in which the entry was
+    /// located.
     pub unsafe fn replace<S: RawSession>(
         &mut self,
         session: &mut S,
@@ -69,8 +71,8 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
             if self.more.is_null() {
                 break;
             }
-            // SAFETY: the bucket is this session's copy (contract of this function). After the commit
-            // nothing leads to the entry: the link to it was in this copy.
+            // SAFETY: the bucket is this session's copy (contract of this function). After the
+            // commit nothing leads to the entry: the link to it was in this copy.
             unsafe {
                 let Entry { next, key, value } = *session.deref(self.more);
                 session.free(self.more)?;
@@ -125,7 +127,8 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
         }
     }
 
-    /// Takes an entry out of the chain: the first one gets its place. If it fails, nothing has happened.
+    /// Takes an entry out of the chain: the first one gets its place. If it fails, nothing has
+    /// happened.
     ///
     /// # Safety
     ///
