@@ -1,11 +1,13 @@
 //! House style, enforced by machine: one file a rule, each with a test on input that breaks it.
 //!
-//! A finding names the place and what to do. A rule that does not fit is changed here, with its reason, and not
-//! worked around where it complains: every list of exceptions below has a column for the reason.
+//! A finding names the place and what to do. A rule that does not fit is changed here, with its
+//! reason, and not worked around where it complains: every list of exceptions below has a column
+//! for the reason.
 //!
 //! | rule | what it asks for |
 //! |---|---|
 //! | [`size`] | files under 600 lines, functions that fit a screen |
+//! | [`width`] | comments that end at column 100 |
 //! | [`safety`] | the invariant above every `unsafe` block, `unsafe impl` and piece of assembly |
 //! | [`pages`] | algorithms and crates that open with their page |
 //! | [`arrows`] | crates that depend on each other in one direction only |
@@ -29,6 +31,7 @@ mod places;
 mod safety;
 mod size;
 mod source;
+mod width;
 
 use std::fmt;
 
