@@ -2,7 +2,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `store` | the [superblock](crate::superblock), twice |
+//! | `store` | the [superblock], twice |
 //! | `journal` | which store it belongs to; from byte 4096 on, the frames of the present life |
 //! | `image.0`, `image.1` | all objects at one moment, as frames; the superblock says which one counts |
 //!
