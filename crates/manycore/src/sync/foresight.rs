@@ -17,7 +17,7 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// Reads a value of a large object, of which only the [head](crate::sync::head_of) has been
+/// Reads a value of a large object, of which only the head has been
 /// charged: free, but for the reading.
 #[inline(always)]
 pub fn touch<T>(_value: *const T) {}

@@ -3,7 +3,7 @@
 use super::word::{Datum, Word};
 use crate::session::{Conflict, Link, RawSession, View};
 
-/// How entries hang together, in nodes that hold [words](Word).
+/// How entries hang together, in nodes that hold words.
 pub trait Structure: Sized + 'static {
     /// Where it begins. Links to objects of one domain.
     type Parts<K: Datum, V: Datum>: Send + Sync;
