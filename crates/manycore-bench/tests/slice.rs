@@ -60,9 +60,9 @@ fn every_lock_excludes_and_is_counted() {
             "{name}: {slice:?}"
         );
         assert!(slice.elapsed_ns >= 100e6, "{name}: {}", slice.elapsed_ns);
-        // A third of the sections is timed, and those that the readings cut off.
+        // A third of the sections is timed; and those that a reading or a switch of CPUs cut off.
         assert!(
-            slice.waits.count() <= sections / 3 + 16,
+            slice.waits.count() <= sections * 2 / 5 + 16,
             "{name}: {} of {sections}",
             slice.waits.count()
         );
