@@ -129,14 +129,15 @@ fn a_time_that_is_closed_has_all_its_commits() {
             closing.close(time);
             let collected = match note.load(Ordering::Acquire) {
                 0 => false,
-                // SAFETY: the member is of this domain.
-                1 => match unsafe { closing.fate(member, time) } {
+                1 => {
+                    // SAFETY: the member is of this domain.
+                    let fate = unsafe { closing.fate(member, time) };
                     // It may have its stamp by now.
-                    fate => match note.load(Ordering::Acquire) {
+                    match note.load(Ordering::Acquire) {
                         1 => fate.is_some(),
                         stamp => stamp <= time,
-                    },
-                },
+                    }
+                }
                 stamp => stamp <= time,
             };
             (time, collected)
