@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The model checker has found two accesses to the same place without an order between them.
+#[allow(dead_code, reason = "each test binary has its own mutations")]
 pub const RACE: &str = "Causality violation: ";
 
 /// The model checker has found an execution in which all threads sleep.
