@@ -1,4 +1,5 @@
 //! Tests of the crate, by what happens to the files.
+#![cfg(not(loom))]
 
 mod crashes;
 mod damage;
