@@ -24,6 +24,7 @@ use manycore::sync::hint;
 use parking_lot::{Condvar, Mutex};
 
 use super::domain::Domain;
+use super::monitor::Monitor;
 use crate::device::Storage;
 use crate::error::{Error, Result};
 use crate::heap::words::with_words;
@@ -57,10 +58,7 @@ pub struct Flusher {
     heap: Arc<Heap>,
     /// All commits up to this stamp are on the disk.
     durable: AtomicU64,
-    leader: Mutex<Leader>,
-    /// Held for a moment by those who begin or end to wait.
-    waiting: Mutex<()>,
-    changed: Condvar,
+    leader: Monitor<Leader>,
     /// Whether something was committed that nobody waits for.
     is_dirty: AtomicBool,
     is_ended: AtomicBool,
@@ -109,9 +107,7 @@ impl Flusher {
             domain,
             heap,
             durable: AtomicU64::new(durable),
-            leader: Mutex::new(leader),
-            waiting: Mutex::new(()),
-            changed: Condvar::new(),
+            leader: Monitor::new(leader),
             is_dirty: AtomicBool::new(false),
             is_ended: AtomicBool::new(false),
             is_poisoned: AtomicBool::new(false),
@@ -148,26 +144,12 @@ impl Flusher {
     /// Returns when a commit is on the disk.
     pub fn wait(&self, stamp: u64) -> Result<()> {
         while self.durable() < stamp {
-            if let Some(leader) = self.leader.try_lock() {
-                self.lead(leader, stamp)?;
-                continue;
-            }
-            let mut waiting = self.waiting.lock();
-            // The leader takes this lock after it has left its own: so it wakes whoever has found
-            // it at work here.
-            if self.durable() < stamp && self.leader.is_locked() {
-                self.changed.wait(&mut waiting);
+            match self.leader.try_lock() {
+                Some(mut leader) => self.flush(&mut leader, stamp)?,
+                None => self.leader.wait(|| self.durable() < stamp),
             }
         }
         Ok(())
-    }
-
-    fn lead(&self, mut leader: parking_lot::MutexGuard<'_, Leader>, stamp: u64) -> Result<()> {
-        let result = if self.durable() < stamp { self.flush(&mut leader, stamp) } else { Ok(()) };
-        drop(leader);
-        let _waiting = self.waiting.lock();
-        self.changed.notify_all();
-        result
     }
 
     /// Fails if nothing gets onto the disk any more.

@@ -5,6 +5,7 @@ mod domain;
 mod flusher;
 mod map;
 mod member;
+mod monitor;
 mod options;
 mod record;
 mod shared;

@@ -1,11 +1,13 @@
 //! More threads than cores, on a disk that is cut at every call.
 
-use std::sync::Arc;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use fastrand::Rng;
 use parking_lot::Mutex;
-use timestone::device::Simulated;
+use timestone::device::{Device, Simulated, Storage};
 use timestone::{Durability, Map, Member, Store};
 
 use crate::store::{open, options};
@@ -180,4 +182,76 @@ fn a_store_with_too_small_a_journal_for_its_threads_says_so() {
     let _one = store.register().unwrap();
     let refused = store.register();
     assert!(refused.is_err_and(|error| error.to_string().contains("Options::ring_bytes")));
+}
+
+/// A disk that flushes nothing while a lock is held.
+#[derive(Clone, Default)]
+struct Held {
+    disk: Simulated,
+    gate: Arc<Mutex<()>>,
+}
+
+struct HeldDevice {
+    below: Arc<dyn Device>,
+    gate: Arc<Mutex<()>>,
+}
+
+impl Storage for Held {
+    fn open(&self, name: &'static str) -> io::Result<Arc<dyn Device>> {
+        Ok(Arc::new(HeldDevice { below: self.disk.open(name)?, gate: self.gate.clone() }))
+    }
+
+    fn flush_names(&self) -> io::Result<()> {
+        self.disk.flush_names()
+    }
+}
+
+impl Device for HeldDevice {
+    fn size(&self) -> io::Result<u64> {
+        self.below.size()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.below.read_at(offset, into)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.below.write_at(offset, bytes)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let _open = self.gate.lock();
+        self.below.flush()
+    }
+}
+
+#[test]
+fn a_commit_beside_an_image_does_not_wait_for_another_commit() {
+    let disk = Held::default();
+    let store = Store::open_on(Arc::new(disk.clone()), options()).unwrap();
+    let map: Map<u64, u64> = store.map("numbers").unwrap();
+    let mut me = store.register().unwrap();
+    let moment = Duration::from_millis(100);
+    let ((shut, is_shut), (done, is_done)) = (mpsc::channel(), mpsc::channel());
+    std::thread::scope(|scope| {
+        let (store, gate) = (&store, &disk.gate);
+        scope.spawn(move || {
+            let _shut = gate.lock();
+            shut.send(()).unwrap();
+            std::thread::sleep(2 * moment);
+        });
+        is_shut.recv().unwrap();
+        scope.spawn(|| store.checkpoint().unwrap());
+        let watchdog = scope.spawn(move || {
+            let is_in_time = is_done.recv_timeout(Duration::from_secs(20)).is_ok();
+            // Another commit wakes one that sleeps, so that the test ends also if it fails.
+            store.sync().unwrap();
+            is_in_time
+        });
+        // The image is being written, so that the commit finds the journal in use.
+        std::thread::sleep(moment);
+        me.run(|tx| map.insert(tx, 1, 1)).unwrap();
+        let _ = done.send(());
+        assert!(watchdog.join().unwrap(), "nobody has woken the commit");
+    });
 }
