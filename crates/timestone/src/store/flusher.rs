@@ -62,7 +62,7 @@ pub struct Flusher {
     /// Whether something was committed that nobody waits for.
     is_dirty: AtomicBool,
     is_ended: AtomicBool,
-    /// A flush has failed.
+    /// The volume is poisoned.
     is_poisoned: AtomicBool,
     /// Wakes the thread in the background.
     bell: (Mutex<()>, Condvar),
@@ -154,7 +154,7 @@ impl Flusher {
 
     /// Fails if nothing gets onto the disk any more.
     pub fn check(&self) -> Result<()> {
-        // Relaxed: a hint; whoever waits for its commit is told in any case.
+        // Relaxed: a hint; a thread that waits for its commit gets the error in any case.
         if self.is_poisoned.load(Ordering::Relaxed) {
             self.leader.lock().volume.check()
         } else {
@@ -192,10 +192,7 @@ impl Flusher {
             if leader.frame.is_empty() {
                 self.collect(leader, stamp);
             }
-            let written = self.write(leader);
-            // Relaxed: a hint.
-            self.is_poisoned.store(leader.volume.check().is_err(), Ordering::Relaxed);
-            written?;
+            self.write(leader)?;
         }
         Ok(())
     }
@@ -231,7 +228,9 @@ impl Flusher {
             if leader.frame.size() as u64 > leader.volume.room() {
                 self.write_image(leader, false)?;
             }
-            leader.volume.append(&mut leader.frame, leader.horizon)?;
+            let appended = leader.volume.append(&mut leader.frame, leader.horizon);
+            self.note_poison(leader);
+            appended?;
             leader.stats.frames += 1;
             leader.stats.transactions += leader.records;
             leader.stats.frame_bytes += leader.frame.size() as u64;
@@ -278,8 +277,15 @@ impl Flusher {
             handle.abort();
             result
         };
+        self.note_poison(leader);
         leader.stats.images += u64::from(result.is_ok());
         result
+    }
+
+    /// Lets [`check`](Self::check) know, after the volume was written to.
+    fn note_poison(&self, leader: &Leader) {
+        // Relaxed: a hint.
+        self.is_poisoned.store(leader.volume.check().is_err(), Ordering::Relaxed);
     }
 }
 

@@ -251,6 +251,20 @@ fn after_a_failed_flush_the_store_is_read_and_not_written() {
 }
 
 #[test]
+fn after_a_superblock_that_was_not_flushed_no_commit_succeeds() {
+    let disk = Arc::new(Faulty::new(Simulated::new()));
+    let store = Store::open_on(disk.clone(), options()).unwrap();
+    let map: Map<u64, u64> = store.map("numbers").unwrap();
+    let mut me = store.register().unwrap();
+    // The first flush is the image's.
+    disk.plan(1, Fault::Flush);
+    assert!(store.checkpoint().is_err());
+    assert_eq!(disk.met(), 1);
+    let eventual = me.run_with(Durability::Eventual, |tx| map.insert(tx, 1, 1));
+    assert!(matches!(eventual, Err(Error::Poisoned(_))), "{eventual:?}");
+}
+
+#[test]
 fn after_a_write_that_failed_commits_go_on() {
     for fault in [Fault::ShortWrite, Fault::WriteError] {
         let disk = Arc::new(Faulty::new(Simulated::new()));
