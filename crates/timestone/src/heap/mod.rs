@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use manycore::mvrlu::Memory;
+use manycore::session::Link;
 use parking_lot::Mutex;
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -92,16 +93,22 @@ impl Heap {
 
     /// The address of a place.
     #[inline]
-    pub fn address(&self, place: u64) -> NonNull<u8> {
+    fn address(&self, place: u64) -> NonNull<u8> {
         debug_assert!((place as usize) < self.bytes, "a place outside of the heap");
         // SAFETY: places come from this heap, and are within its mapping.
         unsafe { self.base.add(place as usize) }
     }
 
-    /// The place of an address.
+    /// What `mvrlu` knows the object at a place by.
     #[inline]
-    pub fn place(&self, address: NonNull<u8>) -> u64 {
-        (address.addr().get() - self.base.addr().get()) as u64
+    pub fn link<T>(&self, place: u64) -> Link<T> {
+        Link::from_ptr(self.address(place).as_ptr().cast())
+    }
+
+    /// The place of an object.
+    #[inline]
+    pub fn place<T>(&self, link: Link<T>) -> u64 {
+        (link.as_ptr().addr() - self.base.addr().get()) as u64
     }
 
     /// Fails if there may be no room for one more object of so many words.

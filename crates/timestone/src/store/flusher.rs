@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use manycore::clock::Clock as _;
 use manycore::mvrlu::MemberId;
-use manycore::session::{Link, RawSession};
+use manycore::session::RawSession;
 use manycore::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use manycore::sync::hint;
 use parking_lot::{Condvar, Mutex};
@@ -266,9 +266,8 @@ impl Flusher {
         let result = unsafe {
             let horizon = handle.begin_at_floor(0);
             let mut objects = self.heap.live().into_iter().map(|(place, words)| {
-                let address = self.heap.address(place).as_ptr().cast();
                 let bytes: &[u8] = with_words!(words, |W| {
-                    zerocopy::IntoBytes::as_bytes(&*handle.deref(Link::<W>::from_ptr(address)))
+                    zerocopy::IntoBytes::as_bytes(&*handle.deref(self.heap.link::<W>(place)))
                 });
                 heap::whole(place, bytes)
             });

@@ -1,7 +1,5 @@
 //! What a transaction has written, as a record: the words that differ from those before.
 
-use std::ptr::NonNull;
-
 use manycore::session::Link;
 
 use super::domain::Handle;
@@ -9,8 +7,7 @@ use crate::heap::Heap;
 use crate::heap::words::with_words;
 use crate::journal::record::{ALLOCATED, FREED, HAS_OBJECTS, entry_header, record_header};
 
-/// Equal words between two that differ are written too if they are so many at most: an entry's
-/// header is as long.
+/// At most `GAP` equal words between two that differ are written too: an entry's header is as long.
 const GAP: usize = 2;
 
 /// Writes the record of the session that is open; its stamp is open.
@@ -21,7 +18,7 @@ pub fn write(handle: &Handle<'_>, heap: &Heap, into: &mut Vec<u64>) {
     into.extend(record_header(0, 0, 0));
     let mut flags = 0;
     for (link, bytes) in handle.made::<()>() {
-        let (place, words) = (place_of(heap, link), bytes / 8 - 1);
+        let (place, words) = (heap.place(link), bytes / 8 - 1);
         flags = HAS_OBJECTS;
         with_words!(words, |W| {
             // SAFETY: the session is open and has made the object, of the type that belongs to its
@@ -31,7 +28,7 @@ pub fn write(handle: &Handle<'_>, heap: &Heap, into: &mut Vec<u64>) {
         });
     }
     for write in handle.writes() {
-        let (place, words) = (place_of(heap, write.link::<()>()), write.object_bytes() / 8 - 1);
+        let (place, words) = (heap.place(write.link::<()>()), write.object_bytes() / 8 - 1);
         with_words!(words, |W| {
             // SAFETY: the session is open, and has written the object, of the type that belongs to
             // its size.
@@ -46,10 +43,6 @@ pub fn write(handle: &Handle<'_>, heap: &Heap, into: &mut Vec<u64>) {
     let length = u32::try_from(into.len() * 8).expect("a record is smaller than a ring");
     let [first, _] = record_header(length, flags, 0);
     into[0] = first;
-}
-
-fn place_of(heap: &Heap, link: Link<()>) -> u64 {
-    heap.place(NonNull::new(link.as_ptr().cast()).expect("an object is somewhere"))
 }
 
 /// A new object: what is not zero of it.

@@ -1,6 +1,6 @@
 //! Sessions of a store: transactions, which write, and snapshots, which read.
 
-use manycore::session::{Conflict, Link, RawSession};
+use manycore::session::{Conflict, RawSession};
 
 use super::record;
 use super::shared::Thread;
@@ -59,13 +59,12 @@ pub(super) mod sealed {
 /// What the session of this thread sees of an object.
 #[inline]
 fn object<'a>(thread: &'a Thread<'_>, place: u64, words: usize) -> &'a [u64] {
-    let address = thread.shared.heap.address(place).as_ptr().cast();
     with_words!(words, |W| {
-        // SAFETY: the session is open for as long as `Transaction` and `Snapshot` are there; places
-        // lead to objects of so many words, by whoever has written them (`Map`, the catalog). What
-        // a session sees does not change but by `try_lock` of the same session, which borrows the
-        // transaction for itself.
-        unsafe { &*thread.handle.deref(Link::<W>::from_ptr(address)) }
+        // SAFETY: the session is open until the `Transaction` or `Snapshot` is dropped. `Map` and
+        // the catalog link to a place only with the number of words that they allocated there. What
+        // a session sees changes only by `try_lock` of the same session, which borrows the
+        // transaction exclusively.
+        unsafe { &*thread.handle.deref(thread.shared.heap.link::<W>(place)) }
     })
 }
 
@@ -111,11 +110,11 @@ impl<'m, 's> Transaction<'m, 's> {
     /// Locks an object; its words, to be changed.
     #[inline]
     pub(super) fn lock(&mut self, place: u64, words: usize) -> Result<&mut [u64], Stop> {
-        let address = self.thread.shared.heap.address(place).as_ptr().cast();
+        let Thread { handle, shared, .. } = &mut *self.thread;
         with_words!(words, |W| {
-            // SAFETY: the session is open for as long as this is there, and places lead to objects
-            // of so many words.
-            let data = unsafe { self.thread.handle.try_lock(Link::<W>::from_ptr(address)) }?;
+            // SAFETY: the session is open until this transaction is dropped. `Map` and the catalog
+            // link to a place only with the number of words that they allocated there.
+            let data = unsafe { handle.try_lock(shared.heap.link::<W>(place)) }?;
             // SAFETY: the copy is this session's, and is borrowed with all of the transaction.
             Ok(unsafe { &mut *data })
         })
@@ -132,23 +131,21 @@ impl<'m, 's> Transaction<'m, 's> {
             return Err(Error::TooLarge { bytes: first.len() * 8, max: WORDS_MAX * 8 }.into());
         }
         self.thread.shared.heap.check_room(first.len())?;
-        let link = with_words!(first.len(), |W| {
+        Ok(with_words!(first.len(), |W| {
             let mut words = [0; size_of::<W>() / 8];
             words[..first.len()].copy_from_slice(first);
-            // SAFETY: the session is open.
-            unsafe { self.thread.handle.alloc::<W>(words) }.as_ptr()
-        });
-        let address = std::ptr::NonNull::new(link.cast()).expect("an object is somewhere");
-        Ok(self.thread.shared.heap.place(address))
+            // SAFETY: the session is open until this transaction is dropped.
+            self.thread.shared.heap.place(unsafe { self.thread.handle.alloc::<W>(words) })
+        }))
     }
 
     /// The object ends with the commit. No other has its place any more then.
     pub(super) fn free(&mut self, place: u64, words: usize) -> Result<(), Stop> {
-        let address = self.thread.shared.heap.address(place).as_ptr().cast();
+        let Thread { handle, shared, .. } = &mut *self.thread;
         with_words!(words, |W| {
-            // SAFETY: the session is open for as long as this is there, and places lead to objects
-            // of so many words. The caller, `Map`, has taken the object out of all others.
-            unsafe { self.thread.handle.free(Link::<W>::from_ptr(address)) }?;
+            // SAFETY: the session is open until this transaction is dropped. `Map` links to a place
+            // only with the number of words that it allocated there, and has unlinked this object.
+            unsafe { handle.free(shared.heap.link::<W>(place)) }?;
         });
         Ok(())
     }
