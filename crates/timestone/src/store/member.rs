@@ -82,17 +82,13 @@ impl<'s> Member<'s> {
     /// Reads at one moment, up to which all commits are on the disk; or at this thread's last
     /// commit, if that is later.
     pub fn read<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
-        // SAFETY: no session is open: each ends with the method that has begun it.
-        unsafe { self.thread.handle.begin_at_floor(0) };
-        f(&Snapshot::new(&mut self.thread))
+        f(&Snapshot::begin(&mut self.thread, false))
     }
 
     /// Reads at the present moment, also what is not on the disk yet: a crash may take that back.
     /// Waits for the clocks of all CPUs, so that no commit that has returned is missed.
     pub fn read_latest<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
-        // SAFETY: no session is open: each ends with the method that has begun it.
-        unsafe { self.thread.begin_fresh() };
-        f(&Snapshot::new(&mut self.thread))
+        f(&Snapshot::begin(&mut self.thread, true))
     }
 
     fn transact<R>(

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use manycore::clock::Clock as _;
-
 use super::domain::Handle;
 use super::flusher::Flusher;
 use super::options::Options;
@@ -36,28 +34,6 @@ impl<'s> Thread<'s> {
         let handle = shared.flusher.domain.register();
         shared.flusher.add(handle.member_id(), reader, words * 8)?;
         Ok(Self { handle, shared, writer, record: Vec::new() })
-    }
-
-    /// Begins a session at the present moment.
-    ///
-    /// # Safety
-    ///
-    /// No session of this thread is open.
-    pub unsafe fn begin_now(&mut self) {
-        let now = self.handle.domain().clock().present();
-        // SAFETY: no session is open (contract of this function), and the time is the clock's.
-        unsafe { self.handle.begin_at_floor(now) };
-    }
-
-    /// Begins a session that sees every commit that has returned, on any thread.
-    ///
-    /// # Safety
-    ///
-    /// No session of this thread is open.
-    pub unsafe fn begin_fresh(&mut self) {
-        let now = self.handle.domain().clock().0.fresh();
-        // SAFETY: no session is open (contract of this function), and the time is the clock's.
-        unsafe { self.handle.begin_at_floor(now) };
     }
 
     /// Lets the ring be emptied if it is half full: before a transaction, when nothing is locked.

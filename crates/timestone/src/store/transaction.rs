@@ -1,5 +1,6 @@
 //! Sessions of a store: transactions, which write, and snapshots, which read.
 
+use manycore::clock::Clock as _;
 use manycore::session::{Conflict, RawSession};
 
 use super::record;
@@ -70,8 +71,10 @@ fn object<'a>(thread: &'a Thread<'_>, place: u64, words: usize) -> &'a [u64] {
 
 impl<'m, 's> Transaction<'m, 's> {
     pub(super) fn begin(thread: &'m mut Thread<'s>) -> Self {
-        // SAFETY: no session is open: each ends with the method that has begun it.
-        unsafe { thread.begin_now() };
+        let now = thread.handle.domain().clock().present();
+        // SAFETY: no session is open: `Transaction` and `Snapshot` borrow the thread for as long as
+        // theirs is. The time is the clock's.
+        unsafe { thread.handle.begin_at_floor(now) };
         Self { thread, is_open: true }
     }
 
@@ -152,8 +155,13 @@ impl<'m, 's> Transaction<'m, 's> {
 }
 
 impl<'m, 's> Snapshot<'m, 's> {
-    /// In a session that has begun.
-    pub(super) fn new(thread: &'m mut Thread<'s>) -> Self {
+    /// Begins at what is on the disk; or at the present moment, which no commit that has returned
+    /// is later than.
+    pub(super) fn begin(thread: &'m mut Thread<'s>, is_latest: bool) -> Self {
+        let time = if is_latest { thread.handle.domain().clock().0.fresh() } else { 0 };
+        // SAFETY: no session is open: `Transaction` and `Snapshot` borrow the thread for as long as
+        // theirs is. The time is the clock's, or 0.
+        unsafe { thread.handle.begin_at_floor(time) };
         Self { thread }
     }
 }
