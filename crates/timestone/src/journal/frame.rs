@@ -23,7 +23,7 @@ pub const HEADER: usize = size_of::<Header>();
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TSFRAME1");
 /// Where the checksum is.
-const CRC_AT: usize = 52;
+const CRC_AT: usize = core::mem::offset_of!(Header, crc);
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -72,6 +72,7 @@ impl Link {
 pub struct Builder {
     bytes: Vec<u8>,
     records: u32,
+    has_objects: bool,
     /// If it was sealed: where the padding begins.
     padding: Option<usize>,
 }
@@ -79,12 +80,23 @@ pub struct Builder {
 impl Builder {
     /// Takes a record's entries.
     pub fn push<'e>(&mut self, stamp: u64, entries: impl Iterator<Item = Entry<'e>>) {
-        record::push(self.body(), stamp, entries);
+        self.add(|body| record::push(body, stamp, entries));
+    }
+
+    /// Takes all words of a record, and gives it this stamp.
+    pub fn push_words(&mut self, stamp: u64, words: impl Iterator<Item = u64>) {
+        self.add(|body| record::push_words(body, stamp, words));
+    }
+
+    /// `push` appends a record, and says whether that makes or ends objects.
+    fn add(&mut self, push: impl FnOnce(&mut Vec<u8>) -> bool) {
+        let has_objects = push(self.body());
+        self.has_objects |= has_objects;
         self.records += 1;
     }
 
-    /// For whoever writes a whole record; then [`count`](Self::count) is to be called.
-    pub fn body(&mut self) -> &mut Vec<u8> {
+    /// The header and the records, without padding.
+    fn body(&mut self) -> &mut Vec<u8> {
         if self.bytes.is_empty() {
             self.bytes.resize(HEADER, 0);
         }
@@ -94,24 +106,29 @@ impl Builder {
         &mut self.bytes
     }
 
-    /// One more record is in the body.
-    pub fn count(&mut self) {
-        self.records += 1;
-    }
-
     /// The records, in the order of their stamps.
     ///
     /// # Errors
     ///
-    /// What is wrong with one that was written piece by piece.
+    /// What is wrong with one of [`push_words`](Self::push_words).
     pub fn records(&self) -> Result<Vec<Record<'_>>, &'static str> {
         let end = self.padding.unwrap_or(self.bytes.len());
         records(self.bytes.get(HEADER..end).unwrap_or_default())
     }
 
+    /// How many records it has.
+    pub fn len(&self) -> u32 {
+        self.records
+    }
+
     /// Whether it has no record.
     pub fn is_empty(&self) -> bool {
         self.records == 0
+    }
+
+    /// Whether a record makes or ends an object.
+    pub fn has_objects(&self) -> bool {
+        self.has_objects
     }
 
     /// Bytes on the disk, if nothing is added.
@@ -122,7 +139,7 @@ impl Builder {
     /// Forgets all records.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        (self.records, self.padding) = (0, None);
+        (self.records, self.has_objects, self.padding) = (0, false, None);
     }
 
     /// The frame's bytes, and what comes after it. If they cannot be written, more records may be

@@ -46,9 +46,9 @@ struct EntryHeader {
 /// Bytes of a record without entries.
 pub const RECORD_BYTES: usize = size_of::<RecordHeader>();
 /// Where its flags are.
-pub const FLAGS_AT: usize = 5;
+const FLAGS_AT: usize = core::mem::offset_of!(RecordHeader, flags);
 /// Where its stamp is.
-pub const STAMP_AT: usize = 8;
+const STAMP_AT: usize = core::mem::offset_of!(RecordHeader, stamp);
 /// Bytes of an entry without words.
 pub const ENTRY_BYTES: usize = size_of::<EntryHeader>();
 
@@ -75,7 +75,7 @@ pub struct Record<'a> {
     entries: &'a [u8],
 }
 
-/// The words of an entry and its header, as bytes: for whoever writes a record piece by piece.
+/// An entry's header. The words come after it.
 pub fn entry_header(place: u64, size: u16, first: u16, words: u16, flags: u16) -> [u64; 2] {
     let header = EntryHeader {
         place: place.into(),
@@ -99,8 +99,8 @@ pub fn record_header(length: u32, flags: u8, stamp: u64) -> [u64; 2] {
     zerocopy::transmute!(header)
 }
 
-/// Appends a record with these entries.
-pub fn push<'e>(into: &mut Vec<u8>, stamp: u64, entries: impl Iterator<Item = Entry<'e>>) {
+/// Appends a record with these entries; whether it makes or ends objects.
+pub fn push<'e>(into: &mut Vec<u8>, stamp: u64, entries: impl Iterator<Item = Entry<'e>>) -> bool {
     let start = into.len();
     into.extend_from_slice(record_header(0, 0, stamp).as_bytes());
     for Entry { place, size, first, words, flags } in entries {
@@ -111,6 +111,20 @@ pub fn push<'e>(into: &mut Vec<u8>, stamp: u64, entries: impl Iterator<Item = En
     }
     let length = u32::try_from(into.len() - start).expect("a record is small");
     into[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    has_objects(&into[start..])
+}
+
+/// Appends a record of which all words are given but the stamp; whether it makes or ends objects.
+pub fn push_words(into: &mut Vec<u8>, stamp: u64, words: impl Iterator<Item = u64>) -> bool {
+    let start = into.len();
+    words.for_each(|word| into.extend_from_slice(&word.to_le_bytes()));
+    let at = start + STAMP_AT;
+    into[at..at + 8].copy_from_slice(&stamp.to_le_bytes());
+    has_objects(&into[start..])
+}
+
+fn has_objects(record: &[u8]) -> bool {
+    record[FLAGS_AT] & HAS_OBJECTS != 0
 }
 
 /// Takes the first record off the bytes.

@@ -30,7 +30,6 @@ use crate::error::{Error, Result};
 use crate::heap::words::with_words;
 use crate::heap::{self, Heap};
 use crate::journal::frame::Builder;
-use crate::journal::record;
 use crate::ring::Reader;
 use crate::volume::Volume;
 
@@ -78,10 +77,6 @@ struct Leader {
     frame: Builder,
     /// They are all up to this.
     horizon: u64,
-    /// How many they are.
-    records: u64,
-    /// Whether one of them has made or ended an object.
-    has_objects: bool,
     stats: Stats,
 }
 
@@ -99,9 +94,7 @@ impl Flusher {
             rings: Vec::new(),
             frame: Builder::default(),
             horizon: durable,
-            records: 0,
-            has_objects: false,
-            stats: Stats { recovered, durable, ..Stats::default() },
+            stats: Stats { recovered, ..Stats::default() },
         };
         Self {
             domain,
@@ -138,7 +131,8 @@ impl Flusher {
     }
 
     pub fn stats(&self) -> Stats {
-        self.leader.lock().stats
+        let stats = self.leader.lock().stats;
+        Stats { durable: self.durable(), ..stats }
     }
 
     /// Returns when a commit is on the disk.
@@ -209,17 +203,13 @@ impl Flusher {
             hint::pause();
         };
         self.domain.close(horizon);
-        let (frame, mut records, mut has_objects) = (&mut leader.frame, 0, false);
         for (member, reader) in &mut leader.rings {
             // SAFETY: the member registered with this domain.
             let fate = || unsafe { self.domain.fate(*member, horizon) };
-            reader.take(horizon, fate, |stamp, words| {
-                has_objects |= push(frame, stamp, words);
-                records += 1;
-            });
+            reader.take(horizon, fate, |stamp, words| leader.frame.push_words(stamp, words));
         }
         leader.rings.retain(|(_, reader)| !reader.is_left());
-        (leader.horizon, leader.records, leader.has_objects) = (horizon, records, has_objects);
+        leader.horizon = horizon;
     }
 
     /// Puts what was collected onto the disk.
@@ -232,9 +222,9 @@ impl Flusher {
             self.note_poison(leader);
             appended?;
             leader.stats.frames += 1;
-            leader.stats.transactions += leader.records;
+            leader.stats.transactions += u64::from(leader.frame.len());
             leader.stats.frame_bytes += leader.frame.size() as u64;
-            if leader.has_objects {
+            if leader.frame.has_objects() {
                 self.take_note(leader);
             }
             leader.frame.clear();
@@ -253,7 +243,6 @@ impl Flusher {
     }
 
     fn publish(&self, leader: &mut Leader) {
-        leader.stats.durable = leader.horizon;
         self.domain.raise_floor(leader.horizon);
         // Release: partner of the Acquire in `durable`.
         self.durable.store(leader.horizon, Ordering::Release);
@@ -286,18 +275,6 @@ impl Flusher {
         // Relaxed: a hint.
         self.is_poisoned.store(leader.volume.check().is_err(), Ordering::Relaxed);
     }
-}
-
-/// Puts a record into a frame, with its stamp; whether it makes or ends objects.
-fn push(frame: &mut Builder, stamp: u64, words: &mut dyn Iterator<Item = u64>) -> bool {
-    let body = frame.body();
-    let start = body.len();
-    let at = start + record::STAMP_AT;
-    words.for_each(|word| body.extend_from_slice(&word.to_le_bytes()));
-    body[at..at + 8].copy_from_slice(&stamp.to_le_bytes());
-    let has_objects = body[start + record::FLAGS_AT] & record::HAS_OBJECTS != 0;
-    frame.count();
-    has_objects
 }
 
 /// The thread that writes what nobody waits for.
