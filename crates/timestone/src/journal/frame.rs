@@ -40,6 +40,14 @@ struct Header {
     reserved: U64,
 }
 
+impl Header {
+    /// The header at the begin of these bytes, if they begin as a frame does.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let (header, _) = Self::read_from_prefix(bytes).ok()?;
+        (header.magic.get() == MAGIC).then_some(header)
+    }
+}
+
 /// A life of a journal: what all of its frames have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
@@ -47,6 +55,13 @@ pub struct Life {
     pub salt: u64,
     /// The number of the superblock by which it began.
     pub generation: u64,
+}
+
+impl Life {
+    /// One that begins now, with a salt of its own.
+    pub fn new(generation: u64) -> Self {
+        Self { salt: fastrand::u64(..), generation }
+    }
 }
 
 /// What comes next in a chain of frames.
@@ -186,8 +201,7 @@ pub struct Claim {
 
 /// What the bytes say, if they begin as a frame does.
 pub fn claim(block: &[u8]) -> Option<Claim> {
-    let (header, _) = Header::read_from_prefix(block).ok()?;
-    (header.magic.get() == MAGIC).then(|| Claim {
+    Header::of(block).map(|header| Claim {
         life: Life { salt: header.salt.get(), generation: header.generation.get() },
         sequence: header.sequence.get(),
         size: (HEADER + header.bytes.get() as usize).next_multiple_of(BLOCK),
@@ -199,28 +213,25 @@ pub fn claim(block: &[u8]) -> Option<Claim> {
 pub struct Frame<'a> {
     /// Its records are those up to this stamp.
     pub horizon: u64,
+    /// Its place in a chain.
+    pub link: Link,
     /// What comes after it.
     pub next: Link,
     records: &'a [u8],
 }
 
-/// The frame that these bytes are, if they are whole and it is any; which one is the caller's to
-/// say.
-pub fn read(bytes: &[u8]) -> Option<(Life, Link, Frame<'_>)> {
-    let (header, _) = Header::read_from_prefix(bytes).ok()?;
-    if header.magic.get() != MAGIC {
-        return None;
-    }
+/// The frame that these bytes are, if they are whole. The caller compares its life, which
+/// [`claim`] has, and its link.
+pub fn read(bytes: &[u8]) -> Option<Frame<'_>> {
+    let header = Header::of(bytes)?;
     let whole = bytes.get(..HEADER + header.bytes.get() as usize)?;
     let crc = checksum(whole);
     if crc != header.crc.get() {
         return None;
     }
-    let life = Life { salt: header.salt.get(), generation: header.generation.get() };
     let link = Link { sequence: header.sequence.get(), crc_before: header.crc_before.get() };
-    let frame =
-        Frame { horizon: header.horizon.get(), next: link.after(crc), records: &whole[HEADER..] };
-    Some((life, link, frame))
+    let (horizon, next) = (header.horizon.get(), link.after(crc));
+    Some(Frame { horizon, link, next, records: &whole[HEADER..] })
 }
 
 impl<'a> Frame<'a> {

@@ -56,19 +56,12 @@ impl<'a> Scan<'a> {
             if claim.life != self.life || claim.sequence != self.next.sequence {
                 break;
             }
-            if !self.fill(self.offset, claim.size)? {
+            let wanted = self.next;
+            let Some(frame) = self.frame_at(self.offset, claim)? else { break };
+            if frame.link != wanted {
                 break;
             }
-            let start = self.position(self.offset);
-            let Some((_, link, frame)) = frame::read(&self.buffer[start..start + claim.size])
-            else {
-                break;
-            };
-            if link != self.next {
-                break;
-            }
-            let next = frame.next;
-            let taken = take(&frame);
+            let (next, taken) = (frame.next, take(&frame));
             taken.map_err(|what| self.corrupted(what))?;
             self.next = next;
             self.offset += claim.size as u64;
@@ -88,7 +81,7 @@ impl<'a> Scan<'a> {
             if let Some(claim) = self.claim_at(offset)?
                 && claim.life == self.life
                 && claim.sequence > self.next.sequence
-                && self.is_whole(offset, claim)?
+                && self.frame_at(offset, claim)?.is_some()
             {
                 let (found, wanted) = (claim.sequence, self.next.sequence);
                 return Err(self.corrupted(format!(
@@ -107,15 +100,17 @@ impl<'a> Scan<'a> {
     /// Those of the device.
     pub fn has_later_life(&mut self) -> Result<bool> {
         let Some(claim) = self.claim_at(self.offset)? else { return Ok(false) };
-        Ok(claim.life.generation > self.life.generation && self.is_whole(self.offset, claim)?)
+        Ok(claim.life.generation > self.life.generation 
+            && self.frame_at(self.offset, claim)?.is_some())
     }
 
-    fn is_whole(&mut self, offset: u64, claim: Claim) -> Result<bool> {
+    /// The frame that begins here, if it is whole.
+    fn frame_at(&mut self, offset: u64, claim: Claim) -> Result<Option<Frame<'_>>> {
         if !self.fill(offset, claim.size)? {
-            return Ok(false);
+            return Ok(None);
         }
         let start = self.position(offset);
-        Ok(frame::read(&self.buffer[start..start + claim.size]).is_some())
+        Ok(frame::read(&self.buffer[start..start + claim.size]))
     }
 
     fn claim_at(&mut self, offset: u64) -> Result<Option<Claim>> {
