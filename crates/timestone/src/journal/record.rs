@@ -67,6 +67,24 @@ pub struct Entry<'a> {
     pub flags: u16,
 }
 
+impl Entry<'_> {
+    /// An object that is there, with all of its words.
+    pub fn whole(place: u64, words: &[u8]) -> Entry<'_> {
+        let size = u16::try_from(words.len() / 8).expect("an object has few words");
+        Entry { place, size, first: 0, words, flags: ALLOCATED }
+    }
+
+    /// Whether the object is new.
+    pub fn is_new(&self) -> bool {
+        self.flags & ALLOCATED != 0
+    }
+
+    /// Whether the object ends.
+    pub fn is_end(&self) -> bool {
+        self.flags & FREED != 0
+    }
+}
+
 /// A record in a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {

@@ -100,7 +100,7 @@ impl<'a> Scan<'a> {
     /// Those of the device.
     pub fn has_later_life(&mut self) -> Result<bool> {
         let Some(claim) = self.claim_at(self.offset)? else { return Ok(false) };
-        Ok(claim.life.generation > self.life.generation 
+        Ok(claim.life.generation > self.life.generation
             && self.frame_at(self.offset, claim)?.is_some())
     }
 
