@@ -137,7 +137,7 @@ fn show(contents: &Contents, as_json: bool, has_objects: bool) -> Result<()> {
             "schema": 1,
             "uuid": format!("{:032x}", superblock.uuid),
             "generation": superblock.life.generation,
-            "closed": superblock.is_clean && contents.transactions == 0,
+            "closed": contents.is_closed,
             "image_horizon": superblock.horizon,
             "image_bytes": superblock.image.bytes,
             "journal_capacity": superblock.journal_bytes,
@@ -151,12 +151,11 @@ fn show(contents: &Contents, as_json: bool, has_objects: bool) -> Result<()> {
         }
         return print(&format!("{json:#}\n"));
     }
-    let closed = superblock.is_clean && contents.transactions == 0;
     let mut text = String::new();
     let mut line = |name: &str, value: String| _ = writeln!(text, "{name:<14}{value}");
     line("uuid", format!("{:032x}", superblock.uuid));
     line("generation", superblock.life.generation.to_string());
-    line("closed", if closed { "yes" } else { "no: opening it recovers" }.to_owned());
+    line("closed", if contents.is_closed { "yes" } else { "no: opening it recovers" }.to_owned());
     line("image", format!("{} bytes, up to {}", superblock.image.bytes, superblock.horizon));
     let (used, capacity) = (contents.journal_bytes, superblock.journal_bytes);
     line("journal", format!("{used} of {capacity} bytes, {} transactions", contents.transactions));
@@ -177,9 +176,8 @@ fn dump(directory: &Path) -> Result<()> {
             _ => "changed",
         };
         let mut text = format!("{from} {} {} {what} {}", entry.place, entry.size, entry.first);
-        for word in entry.words.chunks_exact(8) {
-            let word = u64::from_le_bytes(word.try_into().expect("a word has eight bytes"));
-            let _ = write!(text, " {word:x}");
+        for word in entry.words.as_chunks().0 {
+            let _ = write!(text, " {:x}", u64::from_le_bytes(*word));
         }
         text.push('\n');
         if failed.is_none() {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::Options;
 use crate::device::Directory;
 use crate::error::Result;
 use crate::heap::{Filling, Heap};
@@ -15,6 +16,8 @@ use crate::volume::{Recovered, Target};
 pub struct Contents {
     /// The root of the store.
     pub superblock: Superblock,
+    /// Whether the store was closed, so that opening it recovers nothing.
+    pub is_closed: bool,
     /// All commits up to this stamp are there.
     pub horizon: u64,
     /// Transactions in the journal, which recovery applies to the image.
@@ -59,7 +62,7 @@ pub fn dump(
     mut visit: impl FnMut(Option<&Record<'_>>, Entry<'_>),
 ) -> Result<Contents> {
     let storage = Directory::open_existing(directory)?;
-    let heap = Heap::new(64 << 30)?;
+    let heap = Heap::new(Options::default().heap_bytes)?;
     let mut seen = Seen { filling: Filling(&heap), visit: &mut visit };
     let recovered = Recovered::read_existing(&storage, &mut seen)?;
     Ok(Contents::of(&recovered, &heap.live()))
@@ -70,6 +73,7 @@ impl Contents {
     fn of(recovered: &Recovered, live: &[(u64, usize)]) -> Self {
         Self {
             superblock: recovered.superblock(),
+            is_closed: recovered.is_clean(),
             horizon: recovered.horizon,
             transactions: recovered.transactions,
             journal_bytes: recovered.frame_bytes(),
