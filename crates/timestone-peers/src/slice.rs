@@ -15,7 +15,7 @@ pub const KEYS: u64 = 10_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     pub threads: usize,
-    /// Of a hundred operations, so many put.
+    /// How many of a hundred operations put.
     pub update: u64,
     /// Keys of a transaction that puts.
     pub batch: usize,

@@ -1,4 +1,4 @@
-//! A ring of records between a thread that commits and whoever writes the journal.
+//! A ring of records between a thread that commits and the thread that writes the journal.
 //!
 //! The thread *stages* a record before its transaction is decided, and gives it its stamp
 //! afterwards. The reader takes records in their order, as far as they have stamps up to a horizon.
@@ -42,13 +42,13 @@ pub struct Writer {
     head: u64,
 }
 
-/// The side of whoever writes the journal.
+/// The side of the thread that writes the journal.
 pub struct Reader {
     ring: Arc<Ring>,
     head: u64,
 }
 
-/// A ring with room for so many words, a power of two.
+/// A ring with room for `words` words, a power of two.
 pub fn ring(words: usize) -> (Writer, Reader) {
     assert!(words.is_power_of_two(), "a ring of {words} words");
     let words = (0..words).map(|_| AtomicU64::new(0)).collect();
@@ -103,9 +103,9 @@ impl Writer {
 
     /// Says when the record's transaction has committed.
     pub fn stamp(&mut self, staged: Staged, stamp: u64) {
-        // Relaxed: a number. Whoever finds the decision of this thread's next transaction finds it:
-        // that was opened later (Release), and is looked at before this is looked at again
-        // (Acquire).
+        // Relaxed: a number. A reader that sees the decision of this thread's next transaction sees
+        // it: the thread opens that later (Release), and the reader asks for the decision before it
+        // reads this again (Acquire).
         self.ring.word(staged.at + 1).store(stamp, Ordering::Relaxed);
     }
 }

@@ -41,7 +41,7 @@ impl<S> Faulty<S> {
         Self { below, plan: Arc::default() }
     }
 
-    /// After so many calls of its kind that go well, this fault happens.
+    /// This fault happens after `after` calls of its kind have gone well.
     pub fn plan(&self, after: u32, fault: Fault) {
         self.plan.lock().next = Some((after, fault));
     }

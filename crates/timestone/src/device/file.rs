@@ -74,7 +74,7 @@ impl Storage for Directory {
     }
 }
 
-/// So often a lock that somebody has is asked for again, with pauses of a millisecond.
+/// How often a lock that somebody has is asked for, with pauses of a millisecond.
 const ATTEMPTS: u32 = 200;
 
 /// Locks a file. A process that was killed, and one that was forked and has not executed its

@@ -216,7 +216,8 @@ impl Cut {
         self.files.values().flat_map(of_file).collect()
     }
 
-    /// What a crash may leave: all of it if that is not more than `most`, else so many at random.
+    /// What a crash may leave: all states if there are at most `most`, else `most` of them at
+    /// random.
     pub fn images(
         &self,
         rng: &mut Rng,

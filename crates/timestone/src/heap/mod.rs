@@ -32,9 +32,9 @@ pub const ROOT: u64 = run::FIRST as u64;
 /// Words of that object.
 pub const ROOT_WORDS: usize = 3;
 
-/// So many runs are left for what threads take in advance.
+/// `RUNS_KEPT` runs are left for what threads take in advance.
 const RUNS_KEPT: usize = 64;
-/// And so many free slots of a size, most of which may be other threads'.
+/// So are `SPARE_KEPT` free slots of each size, most of which may be other threads'.
 const SPARE_KEPT: usize = 4096;
 
 /// The memory of a store's objects.
@@ -69,7 +69,7 @@ struct Size {
 }
 
 impl Heap {
-    /// Reserves so many bytes of addresses, and makes the root.
+    /// Reserves `bytes` bytes of addresses, at least 8 MiB, and makes the root.
     ///
     /// # Errors
     ///
@@ -111,7 +111,7 @@ impl Heap {
         (link.as_ptr().addr() - self.base.addr().get()) as u64
     }
 
-    /// Fails if there may be no room for one more object of so many words.
+    /// Fails if there may be no room for one more object of `words` words.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// The heap is not in use by `mvrlu` yet, and the place is of an object with so many words.
+    /// The heap is not in use by `mvrlu` yet, and the object at the place has `words` words.
     unsafe fn words(&self, place: u64, words: usize) -> *mut u64 {
         debug_assert!(place as usize + 8 + words * 8 <= self.bytes);
         // SAFETY: the object is within the mapping, and its words are aligned as slots are.

@@ -3,8 +3,8 @@
 /// Words of the largest object.
 pub const WORDS_MAX: usize = 4095;
 
-/// Runs an expression with the array type that an object of so many words is, as many as its slot
-/// has.
+/// Runs an expression with the array type of an object: the type has as many words as the slot for
+/// `$words` words.
 ///
 /// If the number is a constant, so is the choice.
 macro_rules! with_words {
@@ -24,18 +24,18 @@ macro_rules! with_words {
 }
 pub(crate) use with_words;
 
-/// Words of the slot for so many words.
+/// Words of the smallest slot for an object of `words` words.
 #[inline]
 pub const fn rounded(words: usize) -> usize {
     if words <= 63 { (words / 4) * 4 + 3 } else { (words + 1).next_power_of_two() - 1 }
 }
 
-/// Whether a slot has so many words.
+/// Whether there are slots of `words` words.
 pub fn is_size(words: usize) -> bool {
     (3..=WORDS_MAX).contains(&words) && rounded(words) == words
 }
 
-/// Bytes of the slot for so many words.
+/// Bytes of that slot, with the word that belongs to `mvrlu`.
 #[inline]
 pub const fn slot_bytes(words: usize) -> usize {
     (rounded(words) + 1) * 8

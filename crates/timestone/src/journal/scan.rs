@@ -4,7 +4,7 @@ use super::frame::{self, BLOCK, Claim, Frame, Life, Link};
 use crate::device::Device;
 use crate::error::{Error, Result};
 
-/// So much is read at a time.
+/// The buffer takes `READ` bytes at a time.
 const READ: usize = 1 << 20;
 
 /// A chain of frames in a file.
@@ -125,7 +125,7 @@ impl<'a> Scan<'a> {
         usize::try_from(offset - self.buffered).expect("the buffer has this place")
     }
 
-    /// Reads so many bytes into the buffer, and more; whether the file has them.
+    /// Reads at least `bytes` bytes into the buffer; whether the file has them.
     fn fill(&mut self, offset: u64, bytes: usize) -> Result<bool> {
         let end = offset + bytes as u64;
         if end > self.end {

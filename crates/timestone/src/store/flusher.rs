@@ -1,10 +1,10 @@
 //! Writing the journal: one thread at a time, for all that wait.
 //!
-//! Whoever waits for a commit becomes the *leader* if there is none: it takes the time B, closes
-//! it, collects the records up to B from the rings, writes them as one frame, and makes B the
-//! *durable horizon* D. Then those whose commits are not later go on, and one of the others leads
-//! next. So one flush is under way at a time, and it takes along what has come meanwhile. What
-//! nobody waits for, a thread in the background writes.
+//! A thread that waits for a commit becomes the *leader* if there is none: it takes the time B,
+//! closes it, collects the records up to B from the rings, writes them as one frame, and makes B
+//! the *durable horizon* D. Then those whose commits are not later go on, and one of the others
+//! leads next. So one flush is under way at a time, and it takes along what has come meanwhile.
+//! What nobody waits for, a thread in the background writes.
 //!
 //! # Memory order
 //!
@@ -109,7 +109,7 @@ impl Flusher {
         }
     }
 
-    /// Takes a thread's ring, of so many bytes.
+    /// Takes a thread's ring, of `ring_bytes` bytes.
     pub fn add(&self, member: MemberId, reader: Reader, ring_bytes: usize) -> Result<()> {
         let mut leader = self.leader.lock();
         leader.rings.retain(|(_, reader)| !reader.is_left());

@@ -102,7 +102,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`](crate::Error::Full) if the journal is too small for so many threads.
+    /// [`Error::Full`](crate::Error::Full) if the journal is too small for one more thread.
     pub fn register(&self) -> Result<Member<'_>> {
         Member::new(&self.shared)
     }
@@ -162,7 +162,8 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // Whoever wants to know calls `close`. What was acknowledged is in the journal.
+        // A program that wants to know of an error calls `close`. What was acknowledged is in the
+        // journal.
         let _ = self.end();
     }
 }

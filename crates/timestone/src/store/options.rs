@@ -22,14 +22,14 @@ pub struct Options {
     /// Bytes of the journal, if the store is made now. When it is full, an image is written. 128
     /// MiB; at least 1 MiB.
     pub journal_bytes: u64,
-    /// Bytes of addresses for objects; memory is used as objects are made. 64 GiB.
+    /// Bytes of addresses for objects; memory is used as objects are made. 64 GiB; at least 8 MiB.
     pub heap_bytes: usize,
-    /// Bytes of each thread's ring of records: a power of two. A transaction's record takes half of
-    /// that at most. 256 KiB.
+    /// Bytes of each thread's ring of records, rounded up to a power of two. A transaction's record
+    /// takes half of that at most. 256 KiB; at least 4 KiB.
     pub ring_bytes: usize,
     /// What transactions do unless they say something else.
     pub durability: Durability,
-    /// For so long commits wait that nobody waits for. 10 ms.
+    /// How long a commit that nobody waits for stays in memory before it is written. 10 ms.
     pub window: Duration,
     /// Segments of 16 KiB to which a thread's log of versions may grow. 256.
     pub log_segments: usize,
@@ -55,7 +55,7 @@ impl Options {
         Self { journal_bytes, ..self }
     }
 
-    /// So many bytes of addresses for objects.
+    /// This number of bytes of addresses for objects.
     #[must_use]
     pub fn with_heap_bytes(self, heap_bytes: usize) -> Self {
         Self { heap_bytes, ..self }

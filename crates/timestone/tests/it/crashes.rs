@@ -45,12 +45,12 @@ fn check(cut: &Cut, engine: &Engine, promised: u64, rng: &mut Rng, plan: Plan, c
 
 #[derive(Clone, Copy)]
 struct Plan {
-    /// So many states at a cut.
+    /// At most this number of states at a cut.
     most: usize,
     garbage: bool,
-    /// So deep crashes while the store is opened after a crash.
+    /// How many crashes follow each other, each while the store is opened after the one before.
     depth: u32,
-    /// One of so many states is opened for writing.
+    /// One in this number of states is opened for writing.
     one_in: u32,
 }
 

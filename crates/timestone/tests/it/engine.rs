@@ -47,7 +47,7 @@ pub struct Engine {
     pub objects: Objects,
     /// All states that the store was in, by their horizons.
     pub states: BTreeMap<u64, Objects>,
-    /// What was acknowledged, after so many calls of the disk.
+    /// What was acknowledged: the number of calls of the disk by then, and the horizon.
     pub acknowledged: Vec<(usize, u64)>,
     horizon: u64,
     /// Transactions that are in no frame yet.
@@ -144,7 +144,7 @@ impl Engine {
         self.acknowledged.push((disk.calls(), self.horizon));
     }
 
-    /// What has to be there if the power is cut after so many calls.
+    /// What has to be there if the power is cut after `calls` calls.
     pub fn promised(&self, calls: usize) -> u64 {
         let before = self.acknowledged.iter().take_while(|(at, _)| *at <= calls).last();
         before.map_or(0, |(_, horizon)| *horizon)

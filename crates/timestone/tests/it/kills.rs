@@ -61,8 +61,8 @@ fn child() {
     });
 }
 
-/// Starts a child, kills it, and checks what is left; so often. The transfers that were made in
-/// all.
+/// Starts a child, kills it, and checks what is left, `rounds` times. The transfers that were made
+/// in all.
 fn rounds(durability: &str, rounds: usize) -> u64 {
     let directory = tempfile::tempdir().unwrap();
     let mut rng = Rng::with_seed(rounds as u64);
@@ -106,7 +106,7 @@ fn rounds(durability: &str, rounds: usize) -> u64 {
     all
 }
 
-/// So often, or as the environment says.
+/// The number of rounds: 40, or what the environment says.
 fn how_often() -> usize {
     std::env::var("TIMESTONE_KILLS")
         .map_or(40, |rounds| rounds.parse().expect("a number of rounds"))

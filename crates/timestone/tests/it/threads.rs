@@ -78,7 +78,8 @@ impl Bank {
 #[test]
 fn a_cut_beside_many_threads_leaves_whole_transfers_and_all_that_were_acknowledged() {
     let disk = Simulated::new();
-    // After so many calls of the disk, so many transfers of the thread are acknowledged.
+    // The number of calls of the disk, the thread, and how many of its transfers are acknowledged
+    // by then.
     let acknowledged: Mutex<Vec<(usize, usize, u64)>> = Mutex::default();
     let filled;
     {
