@@ -134,8 +134,8 @@ impl Installed {
         tool("pkg-config", "pkg-config", &mut command)
     }
 
-    /// The command that runs a compiled program, so that it fails if whoever watches over it finds
-    /// fault with it.
+    /// The command that runs a compiled program, so that it fails if the checker of this variant
+    /// finds fault with it.
     pub fn run(&self, program: &Path, variant: Variant) -> Command {
         let mut command = match variant {
             Variant::Valgrind => {

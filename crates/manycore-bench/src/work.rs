@@ -83,8 +83,8 @@ impl Length {
         Self { mean_ns, spread: Spread::Exponential }
     }
 
-    /// So many lengths in nanoseconds, in random order: the distribution cut into equally probable
-    /// parts, one from the middle of each, so that even few of them have the right mean.
+    /// Draws `count` lengths in nanoseconds, in random order: the distribution is cut into equally
+    /// probable parts, one from the middle of each, so that even few of them have the right mean.
     pub(crate) fn draw(self, count: usize, random: &mut fastrand::Rng) -> Vec<f64> {
         let quantile = |index: usize| (index as f64 + 0.5) / count as f64;
         let mut lengths: Vec<f64> = match self.spread {

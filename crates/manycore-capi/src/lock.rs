@@ -20,7 +20,7 @@ use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
 use crate::process::holder;
 use crate::status::Status;
 
-// The kind is written by whoever initialises or destroys a lock, which the program orders before
+// The thread that initialises or destroys a lock writes its kind; the program orders that before
 // and after every use. A thread compares the owner with itself, and reads its own number there only
 // if it wrote it: all accesses to both are Relaxed.
 const RELAXED: Ordering = Ordering::Relaxed;

@@ -1,9 +1,9 @@
 //! How one thread that executes calls, a *hand*, gets them from others, and waits meanwhile.
 //!
-//! A hand that has nothing to do is on a stack, with a gate at which it waits. Whoever takes it off
-//! the stack may send it one call, or have it end. It goes back onto the stack *before* it answers,
-//! so that its caller's next call finds it there; and its gate is shut before that, because from
-//! then on the next call may come.
+//! A hand that has nothing to do is on a stack, with a gate at which it waits. The thread that
+//! takes it off the stack may send it one call, or have it end. It goes back onto the stack
+//! *before* it answers, so that its caller's next call finds it there; and its gate is shut before
+//! that, because from then on the next call may come.
 
 use manycore::lock::Gate;
 use manycore::mutation;
@@ -77,7 +77,7 @@ impl BlockingWorker {
     }
 
     /// The life of the hand's thread: executes what is sent until it is to end. `put` puts the hand
-    /// onto a stack; it spins so many ticks for a call before it sleeps.
+    /// onto a stack; the hand spins `spin` ticks for a call before it sleeps.
     pub fn work(&self, spin: u64, put: impl Fn(&Stack), mut execute: impl FnMut(&Slot) -> Reply) {
         while self.gate.wait_after(spin) == CALL {
             // SAFETY: the gate has brought the message, so that `sent` is written, and this hand's

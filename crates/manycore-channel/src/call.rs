@@ -2,8 +2,8 @@
 
 /// A system call: its number and its arguments, as they go into registers.
 ///
-/// Whoever has it executed elsewhere keeps everything alive that the arguments point to until the
-/// answer is there.
+/// The thread that has another one execute it keeps everything alive that the arguments point to,
+/// until the answer is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Call {
@@ -49,7 +49,7 @@ impl Kind {
 pub enum Reason {
     /// The mechanism is `in-place`, or nothing was started in this process.
     Off = 0,
-    /// The process may use one CPU: whoever executes the call elsewhere would have to wait for
+    /// The process may use one CPU: another thread that executes the call would have to wait for
     /// that.
     OneCpu = 1,
     /// There is no thread for it: it may block and all that may block with it are taken, or the

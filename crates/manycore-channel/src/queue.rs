@@ -134,8 +134,8 @@ impl Bell {
         self.word.swap(AWAKE, order!(AcqRel, "bell-ring")) == ASLEEP
     }
 
-    /// The worker goes to sleep, unless there is something in the queues by now. Whoever rings
-    /// wakes it.
+    /// The worker goes to sleep, unless there is something in the queues by now. The thread that
+    /// rings wakes it.
     pub fn doze(&self, are_empty: impl FnOnce() -> bool) -> bool {
         // AcqRel: partner of that in `ring`.
         self.word.swap(ASLEEP, order!(AcqRel, "bell-doze"));

@@ -3,8 +3,8 @@
 //! A slot is a node of 128 bytes out of the calling thread's own store ([`manycore::sync::node`]),
 //! for one call at a time: no allocation, and no two callers in one line. It has no owner at two
 //! times: the caller writes it, hands it on (a [`BlockingWorker`](crate::blocking_worker) or a
-//! [`Queue`](crate::queue) releases it), whoever executes the call writes the reply and opens the
-//! gate, and the caller has it back. Only the words for cancelling are shared meanwhile.
+//! [`Queue`](crate::queue) releases it), the thread that executes the call writes the reply and
+//! opens the gate, and the caller has it back. Only the words for cancelling are shared meanwhile.
 
 use core::ptr::null_mut;
 
@@ -34,8 +34,8 @@ pub struct Order {
 pub struct Reply {
     /// What the kernel returned.
     pub answer: Answer,
-    /// The signal that the kernel sent to whoever executed the call, SIGPIPE or SIGXFSZ; 0 if it
-    /// sent none.
+    /// The signal, SIGPIPE or SIGXFSZ, that the kernel sent to the thread that executed the call; 0
+    /// if it sent none.
     pub signal: i32,
 }
 
@@ -110,8 +110,8 @@ impl Slot {
         self.order.with(|order| unsafe { *order })
     }
 
-    /// Has the call use another descriptor, of ours, which is closed when it is over: by whoever
-    /// executes it.
+    /// Has the call use another descriptor, of ours. The thread that executes the call closes it
+    /// afterwards.
     pub fn redirect(&self, descriptor: i32) {
         // SAFETY: the caller of this executes the call, and so has the slot.
         self.order.with_mut(|order| unsafe {
@@ -135,8 +135,8 @@ impl Slot {
     }
 
     /// Some of a send is gone: no signal handler has the kernel begin anew with it, whatever its
-    /// flags, so that a caller that sleeps already is woken, to sleep otherwise. By whoever
-    /// executes the call, before it answers.
+    /// flags, so that a caller that sleeps already is woken, to sleep otherwise. The thread that
+    /// executes the call calls this before it answers.
     pub fn note_part(&self) {
         self.notes.fetch_or(PART, Ordering::Relaxed); // Relaxed: ordered by the fence
         if !mutation!("part-note") {

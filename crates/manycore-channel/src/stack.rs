@@ -1,9 +1,9 @@
 //! Threads that have nothing to do, the one that had something last on top: its stack and its
 //! caches are warm.
 //!
-//! A stack of numbers. Each number's link is kept by whoever has the array that is numbered; a
-//! count in the head's upper half changes with every push and pop, so that a head which left and
-//! came back is noticed (the ABA problem; it would take 2^32 of them within one `pop`).
+//! A stack of numbers. The owner of the array that is numbered keeps each number's link; a count in
+//! the head's upper half changes with every push and pop, so that a head which left and came back
+//! is noticed (the ABA problem; it would take 2^32 of them within one `pop`).
 
 use manycore::order;
 use manycore::sync::atomic::{AtomicU32, AtomicU64, Ordering};

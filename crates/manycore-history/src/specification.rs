@@ -119,8 +119,8 @@ pub enum PileOperation {
     Pop,
     /// Takes all out, in the order in which `Pop` would.
     TakeAll,
-    /// Takes two out, one after the other, or as many as there are. In a history that is checked it
-    /// is so many `Pop`s, or one that finds nothing.
+    /// Takes two out, one after the other, or as many as there are. A history that is checked has a
+    /// `Pop` for each that it took, or one that finds nothing.
     PopSome,
     /// Takes back what the thread has pushed last, if nobody has looked at it. No part of a history
     /// that is checked: it goes

@@ -27,7 +27,7 @@ impl Directory {
         store_bytes(&self.path, path.to_bytes());
     }
 
-    /// Makes the calling process' file, `PID-NOW-NAMESPACE` and the ending, of so many zero bytes,
+    /// Makes the calling process' file, `PID-NOW-NAMESPACE` and the ending, of `size` zero bytes,
     /// and maps it into memory, to be shared. Gives the address.
     ///
     /// # Errors

@@ -46,7 +46,7 @@ impl Path {
         self.length = self.bytes.iter().position(|byte| *byte == 0).unwrap_or(self.length);
     }
 
-    /// Makes the file, of so many zero bytes, and maps it into memory, to be shared. Gives the
+    /// Makes the file, of `size` zero bytes, and maps it into memory, to be shared. Gives the
     /// address. If it fails, there is no file.
     ///
     /// # Errors

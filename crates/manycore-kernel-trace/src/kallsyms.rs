@@ -6,11 +6,12 @@ use std::ops::Range;
 use manycore_profile::profile::Frame;
 
 const PATH: &str = "/proc/kallsyms";
-/// From the start of the kernel's own code, its variables and those of modules lie within so many
-/// bytes.
+/// The kernel's variables and those of modules lie within `IMAGE_MAX` bytes of the start of its own
+/// code.
 const IMAGE_MAX: u64 = 1 << 30;
-/// A kernel that lists its variables (KALLSYMS_ALL) has at least one for so many functions. Of
-/// another, those few that the linker placed say nothing of an address behind them.
+/// A kernel that lists its variables (KALLSYMS_ALL) has at least one for each
+/// `FUNCTIONS_PER_VARIABLE` functions. Of another, those few that the linker placed say nothing of
+/// an address behind them.
 const FUNCTIONS_PER_VARIABLE: usize = 20;
 
 /// All symbols of the running kernel and of its modules.

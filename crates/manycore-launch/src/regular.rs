@@ -71,8 +71,8 @@ mod tests {
         }
     }
 
-    /// Whoever waits to write to a pipe waits on: to open it, even without waiting, would let them
-    /// go on.
+    /// A writer that waits for a pipe waits on: to open the pipe, even without waiting, would let
+    /// it go on.
     #[test]
     fn the_other_end_of_a_pipe_does_not_notice() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! Signals that come while the command runs programs of its own.
 //!
-//! They are collected, not acted upon. Whoever waits for a program sees the signal there, and
+//! They are collected, not acted upon. The thread that waits for a program sees the signal, and
 //! either stops what it has started and lets the command die of the signal, or hands it on.
 //!
 //! # Who sent it

@@ -44,7 +44,7 @@ pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
     }
 }
 
-/// A number to so many significant digits, without an exponent; whole digits are never rounded
+/// A number to `digits` significant digits, without an exponent; whole digits are never rounded
 /// away.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {

@@ -83,7 +83,7 @@ pub fn write_plain(address: usize, bytes: usize) {
 
 /// One turn of a polling loop that goes on until another thread writes what it reads, or until
 /// [`has_passed`] says so. The simulator parks the CPU until then. A loop that ends by itself, say
-/// after so many turns, uses [`pause`].
+/// after a number of turns, uses [`pause`].
 pub fn spin_loop() {
     match Handle::current() {
         Some(handle) => engine::spin_loop(handle),
@@ -219,7 +219,7 @@ pub fn on_host<R>(f: impl FnOnce() -> R) -> R {
     crate::arena::global::host(f)
 }
 
-/// Zeroed memory of the simulated program, of so many bytes: what would be a large `static`
+/// Zeroed memory of the simulated program, of `bytes` bytes: what would be a large `static`
 /// elsewhere. It is there until the simulation ends, and needs not be freed. None on the host.
 pub fn memory(bytes: usize) -> Option<std::ptr::NonNull<u8>> {
     crate::arena::global::lasting(bytes)

@@ -20,7 +20,7 @@ use std::rc::Rc;
 pub use crate::engine::Phase;
 use crate::engine::{self, Handle, State, Why};
 
-/// Runs `body` on so many threads, which begin at the same time on the CPUs of the simulation's
+/// Runs `body` on `threads` threads, which begin at the same time on the CPUs of the simulation's
 /// placement, and waits for all of them. They have the numbers 0, 1, ... among themselves.
 ///
 /// # Panics

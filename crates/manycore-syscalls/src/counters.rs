@@ -57,7 +57,7 @@ pub fn count_with(function: Function, outcome: impl FnOnce() -> Outcome) {
     }
 }
 
-/// Counts a call that was moved to this CPU, and took so many ticks. `is_quick`: it waits for
+/// Counts a call that was moved to the CPU `to`, and took `ticks` ticks. `is_quick`: it waits for
 /// nobody.
 #[inline]
 pub fn moved(function: Function, to: Option<u16>, ticks: u64, is_quick: bool) {
@@ -124,8 +124,8 @@ pub fn prepare() {
     let _ = mapping();
 }
 
-/// Makes the mapping of a forked child. A signal handler may do so above it: whoever is first has
-/// made it.
+/// Makes the mapping of a forked child. A signal handler may do so above it: the first of the two
+/// has made it.
 #[cold]
 fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
     let now = clock::now();

@@ -4,8 +4,8 @@
 use manycore_stats::syscalls::Function;
 use syscalls::{Sysno, raw_syscall};
 
-/// Whether a call on a file may have SIGXFSZ sent to whoever executes it. The limit is the
-/// process', and others may change it.
+/// Whether the kernel may send SIGXFSZ to the thread that executes such a call on a file. The limit
+/// is the process', and others may change it.
 pub fn may_signal(function: Function) -> bool {
     use Function::{Pwrite, Pwritev, Sendfile, Splice, Write, Writev};
     matches!(function, Write | Writev | Pwrite | Pwritev | Sendfile | Splice) && is_limited()

@@ -39,8 +39,8 @@ fn word() -> &'static AtomicU32 {
 /// Whether calls are moved; if not, why.
 #[inline]
 pub fn check() -> Result<(), Outcome> {
-    // Acquire: partner of the Releases in `start` and `renew`: whoever sees it moving sees the
-    // table.
+    // Acquire: partner of the Releases in `start` and `renew`: a thread that sees it moving sees
+    // the table.
     match word().load(Ordering::Acquire) {
         MOVING => Ok(()),
         other => not_moving(other),
@@ -104,7 +104,7 @@ pub fn end(why: Outcome) {
 /// In a child of a fork: the parent's lanes and workers are not here. Where calls were executed in
 /// place by then they are here, too, but workers may have been left, with descriptors of theirs.
 fn renew() -> Result<(), Outcome> {
-    // Relaxed: whoever is first does it, and the others, a signal handler above it among them, do
+    // Relaxed: the first thread does it, and the others, a signal handler above it among them, do
     // not wait.
     let first =
         word().compare_exchange(WIPED, RENEWING, Ordering::Relaxed, Ordering::Relaxed).is_ok();

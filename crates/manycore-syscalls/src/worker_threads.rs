@@ -13,8 +13,8 @@ use crate::{handlers, program_threads, state, thread};
 /// When there was last no thread to be had, in ticks; 0: never.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
-/// So many ticks, some milliseconds, no other is asked for then: where threads cannot be made, each
-/// call would try.
+/// After a refusal nobody asks for another thread for `PAUSE` ticks, some milliseconds: where
+/// threads cannot be made, each call would try.
 const PAUSE: u64 = 1 << 24;
 
 /// Whether a thread of ours may be made now, see [`crate::offload::settings::MayCreateThread`]: not

@@ -49,9 +49,9 @@ use std::{env, fs};
 
 use tempfile::TempDir;
 
-/// Whoever does nothing for this long hangs. In 44 soaks of MariaDB, beside four programs that kept
-/// two CPUs busy or one that wrote to the disk all the time, nobody did nothing for as long as four
-/// seconds.
+/// A thread that does nothing for this long hangs. In 44 soaks of MariaDB, beside four programs
+/// that kept two CPUs busy or one that wrote to the disk all the time, nobody did nothing for as
+/// long as four seconds.
 pub const STANDSTILL: Duration = Duration::from_secs(20);
 
 /// How many threads fight for the locks.

@@ -54,7 +54,7 @@ fn glibc_against_itself_twenty_times() {
     }
 }
 
-/// Whoever reads standard error may be gone: what the library says is lost then, and the program
+/// The reader of standard error may be gone: what the library says is lost then, and the program
 /// runs.
 #[test]
 fn what_nobody_reads_ends_no_program() {

@@ -96,8 +96,8 @@ impl<L: RawRwLock + 'static> Contender for NativeRw<L> {
 /// A section, and what it returns, on its way to the thread that runs it and back.
 struct Lent<T>(T);
 
-// SAFETY: whoever lends it waits meanwhile, so that it, and what it borrows, is used by one thread
-// at a time. The sections of benchmarks touch nothing that belongs to one thread for good.
+// SAFETY: the thread that lends it waits until it is back, so that one thread at a time uses it and
+// what it borrows. The sections of benchmarks touch nothing that belongs to one thread for good.
 unsafe impl<T> Send for Lent<T> {}
 
 impl<T> Lent<T> {

@@ -1,7 +1,7 @@
 //! Cache lines that go from one CPU to another.
 //!
 //! One CPU writes to many lines; the other then runs through them, each access depending on the one
-//! before it. Some processors let a load of a changed line take the line over, because whoever
+//! before it. Some processors let a load of a changed line take the line over, because a CPU that
 //! reads what another has changed is likely to change it next. So after one load of each line this
 //! CPU may have the only copy, and only when both have loaded it since do both have one.
 

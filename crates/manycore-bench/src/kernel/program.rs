@@ -107,8 +107,8 @@ fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
     Ok(Finding { slice: run.slice(window, counts, times), sight })
 }
 
-/// When requests arrive, if they do so whether or not others have been served: so many a second
-/// that their own work keeps a number of cores busy.
+/// When requests arrive, if they do so whether or not others have been served: as many a second as
+/// keep a number of cores busy with their own work.
 fn arrivals(load: &Load, ghz: f64, window: Window, seed: u64) -> Option<Vec<u64>> {
     let offered = load.offered?;
     let apart = load.own_ns() * ghz / offered;

@@ -1,5 +1,5 @@
 //! SPECjbb2013 in one Java machine: threads that share an address space. Page faults read what maps
-//! memory, and whoever maps memory writes it.
+//! memory, and threads that map memory write it.
 
 use manycore_sim::thread;
 use manycore_simulated::lock::Ticket;

@@ -174,8 +174,8 @@ impl Board {
     }
 
     fn cells(&self) -> &[Counter] {
-        // SAFETY: so many are mapped as long as `self` is; zero is a value of an atomic, and all
-        // access is atomic.
+        // SAFETY: `new` has mapped `count` counters, which stay mapped until `self` is dropped;
+        // zero is a value of an atomic, and all access is atomic.
         unsafe { std::slice::from_raw_parts(self.cells.as_ptr(), self.count) }
     }
 

@@ -26,8 +26,8 @@ use crate::slice::Pinning;
 pub use render::render;
 pub use usage::{Row, Usage, Workload};
 
-/// So many sections of a thread are simulated, and so many of its sleeps, within [`SHORTEST`] and
-/// [`LONGEST`].
+/// A simulation is as long as `TURNS` sections of a thread or `SLEEPS` of its sleeps take,
+/// whichever is longer, but at least [`SHORTEST`] and at most [`LONGEST`].
 const TURNS: f64 = 1_600.0;
 const SLEEPS: f64 = 20.0;
 const SHORTEST: Duration = Duration::from_millis(2);
@@ -70,8 +70,8 @@ pub struct Prediction {
 /// What keeps a program from scaling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// With so many threads, which are the first that bring hardly anything, or the most that were
-    /// asked for.
+    /// The number of threads at which it does: the first that brings hardly anything, or the
+    /// largest that the caller asked for.
     pub threads: u32,
     /// The lock that costs most: its name.
     pub lock: String,
@@ -191,7 +191,7 @@ impl Options {
         let full = full(&own)?;
         let alone = own.first().filter(|record| record.threads == 1)?.value;
         // The first number of threads that brings nothing any more; or the last, if that is far
-        // from what so many could do.
+        // from what its threads could do.
         let is_far = |last: &&&Measurement| last.value < FAR * alone * f64::from(last.threads);
         let beyond = own.get(full + 1).or_else(|| own.last().filter(is_far))?;
         let machine = self.machine.to_toml();

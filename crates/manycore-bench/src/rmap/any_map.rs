@@ -11,8 +11,8 @@ pub(super) trait AnyMap: Sync {
     /// How many trees there are.
     fn trees(&self) -> usize;
 
-    /// Access for a thread, which has so many intervals at a time; and again the same, or fresh
-    /// ones.
+    /// Access for a thread, which has `held` intervals at a time. With `reuse` it takes the same
+    /// again, otherwise fresh ones.
     fn handle(&self, held: usize, reuse: bool) -> Box<dyn Handle + '_>;
 
     /// Visits the intervals of a tree that have this number.

@@ -22,7 +22,7 @@ macro_rules! library {
 
         super::super::bag_workload::bags!($library);
 
-        /// So many trees, or what there is instead, by the mechanism of this name; `None` if there
+        /// `trees` trees, or what there is instead, by the mechanism of this name; `None` if there
         /// is none.
         pub(in crate::rmap) fn make(
             name: &str,

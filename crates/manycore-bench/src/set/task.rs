@@ -62,8 +62,8 @@ impl Operation {
     }
 }
 
-/// The keys of a popularity that is not uniform are drawn before the start, so many a thread, and
-/// then the same again.
+/// If the popularity of keys is not uniform, each thread draws `DRAWN` keys before the start, and
+/// then uses them again and again.
 const DRAWN: usize = 1 << 16;
 
 impl Keys {

@@ -66,8 +66,8 @@ impl Plan {
         self.jobs.is_empty()
     }
 
-    /// One of so many pieces, the first of which has the number 1. Neighbours, which take about as
-    /// long, are in different ones.
+    /// Piece `number` of `of`; the first has the number 1. Neighbours, which take about as long,
+    /// are in different ones.
     ///
     /// # Panics
     ///

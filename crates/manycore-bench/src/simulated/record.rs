@@ -9,8 +9,8 @@ use super::job::Finding;
 use crate::metrics::WAIT_PERCENTILES;
 use crate::slice::Slice;
 
-/// A record of operations a second, each of so many sections, with all that the findings tell. What
-/// was asked for is the caller's to add.
+/// A record of operations a second, each of `sections` sections, with all that the findings tell.
+/// What was asked for is the caller's to add.
 pub(crate) fn of(
     workload: &str,
     mechanism: Mechanism,

@@ -70,7 +70,7 @@ pub struct Settings {
     pub measured: Duration,
     /// How long to wait for the end of the threads.
     pub drain: Duration,
-    /// One wait in so many is timed. Odd numbers meet all lengths of a
+    /// One wait in `sample` is timed. Odd numbers meet all lengths of a
     /// [`Length`](crate::work::Length) in turn.
     pub sample: u32,
     /// How lengths become work.
@@ -148,8 +148,8 @@ fn measure(locks: Arc<dyn Locks>, settings: &Settings) -> Result<Slice, String> 
     for outcome in &ended {
         slice.waits.add_ticks(&outcome.waits, ns_per_tick);
     }
-    // Whoever is stuck has waited since the end of the slice at least, and nobody knows for how
-    // much longer.
+    // A thread that is stuck has waited since the end of the slice at least, and nobody knows for
+    // how much longer.
     if slice.stuck > 0 {
         slice.waits.add(stopped.elapsed().as_nanos() as u64, u64::from(slice.stuck));
     }

@@ -5,8 +5,8 @@
 //! slots                     references | next | traits | lane   one for each open description that is steered
 //! ```
 //!
-//! Descriptors that share an open description share a slot, and so do calls in flight on it. A
-//! slot's lane is closed by whoever drops the last reference: the `close` of the descriptor, if no
+//! Descriptors that share an open description share a slot, and so do calls in flight on it. The
+//! drop of a slot's last reference closes its lane: that is the `close` of the descriptor, if no
 //! call is in flight; otherwise the last of those calls. So a descriptor's number may belong to
 //! another socket already while calls on the one before it still wait for their answers.
 //!
@@ -19,10 +19,10 @@
 //!
 //! # Wrong entries
 //!
-//! What a descriptor is, the kernel may have to be asked, while another thread closes it. So
-//! whoever closes says so before and after ([`Table::closes`], [`Table::closed`]), and in between
-//! nobody notes what the kernel said; and whoever notes it asks once more ([`Table::adopt`]). An
-//! entry is never left behind for a number that was closed.
+//! What a descriptor is, the kernel may have to be asked, while another thread closes it. So a
+//! thread that closes one says so before and after ([`Table::closes`], [`Table::closed`]), and in
+//! between no thread notes what the kernel said. A thread that has noted it asks once more
+//! ([`Table::adopt`]). An entry is never left behind for a number that was closed.
 //!
 //! Not everything that happens to descriptors is seen here: code that is not interposed opens and
 //! closes some. An entry is therefore never more than advice on where to execute a call. Unknown is

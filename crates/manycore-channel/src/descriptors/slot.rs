@@ -81,9 +81,9 @@ impl<L: Copy> Slot<L> {
 
     /// Takes a reference, unless the slot is free.
     pub(crate) fn join(&self) -> bool {
-        // Acquire, here and where the exchange fails: partner of the AcqRel in `leave`; whoever
-        // finds the slot free finds that the entry which refers to it has changed, and does not
-        // look for it for ever.
+        // Acquire, here and where the exchange fails: partner of the AcqRel in `leave`; a thread
+        // that finds the slot free finds that the entry which refers to it has changed, and does
+        // not look for it for ever.
         let mut references = self.references.load(order!(Acquire, "slot-free"));
         while references != 0 {
             // Acquire: partner of the Release in `publish`, and through it of what came before
@@ -119,8 +119,8 @@ impl<L: Copy> Slot<L> {
     ///
     /// The caller has a reference, and had it for itself.
     pub(crate) unsafe fn leave(&self) -> Option<L> {
-        // AcqRel: Release for whoever drops the last one, so that all uses are over; Acquire for
-        // that one.
+        // AcqRel: Release for the thread that drops the last one, so that all uses are over;
+        // Acquire for that one.
         if self.references.fetch_sub(1, order!(AcqRel, "slot-leave")) != 1 {
             return None;
         }

@@ -147,8 +147,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
     }
 
     /// The same for a descriptor that the caller has asked the kernel about, if nothing is known of
-    /// it still. It may have been closed since: whoever adopts it asks once more, and forgets it if
-    /// it is another.
+    /// it still. It may have been closed since: the caller asks the kernel once more, and forgets
+    /// it if it is another.
     pub fn adopt(&self, descriptor: i32, lane: L, traits: u32) -> bool {
         let Some(number) = self.published(descriptor, lane, traits) else { return false };
         let is_noted = self.note_if_unknown(descriptor, self.referring(descriptor, number));
@@ -208,8 +208,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
     /// number now.
     pub fn closed(&self, descriptor: i32) {
         if let Some(Entry(entry)) = self.entry(descriptor) {
-            // Release: partner of the Acquire in `note_if_unknown`: whoever notes something after
-            // this finds in the kernel what came of it.
+            // Release: partner of the Acquire in `note_if_unknown`: a thread that notes something
+            // after this finds in the kernel what came of it.
             // Relaxed: there is nothing to do.
             let (success, failure) = (order!(Release, "entry-closed"), Ordering::Relaxed);
             let _ = entry.compare_exchange(self.closing(), UNKNOWN, success, failure);

@@ -11,8 +11,8 @@ use manycore_channel::descriptors::{Entry, Found, Slot, Table};
 
 const LANES: usize = 6;
 
-/// Whether each lane is open: written by whoever opens or closes it, read by whoever uses it. The
-/// checker reports a use that is not ordered before the close.
+/// Whether each lane is open: threads that open or close it write it, threads that use it read it.
+/// The checker reports a use that is not ordered before the close.
 struct Lanes([UnsafeCell<u32>; LANES]);
 
 // SAFETY: the checker reports races.

@@ -17,8 +17,8 @@ use manycore_profile::record::directory::ended;
 use manycore_profile::record::entry::{Entry, Subject, entries};
 use manycore_profile::record::mapped_files::MappedFiles;
 
-/// So many processes that have ended are kept in the pictures. Those before are left out, and that
-/// is said.
+/// The pictures keep the last `ENDED_MAX` processes that have ended. They leave out those before,
+/// and say so.
 const ENDED_MAX: usize = 256;
 
 /// A program that is followed.

@@ -1,6 +1,6 @@
 //! The kernel's locks beside the program's, interval by interval.
 //!
-//! One watch lasts as long as the program is looked at, and hands over what it has counted interval
+//! One watch lasts as long as `top` shows the program, and hands over what it has counted interval
 //! by interval: a wait is in the one in which it ends.
 
 use std::collections::HashMap;

@@ -9,7 +9,7 @@ use crate::support::{calls_library, compile, directory, failure, manycore, print
 use serde_json::Value;
 
 /// Sends ROUNDS messages to itself, under a lock; with a second argument it runs that meanwhile,
-/// and with a third forks so many children that send one message each.
+/// and with a third, a number, it forks that number of children, which send one message each.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>

@@ -113,8 +113,8 @@ fn what_cannot_be_modelled_is_refused() {
 
 const KNOWN: &str = include_str!("programs/known_limits.c");
 
-/// What is predicted for a program with its own lock, for so many threads on as many CPUs: the ends
-/// of the range.
+/// What is predicted for a program with its own lock, for `threads` threads on as many CPUs: the
+/// ends of the range.
 fn range(program: &Path, what: &str, threads: &str) -> (f64, f64) {
     let directory = directory();
     let file = directory.path().join("profile.json");

@@ -95,7 +95,7 @@ fn every_acquisition_is_counted_whatever_the_end() {
     }
 }
 
-/// Each process takes the lock so many times as its argument says; `f` and `e` fork and execute
+/// Each process takes the lock as many times as its argument says; `f` and `e` fork and execute
 /// what follows, `s` sleeps.
 const TREE: &str = r#"
 #include <pthread.h>

@@ -47,8 +47,8 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Runs so many groups of so many threads, each over so many locks, so many times each. The
-/// profile, and the bytes of its page.
+/// Runs `groups` groups of `threads` threads, each of which takes each of its group's `locks` locks
+/// `rounds` times. The profile, and the bytes of its page.
 fn convoys(groups: u64, threads: u64, locks: u64, rounds: u64) -> (Profiled, u64) {
     let directory = directory();
     let program = compile(directory.path(), "convoys", CONVOYS, &["-O1", "-pthread"]);

@@ -45,8 +45,8 @@ fn assert_near(what: &str, figure: f64, truth: f64, share: f64) {
     assert!(off <= share, "{what}: {figure} where it is {truth}, off by {off:.3} of {share:.3}");
 }
 
-/// What a mean of so many samples may be off by: of all values there are the number, the sum and
-/// the sum of squares.
+/// What a mean of `samples` samples may be off by. `number`, `sum` and `squares` are of all values:
+/// how many, their sum, and the sum of their squares.
 fn of_samples(samples: f64, number: f64, sum: f64, squares: f64) -> f64 {
     let mean = sum / number;
     let deviation = (squares / number - mean * mean).max(0.0).sqrt();

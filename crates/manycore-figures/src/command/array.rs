@@ -2,8 +2,8 @@
 //!
 //! A task simulates one piece of all that there is to simulate, and keeps the results in a
 //! directory that all tasks share, found by the same keys as everywhere. So a task that is run
-//! twice, or anew after it was cut off, does what is left; and whoever has the directory redraws
-//! the figures in a moment.
+//! twice, or anew after it was cut off, does what is left; and anybody who has the directory
+//! redraws the figures in a moment.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

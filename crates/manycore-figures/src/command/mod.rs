@@ -68,8 +68,8 @@ pub struct Options {
     /// Of how many tasks the job array is
     #[arg(long, value_name = "N", default_value_t = 64, requires = "export", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tasks: u32,
-    /// Simulate one piece of so many into the directory of --cache, and print nothing: a task of a
-    /// job array
+    /// Simulate piece K of N into the directory of --cache, and print nothing: a task of a job
+    /// array
     #[arg(long, value_name = "K/N", requires = "cache", conflicts_with_all = ["out", "check", "json", "list", "no_cache"])]
     piece: Option<array::Piece>,
     /// First add the results in this directory, such as those of a job array, to the cache

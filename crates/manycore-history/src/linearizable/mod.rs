@@ -34,7 +34,7 @@ pub struct Row {
     pub returned: u64,
 }
 
-/// Operations of which no order explains the results, whatever the state before: the last so many
+/// Operations of which no order explains the results, whatever the state before: the last ones
 /// before the contradiction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {

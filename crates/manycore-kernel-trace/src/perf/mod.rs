@@ -42,8 +42,8 @@ struct Wanted {
     filter: Option<CString>,
 }
 
-/// Why a buffer may not be mapped: each user may have so much of it pinned, and root and whoever
-/// has the right any amount.
+/// Why a buffer may not be mapped: each user may pin a limited amount of memory, and root and
+/// processes with the right any amount.
 const NO_BUFFER: &str = "the kernel does not permit so much memory for buffers: run as root, grant CAP_IPC_LOCK (beside \
     CAP_PERFMON), or raise kernel.perf_event_mlock_kb";
 
@@ -83,8 +83,8 @@ impl Rings {
     /// record.
     ///
     /// Where records are missing, `gap` is called with the time at which they begin to, and again
-    /// with that at which they are there again: whoever had begun something at either time may have
-    /// ended it, and begun anew, unseen.
+    /// with that at which they are there again: a thread that had begun something at either time
+    /// may have ended it, and begun anew, unseen.
     fn read(&mut self, mut each: impl FnMut(u32, u16, &mut Record<'_>), mut gap: impl FnMut(u64)) {
         let Self { rings, lost, .. } = self;
         for ring in rings {

@@ -27,7 +27,7 @@ impl Median {
 
 /// The rank, from 1 and from either end, of the value that ends the interval.
 fn end_rank(values: usize) -> Option<usize> {
-    // So many of the values are below the median as `values` coins show heads. By logarithms, as
+    // As many of the values are below the median as `values` coins show heads. By logarithms, as
     // 2^-values underflows.
     let mut log_probability = -(values as f64) * std::f64::consts::LN_2;
     let mut cumulated = 0.0;

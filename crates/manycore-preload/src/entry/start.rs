@@ -22,8 +22,8 @@ static PROGRESS: AtomicU32 = AtomicU32::new(NOT_STARTED);
 /// Chooses the lock and fills in the table: by the constructor or by the first call, whichever
 /// comes first.
 pub extern "C" fn start() {
-    // Acquire, on success for symmetry, on failure: partner of the Release below, so that whoever
-    // finds the library started also finds the table filled in.
+    // Acquire, on success for symmetry, on failure: partner of the Release below, so that a thread
+    // that finds the library started also finds the table filled in.
     match PROGRESS.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
             message::prepare();

@@ -8,14 +8,14 @@ use manycore_stats::{BLOCKED, BY_STACK, Blocked, Mapping};
 use super::index::{self, key};
 use super::modules;
 
-/// So many places from its own are looked at for a key. A table that is as full as that takes no
-/// new ones.
+/// A key is in its own place or one of the next; a look-up tries `LOOKS` of them. A table where
+/// these are full takes no new key there.
 const LOOKS: usize = 16;
 
 // Relaxed throughout, unless noted: counters are independent of each other.
 
-/// Counts a wait, in the calls of this stack, for a lock of the class with this record. It took so
-/// many ticks, and `holder` had taken the lock: an address, or a stack that handed it over.
+/// Counts a wait, in the calls of this stack, for a lock of the class with this record. It took
+/// `ticks` ticks, and `holder` had taken the lock: an address, or a stack that handed it over.
 pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64) {
     // Class 0 stands for all locks that found none.
     if class == 0 {
@@ -43,6 +43,6 @@ pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64)
 fn fill_in(place: &Blocked, class: u32, holder: u64, stack: u32) {
     place.stack.store(stack, Ordering::Relaxed);
     place.holder.store(holder, Ordering::Relaxed);
-    // Release: partner of the command's Acquire; whoever sees the record sees the rest.
+    // Release: partner of the command's Acquire; a reader that sees the record sees the rest.
     place.record.store(class, Ordering::Release);
 }

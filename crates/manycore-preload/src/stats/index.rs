@@ -29,8 +29,8 @@ impl<const PLACES: usize> Index<PLACES> {
     fn find(&self, key: u64) -> (Option<u32>, Option<&Place>) {
         for look in 0..PLACES {
             let place = &self.places[(key as usize).wrapping_add(look) % PLACES];
-            // Acquire: partner of the Release in `number`; whoever sees the key sees the number,
-            // and what has it.
+            // Acquire: partner of the Release in `number`; a thread that sees the key sees the
+            // number, and what has it.
             match place.key.load(Ordering::Acquire) {
                 // Relaxed: ordered by the Acquire above.
                 found if found == key => return (Some(place.number.load(Ordering::Relaxed)), None),

@@ -224,8 +224,8 @@ impl Wait {
     /// Counts the wait for a lock.
     pub fn end(self, mode: Mode, timed_out: bool) {
         let slab = slab();
-        // Before the clock is read and anything is counted: whoever looks takes no part of the wait
-        // for two.
+        // Before the clock is read and anything is counted: a reader counts no part of the wait
+        // twice.
         if let Some(slab) = slab {
             slab.waiting.store(0, Ordering::Relaxed);
         }
@@ -275,8 +275,8 @@ impl Wait {
         if timed_out {
             record.timeouts.fetch_add(1, Ordering::Relaxed);
         }
-        // Release: partner of the command's Acquire; whoever finds the wait counted does not find
-        // it under way.
+        // Release: partner of the command's Acquire; if the command finds the wait counted, it does
+        // not find it under way.
         record.wait.fetch_add(ticks, Ordering::Release);
         record.wait_max.fetch_max(ticks, Ordering::Relaxed);
         records::distributions(mapping, record).wait.count(ticks);

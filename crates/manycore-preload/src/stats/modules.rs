@@ -59,8 +59,8 @@ pub fn contain(mapping: &Mapping, address: u64) -> bool {
 
 /// A number for what is mapped at these addresses, as far as that has changed: 0 if it never did.
 pub fn salt(mapping: &Mapping, addresses: &[u64]) -> u64 {
-    // Acquire: partner of the Release in `retire`; whoever sees the epoch sees where libraries
-    // were.
+    // Acquire: partner of the Release in `retire`; a thread that sees the epoch sees where
+    // libraries were.
     if EPOCH.load(Ordering::Acquire) == 0 {
         return 0;
     }
@@ -274,8 +274,8 @@ fn add(mapping: &Mapping, line: &Line) {
     module.since.store(epoch(), Ordering::Relaxed);
     module.path.store(path, Ordering::Relaxed);
     module.length.store(line.path.len() as u32, Ordering::Relaxed);
-    // Release: partner of the Acquires in `modules` and in the command; whoever sees the number
-    // sees the module.
+    // Release: partner of the Acquires in `modules` and in the command; a reader that sees the
+    // number sees the module.
     mapping.header.modules.store(number + 1, Ordering::Release);
 }
 

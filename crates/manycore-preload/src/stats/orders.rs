@@ -12,8 +12,8 @@ use manycore_stats::{
 use super::index::{self, key};
 use super::{Object, mapping, modules, records, stacks};
 
-/// So many places from its own are looked at for a key. A table that is as full as that takes no
-/// new orders.
+/// A key is in its own place or one of the next; a look-up tries `LOOKS` of them. A table where
+/// these are full takes no new order there.
 const LOOKS: usize = 16;
 
 /// In place of a manner: to be looked at again.
@@ -134,8 +134,8 @@ fn fill_in(mapping: &Mapping, slab: &Slab, order: &Order, taken: &Taken) {
     order.held.store(taken.record, Ordering::Relaxed);
     order.modes.store(taken.modes, Ordering::Relaxed);
     order.seat.store(slab.seat.load(Ordering::Relaxed), Ordering::Relaxed);
-    // Release: partner of the Acquires in `note` and in the command; whoever sees the wanted lock
-    // sees the rest.
+    // Release: partner of the Acquires in `note` and in the command; a reader that sees the wanted
+    // lock sees the rest.
     order.wanted.store(taken.wanted, Ordering::Release);
 }
 

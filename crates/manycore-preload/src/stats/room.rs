@@ -87,8 +87,8 @@ pub fn capacity(part: Part) -> usize {
     MAPPED[part as usize].load(Ordering::Relaxed) / PARTS[part as usize].1
 }
 
-/// Whether there is memory for so many elements of the part, which grows for it. One at a time of
-/// each part.
+/// Whether there is memory for `elements` elements of the part, which grows for them. One at a time
+/// of each part.
 pub fn has(mapping: &Mapping, part: Part, elements: usize) -> bool {
     elements <= capacity(part) || grow(mapping, part, elements)
 }

@@ -19,10 +19,10 @@ use super::{handovers, held, mapping, orders, records, seats};
 /// take it.
 static GIVING: Futex = Futex::new();
 
-/// The slab that is looked at next.
+/// The slab that a thread tries next.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// How many slabs are looked at before a fresh one is taken. With two, most slabs in use belong to
+/// How many slabs a thread tries before it takes a fresh one. With two, most slabs in use belong to
 /// living threads.
 const LOOKS: usize = 2;
 

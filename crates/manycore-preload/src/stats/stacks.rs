@@ -25,7 +25,7 @@ static NUMBERS: Index<{ 2 * STACKS }> = Index::new();
 
 // Relaxed throughout, unless noted: what makes up a stack is published by the number of stacks.
 
-/// The number of the stack from `caller` outwards, of at most so many calls; 0 if there is no room
+/// The number of the stack from `caller` outwards, of at most `depth` calls; 0 if there is no room
 /// for it.
 ///
 /// # Panics

@@ -14,7 +14,7 @@ static NUMBERS: Index<{ 2 * SITES }> = Index::new();
 // published by the number of sites.
 
 /// Counts a wait, in the calls of this stack, for a lock of the class with this record, which took
-/// so many ticks.
+/// `ticks` ticks.
 pub fn count(mapping: &Mapping, class: u32, stack: u32, ticks: u64) {
     let key = key([class.into(), stack.into()]);
     // Those that found no room are the rare ones, mostly, since the frequent ones came first.
@@ -32,8 +32,8 @@ fn append(mapping: &Mapping, class: u32, stack: u32) -> Option<u32> {
         return None;
     }
     fill_in(site, class, stack);
-    // Release: partner of the command's Acquire; whoever sees the number sees what the site is
-    // about.
+    // Release: partner of the command's Acquire; a reader that sees the number sees what the site
+    // is about.
     mapping.header.sites.store(number + 1, Ordering::Release);
     Some(number)
 }

@@ -2,8 +2,8 @@
 
 use crate::machine::{Bandwidth, Cycles};
 
-/// What is served one after the other. Whoever comes waits for what is still before it, which
-/// drains with time.
+/// Requests that are served one after the other. A new one waits for those that are still before
+/// it, which drain with time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Backlog {
     waiting: Cycles,

@@ -90,7 +90,7 @@ pub(crate) fn now(handle: Handle) -> u64 {
     engine.read_clock()
 }
 
-/// Whether so many ticks have passed since the counter stood at `start`. A polling loop that gives
+/// Whether `ticks` ticks have passed since the counter stood at `start`. A polling loop that gives
 /// up then can be parked until then, which one that looks at [`now`] cannot.
 pub(crate) fn has_passed(handle: Handle, start: u64, ticks: u64) -> bool {
     let engine = handle.get();

@@ -59,9 +59,9 @@ use crate::{Cause, Failure};
 pub enum Strategy {
     /// At each step, any thread.
     Random,
-    /// Threads have priorities, which change at so many points: finds mistakes that need so many
-    /// preemptions and one more with a probability that can be computed (S. Burckhardt et al., "A
-    /// randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010).
+    /// Threads have priorities, which change at `changes` points: finds mistakes that need
+    /// `changes` preemptions and one more with a probability that can be computed (S. Burckhardt et
+    /// al., "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010).
     Pct {
         /// At how many.
         changes: u32,

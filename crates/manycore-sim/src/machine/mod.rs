@@ -1,8 +1,8 @@
 //! What the simulator has to know about a machine.
 //!
-//! Plain numbers, as the engine consumes them. Where they come from, and how sure one can be of
-//! each, is the business of whoever fills them in. All times are in cycles of the core's clock
-//! unless a field says otherwise.
+//! Plain numbers, as the engine consumes them. The module that fills them in says where they come
+//! from, and how sure one can be of each. All times are in cycles of the core's clock unless a
+//! field says otherwise.
 //!
 //! A *socket* is a group of cores that share a last-level cache. A package with several such
 //! groups, as AMD's EPYC, is several sockets at a short distance, with one memory node for all of

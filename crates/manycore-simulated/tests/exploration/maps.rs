@@ -69,8 +69,8 @@ fn of_flat_combining() {
 
 const PAIRS: u64 = 2;
 
-/// Each pair of keys has one entry, which threads move between the two; whoever looks finds one of
-/// each, with its value.
+/// Each pair of keys has one entry, which threads move between the two; a reader finds one of each,
+/// with its value.
 fn scans_see_one_moment<M: Sessions, P: Placement<u64>>(
     make: impl Fn() -> Versioned<u64, u64, M, P>,
 ) where

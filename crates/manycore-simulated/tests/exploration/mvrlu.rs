@@ -94,8 +94,8 @@ fn zero<C: Clock>(domain: &Domain<C>) -> Link<u32> {
     }
 }
 
-/// A session begins when snapshots wait for the clocks, and commits when there have been so many
-/// that commits are to.
+/// A session begins when snapshots wait for the clocks. It commits after enough snapshots that
+/// commits wait for the clocks instead.
 fn a_session_across_the_switch(adder: u32) -> impl Fn() {
     const BEGUN: u32 = 1;
     const LOOKED: u32 = 2;

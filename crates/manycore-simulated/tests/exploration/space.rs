@@ -73,8 +73,8 @@ fn tables() {
 
 const PAIRS: u64 = 3;
 
-/// Of each pair of keys one is there, now in the one map and now in the other; whoever looks finds
-/// one of each, with its value.
+/// Of each pair of keys one is there, now in the one map and now in the other; a reader finds one
+/// of each, with its value.
 fn moves_between_two<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
     explore().schedules(700).check(|| {
         let space = make();

@@ -119,9 +119,9 @@ fn throughput_of_120<L: RawRwLock>(writes: u64, length: u64) -> f64 {
 
 #[test]
 fn readers_on_120_cpus_do_not_meet_where_they_mark_lines_of_their_own() {
-    // Of 1000 sections so many write, for so many cycles. At least so much better are per-cpu-rw
-    // and bravo: where one section in a hundred writes, bravo is most of the time without its bias,
-    // and about as good as phase-rw.
+    // Of 1000 sections `writes` write, for `length` cycles. per-cpu-rw and bravo are at least
+    // `least` times as good as phase-rw: where one section in a hundred writes, bravo is most of
+    // the time without its bias, and about as good as phase-rw.
     for (writes, length, least) in
         [(0, 200_000, [20.0, 20.0]), (1, 5_000_000, [2.0, 1.5]), (10, 5_000_000, [2.0, 0.7])]
     {

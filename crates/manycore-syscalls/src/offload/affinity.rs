@@ -1,18 +1,18 @@
 //! Which CPUs the process may use by now.
 //!
-//! Whoever chose the CPUs looked at the affinity mask that the program was started with. The
-//! program may change it, or somebody else may. No call is executed outside of it then: it is
-//! looked at when a thread of ours starts, and when a lane is opened or a call is moved half a
-//! second or more after the last look. Threads that find it changed bind themselves anew, before
-//! their next call: to their CPU if that may be used, and else to all that may. (The set of a
-//! control group the kernel sees to by itself, for threads that run as for those that are bound.)
+//! The command chose the CPUs by the affinity mask that it started the program with. The program
+//! may change it, or somebody else may. No call is executed outside of it then: our threads read
+//! the mask when they start, and a caller reads it when it opens a lane, or when it moves a call
+//! half a second or more after the last look. Threads that find it changed bind themselves anew,
+//! before their next call: to their CPU if that may be used, and else to all that may. (The set of
+//! a control group the kernel sees to by itself, for threads that run as for those that are bound.)
 //!
 //! Linux keeps a mask for each thread. The process' is that of its first thread, and that of the
 //! thread that looks: a program may bind its first thread alone.
 //!
-//! Where that is one CPU, whoever executes a call elsewhere needs the CPU of who waits for it:
-//! calls are left in place. A program that has bound its first thread to one CPU, and no other
-//! thread, changes between both, depending on who looked last.
+//! Where that is one CPU, a thread that executes a call for another needs the CPU of the one that
+//! waits: calls are left in place. A program that has bound its first thread to one CPU, and no
+//! other thread, changes between both, depending on who looked last.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

@@ -33,17 +33,17 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use manycore::sync::{clock, cpu};
 
-/// After so many calls the other way is tried.
+/// After `PERIOD` calls the other way has its turn.
 pub const PERIOD: u32 = 8192;
-/// So many calls in a row.
+/// A burst is `BURST` calls in a row.
 pub const BURST: u32 = 8;
-/// One of so many calls in place is timed: a prime, so that programs which send and receive in
+/// One of `SAMPLE` calls in place is timed: a prime, so that programs which send and receive in
 /// turns have both timed.
 pub const SAMPLE: u32 = 61;
-/// One of so many lanes begins with a trial, and before there are so many each whose number is a
+/// One of `LANES` lanes begins with a trial, and among the first `LANES` each whose number is a
 /// power of two.
 const LANES: u32 = 1024;
-/// Before so many calls were timed nothing is known of what they take.
+/// Before `FIRST` calls were timed nothing is known of what they take.
 const FIRST: u32 = 8;
 
 /// Relaxed throughout: measurements, which may be lost where threads meet.

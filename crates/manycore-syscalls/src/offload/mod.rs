@@ -42,9 +42,9 @@
 //!   `writev`, and of a receive with `MSG_WAITALL`, the caller does not know under `thread` whether
 //!   some is: it has to sleep so that every handler ends it, and to begin anew where that is what
 //!   the kernel would have done.
-//! - Threads are made by whoever makes a call that needs one, with `pthread_create`, which
-//!   allocates; whoever executes calls makes none. A call out of a signal handler, which may have
-//!   interrupted `malloc`, is therefore left in place if there is no thread for it yet:
+//! - A thread that makes a call that needs another thread makes that, with `pthread_create`, which
+//!   allocates; threads that execute calls make none. A call out of a signal handler, which may
+//!   have interrupted `malloc`, is therefore left in place if there is no thread for it yet:
 //!   [`CreateThread`] has to refuse.
 //! - The affinity masks of the process' first thread and of those that make calls are obeyed, from
 //!   a second after they were changed; where that is one CPU for both, calls are left in place

@@ -108,8 +108,8 @@ impl PendingCall {
         slot.reply()
     }
 
-    /// Has whoever executes the call end it, and waits for the answer: `EINTR`, or what had been
-    /// done by then.
+    /// Has the thread that executes the call end it, and waits for the answer: `EINTR`, or what had
+    /// been done by then.
     fn interrupt(&self) -> Reply {
         // SAFETY: the flight's slot was sent, or is about to be answered: it is there, and this
         // thread's to wait at, until `land`.

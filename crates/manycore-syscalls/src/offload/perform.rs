@@ -315,7 +315,7 @@ enum Way {
     Threads,
     /// Likewise: what is left of a send of which some is gone.
     Rest,
-    /// To a hand of the pool, which is made if there is none: behind so many bytes of a send, or of
+    /// To a hand of the pool, which is made if there is none: after `done` bytes of a send, or of
     /// what is left of one. `descriptor`: ours, which the call uses and which is closed when it is
     /// over; -1 if there is none.
     BlockingWorker { is_rest: bool, done: usize, descriptor: i32 },

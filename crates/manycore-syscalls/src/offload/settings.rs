@@ -39,8 +39,8 @@ pub enum Rule {
     First,
     /// The group of the CPU on which the lane is opened, or the first if none has it.
     Own,
-    /// The first group of which a CPU serves fewer than so many lanes of this process; the one with
-    /// the fewest if there is none.
+    /// The first group of which a CPU serves fewer lanes of this process than this number; the one
+    /// with the fewest if there is none.
     Spill(u32),
 }
 
@@ -136,8 +136,8 @@ pub type CreateThread = unsafe extern "C" fn(
 pub type MayCreateThread = unsafe extern "C" fn(blocked: u64) -> bool;
 
 /// Makes threads for a call that needs one, on behalf of the thread that makes the call. Only that
-/// does: whoever executes calls must not wait for a lock of the allocator's, which a thread may
-/// have that waits for its call.
+/// does: a thread that executes calls must not wait for a lock of the allocator's, which a thread
+/// may have that waits for its call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Maker {
     /// How.

@@ -1,10 +1,10 @@
 //! The mechanism `uring`: a thread of the kernel on each CPU executes calls, out of rings.
 //!
-//! A caller puts an entry into the ring of its lane's CPU, and spins: whoever finds completions
-//! takes all of them and answers their calls. Before it sleeps it has the pool's worker of that CPU
-//! listen to the ring. Calls that have to wait, operations that io_uring has not, or whose answer
-//! could differ from the system call's, go to the pool: `close` would answer before the other end
-//! knows.
+//! A caller puts an entry into the ring of its lane's CPU, and spins: a caller that finds
+//! completions takes all of them and answers their calls. Before it sleeps it has the pool's worker
+//! of that CPU listen to the ring. Calls that have to wait, operations that io_uring has not, or
+//! whose answer could differ from the system call's, go to the pool: `close` would answer before
+//! the other end knows.
 //!
 //! The kernel's thread has the rights that the process had when the ring was set up, and says to
 //! the other end of a local socket that it is that user. So `connect` and `open` go to the pool,

@@ -88,7 +88,7 @@ impl WorkerPool {
     }
 
     /// A new thread, bound to the CPU if one is given. `limit`: as many as there may be. None if
-    /// there are so many, or if it is refused.
+    /// there are `limit`, or if the kernel refuses one.
     ///
     /// # Safety
     ///

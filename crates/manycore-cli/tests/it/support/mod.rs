@@ -25,8 +25,9 @@ pub fn manycore(arguments: &[&str]) -> Command {
     command
 }
 
-/// The command. Signals end it, whoever runs the tests: under `nohup`, or in a job that a shell
-/// started in the background, it would ignore some of them, as would the programs that it runs.
+/// The command. Signals end it, however the tests were started: under `nohup`, or in a job that a
+/// shell started in the background, it would ignore some of them, as would the programs that it
+/// runs.
 pub fn bare_manycore() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_manycore"));
     command.env_remove("LD_PRELOAD");
