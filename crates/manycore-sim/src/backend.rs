@@ -29,6 +29,7 @@
 
 use crate::coherence::Kind;
 use crate::engine::{self, Handle};
+use crate::explore;
 
 /// So many [`word`]s there are.
 pub use crate::engine::WORDS;
@@ -268,7 +269,9 @@ fn outside() {
     // A simulation has failed, and a destructor of its simulated code waits for something that will
     // not come.
     if std::thread::panicking() {
-        eprintln!("manycore-sim: a destructor waits, and the simulation it is part of has failed");
+        let seed = explore::seed().map(|seed| format!("schedule {seed}"));
+        let what = seed.as_deref().unwrap_or("the simulation");
+        eprintln!("manycore-sim: {what} has failed: a destructor waits for a thread that is gone");
         std::process::abort();
     }
     std::thread::yield_now();

@@ -43,6 +43,7 @@
 mod pct;
 mod random;
 
+use std::cell::Cell;
 use std::fmt;
 use std::process::Command;
 use std::time::Duration;
@@ -220,6 +221,7 @@ impl Exploration {
     }
 
     fn execute(&self, seed: u64, program: &impl Fn()) -> Execution {
+        SEED.set(Some(seed));
         let machine = machine();
         let policy = Policy::Explored(Box::new(engine::Explored::new(self.scheduler(seed))));
         let mut engine = Engine::new(&machine, seed, policy);
@@ -247,6 +249,17 @@ impl Exploration {
             Strategy::Mixed => Box::new(Pct::new(seed, 1 + (seed / 2 % 3) as u32)),
         }
     }
+}
+
+thread_local! {
+    /// Of the last schedule that this thread of the host has tried.
+    static SEED: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// The seed of the last schedule that the calling thread of the host has tried, for the messages of
+/// those who abort the program.
+pub(crate) fn seed() -> Option<u64> {
+    SEED.get()
 }
 
 /// The seed of the only schedule to be tried, if there is one.
@@ -298,6 +311,7 @@ impl fmt::Display for Found {
 }
 
 impl std::error::Error for Found {}
+
 /// CPU time of the calling thread of the host.
 fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

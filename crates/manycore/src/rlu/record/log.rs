@@ -67,11 +67,16 @@ impl Log {
         unsafe { self.lock.try_lock(&mut ()) }.then(|| self.locked(f))
     }
 
-    /// Takes out the objects that own their values and were freed, where that was put off. For the
-    /// domain's end: nobody uses the log any more.
-    pub fn take_freed(&self, dying: &mut Dying) {
-        self.with(|committed| {
-            for copy in committed.copies.drain(..) {
+    /// Takes out the objects that own their values and were freed, where that was put off. Does not
+    /// take the lock, which a thread that panicked may have left locked.
+    ///
+    /// # Safety
+    ///
+    /// The domain ends: no other thread uses the log.
+    pub unsafe fn take_freed(&self, dying: &mut Dying) {
+        // SAFETY: no other thread uses the log, as the caller ensures.
+        self.committed.with_mut(|committed| {
+            for copy in unsafe { &mut *committed }.copies.drain(..) {
                 // SAFETY: copies in a log stay until they are written back, which these are not.
                 let copy = unsafe { &*copy };
                 if copy.kind.drops && copy.has(FREED) {
