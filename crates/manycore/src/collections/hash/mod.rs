@@ -13,7 +13,8 @@ pub mod plain;
 mod rcu;
 mod rlu;
 mod table;
-mod tags;
+mod walk;
+mod word;
 
 pub use chained::ChainedTable;
 /// Hashers of [`HashMap`]: without a secret, the same in each run; and keyed by a number that is

@@ -74,8 +74,8 @@ impl Log {
     ///
     /// The domain ends: no other thread uses the log.
     pub unsafe fn take_freed(&self, dying: &mut Dying) {
-        // SAFETY: no other thread uses the log, as the caller ensures.
         self.committed.with_mut(|committed| {
+            // SAFETY: no other thread uses the log, as the caller ensures.
             for copy in unsafe { &mut *committed }.copies.drain(..) {
                 // SAFETY: copies in a log stay until they are written back, which these are not.
                 let copy = unsafe { &*copy };

@@ -1,15 +1,16 @@
 //! A bucket: a line of the cache, with room for six entries and a byte of each one's hash.
 
+use alloc::boxed::Box;
 use core::ptr::null_mut;
 
 use super::super::table::Buckets;
-use super::super::tags::{LOCKED, MOVED, free, matching, slots, tag_of, tags, with};
+use super::super::word::{MOVED, free, lock, matching, occupied, slots, tag_bits, tag_of, with};
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use crate::sync::{clock, hint, order, tuning};
+use crate::sync::order;
 
 /// How many entries a line has room for.
 const SLOTS: usize = 6;
-const TAGS: u64 = tags(SLOTS);
+const TAGS: u64 = tag_bits(SLOTS);
 
 /// Entries of one bucket, or some of them. `T` is an entry.
 ///
@@ -92,12 +93,9 @@ impl<T> Bucket<T> {
     pub fn for_each(&self, word: u64, mut f: impl FnMut(u8, *mut T)) {
         let (mut line, mut word) = (self, word);
         loop {
-            for slot in 0..SLOTS {
-                let tag = tag_of(word, slot);
-                if tag != 0 {
-                    // Acquire: as in `find`.
-                    f(tag, line.slots[slot].load(Ordering::Acquire));
-                }
+            for slot in slots(occupied(word, TAGS)) {
+                // Acquire: as in `find`.
+                f(tag_of(word, slot), line.slots[slot].load(Ordering::Acquire));
             }
             let Some(next) = line.further() else { return };
             line = next;
@@ -108,38 +106,7 @@ impl<T> Bucket<T> {
     /// Keeps other writers out; none if its entries are in the next table.
     #[inline]
     pub fn lock(&self) -> Option<Locked<'_, T>> {
-        // Relaxed: a hint.
-        let word = self.word.load(Ordering::Relaxed);
-        if word & (LOCKED | MOVED) == 0 {
-            // Acquire: partner of the Release in `Locked::drop`. Relaxed on failure: looks again.
-            let done = order!(Acquire, "map-lock");
-            if self.word.compare_exchange(word, word | LOCKED, done, Ordering::Relaxed).is_ok() {
-                return Some(Locked { bucket: self, word });
-            }
-        }
-        self.lock_contended()
-    }
-
-    #[cold]
-    fn lock_contended(&self) -> Option<Locked<'_, T>> {
-        let (start, limit) = (clock::now(), tuning::spin_limit());
-        loop {
-            let word = self.word.load(Ordering::Relaxed); // Relaxed: a hint, as in `lock`
-            if word & MOVED != 0 {
-                self.read()?; // once more, to see what was moved
-            }
-            let done = order!(Acquire, "map-lock-again"); // Acquire: as in `lock`
-            if word & LOCKED == 0
-                && self.word.compare_exchange(word, word | LOCKED, done, Ordering::Relaxed).is_ok()
-            {
-                return Some(Locked { bucket: self, word });
-            }
-            // The writer has some lines to look at. If it takes longer, it has no CPU.
-            if clock::has_passed(start, limit) {
-                hint::yield_now();
-            }
-            hint::spin_loop();
-        }
+        lock(&self.word).map(|word| Locked { bucket: self, word })
     }
 }
 
@@ -178,11 +145,11 @@ impl<'t, T> Locked<'t, T> {
             }
             last = line;
         }
-        let line = alloc::boxed::Box::new(Bucket::default());
+        let line = Box::new(Bucket::default());
         // Relaxed, both: shown by the store below.
         line.slots[0].store(entry, Ordering::Relaxed);
         line.word.store(with(0, 0, tag), Ordering::Relaxed);
-        let line = alloc::boxed::Box::into_raw(line);
+        let line = Box::into_raw(line);
         // Release: partner of the Acquire in `further`.
         last.more.store(line, order!(Release, "map-put-line"));
         true
@@ -214,7 +181,8 @@ impl<'t, T> Locked<'t, T> {
     fn unlink(&self, empty: &Bucket<T>) -> *mut Bucket<T> {
         let mut before = self.bucket;
         loop {
-            let next = before.more.load(Ordering::Relaxed); // Relaxed, here and below: this thread is the writer
+            // Relaxed, here and below: this thread is the writer.
+            let next = before.more.load(Ordering::Relaxed);
             if core::ptr::eq(next, empty) {
                 // Release: partner of the Acquire in `further`: what is behind was shown to this
                 // thread only.
@@ -237,7 +205,7 @@ impl<T> Drop for Locked<'_, T> {
 }
 
 /// The buckets of a table. `T` is an entry.
-pub(super) struct Pointers<T>(alloc::boxed::Box<[Bucket<T>]>);
+pub(super) struct Pointers<T>(Box<[Bucket<T>]>);
 
 impl<T> Pointers<T> {
     /// The bucket of this number.
@@ -295,7 +263,7 @@ impl<T> Buckets for Pointers<T> {
         let mut more = bucket.more.swap(null_mut(), Ordering::Relaxed);
         while !more.is_null() {
             // SAFETY: from a box, see `put_in`, and no other thread has it.
-            let line = unsafe { alloc::boxed::Box::from_raw(more) };
+            let line = unsafe { Box::from_raw(more) };
             more = line.more.load(Ordering::Relaxed);
         }
     }

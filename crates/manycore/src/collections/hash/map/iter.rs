@@ -3,17 +3,14 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::super::table::{Buckets, Table};
+use super::super::table::Table;
+use super::super::walk::Walk;
 use super::{Entries, Entry};
 
 /// The keys and values of a map, in no order. A key that is there all the time comes once; one that
 /// comes or goes meanwhile comes once or not at all.
 pub struct Iter<'p, K, V> {
-    /// Buckets that are still to be visited: a table, and which of its buckets.
-    buckets: Vec<(&'p Table<Entries<K, V>>, usize)>,
-    /// The first table, and its next bucket.
-    table: &'p Table<Entries<K, V>>,
-    next: usize,
+    buckets: Walk<'p, Entries<K, V>>,
     /// What is left of the bucket at hand.
     entries: Vec<*mut Entry<K, V>>,
 }
@@ -21,37 +18,21 @@ pub struct Iter<'p, K, V> {
 impl<'p, K, V> Iter<'p, K, V> {
     /// The table was found in a section that lasts as long as `'p`.
     pub(super) fn new(table: &'p Table<Entries<K, V>>) -> Self {
-        Self { buckets: Vec::new(), table, next: 0, entries: Vec::new() }
+        Self { buckets: Walk::new(table), entries: Vec::new() }
     }
 
-    /// The next bucket; none if there is none.
-    fn bucket(&mut self) -> Option<(&'p Table<Entries<K, V>>, usize)> {
-        self.buckets.pop().or_else(|| {
-            let at = self.next;
-            self.next += 1;
-            (at < self.table.buckets().count()).then_some((self.table, at))
-        })
-    }
-}
-
-impl<'p, K, V> Iter<'p, K, V> {
     fn entry(&mut self) -> Option<&'p Entry<K, V>> {
         loop {
             if let Some(entry) = self.entries.pop() {
                 // SAFETY: a slot led to it in the section, which lasts as long as `'p`.
                 return Some(unsafe { &*entry });
             }
-            let (table, at) = self.bucket()?;
-            let bucket = table.buckets().bucket(at);
-            match (bucket.read(), table.next()) {
-                (Some(word), _) => bucket.for_each(word, |_, entry| self.entries.push(entry)),
-                // What was in it is in two buckets of the next table.
-                (None, Some(next)) => {
-                    self.buckets.extend([(next, at), (next, at + table.buckets().count())]);
-                }
-                // A bucket was moved, so there is a next table.
-                (None, None) => self.buckets.push((table, at)),
-            }
+            self.buckets.step(|buckets, at| {
+                let bucket = buckets.bucket(at);
+                let word = bucket.read();
+                let push = |_, entry| self.entries.push(entry);
+                word.map(|word| bucket.for_each(word, push)).is_some()
+            })?;
         }
     }
 
@@ -71,6 +52,6 @@ impl<'p, K, V> Iterator for Iter<'p, K, V> {
 
 impl<K, V> fmt::Debug for Iter<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_struct("Iter").field("bucket", &self.next).finish_non_exhaustive()
+        f.debug_struct("Iter").field("bucket", &self.buckets.visited()).finish_non_exhaustive()
     }
 }

@@ -58,7 +58,7 @@ use core::marker::PhantomData;
 use foldhash::fast::RandomState;
 
 use super::table::{Table, Tables, Writing};
-use super::tags::tag;
+use super::word::tag;
 use crate::reclaim::{Config, Domain, Guard, Handle, end_with_structure};
 use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 use bucket::{Bucket, Place, Pointers};

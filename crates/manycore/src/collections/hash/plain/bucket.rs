@@ -1,6 +1,7 @@
 //! A bucket: two words of state, and six or seven entries in it.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
@@ -8,8 +9,7 @@ use core::ptr::null_mut;
 use bytemuck::NoUninit;
 
 use super::super::table::Buckets;
-use super::super::tags;
-use super::super::tags::{LOCKED, MOVED, free, matching, slots, tag_of, with};
+use super::super::word::{MOVED, free, lock, matching, occupied, slots, tag_bits, tag_of, with};
 use super::words::{load, store, words};
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 use crate::sync::{clock, hint, mutation, order, tuning};
@@ -72,7 +72,7 @@ impl<'t, K: NoUninit, V: NoUninit> Words<'t, K, V> {
     } else {
         6
     };
-    const TAGS: u64 = tags::tags(Self::SLOTS);
+    const TAGS: u64 = tag_bits(Self::SLOTS);
 
     /// The words of these lines, [`LINES`](Self::LINES) of them.
     #[inline]
@@ -153,85 +153,83 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
     /// The value of a key with this tag of which `is` says yes.
     #[inline]
     pub fn find(self, tag: u8, mut is: impl FnMut(&K) -> bool) -> Found<V> {
-        self.undisturbed(|unchanged| {
-            // Acquire: partner of the Releases in `Locked::drop` and `moved`.
-            let word = self.word().load(order!(Acquire, "plain-read"));
-            if word & MOVED != 0 {
-                return Some(Found::Moved);
-            }
-            let (mut line, mut tags) = (self.words, word);
-            let mut more = (word & MORE != 0).then_some(self.more);
-            loop {
-                for slot in slots(matching(tags, Words::<K, V>::TAGS, tag)) {
-                    let (key, value) = line.load(slot);
-                    if !unchanged() {
-                        return None;
-                    }
-                    // SAFETY: the slot had a tag, and nobody has written to it while it was read,
-                    // since the version is the same: both are whole.
-                    let (key, value) = unsafe { (key.assume_init(), value.assume_init()) };
-                    if is(&key) {
-                        return Some(Found::There(value));
-                    }
-                }
-                let Some(next) = more.and_then(further) else { return Some(Found::Absent) };
-                (line, more) = (Words::of(&next.lines), Some(&next.next));
-                // Acquire: partner of the Releases in `Locked::put_in` and `Locked::take_out`.
-                tags = line.words[0].load(order!(Acquire, "plain-further-read"));
-            }
+        self.undisturbed(|version| {
+            let with_tag = |tags| matching(tags, Words::<K, V>::TAGS, tag);
+            self.visit(version, with_tag, |key, value| is(&key).then_some(value))
         })
     }
 
-    /// All entries; says no if they are in the next table. A reading that was disturbed begins
-    /// again, with `None`.
-    pub fn all(self, mut to: impl FnMut(Option<(K, V)>)) -> bool {
-        self.undisturbed(|unchanged| {
-            to(None);
-            // Acquire, both: as in `find`.
-            let word = self.word().load(Ordering::Acquire);
-            if word & MOVED != 0 {
-                return Some(false);
-            }
-            let (mut line, mut tags) = (self.words, word);
-            let mut more = (word & MORE != 0).then_some(self.more);
-            loop {
-                for slot in (0..Words::<K, V>::SLOTS).filter(|slot| tag_of(tags, *slot) != 0) {
-                    let (key, value) = line.load(slot);
-                    if !unchanged() {
-                        return None;
-                    }
-                    // SAFETY: the slot had a tag, and nobody has written to it while it was read,
-                    // since the version is the same: both are whole.
-                    to(Some(unsafe { (key.assume_init(), value.assume_init()) }));
-                }
-                let Some(next) = more.and_then(further) else { return Some(true) };
-                (line, more) = (Words::of(&next.lines), Some(&next.next));
-                tags = line.words[0].load(Ordering::Acquire);
-            }
-        })
+    /// Makes `to` a list of all entries; says no if they are in the next table.
+    pub fn copy_to(self, to: &mut Vec<(K, V)>) -> bool {
+        let found = self.undisturbed(|version| {
+            to.clear();
+            let all = |tags| occupied(tags, Words::<K, V>::TAGS);
+            self.visit(version, all, |key, value| {
+                to.push((key, value));
+                None::<()>
+            })
+        });
+        !matches!(found, Found::Moved)
     }
 
-    /// Reads until it was not disturbed. What it is called with tells whether a slot that was read
-    /// before is as it was when the reading began.
+    /// Shows the entries of those slots that `which` picks from their tags, until `show` returns
+    /// something; none if a writer has disturbed that since the version was read.
     #[inline]
-    fn undisturbed<R>(self, mut read: impl FnMut(&dyn Fn() -> bool) -> Option<R>) -> R {
+    fn visit<R>(
+        self,
+        version: u64,
+        which: impl Fn(u64) -> u64,
+        mut show: impl FnMut(K, V) -> Option<R>,
+    ) -> Option<Found<R>> {
+        // Acquire: partner of the Releases in `Locked::drop` and `moved`.
+        let word = self.word().load(order!(Acquire, "plain-read"));
+        if word & MOVED != 0 {
+            return Some(Found::Moved);
+        }
+        let (mut line, mut tags) = (self.words, word);
+        let mut more = (word & MORE != 0).then_some(self.more);
+        loop {
+            for slot in slots(which(tags)) {
+                let (key, value) = line.load(slot);
+                if !self.is_still(version) {
+                    return None;
+                }
+                // SAFETY: the slot had a tag, and no thread has written to it while it was read,
+                // since the version is the same: both are whole.
+                let (key, value) = unsafe { (key.assume_init(), value.assume_init()) };
+                if let Some(result) = show(key, value) {
+                    return Some(Found::There(result));
+                }
+            }
+            let Some(next) = more.and_then(further) else { return Some(Found::Absent) };
+            (line, more) = (Words::of(&next.lines), Some(&next.next));
+            // Acquire: partner of the Releases in `Locked::put_in` and `Locked::take_out`.
+            tags = line.words[0].load(order!(Acquire, "plain-further-read"));
+        }
+    }
+
+    /// Whether slots that were read before are as they were when the version was.
+    #[inline]
+    fn is_still(self, version: u64) -> bool {
+        // Acquire: partner of the fences of those who write: a reader of a byte that they wrote
+        // sees the version that they wrote before.
+        if !mutation!("plain-read-fence") {
+            fence(Ordering::Acquire);
+        }
+        self.version().load(Ordering::Relaxed) == version // Relaxed: the fence orders it
+    }
+
+    /// Reads, given the version, until that was not disturbed.
+    #[inline]
+    fn undisturbed<R>(self, mut read: impl FnMut(u64) -> Option<R>) -> R {
         let mut since = None;
         loop {
             // Acquire: partner of the Releases in `Locked::overwrite` and `Locked::replace`: who
             // knows that a slot is written again knows that its tag was taken out.
             let version = self.version().load(order!(Acquire, "plain-version"));
-            if version & 1 == 0 {
-                let unchanged = || {
-                    // Acquire: partner of the fences of those who write: a reader of a byte that
-                    // they wrote sees the version that they wrote before.
-                    if !mutation!("plain-read-fence") {
-                        fence(Ordering::Acquire);
-                    }
-                    self.version().load(Ordering::Relaxed) == version // Relaxed: the fence orders it
-                };
-                if let Some(result) = read(&unchanged) {
-                    return result;
-                }
+            let is_whole = version & 1 == 0;
+            if let Some(result) = is_whole.then(|| read(version)).flatten() {
+                return result;
             }
             // A value is written, in some nanoseconds. If it takes longer, its writer has no CPU.
             let since = *since.get_or_insert_with(clock::now);
@@ -245,42 +243,7 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
     /// Keeps other writers out; none if the entries are in the next table.
     #[inline]
     pub fn lock(self) -> Option<Locked<'t, K, V>> {
-        // Relaxed: a hint.
-        let word = self.word().load(Ordering::Relaxed);
-        if word & (LOCKED | MOVED) == 0 {
-            // Acquire: partner of the Release in `Locked::drop`. Relaxed on failure: looks again.
-            let done = order!(Acquire, "plain-lock");
-            if self.word().compare_exchange(word, word | LOCKED, done, Ordering::Relaxed).is_ok() {
-                return Some(Locked { bucket: self, word });
-            }
-        }
-        self.lock_contended()
-    }
-
-    #[cold]
-    fn lock_contended(self) -> Option<Locked<'t, K, V>> {
-        let (start, limit) = (clock::now(), tuning::spin_limit());
-        loop {
-            let word = self.word().load(Ordering::Relaxed); // Relaxed: a hint, as in `lock`
-            if word & MOVED != 0 {
-                // Acquire: partner of the Release in `moved`: what is in the next table. The locks
-                // of its buckets show that, too, and so no model notices it weakened.
-                fence(Ordering::Acquire);
-                return None;
-            }
-            let done = order!(Acquire, "plain-lock-again"); // Acquire: as in `lock`
-            let locked = word | LOCKED;
-            if word & LOCKED == 0
-                && self.word().compare_exchange(word, locked, done, Ordering::Relaxed).is_ok()
-            {
-                return Some(Locked { bucket: self, word });
-            }
-            // The writer has some lines to look at. If it takes longer, it has no CPU.
-            if clock::has_passed(start, limit) {
-                hint::yield_now();
-            }
-            hint::spin_loop();
-        }
+        lock(self.word()).map(|word| Locked { bucket: self, word })
     }
 }
 
@@ -343,10 +306,11 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
     /// Writes to a slot without a tag. One who has found an entry there is going to notice.
     #[inline]
     fn overwrite(&self, line: Words<'t, K, V>, slot: usize, entry: &(K, V)) {
-        let version = self.bucket.version().load(Ordering::Relaxed); // Relaxed: this thread is the writer
+        // Relaxed: this thread is the writer.
+        let version = self.bucket.version().load(Ordering::Relaxed);
         // Release: partner of the Acquire in `undisturbed`: that the slot's tag was taken out.
         self.bucket.version().store(version + 2, order!(Release, "plain-overwrite"));
-        // Release: partner of the fence in `undisturbed`: that the version is another one.
+        // Release: partner of the fence in `is_still`: that the version is another one.
         if !mutation!("plain-overwrite-fence") {
             fence(Ordering::Release);
         }
@@ -372,7 +336,7 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
             let tags = line.words[0].load(Ordering::Relaxed); // Relaxed: this thread is the writer
             if let Some(slot) = free(tags, Words::<K, V>::TAGS) {
                 self.overwrite(line, slot, entry);
-                // Release: partner of the Acquire in `find`.
+                // Release: partner of the Acquire in `visit`.
                 line.words[0].store(with(tags, slot, tag), order!(Release, "plain-put-further"));
                 return false;
             }
@@ -381,7 +345,8 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
         let lines: Box<[Line]> = (0..Words::<K, V>::LINES).map(|_| Line::default()).collect();
         let line = Words::<K, V>::of(&lines);
         line.store(0, entry);
-        line.words[0].store(with(0, 0, tag), Ordering::Relaxed); // Relaxed: shown by the store below
+        // Relaxed: shown by the store below.
+        line.words[0].store(with(0, 0, tag), Ordering::Relaxed);
         let further = Box::into_raw(Box::new(Further { lines, next: AtomicPtr::new(null_mut()) }));
         // Release: partner of the Acquire in `further`.
         more.store(further, order!(Release, "plain-put-line"));
@@ -394,13 +359,14 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
     pub fn replace(&self, place: &Place<'t, K, V>, value: &V) {
         let to = place.line.value(place.slot);
         if to.len() == 1 {
-            // Release: partner of the fence in `undisturbed`, for what the caller did before.
+            // Release: partner of the fence in `is_still`, for what the caller did before.
             store(to, value, order!(Release, "plain-replace-word"));
             return;
         }
-        let version = self.bucket.version().load(Ordering::Relaxed); // Relaxed: this thread is the writer
+        // Relaxed: this thread is the writer.
+        let version = self.bucket.version().load(Ordering::Relaxed);
         self.bucket.version().store(version + 1, Ordering::Relaxed); // Relaxed: the fence orders it
-        // Release: partner of the fence in `undisturbed`: that the version is odd.
+        // Release: partner of the fence in `is_still`: that the version is odd.
         if !mutation!("plain-replace-fence") {
             fence(Ordering::Release);
         }
@@ -416,8 +382,9 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
             self.word = with(self.word, place.slot, 0);
             return;
         }
-        let tags = place.line.words[0].load(Ordering::Relaxed); // Relaxed: this thread is the writer
-        // Release: partner of the Acquire in `find`.
+        // Relaxed: this thread is the writer.
+        let tags = place.line.words[0].load(Ordering::Relaxed);
+        // Release: partner of the Acquire in `visit`.
         place.line.words[0].store(with(tags, place.slot, 0), order!(Release, "plain-take-further"));
     }
 }
@@ -425,7 +392,7 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
 impl<K: NoUninit, V: NoUninit> Drop for Locked<'_, K, V> {
     #[inline]
     fn drop(&mut self) {
-        // Release: partner of the Acquires in `lock` and `find`.
+        // Release: partner of the Acquires in `lock` and `visit`.
         self.bucket.word().store(self.word, order!(Release, "plain-unlock"));
     }
 }
@@ -476,7 +443,7 @@ impl<K: NoUninit, V: NoUninit> Buckets for Inline<K, V> {
 
     fn for_each(locked: &Locked<'_, K, V>, mut f: impl FnMut(u8, (K, V))) {
         locked.lines(|line, tags, _| {
-            for slot in (0..Words::<K, V>::SLOTS).filter(|slot| tag_of(tags, *slot) != 0) {
+            for slot in slots(occupied(tags, Words::<K, V>::TAGS)) {
                 f(tag_of(tags, slot), line.entry(slot));
             }
             None::<()>
@@ -484,7 +451,7 @@ impl<K: NoUninit, V: NoUninit> Buckets for Inline<K, V> {
     }
 
     fn moved(locked: Locked<'_, K, V>) {
-        // Release: partner of the Acquire in `find`: what was put into the next table's buckets.
+        // Release: partner of the Acquire in `visit`: what was put into the next table's buckets.
         locked.bucket.word().store(MOVED, order!(Release, "plain-moved"));
         core::mem::forget(locked);
     }

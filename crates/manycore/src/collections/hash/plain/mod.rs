@@ -56,7 +56,7 @@ pub use bytemuck::NoUninit;
 use foldhash::fast::RandomState;
 
 use super::table::{Tables, Writing};
-use super::tags::tag;
+use super::word::tag;
 use crate::reclaim::{Config, Domain, Guard};
 use bucket::{Found, Inline};
 pub use handle::PlainHashMapHandle;

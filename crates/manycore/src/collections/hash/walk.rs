@@ -1,0 +1,46 @@
+//! A walk through all buckets, while entries go from a table into the next.
+
+use alloc::vec::Vec;
+
+use super::table::{Buckets, Table};
+
+/// All buckets of a map: those of its first table, and instead of each that was moved the two of
+/// the next table that have its entries.
+pub(super) struct Walk<'p, B: Buckets> {
+    /// Buckets of further tables that are still to be visited: a table, and the bucket's number.
+    moved: Vec<(&'p Table<B>, usize)>,
+    table: &'p Table<B>,
+    next: usize,
+}
+
+impl<'p, B: Buckets> Walk<'p, B> {
+    /// Begins with a table that was found in a section, which lasts as long as `'p`.
+    pub fn new(table: &'p Table<B>) -> Self {
+        Self { moved: Vec::new(), table, next: 0 }
+    }
+
+    /// How many buckets of the first table were visited.
+    pub fn visited(&self) -> usize {
+        self.next
+    }
+
+    /// Visits the next bucket; none if there is none. `show` says no if the bucket's entries are in
+    /// the next table.
+    pub fn step(&mut self, show: impl FnOnce(&'p B, usize) -> bool) -> Option<()> {
+        let (table, at) = self.moved.pop().or_else(|| self.in_first())?;
+        if !show(table.buckets(), at) {
+            match table.next() {
+                Some(next) => self.moved.extend([(next, at), (next, at + table.buckets().count())]),
+                // A bucket was moved, so there is a next table, of which this thread now hears.
+                None => self.moved.push((table, at)),
+            }
+        }
+        Some(())
+    }
+
+    fn in_first(&mut self) -> Option<(&'p Table<B>, usize)> {
+        let at = self.next;
+        self.next += 1;
+        (at < self.table.buckets().count()).then_some((self.table, at))
+    }
+}
