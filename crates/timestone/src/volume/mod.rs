@@ -2,7 +2,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `store` | the [superblock], twice |
+//! | `store` | the superblock, twice |
 //! | `journal` | which store it belongs to; from byte 4096 on, the frames of the present life |
 //! | `image.0`, `image.1` | all objects at one moment, as frames; the superblock says which one counts |
 //!
@@ -23,7 +23,7 @@
 //!
 //! *A write that fails* has written a part of a frame, which the next attempt overwrites: its
 //! records wait. *A flush that fails* leaves it unknown what the disk has, and so does a superblock
-//! that could not be written. The volume then writes nothing any more ([`Error::Poisoned`]).
+//! that could not be written. The volume then writes nothing any more (`Error::Poisoned`).
 
 mod files;
 mod recovery;
