@@ -33,6 +33,7 @@
 
 pub(crate) mod object;
 pub(crate) mod pool;
+pub(crate) mod turns;
 
 use core::marker::PhantomData;
 

@@ -67,7 +67,7 @@ typedef struct manycore_rlu_config {
     uint32_t patience;    /* attempts for room in a log, up to 1 ms each, after which `report` is called. 100 */
     size_t segment_bytes; /* of a log; a multiple of 64, from 1 KiB on. An object has to fit. 16 KiB */
     size_t segments;      /* of a thread's log when it registers, 2 or more. 8 */
-    size_t segments_max;  /* to which it may grow. 64 */
+    size_t segments_max;  /* to which it may grow. 1024 */
     manycore_report_t report;
     void *context;
 } manycore_rlu_config_t;

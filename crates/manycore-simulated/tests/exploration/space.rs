@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
 
 use manycore_history::run::{self, Explored, Mix};
 use manycore_sim::thread;
+use manycore_simulated::collections::hash::FixedState;
 use manycore_simulated::collections::space::{HashMap, Map, Space};
 use manycore_simulated::collections::versioned::btree::BPlus;
 use manycore_simulated::session::Sessions;
@@ -66,7 +67,7 @@ fn tables() {
     for seed in 0..3 {
         let mix = mix(2 + seed as u32 % 2, seed);
         explore().schedules(700).check(|| {
-            run::check_map(Explored, &mix, &HashMap::<u64, u64>::new_in(&eager()));
+            run::check_map(Explored, &mix, &HashMap::<u64, u64, FixedState, _>::new_in(&eager()));
         });
     }
 }
@@ -78,7 +79,8 @@ const PAIRS: u64 = 3;
 fn moves_between_two<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
     explore().schedules(700).check(|| {
         let space = make();
-        let (one, other) = (Small::<u64, u64, M>::new_in(&space), HashMap::new_in(&space));
+        let (one, other) =
+            (Small::<u64, u64, M>::new_in(&space), HashMap::<_, _, FixedState, _>::new_in(&space));
         (0..PAIRS).for_each(|pair| _ = one.set(pair, pair));
         thread::parallel(3, |me| {
             let mut handle = space.handle();
@@ -150,7 +152,8 @@ impl Drop for Live {
 fn values<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
     explore().schedules(700).check(|| {
         let space = make();
-        let (tree, table) = (Small::<u64, Live, M>::new_in(&space), HashMap::new_in(&space));
+        let (tree, table) =
+            (Small::<u64, Live, M>::new_in(&space), HashMap::<_, _, FixedState, _>::new_in(&space));
         (0..3).for_each(|key| _ = tree.set(key, Live::new()));
         thread::parallel(3, |me| {
             let (me, mut handle) = (u64::from(me), space.handle());

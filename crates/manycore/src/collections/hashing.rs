@@ -1,6 +1,6 @@
 //! Which bucket a key is in.
 
-use core::hash::{Hash, Hasher};
+use core::hash::{BuildHasher, Hash, Hasher};
 
 /// The bucket of a key, of so many. Not against keys that somebody chooses to collide: there is no
 /// secret in it.
@@ -17,6 +17,23 @@ pub(crate) fn hash_of<K: Hash + ?Sized>(key: &K) -> usize {
     mixed(key).swap_bytes() as usize
 }
 
+/// The hasher of tables that are not told of another: [`hash_of`], without a secret.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mixing;
+
+impl BuildHasher for Mixing {
+    type Hasher = Mixer;
+
+    fn build_hasher(&self) -> Mixer {
+        Mixer(0)
+    }
+
+    #[inline]
+    fn hash_one<K: Hash>(&self, key: K) -> u64 {
+        hash_of(&key) as u64
+    }
+}
+
 #[inline]
 fn mixed<K: Hash + ?Sized>(key: &K) -> u64 {
     let mut mixer = Mixer(0);
@@ -25,7 +42,8 @@ fn mixed<K: Hash + ?Sized>(key: &K) -> u64 {
 }
 
 /// Multiplies by an odd number near the golden ratio's part of 2^64, as Knuth has it.
-struct Mixer(u64);
+#[derive(Debug)]
+pub struct Mixer(u64);
 
 impl Mixer {
     fn add(&mut self, word: u64) {

@@ -12,7 +12,9 @@ pub struct Config {
     /// Segments of a thread's log when it registers, at least 2. 8: the log has the 128 KiB of
     /// KhronOS.
     pub segments: usize,
-    /// Segments to which it may grow while old versions cannot be discarded. 64.
+    /// Segments to which it may grow while old versions cannot be discarded, as by a long snapshot.
+    /// 1024, which are 16 MiB: enough for snapshots of some tens of milliseconds beside a thread
+    /// that writes all the time. See [`with_log_bytes`](Self::with_log_bytes).
     pub segments_max: usize,
     /// Percent of `segments` from which on the thread looks for a grace period by itself. 50, as
     /// published.
@@ -59,7 +61,7 @@ impl Default for Config {
         Self {
             segment_bytes: 16 << 10,
             segments: 8,
-            segments_max: 64,
+            segments_max: 1024,
             low_percent: 50,
             high_percent: 75,
             hops_max: 64,
@@ -72,6 +74,15 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The same with logs that may grow to this number of bytes, rounded down to segments: writers
+    /// go on beside a snapshot until what they have written since its begin takes three quarters of
+    /// that. Beside a thread that writes `w` versions a second of `b` bytes, a snapshot of `s`
+    /// seconds takes `w * (b + 64) * s`.
+    pub fn with_log_bytes(mut self, bytes: usize) -> Self {
+        self.segments_max = (bytes / self.segment_bytes).max(self.segments);
+        self
+    }
+
     pub(super) fn check(&self) {
         assert!(
             self.segment_bytes.is_multiple_of(64)

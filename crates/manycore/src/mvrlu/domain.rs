@@ -8,6 +8,7 @@ use super::waits::{Account, Waiting, Waits};
 use crate::asymmetry::Asymmetry;
 use crate::clock::{Clock, Ordo};
 use crate::session::pool::Depot;
+use crate::session::turns::Turns;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, full_fence, mutation};
 use crate::thread_registry::ThreadRegistry;
@@ -22,6 +23,8 @@ pub struct Domain<C: Clock = Ordo> {
     pub(super) members: ThreadRegistry<Record, Local>,
     pub(super) depot: Depot,
     periods: CachePadded<Periods>,
+    /// For sessions after a conflict.
+    pub(super) turns: Turns,
     /// Until when nobody looks for a grace period, by the clock; or [`NOBODY`], or [`SOMEBODY`].
     looking: CachePadded<AtomicU64>,
     /// The watermark is never above it: see [`Domain::raise_floor`].
@@ -92,6 +95,7 @@ impl<C: Clock> Domain<C> {
                 asymmetry: Asymmetry::new(true),
                 waits: Waits::new(),
             }),
+            turns: Turns::new(),
             members: ThreadRegistry::new(),
             looking: CachePadded(AtomicU64::new(NOBODY)),
             floor: CachePadded(AtomicU64::new(floor)),

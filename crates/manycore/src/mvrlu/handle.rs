@@ -13,6 +13,7 @@ use super::record::{Kept, Local, Member, Record};
 use super::waits::Waiting;
 use crate::clock::{Clock, LATEST, Ordo, UNDECIDED, record_of, undecided_by};
 use crate::session::object::{BARE, FREED, NEVER, head};
+use crate::session::turns::{HAS_TURNS, Turn};
 use crate::sync::atomic::Ordering;
 use crate::sync::{head_of, hint, mutation, order, thread};
 
@@ -37,8 +38,14 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) waiting: Waiting,
     /// What the thread's next handle goes on with.
     pub(super) kept: Kept,
-    /// At so many steps over versions a grace period is looked for.
+    /// How often the thread has looked for a grace period since the watermark last rose.
+    pub(super) vain: u32,
+    /// At so many steps over versions it does so again.
     pub(super) hops_max: u32,
+    /// The address of the object of the last session's conflict; 0 if there was none.
+    contended: usize,
+    /// The session's turn at that.
+    turn: Option<Turn<'a>>,
     pub(super) is_open: bool,
     /// The first conflict that the session has met: it can only abort.
     pub(super) doomed: Option<Conflict>,
@@ -69,7 +76,10 @@ impl<'a, C: Clock> Handle<'a, C> {
             settled: Cell::new(0),
             waiting: Waiting::SNAPSHOTS,
             kept,
+            vain: 0,
             hops_max: domain.hops_max(),
+            contended: 0,
+            turn: None,
             is_open: false,
             doomed: None,
             _not_send: PhantomData,
@@ -96,6 +106,9 @@ impl<'a, C: Clock> Handle<'a, C> {
     #[inline]
     pub(super) fn open(&mut self, view: View) {
         debug_assert!(!self.is_open, "a session has begun in a session");
+        if self.contended != 0 {
+            self.turn = self.domain.turns.take(core::mem::take(&mut self.contended));
+        }
         self.is_open = true;
         self.kept.sessions = self.kept.sessions.saturating_add(1);
         if view == View::Snapshot && self.kept.account.count(1, self.domain.config.swing) {
@@ -131,6 +144,7 @@ impl<'a, C: Clock> Handle<'a, C> {
     pub(super) fn close(&mut self) {
         self.record.leave();
         self.is_open = false;
+        self.turn = None;
     }
 
     /// The session has met a conflict with another.
@@ -140,6 +154,15 @@ impl<'a, C: Clock> Handle<'a, C> {
         conflict
     }
 
+    /// The session has met a conflict on an object, for which the next one waits for its turn.
+    #[cold]
+    pub(super) fn meet_at<T>(&mut self, link: Link<T>, conflict: Conflict) -> Conflict {
+        if HAS_TURNS && matches!(conflict, Conflict::Locked | Conflict::Changed) {
+            self.contended = link.as_ptr().addr();
+        }
+        self.meet(conflict)
+    }
+
     /// What there is to do between two sessions, if there is anything.
     #[inline]
     pub(super) fn between_sessions(&mut self) {
@@ -147,6 +170,12 @@ impl<'a, C: Clock> Handle<'a, C> {
         if due || self.domain.watermark() != self.kept.reclaimed {
             self.maintain(due);
         }
+    }
+
+    /// After a look in vain the next is due at twice as much, up to 64 times as much.
+    #[inline]
+    pub(super) fn at_times(&self, usual: u32) -> u32 {
+        usual.saturating_mul(1 << self.vain.min(6))
     }
 
     /// A commit with this stamp was seen: what this thread begins from now on is later, and so is
@@ -394,7 +423,17 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
         if conflict == Conflict::Full {
             self.wait_for_room();
         }
-        self.record.back_off(attempts);
+        // The first time only if there is a queue already. That loses less where many objects are
+        // wanted by two or three each: simulated with 448 threads, a tree of 333 leaves with 50 %
+        // updates by uniform keys does 0.93x of what it does without turns, rather than 0.89x.
+        let wanted = self.contended;
+        if wanted != 0 && attempts == 0 && !self.domain.turns.are_taken(wanted) {
+            self.contended = 0;
+        }
+        // With more threads than CPUs the owner may wait for one: see `ThreadSlot::back_off`.
+        if self.contended == 0 || attempts > 8 {
+            self.record.back_off(attempts);
+        }
     }
 }
 

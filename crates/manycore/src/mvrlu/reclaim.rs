@@ -56,6 +56,7 @@ impl<C: Clock> Handle<'_, C> {
         let watermark = self.domain.watermark();
         if watermark != self.kept.reclaimed {
             self.kept.deferred = 0;
+            (self.vain, self.hops_max) = (0, self.domain.hops_max());
             (self.kept.is_filling, self.kept.versions) = (false, 0);
             self.kept.reclaimed = watermark;
             let lagging = if looked { before } else { 0 };
@@ -79,18 +80,23 @@ impl<C: Clock> Handle<'_, C> {
         self.kept.sessions = 0;
         count(&counters.periods, 1);
         count(&counters.periods_for_readers, u64::from(for_readers));
-        // If somebody is in the way, looking more often does not help. But with more threads than
-        // CPUs it most likely waits for one: it gets this one's, which is in no session now. So it
-        // is rare that a thread is preempted in a session and the others go on for a whole slice of
-        // time.
-        let usual = self.domain.hops_max();
-        self.hops_max = if watermark != before {
-            usual
-        } else {
-            hint::yield_now();
-            self.hops_max.saturating_mul(2).min(usual.saturating_mul(64))
-        };
+        if watermark == before {
+            self.has_looked_in_vain();
+        }
         true
+    }
+
+    /// A session is in the way, and looking more often does not help. But with more threads than
+    /// CPUs its thread most likely waits for one: it gets this one's, which is in no session now.
+    /// So it is rare that a thread is preempted in a session and the others go on for a whole slice
+    /// of time. Only once: a session that is still there after that is a long one, which writers
+    /// are not to wait for.
+    fn has_looked_in_vain(&mut self) {
+        if self.vain == 0 {
+            hint::yield_now();
+        }
+        self.vain += 1;
+        self.hops_max = self.at_times(self.domain.hops_max());
     }
 
     /// Writes back and discards what no session needs, in the logs of all threads. If no session is

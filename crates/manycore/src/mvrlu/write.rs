@@ -96,7 +96,7 @@ impl<C: Clock> Handle<'_, C> {
                     Err(conflict) if self.is_mine(self::newest(head(link))) => {
                         return Err(conflict);
                     }
-                    lockable => lockable.map_err(|conflict| self.meet(conflict))?,
+                    lockable => lockable.map_err(|conflict| self.meet_at(link, conflict))?,
                 };
                 if self.is_mine(newest) {
                     return Ok(again(newest));
@@ -107,7 +107,7 @@ impl<C: Clock> Handle<'_, C> {
                 match self.push(link, kind, newest, flags, data) {
                     // It was written back meanwhile, which is no conflict.
                     Err(Conflict::Locked) if self::newest(head(link)).is_null() => {}
-                    result => return result.map_err(|conflict| self.meet(conflict)),
+                    result => return result.map_err(|conflict| self.meet_at(link, conflict)),
                 }
             }
         }
@@ -196,9 +196,11 @@ impl<C: Clock> Handle<'_, C> {
     #[cold]
     fn has_begun_segment(&mut self, segments: usize) {
         let (domain, record) = (self.domain, self.record);
+        // After a look in vain, as of other limits.
+        let low = domain.config.low() << self.vain.min(6);
         let writer = &self.local().writer;
         let grown = writer.segments() - segments;
-        let is_filling = writer.live(&record.log) >= domain.config.low();
+        let is_filling = writer.live(&record.log) >= low;
         count(&record.counters.grown, grown as u64);
         self.kept.is_filling |= is_filling;
     }
@@ -290,7 +292,7 @@ impl<C: Clock> Handle<'_, C> {
         count(&record.counters.commits, 1);
         count(&record.counters.versions, u64::from(versions));
         self.kept.versions += versions;
-        self.kept.is_filling |= self.kept.versions >= domain.versions_max();
+        self.kept.is_filling |= self.kept.versions >= self.at_times(domain.versions_max());
         self.settled.set(self.settle(stamp).max(settled));
         if self.kept.account.count(-1, self.domain.config.swing) {
             self.domain.account(&self.kept.account);

@@ -81,6 +81,34 @@ fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
     assert_eq!(stats.commits, WRITERS * EACH);
 }
 
+/// A snapshot that stays open keeps all versions that come after it. A writer goes on meanwhile,
+/// as long as its log may grow, and hardly looks whether the snapshot is over.
+#[test]
+fn writers_go_on_beside_a_long_snapshot() {
+    const CHANGES: u64 = unless_interpreted(20_000, 500);
+    let domain = Domain::new(Ordo::measured(), Config::default().with_log_bytes(32 << 20));
+    session::scope(&domain, |scope| {
+        // Half of a kilobyte, like a leaf of a tree.
+        let leaf = scope.register().create([0_u64; 64]);
+        scope.register().read(|snapshot| {
+            let before = domain.stats();
+            let mut writer = scope.register();
+            for number in 1..=CHANGES {
+                writer.run(|tx| {
+                    tx.try_lock(leaf)?[63] = number;
+                    Ok(())
+                });
+            }
+            assert_eq!(snapshot.deref(leaf)[63], 0, "a snapshot is of one moment");
+            let stats = domain.stats();
+            assert_eq!(stats.forced, before.forced, "a wait for room: {stats:?}");
+            let looks = stats.periods - before.periods;
+            assert!(looks <= CHANGES / 32, "{looks} looks for a grace period");
+        });
+        scope.register().read(|now| assert_eq!(now.deref(leaf)[63], CHANGES));
+    });
+}
+
 /// Without anybody in the way a log has always room: its thread discards what is old before that.
 #[test]
 fn nobody_waits_for_room_if_nobody_stalls() {

@@ -1,8 +1,10 @@
 //! Maps in a space: as the standard library's by one thread.
 
 use std::collections::BTreeMap as Standard;
+use std::hash::{BuildHasher, Hasher};
 use std::ops::Bound;
 
+use manycore::collections::hash::RandomState;
 use manycore::collections::space::{BTreeMap, HashMap, Limit, Map, Space};
 use manycore::collections::versioned::btree::BPlus;
 use manycore::session::{Conflict, Sessions};
@@ -17,7 +19,7 @@ type Small<K, V, M = mvrlu::Domain> = Map<K, V, BPlus<3, 3>, M>;
 fn a_table_is_as_the_standard_library<M: Sessions + Default + 'static>() {
     const KEYS: u64 = unless_interpreted(5_000, 100);
     let space = Space::<M>::default();
-    let table = HashMap::<String, u64, M>::new_in(&space);
+    let table = HashMap::<String, u64, RandomState, M>::new_in(&space);
     let (mut standard, mut random) = (Standard::new(), fastrand::Rng::with_seed(5));
     for value in 0..4 * KEYS {
         let key = random.u64(..KEYS).to_string();
@@ -53,6 +55,54 @@ fn a_table_is_as_the_standard_library<M: Sessions + Default + 'static>() {
     assert_eq!(table.len(), standard.len());
     table.clear();
     assert!(table.is_empty());
+}
+
+/// Hashes all keys alike.
+#[derive(Clone, Default)]
+struct Same;
+
+impl BuildHasher for Same {
+    type Hasher = Same;
+
+    fn build_hasher(&self) -> Same {
+        Same
+    }
+}
+
+impl Hasher for Same {
+    fn write(&mut self, _bytes: &[u8]) {}
+
+    fn finish(&self) -> u64 {
+        3
+    }
+}
+
+/// The map asks its own hasher, also where a bucket is divided: with one that has all keys collide
+/// there is one chain, in which each is found.
+#[test]
+fn a_hasher_of_the_users() {
+    const KEYS: u32 = unless_interpreted(300, 40);
+    let table = HashMap::<String, u32, Same>::with_hasher_in(Same, &Space::default());
+    (0..KEYS).for_each(|n| assert_eq!(table.insert(n.to_string(), n), None));
+    assert_eq!(table.len(), KEYS as usize);
+    (0..KEYS).for_each(|n| assert_eq!(table.get(n.to_string().as_str()), Some(n)));
+    (0..KEYS).for_each(|n| assert_eq!(table.remove(n.to_string().as_str()), Some(n)));
+    assert!(table.is_empty());
+}
+
+#[test]
+fn entries_are_there_or_made() {
+    let space = <Space>::default();
+    let table = HashMap::<String, u32>::new_in(&space);
+    let key = || "key".to_owned();
+    assert_eq!(table.entry(key()).or_insert(5), 5);
+    assert_eq!(table.entry(key()).or_insert_with(|| unreachable!("it has a value")), 5);
+    table.entry(key()).and_modify(|value| value * 2).or_insert(1);
+    assert_eq!(table.get("key"), Some(10));
+    let mut me = space.handle();
+    assert_eq!(table.by(&mut me).entry("other".to_owned()).or_default(), 0);
+    table.by(&mut me).entry("third".to_owned()).and_modify(|value| value + 1).or_insert_with(|| 7);
+    assert_eq!(table.by(&mut me).get("third"), Some(7));
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use manycore::collections::hash::FixedState;
 use manycore::collections::space::{BTreeMap, Handle, HashMap, Limit, Map, Space};
 use manycore::collections::versioned::btree::BPlus;
-use manycore::collections::versioned::{Growing, Seek};
+use manycore::collections::versioned::{Growing, Seek, Structure};
 use manycore::session::Sessions;
 use manycore::{mvrlu, rlu};
 use manycore_history::run::{self, Mix, Native, unless_interpreted};
@@ -43,9 +44,10 @@ fn serializable_transactions_have_no_write_skew() {
 
 /// Threads move money between accounts of two maps, and open and close some; an auditor finds the
 /// same sum at each moment.
-fn bank<P: Seek<String, String> + Seek<String, str>, M: Sessions + Default + 'static>(
-    threads: u64,
-) {
+fn bank<P, M: Sessions + Default + 'static>(threads: u64)
+where
+    P: Seek<String, String> + Seek<String, str> + Structure<Settings: Default>,
+{
     const ACCOUNTS: u64 = unless_interpreted(64, 8);
     let space = Space::<M>::default();
     let checking = Small::<u64, i64, M>::new_in(&space);
@@ -115,7 +117,7 @@ fn linearizable() {
         run::check_map(Native, &mix, &Small::<u64, u64, rlu::Domain>::new());
         run::check_set(Native, &mix, &Small::<u64, ()>::new());
         run::check_map(Native, &mix, &HashMap::<u64, u64>::new());
-        run::check_map(Native, &mix, &HashMap::<u64, u64, rlu::Domain>::new());
+        run::check_map(Native, &mix, &HashMap::<u64, u64, FixedState, rlu::Domain>::new());
     }
 }
 

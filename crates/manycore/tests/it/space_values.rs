@@ -9,9 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
+use manycore::collections::hash::RandomState;
 use manycore::collections::space::{BTreeMap, HashMap, Map, Space};
 use manycore::collections::versioned::btree::BPlus;
-use manycore::collections::versioned::{Growing, Seek};
+use manycore::collections::versioned::{Growing, Seek, Structure};
 use manycore::session::{Conflict, Sessions};
 use manycore::{mvrlu, rlu};
 use manycore_history::run::unless_interpreted;
@@ -183,13 +184,16 @@ fn quietly<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-fn drops_once<P: Seek<Counted, Counted>, M: Sessions + Default + 'static>() {
+fn drops_once<P, M: Sessions + Default + 'static>()
+where
+    P: Seek<Counted, Counted> + Structure<Settings: Default>,
+{
     let (keys, values) = (Arc::<Count>::default(), Arc::<Count>::default());
     let space = Space::<M>::default();
     let (key, value) = (|n| Counted::new(n, &keys), |n| Counted::new(n, &values));
     {
         let map = Map::<Counted, Counted, P, M>::new_in(&space);
-        let other = HashMap::<u64, Counted, M>::new_in(&space);
+        let other = HashMap::<u64, Counted, RandomState, M>::new_in(&space);
         for n in 0..unless_interpreted(500, 30) {
             let k = n * 7 % 64;
             assert_eq!(map.get(&key(k)).is_some(), !map.insert_new(key(k), value(n)));

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::cell::OnceCell;
 use core::fmt;
 
+use super::entry::Entry;
 use super::handle::Handle;
 use super::map::Map;
 use super::pending::Pending;
@@ -317,6 +318,14 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
             (Change::Put(unsafe { Word::claimed(session, f(old)) }), ())
         });
         self.settle_key(key, is_new);
+    }
+
+    /// The key, there or not: what is to become of it is said next. See [`Map::entry`].
+    pub fn entry(&mut self, key: K) -> Entry<&mut Self>
+    where
+        P: Seek<K, K>,
+    {
+        Entry::new(self, key)
     }
 
     /// Gives the key another value if it has this one.

@@ -1,8 +1,10 @@
 //! A map without a handle: each call borrows one from the space.
 
 use core::borrow::Borrow;
+use core::hash::BuildHasher;
 
 use super::Space;
+use super::entry::Entry;
 use super::map::{HashMap, Map};
 use crate::collections::versioned::btree::BPlus;
 use crate::collections::versioned::{Datum, Seek, Structure};
@@ -120,6 +122,22 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).update_or_insert(key, f));
     }
 
+    /// The key, there or not: what is to become of it is said next.
+    ///
+    /// ```
+    /// let words = manycore::collections::space::BTreeMap::<&str, u32>::default();
+    /// for word in "to be or not to be".split(' ') {
+    ///     words.entry(word).and_modify(|count| count + 1).or_insert(1);
+    /// }
+    /// assert_eq!(words.entry("be").or_default(), 2);
+    /// ```
+    pub fn entry(&self, key: K) -> Entry<&Self>
+    where
+        P: Seek<K, K>,
+    {
+        Entry::new(self, key)
+    }
+
     /// Gives the key another value if it has this one.
     ///
     /// # Errors
@@ -234,7 +252,10 @@ where
     }
 }
 
-impl<K: Datum, V: Datum, M: Sessions> HashMap<K, V, M> {
+impl<K: Datum, V: Datum, S, M: Sessions> HashMap<K, V, S, M>
+where
+    S: BuildHasher + Send + Sync + 'static,
+{
     /// How many buckets there are.
     pub fn buckets(&self) -> usize {
         self.parts().buckets()
@@ -255,6 +276,8 @@ impl<K: Datum, V: Datum, P: Seek<K, K>, M: Sessions> Extend<(K, V)> for Map<K, V
 
 impl<K: Datum, V: Datum, P: Seek<K, K>, M: Sessions + Default> FromIterator<(K, V)>
     for Map<K, V, P, M>
+where
+    P::Settings: Default,
 {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let map = Self::new();

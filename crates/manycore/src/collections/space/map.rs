@@ -1,7 +1,10 @@
 //! A map in a space.
 
 use core::fmt;
+use core::hash::BuildHasher;
 use core::mem::{ManuallyDrop, needs_drop};
+
+use foldhash::fast::RandomState;
 
 use super::Space;
 use crate::collections::versioned::{Datum, Growing, Structure, btree};
@@ -40,20 +43,51 @@ pub struct Map<K: Datum, V: Datum, P: Structure, M: Sessions + 'static = mvrlu::
 pub type BTreeMap<K, V, M = mvrlu::Domain> = Map<K, V, btree::Usual, M>;
 
 /// A map in no order: a hash table that grows, and takes no lock to be read while it does. How it
-/// is made says `collections/versioned/growing/mod.rs`. Hashes have no secret: it is not for keys
-/// that somebody else may choose to collide.
-pub type HashMap<K, V, M = mvrlu::Domain> = Map<K, V, Growing, M>;
+/// is made says `collections/versioned/growing/mod.rs`. `S` hashes the keys: by default with a
+/// secret that differs from one map to the next, which keeps most who would choose keys that
+/// collide from doing so (foldhash says how far).
+pub type HashMap<K, V, S = RandomState, M = mvrlu::Domain> = Map<K, V, Growing<S>, M>;
+
+impl<K: Datum, V: Datum, S, M: Sessions> HashMap<K, V, S, M>
+where
+    S: BuildHasher + Send + Sync + 'static,
+{
+    /// Empty, in a space that may have other collections, with a hasher of the caller's. The lower
+    /// bits of its hashes have to be good: they say in which bucket a key is.
+    ///
+    /// ```
+    /// use std::hash::{BuildHasherDefault, DefaultHasher};
+    /// use manycore::collections::space::{HashMap, Space};
+    ///
+    /// let space = <Space>::default();
+    /// let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    /// let ages = HashMap::<String, u32, _>::with_hasher_in(hasher, &space);
+    /// ages.set("Ann".to_owned(), 36);
+    /// assert_eq!(ages.get("Ann"), Some(36));
+    /// ```
+    pub fn with_hasher_in(hasher: S, space: &Space<M>) -> Self {
+        Self::with(hasher, space)
+    }
+}
 
 impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
     /// Empty, in a space that may have other collections.
-    pub fn new_in(space: &Space<M>) -> Self {
-        let parts = space.with(|me| P::create(&mut me.raw));
+    pub fn new_in(space: &Space<M>) -> Self
+    where
+        P::Settings: Default,
+    {
+        Self::with(P::Settings::default(), space)
+    }
+
+    fn with(settings: P::Settings, space: &Space<M>) -> Self {
+        let parts = space.with(|me| P::create(settings, &mut me.raw));
         Self { parts: ManuallyDrop::new(parts), space: space.clone() }
     }
 
     /// Empty, in a space of its own.
     pub fn new() -> Self
     where
+        P::Settings: Default,
         M: Default,
     {
         Self::new_in(&Space::default())
@@ -88,7 +122,7 @@ impl<K, V, P, M> Default for Map<K, V, P, M>
 where
     K: Datum,
     V: Datum,
-    P: Structure,
+    P: Structure<Settings: Default>,
     M: Sessions + Default,
 {
     fn default() -> Self {

@@ -41,6 +41,7 @@
 
 mod access;
 mod direct;
+mod entry;
 mod handle;
 mod identity;
 mod map;
@@ -58,6 +59,7 @@ use crate::mvrlu;
 use crate::per_cpu::PerCpu;
 use crate::session::{Conflict, RawSession, Sessions};
 pub use access::Access;
+pub use entry::{Entry, Modified, Upsert};
 pub use handle::{GaveUp, Handle, Limit};
 pub use map::{BTreeMap, HashMap, Map};
 pub use registered::Registered;

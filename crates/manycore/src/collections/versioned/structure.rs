@@ -8,6 +8,9 @@ pub trait Structure: Sized + 'static {
     /// Where it begins. Links to objects of one domain.
     type Parts<K: Datum, V: Datum>: Send + Sync;
 
+    /// What it is made with, as a hasher.
+    type Settings;
+
     /// What an operation on one key has to see.
     const VIEW: View;
 
@@ -15,7 +18,10 @@ pub trait Structure: Sized + 'static {
     const COUNTS: bool = false;
 
     /// Without entries.
-    fn create<K: Datum, V: Datum, S: RawSession>(handle: &mut S) -> Self::Parts<K, V>;
+    fn create<K: Datum, V: Datum, S: RawSession>(
+        settings: Self::Settings,
+        handle: &mut S,
+    ) -> Self::Parts<K, V>;
 
     /// Frees nodes, keys and values, in as many transactions as that takes, of one that nobody uses
     /// any more.

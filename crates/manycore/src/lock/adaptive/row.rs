@@ -9,7 +9,7 @@ use crate::sync::atomic::Ordering;
 
 impl Adaptive {
     /// Whether another thread has the lock, as a hint.
-    pub(in crate::lock) fn looks_held(&self) -> bool {
+    pub(crate) fn looks_held(&self) -> bool {
         self.word.load(Ordering::Relaxed) & HELD != 0 // Relaxed: a hint
     }
 

@@ -169,10 +169,11 @@ fn order<K: Borrow<Q>, Q: Ord + ?Sized>(key: &Q) -> impl Fn(&K) -> Ordering {
 
 impl<const LEAF: usize, const INNER: usize> Structure for BPlus<LEAF, INNER> {
     type Parts<K: Datum, V: Datum> = Link<Anchor>;
+    type Settings = ();
 
     const VIEW: View = View::Latest;
 
-    fn create<K: Datum, V: Datum, S: RawSession>(handle: &mut S) -> Link<Anchor> {
+    fn create<K: Datum, V: Datum, S: RawSession>(_settings: (), handle: &mut S) -> Link<Anchor> {
         const { Self::SIZES };
         let root = super::create(handle, Leaf::<K, V, LEAF>::new());
         super::create(handle, Anchor { root: Link::from_ptr(root.as_ptr()), height: 0 })

@@ -2,11 +2,10 @@
 
 use alloc::boxed::Box;
 use core::borrow::Borrow;
-use core::hash::Hash;
+use core::hash::{BuildHasher, Hash};
 
 use super::bucket::Bucket;
 use super::{Directory, Growing, UNTOLD};
-use crate::collections::hashing::hash_of;
 use crate::collections::versioned::structure::{Change, Observe, Seek, Structure};
 use crate::collections::versioned::word::{Datum, Word};
 use crate::session::{self, Conflict, RawSession, View};
@@ -15,13 +14,14 @@ use crate::sync::{clock, mutation};
 /// So many entries of a chain are freed in one transaction.
 const CHAINED: usize = 128;
 
-impl Structure for Growing {
-    type Parts<K: Datum, V: Datum> = Directory<Word<K>, Word<V>>;
+impl<H: BuildHasher + Send + Sync + 'static> Structure for Growing<H> {
+    type Parts<K: Datum, V: Datum> = Directory<Word<K>, Word<V>, H>;
+    type Settings = H;
 
     const VIEW: View = View::Latest;
 
-    fn create<K: Datum, V: Datum, S: RawSession>(_handle: &mut S) -> Self::Parts<K, V> {
-        Directory::new(1, Bucket::<Word<K>, Word<V>>::ROOM / 2)
+    fn create<K: Datum, V: Datum, S: RawSession>(hasher: H, _handle: &mut S) -> Self::Parts<K, V> {
+        Directory::new(1, Bucket::<Word<K>, Word<V>>::ROOM / 2, hasher)
     }
 
     unsafe fn for_each<'s, K: Datum, V: Datum, S: RawSession>(
@@ -82,8 +82,9 @@ fn is<K: Datum + Borrow<Q>, Q: Eq + ?Sized>(key: &Q) -> impl Fn(&Word<K>) -> boo
     move |of_entry| unsafe { of_entry.get() }.borrow() == key
 }
 
-impl<K, Q> Seek<K, Q> for Growing
+impl<K, Q, H> Seek<K, Q> for Growing<H>
 where
+    H: BuildHasher + Send + Sync + 'static,
     K: Datum + Hash + Eq + Borrow<Q>,
     Q: Hash + Eq + ?Sized,
 {
@@ -94,7 +95,7 @@ where
         key: &Q,
         observer: &impl Observe<S>,
     ) -> Option<(&'s Word<K>, &'s Word<V>)> {
-        let hash = hash_of(key);
+        let hash = parts.hash_of(key);
         // SAFETY: the session is one of the domain to which the buckets belong (contract of this
         // function), and buckets stay as long as the table.
         unsafe {
@@ -113,7 +114,7 @@ where
         make: impl FnOnce(&mut S) -> Word<K>,
         f: impl FnOnce(&mut S, Option<&V>) -> (Change<V>, R),
     ) -> Result<(R, isize), Conflict> {
-        let (hash, is) = (hash_of(key), is::<K, Q>(key));
+        let (hash, is) = (parts.hash_of(key), is::<K, Q>(key));
         // SAFETY: the session is one of the domain to which the buckets belong (contract of this
         // function), and what it has found stays until its end. What was read of the bucket is not
         // used any more when that is locked, which may be this session's own copy already. Words
@@ -144,7 +145,7 @@ where
                     1
                 }
                 (Some((spot, now)), Some(found), Change::Remove) if now.is(found) => {
-                    let (key, value) = bucket.remove(session, spot)?;
+                    let (key, value) = bucket.remove(session, spot, |key| parts.hash_of(key))?;
                     key.free(session)?;
                     value.free(session)?;
                     -1

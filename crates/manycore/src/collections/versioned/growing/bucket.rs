@@ -8,7 +8,6 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
 use super::tags::{self, Tags};
-use crate::collections::hashing::hash_of;
 use crate::session::{Conflict, Link, RawSession};
 
 /// So many words for entries make an object 128 bytes large.
@@ -288,6 +287,7 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
         session: &mut S,
         parent: Link<Self>,
         child: Link<Self>,
+        hash_of: impl Fn(&K) -> usize,
     ) -> Result<bool, Conflict> {
         // SAFETY: the session is open, and the buckets are of one table (contract of this
         // function), so that they stay. `whole` and `born` are copies of this session's, of

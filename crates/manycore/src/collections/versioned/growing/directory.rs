@@ -1,10 +1,12 @@
 //! Where buckets are, by their numbers, and how many.
 
 use core::fmt;
+use core::hash::{BuildHasher, Hash};
 use core::ptr::null_mut;
 
 use super::array::{self, Place};
 use super::bucket::Bucket;
+use crate::collections::hashing::Mixing;
 use crate::session::Link;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::{CachePadded, array_of, order};
@@ -22,7 +24,7 @@ const PARTS: usize = 1 << PARTS_LOG;
 ///
 /// Invariant: an array that is there is as long as [`array_of_number`](Self::array_of_number) says,
 /// and stays to the end.
-pub struct Directory<K, V> {
+pub struct Directory<K, V, S = Mixing> {
     /// Those of the first buckets.
     first_array: AtomicPtr<Place<K, V>>,
     /// The others. The first [`PARTS`] together are as many as the first buckets, the next ones as
@@ -38,11 +40,12 @@ pub struct Directory<K, V> {
     keys: CachePadded<AtomicUsize>,
     /// Whether somebody makes an array.
     is_making: AtomicBool,
+    hasher: S,
 }
 
-impl<K: Copy, V: Copy> Directory<K, V> {
-    /// With so many buckets, a power of two, without entries.
-    pub(super) fn new(first: usize, load: usize) -> Self {
+impl<K: Copy, V: Copy, S> Directory<K, V, S> {
+    /// With this number of buckets, a power of two, without entries.
+    pub(super) fn new(first: usize, load: usize, hasher: S) -> Self {
         let places = array::allocate(first);
         let level = first.ilog2() as u8;
         // SAFETY: the array has this length, and no other thread has it.
@@ -56,7 +59,17 @@ impl<K: Copy, V: Copy> Directory<K, V> {
             buckets: CachePadded(AtomicUsize::new(first)),
             keys: CachePadded(AtomicUsize::new(0)),
             is_making: AtomicBool::new(false),
+            hasher,
         }
+    }
+
+    /// The hash of a key, or of what a key can be borrowed as. The lower bits say which bucket.
+    #[inline]
+    pub(super) fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> usize
+    where
+        S: BuildHasher,
+    {
+        self.hasher.hash_one(key) as usize
     }
 
     /// How many buckets there are, or will be soon.
@@ -180,7 +193,7 @@ impl<K: Copy, V: Copy> Directory<K, V> {
     }
 }
 
-impl<K, V> Drop for Directory<K, V> {
+impl<K, V, S> Drop for Directory<K, V, S> {
     fn drop(&mut self) {
         let others = self.arrays.iter().enumerate().map(|(index, array)| {
             let level = self.first.ilog2() + (index / PARTS) as u32;
@@ -198,7 +211,7 @@ impl<K, V> Drop for Directory<K, V> {
     }
 }
 
-impl<K, V> fmt::Debug for Directory<K, V> {
+impl<K, V, S> fmt::Debug for Directory<K, V, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Directory").field("first", &self.first).finish_non_exhaustive()
     }

@@ -66,7 +66,7 @@
 //! # When not to use it
 //!
 //! For entries of more than some ten bytes, which then mostly hang in chains. For keys that
-//! somebody chooses to collide: hashes have no secret. It never shrinks.
+//! somebody chooses to collide, unless the hasher has a secret. It never shrinks.
 
 mod any;
 mod array;
@@ -74,18 +74,19 @@ mod bucket;
 mod directory;
 mod tags;
 
-use core::hash::Hash;
+use core::hash::{BuildHasher, Hash};
+use core::marker::PhantomData;
 
 use super::{Arrangement, Placement, Versioned};
-use crate::collections::hashing::hash_of;
+use crate::collections::hashing::Mixing;
 use crate::session::{self, Conflict, Link, RawSession, Sessions, View};
 use crate::sync::mutation;
 use bucket::Bucket;
 pub use directory::Directory;
 
-/// Keys are spread over buckets, which become more.
+/// Keys are spread over buckets, which become more. `S` makes their hashes.
 #[derive(Debug)]
-pub struct Growing;
+pub struct Growing<S = Mixing>(PhantomData<fn() -> S>);
 
 impl Arrangement for Growing {
     type Parts<K: Copy, V: Copy> = Directory<K, V>;
@@ -117,7 +118,7 @@ impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
     pub(in crate::collections) fn with_load(domain: M, keys: usize, load: usize) -> Self {
         // Not more than are needed: the others come with the keys.
         let first = 1 << (keys / load.max(1)).max(1).ilog2();
-        Self { domain, parts: Directory::new(first, load) }
+        Self { domain, parts: Directory::new(first, load, Mixing) }
     }
 
     /// The same, with as many keys for each bucket as fill half of it.
@@ -131,7 +132,7 @@ impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
     }
 }
 
-impl<K: Copy + Hash, V: Copy> Directory<K, V> {
+impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
     /// The bucket in which keys with this hash are, as the session sees it: where it is, its
     /// number, and itself.
     ///
@@ -199,7 +200,8 @@ impl<K: Copy + Hash, V: Copy> Directory<K, V> {
                     if known.level() < level {
                         return Ok(Birth::After(parent | 1 << known.level()));
                     }
-                    let is_done = Bucket::divide(session, place_of_parent, place)?;
+                    let is_done =
+                        Bucket::divide(session, place_of_parent, place, |key| self.hash_of(key))?;
                     Ok(if is_done { Birth::Done } else { Birth::Refused })
                 }
             });
@@ -213,7 +215,7 @@ impl<K: Copy + Hash, V: Copy> Directory<K, V> {
     }
 }
 
-impl<K: Copy, V: Copy> Directory<K, V> {
+impl<K: Copy, V: Copy, H> Directory<K, V, H> {
     /// Calls `f` with each entry of a bucket, and of those that were born of it, until it says that
     /// it is enough; whether it has not.
     ///
@@ -267,7 +269,7 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
         session: &S,
         key: &K,
     ) -> Option<V> {
-        let hash = hash_of(key);
+        let hash = parts.hash_of(key);
         // SAFETY: the session is one of the domain to which the buckets belong (contract of this
         // function), and buckets stay as long as the table. What `try_lock` returns is this
         // session's copy, to which nothing else refers.
@@ -285,7 +287,7 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
         value: V,
         keep: bool,
     ) -> Result<Option<V>, Conflict> {
-        let hash = hash_of(&key);
+        let hash = parts.hash_of(&key);
         // SAFETY: the session is one of the domain to which the buckets belong (contract of this
         // function), and buckets stay as long as the table. What `try_lock` returns is this
         // session's copy, to which nothing else refers.
@@ -311,7 +313,7 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
         session: &mut S,
         key: &K,
     ) -> Result<Option<V>, Conflict> {
-        let hash = hash_of(key);
+        let hash = parts.hash_of(key);
         // SAFETY: the session is one of the domain to which the buckets belong (contract of this
         // function), and buckets stay as long as the table. What `try_lock` returns is this
         // session's copy, to which nothing else refers.
@@ -325,7 +327,9 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
                 return Err(Conflict::Retry);
             }
             match bucket.locate(session, hash, |of_entry| of_entry == key) {
-                Some((spot, _)) => Ok(Some(bucket.remove(session, spot)?.1)),
+                Some((spot, _)) => {
+                    Ok(Some(bucket.remove(session, spot, |key| parts.hash_of(key))?.1))
+                }
                 None => Ok(None),
             }
         }

@@ -5,7 +5,6 @@ use core::hash::Hash;
 use core::ptr::null_mut;
 
 use super::{Bucket, Entry};
-use crate::collections::hashing::hash_of;
 use crate::session::{Conflict, Link, RawSession};
 
 /// Where an entry of a bucket is that a session has locked.
@@ -94,6 +93,7 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
         &mut self,
         session: &mut S,
         spot: Spot<K, V>,
+        hash_of: impl Fn(&K) -> usize,
     ) -> Result<(K, V), Conflict> {
         // SAFETY: the bucket is this session's copy (contract of this function), whose chain the
         // session finds: its entries stay until the session's end. Both `index` and the last one

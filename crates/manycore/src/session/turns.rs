@@ -1,0 +1,133 @@
+//! Turns: a session that begins after one that met a conflict on an object waits in a queue for it,
+//! rather than to run into the same conflict with hundreds of others.
+//!
+//! Objects share queues, by their addresses. A session has one turn at most, takes it before it
+//! begins, and gives it back when it ends: so none waits for another's turn with a turn or an open
+//! session of its own. A thread that has sessions of two domains open, one in the other, may do so;
+//! for its sake a wait ends after [`WAIT_MAX`]. A turn is only a hint: what a session may write, the
+//! locks of objects decide.
+
+use alloc::boxed::Box;
+use core::ptr::null_mut;
+use core::time::Duration;
+
+use crate::lock::{Adaptive, PlainLock};
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::{CachePadded, Deadline};
+
+/// How many queues a domain has, once a session has met a conflict in it.
+const QUEUES: usize = 256;
+
+/// The longest wait for a turn: with hundreds of threads in a queue, each takes some microseconds.
+const WAIT_MAX: Duration = Duration::from_millis(5);
+
+type Queues = [CachePadded<Adaptive>; QUEUES];
+
+/// Whether there are turns: where there is a clock by which a wait can end. The model checker has
+/// none, and a kernel tells ours no deadlines yet.
+pub(crate) const HAS_TURNS: bool =
+    cfg!(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare))));
+
+#[cfg(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare))))]
+fn after(duration: Duration) -> Deadline {
+    Deadline::after(duration)
+}
+
+#[cfg(not(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare)))))]
+fn after(_duration: Duration) -> Deadline {
+    unreachable!("no session waits for a turn here: see `HAS_TURNS`")
+}
+
+/// The queues of a domain.
+pub(crate) struct Turns {
+    /// Null before the first conflict.
+    queues: AtomicPtr<Queues>,
+}
+
+/// The right to try first. Dropped, it is the next one's.
+pub(crate) struct Turn<'q>(&'q Adaptive);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // SAFETY: `Turns::take` has acquired the lock for the one `Turn` that it has made.
+        unsafe { self.0.release() };
+    }
+}
+
+impl Turns {
+    pub fn new() -> Self {
+        Self { queues: AtomicPtr::new(null_mut()) }
+    }
+
+    /// Waits for a turn at the object with this address; none if that takes too long. Only where
+    /// there [are](HAS_TURNS) turns.
+    #[cold]
+    pub fn take(&self, object: usize) -> Option<Turn<'_>> {
+        let queue = self.queue(object);
+        (queue.try_acquire() || queue.acquire_until(after(WAIT_MAX))).then_some(Turn(queue))
+    }
+
+    /// Whether a session has a turn at the object with this address.
+    #[cold]
+    pub fn are_taken(&self, object: usize) -> bool {
+        self.queue(object).looks_held()
+    }
+
+    fn queue(&self, object: usize) -> &Adaptive {
+        // Objects are some lines apart: a multiplication spreads them (Knuth, vol. 3, 6.4).
+        let hash = (object as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        &self.queues()[(hash >> (64 - QUEUES.ilog2())) as usize]
+    }
+
+    fn queues(&self) -> &Queues {
+        // Acquire, and on failure: partner of the Release below.
+        let mut queues = self.queues.load(Ordering::Acquire);
+        if queues.is_null() {
+            let made: Box<Queues> =
+                Box::new(core::array::from_fn(|_| CachePadded(Adaptive::new())));
+            let made = Box::into_raw(made);
+            // Release: partner of the Acquires here: the locks as they were made.
+            let done = Ordering::AcqRel;
+            match self.queues.compare_exchange(queues, made, done, Ordering::Acquire) {
+                Ok(_) => queues = made,
+                Err(others) => {
+                    // SAFETY: from the box above, and shown to nobody.
+                    drop(unsafe { Box::from_raw(made) });
+                    queues = others;
+                }
+            }
+        }
+        // SAFETY: not null, so made above; freed with `self` only, which the result borrows.
+        unsafe { &*queues }
+    }
+}
+
+impl Drop for Turns {
+    fn drop(&mut self) {
+        let queues = self.queues.load(Ordering::Relaxed); // Relaxed: nobody else is left
+        if !queues.is_null() {
+            // SAFETY: from a box, see `queues`; turns borrow from `self`, and are gone.
+            drop(unsafe { Box::from_raw(queues) });
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(loom, manycore_bare, feature = "sim"))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_turn_at_a_time() {
+        let turns = Turns::new();
+        let object = &raw const turns as usize;
+        let turn = turns.take(object);
+        assert!(turn.is_some(), "nobody is there");
+        std::thread::scope(|scope| {
+            let another = scope.spawn(|| turns.take(object).is_some());
+            assert!(!another.join().unwrap(), "a wait ends while the turn is another's");
+            let another = scope.spawn(|| turns.take(object).is_some());
+            drop(turn);
+            assert!(another.join().unwrap(), "the turn was given back");
+        });
+    }
+}
