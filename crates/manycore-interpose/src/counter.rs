@@ -81,6 +81,7 @@ fn go_without() {
         let now = [ticks, ns];
         let since = [0, 1].map(|n: usize| now[n].wrapping_sub(START[n].load(Ordering::Relaxed)));
         if since[1] >= SHORTEST_NS {
+            LAST.fetch_max(ticks, Ordering::Relaxed);
             break since;
         }
     };
@@ -104,8 +105,9 @@ const LOOK: u64 = 100;
 /// The time that was given last.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The coarse clock, in ticks: it is behind by a step at most, and here ahead by that, so that no
-/// time comes before one of the counter's. Between its steps time goes on with each look, as far as
+/// The coarse clock, in ticks: it is behind by about a step, and here ahead by that, and never before
+/// the last time of the counter. On a machine that was idle its steps may come late: it may even be
+/// behind the library's start by more than a step. Between its steps time goes on with each look, as far as
 /// to the next step: otherwise who polls for a while would poll for a step.
 extern "C" fn coarse() -> u64 {
     type ClockGettime = unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int;
@@ -117,7 +119,7 @@ extern "C" fn coarse() -> u64 {
     let [ticks, ns] = [0, 1].map(|n: usize| START[n].load(Ordering::Relaxed));
     let step_ns = u64::from(STEP_NS.load(Ordering::Relaxed));
     let rate = u128::from(RATE.load(Ordering::Acquire)); // Acquire: as in `step_ns`
-    let now = nanoseconds(&now) + step_ns - ns;
+    let now = (nanoseconds(&now) + step_ns).saturating_sub(ns);
     let [now, step] = [now, step_ns].map(|ns| ((u128::from(ns) * rate) >> 20) as u64);
     let now = ticks + now;
     let now = now.max((LAST.load(Ordering::Relaxed) + LOOK).min(now + step));

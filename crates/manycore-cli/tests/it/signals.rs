@@ -98,6 +98,10 @@ fn signals_ignored_and_blocked_are_the_programs_own() {
         // SAFETY: system calls, in the child, on a variable of its own.
         unsafe {
             command.pre_exec(|| {
+                // As `manycore()` does, however the tests were started.
+                for usual in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+                    libc::signal(usual, libc::SIG_DFL);
+                }
                 for ignored in [libc::SIGHUP, libc::SIGPIPE, libc::SIGUSR1] {
                     libc::signal(ignored, libc::SIG_IGN);
                 }
@@ -132,6 +136,8 @@ fn the_command_stops_and_goes_on_with_its_program() {
     for signal in [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU] {
         let mut command = under(WAYS[1], "sh");
         command.args(["-c", "echo ready; while :; do sleep 0.01; done"]);
+        // Like a shell's job: what is in no job of a session is not stopped by these signals.
+        command.process_group(0);
         let (child, _lines) = ready(&mut command);
         let list = format!("/proc/{0}/task/{0}/children", child.id());
         let program: u32 = fs::read_to_string(list).unwrap().trim().parse().unwrap();

@@ -93,6 +93,8 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
 unsafe fn close_others(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     // SAFETY: closing the range is right (contract of this function).
     let close = || unsafe { range_but_ours(first, last, flags) };
+    // What a worker opened meanwhile behind the place that is at hand would be closed.
+    let close = || if has_ours() { OFFLOAD.with_descriptors_at_rest(close) } else { close() };
     if flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0 {
         known::closing_range(first, last, close)
     } else {
@@ -165,18 +167,27 @@ pub unsafe extern "C-unwind" fn dup(fd: c_int) -> c_int {
     duplicated(fd, made)
 }
 
+/// Runs `f`, which puts something where this number is, so that the number does not become a
+/// worker's meanwhile.
+fn at_rest_for<R>(number: c_int, f: impl FnOnce() -> R) -> R {
+    if has_ours() && OFFLOAD.may_own(number) { OFFLOAD.with_descriptors_at_rest(f) } else { f() }
+}
+
 /// `dup2`: what the second descriptor was is closed.
 ///
 /// # Safety
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
-    if is_ours(to) {
-        return in_use();
-    }
-    // SAFETY: replacing the second descriptor is right (contract of this function).
-    let call = || unsafe { dup2_of(fd, to) };
-    if fd == to { call() } else { known::closing(to, call) }
+    let replace = || {
+        if is_ours(to) {
+            return in_use();
+        }
+        // SAFETY: replacing the second descriptor is right (contract of this function).
+        let call = || unsafe { dup2_of(fd, to) };
+        if fd == to { call() } else { known::closing(to, call) }
+    };
+    at_rest_for(to, replace)
 }
 
 /// `dup2`, of which the second descriptor is not known any more.
@@ -206,12 +217,15 @@ unsafe fn dup2_of(fd: c_int, to: c_int) -> c_int {
 ///
 /// See [`close`].
 pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
-    if is_ours(to) {
-        return in_use();
-    }
-    // SAFETY: replacing the second descriptor is right (contract of this function).
-    let call = || unsafe { dup3_of(fd, to, flags) };
-    if fd == to { call() } else { known::closing(to, call) }
+    let replace = || {
+        if is_ours(to) {
+            return in_use();
+        }
+        // SAFETY: replacing the second descriptor is right (contract of this function).
+        let call = || unsafe { dup3_of(fd, to, flags) };
+        if fd == to { call() } else { known::closing(to, call) }
+    };
+    at_rest_for(to, replace)
 }
 
 /// `dup3`, of which the second descriptor is not known any more.

@@ -10,7 +10,8 @@
 //!
 //! A fork that libc does not make, and one that has waited [`PATIENCE`] for us (it may be made by a
 //! signal handler that interrupted what it waits for), may come in between. So may a change that
-//! has waited as long for a fork: that of a very large process can take longer.
+//! has waited as long for a fork: that of a very large process can take longer. A program that closes
+//! a number which it has not opened, in the moment in which that becomes ours, closes ours.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -76,7 +77,7 @@ pub fn forked() {
 /// Threads that change what is ours now, apart for some CPUs.
 static CHANGING: [Stripe; STRIPES] = [const { Stripe(AtomicU32::new(0)) }; STRIPES];
 
-/// Threads that fork now.
+/// Threads that fork now, or otherwise need what is ours to stay.
 static FORKING: AtomicU32 = AtomicU32::new(0);
 
 const STRIPES: usize = 16;
@@ -133,6 +134,22 @@ pub fn after_fork() {
     // one has none to take back.
     let less = |forking: u32| forking.checked_sub(1);
     _ = FORKING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+}
+
+/// Runs `f` while nothing becomes ours, and nothing that is ours ends: what `f` asks of
+/// [`owns`] stays true as long as it runs. It makes and closes none of ours itself.
+pub fn at_rest<R>(f: impl FnOnce() -> R) -> R {
+    before_fork();
+    let result = f();
+    after_fork();
+    result
+}
+
+/// Whether a descriptor of this number may become ours.
+pub fn may_own(descriptor: i32) -> bool {
+    // Most numbers are told without a question to the kernel: ours begin at three quarters at least.
+    let number = u64::from(descriptor.cast_unsigned());
+    number >= NUMBERS_MIN / 4 * 3 && numbers().is_some_and(|numbers| numbers.contains(&number))
 }
 
 /// Closes a descriptor of ours.

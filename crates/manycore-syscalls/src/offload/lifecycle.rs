@@ -270,6 +270,17 @@ impl Offload {
         internal_fds::owns(descriptor)
     }
 
+    /// Runs `f` while the workers' descriptors stay what they are: what `f` asks of
+    /// [`owns`](Self::owns) stays true.
+    pub fn with_descriptors_at_rest<R>(&'static self, f: impl FnOnce() -> R) -> R {
+        internal_fds::at_rest(f)
+    }
+
+    /// Whether a descriptor of this number may become a worker's.
+    pub fn may_own(&'static self, descriptor: i32) -> bool {
+        internal_fds::may_own(descriptor)
+    }
+
     /// How many threads made here live now.
     pub fn threads(&'static self) -> u32 {
         // Relaxed: a number for reports.
