@@ -1,5 +1,5 @@
 //! The figures of a profile against those of a program that measures itself: each within 5 %, or
-//! within four times the standard error of its samples where it is from samples.
+//! within some times the standard error of its samples where it is from samples.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -46,11 +46,15 @@ fn assert_near(what: &str, figure: f64, truth: f64, share: f64) {
 }
 
 /// What a mean of `samples` samples may be off by. `number`, `sum` and `squares` are of all values:
-/// how many, their sum, and the sum of their squares.
+/// how many, their sum, and the sum of their squares. Four standard errors are for values of which
+/// each matters little. On a busy machine one may be all of the deviation, that of a thread that
+/// has lost its CPU: if it was sampled, the mean is off by as many standard errors as is the root of
+/// how many values there are for each sample.
 fn of_samples(samples: f64, number: f64, sum: f64, squares: f64) -> f64 {
     let mean = sum / number;
     let deviation = (squares / number - mean * mean).max(0.0).sqrt();
-    (4.0 * deviation / mean / samples.sqrt()).max(0.05)
+    let errors = 4.0 + (number / samples).sqrt();
+    (errors * deviation / mean / samples.sqrt()).max(0.05)
 }
 
 fn list<'a>(json: &'a Value, field: &str) -> &'a Vec<Value> {
