@@ -6,7 +6,7 @@
 //! | [`specification`] | what a set, a map, a stack and a queue do when used by one thread |
 //! | [`linearizable`] | whether a history has an order in which each operation does what it should |
 //! | [`taken_back`] | what a thread pushes and takes back, which nobody else sees |
-//! | [`snapshot`] | whether transactions saw snapshots, and updated what they had seen |
+//! | [`snapshot`] | whether transactions saw snapshots, and updated what they had seen; and what a crash has left of them |
 //! | [`run`] | a random mix of operations on any collection, natively and under explored schedules |
 //!
 //! # A first check

@@ -5,10 +5,10 @@ use std::path::Path;
 use crate::Options;
 use crate::device::Directory;
 use crate::error::Result;
-use crate::heap::{Filling, Heap};
+use crate::heap::{Filling, Heap, words};
 use crate::journal::record::{Entry, Record};
 use crate::superblock::Superblock;
-use crate::volume::{Recovered, Target};
+use crate::volume::{Recovered, Source, Target};
 
 /// What is in a store's files.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +37,9 @@ pub struct Contents {
 ///
 /// As of [`verify`].
 pub fn probe(directory: impl AsRef<Path>) -> Result<Contents> {
-    let storage = Directory::open_existing(directory)?;
-    Ok(Contents::of(&Recovered::read_existing(&storage, &mut Unseen)?, &[]))
+    let storage = Directory::open_to_read(directory)?;
+    let recovered = Recovered::read_existing(&storage, &mut Unseen)?;
+    Ok(Contents::of(&recovered, core::iter::empty()))
 }
 
 /// Reads all files of the store in a directory as recovery does, and writes none. Every frame's
@@ -61,24 +62,29 @@ pub fn dump(
     directory: impl AsRef<Path>,
     mut visit: impl FnMut(Option<&Record<'_>>, Entry<'_>),
 ) -> Result<Contents> {
-    let storage = Directory::open_existing(directory)?;
+    let storage = Directory::open_to_read(directory)?;
     let heap = Heap::new(Options::default().heap_bytes)?;
     let mut seen = Seen { filling: Filling(&heap), visit: &mut visit };
     let recovered = Recovered::read_existing(&storage, &mut seen)?;
-    Ok(Contents::of(&recovered, &heap.live()))
+    Ok(Contents::of(&recovered, heap.live()))
 }
 
 impl Contents {
     /// What was read, and the objects: place and words.
-    fn of(recovered: &Recovered, live: &[(u64, usize)]) -> Self {
+    fn of(recovered: &Recovered, live: impl Iterator<Item = (u64, usize)>) -> Self {
+        let (mut objects, mut object_bytes) = (0, 0);
+        for (_, words) in live {
+            objects += 1;
+            object_bytes += words::slot_bytes(words) as u64;
+        }
         Self {
             superblock: recovered.superblock(),
             is_closed: recovered.is_clean(),
             horizon: recovered.horizon,
             transactions: recovered.transactions,
             journal_bytes: recovered.frame_bytes(),
-            objects: live.len() as u64,
-            object_bytes: live.iter().map(|(_, words)| (words + 1) as u64 * 8).sum(),
+            objects,
+            object_bytes,
         }
     }
 }
@@ -87,7 +93,7 @@ impl Contents {
 struct Unseen;
 
 impl Target for Unseen {
-    fn apply(&mut self, _: Entry<'_>) -> Result<(), String> {
+    fn apply(&mut self, _: Source<'_>, _: Entry<'_>) -> Result<(), String> {
         Ok(())
     }
 }
@@ -99,13 +105,12 @@ struct Seen<'a> {
 }
 
 impl Target for Seen<'_> {
-    fn apply(&mut self, entry: Entry<'_>) -> Result<(), String> {
-        (self.visit)(None, entry);
-        self.filling.apply(entry)
-    }
-
-    fn apply_of(&mut self, record: &Record<'_>, entry: Entry<'_>) -> Result<(), String> {
-        (self.visit)(Some(record), entry);
-        self.filling.apply(entry)
+    fn apply(&mut self, source: Source<'_>, entry: Entry<'_>) -> Result<(), String> {
+        let record = match source {
+            Source::Image => None,
+            Source::Journal { record, .. } => Some(record),
+        };
+        (self.visit)(record, entry);
+        self.filling.apply(source, entry)
     }
 }

@@ -28,17 +28,20 @@
 //! |---|---|
 //! | [`Store`] | opens the files, and recovers after a crash |
 //! | [`Member`] | a thread's part: [`run`](Member::run), [`submit`](Member::submit), [`read`](Member::read) |
-//! | [`Map`] | keys and values, by name |
+//! | [`Map`], [`OrderedMap`], [`Set`], [`Queue`] | what is in a store, by name |
+//! | [`ReadOnly`] | a store that no program changes |
 //! | [`Durability`] | when a commit returns, and what a crash may take back |
+//! | [`Isolation`] | what a transaction may have seen of others when it commits |
 //! | [`inspect`] | looks at the files |
+//! | [`offline`] | copies and compacts stores that no program has open |
 //! | [`device`] | files; and devices that crash and fail, for tests of your own program |
 //!
 //! # Guarantees
 //!
 //! - A transaction is atomic, for other threads and over crashes.
-//! - Transactions have snapshot isolation: each reads as of its begin, and of two that change the
-//!   same object at the same time one runs again. Two that read what the other changes may both
-//!   commit (write skew).
+//! - Transactions have snapshot isolation, unless they ask for more ([`Isolation`]): each reads as
+//!   of its begin, and of two that change the same object at the same time one runs again. Two that
+//!   read what the other changes may both commit (write skew).
 //! - A snapshot ([`Member::read`]) sees what is on the disk, and its thread's own commits. What it
 //!   has seen, no crash takes back, but for those.
 //! - A crash takes back the last commits or none, and never one that was acknowledged.
@@ -46,8 +49,8 @@
 //! # When not to use it
 //!
 //! All objects are in memory. Opening a store reads all of them. One process at a time has a store.
-//! An image is written of all objects, and commits wait meanwhile: for large stores that change
-//! little, the journal is to be large.
+//! When the journal is half full, an image is written of all objects: for large stores the journal
+//! is to be large.
 //!
 //! [`volume`] says what is in the files, and in which order they are written.
 
@@ -61,6 +64,8 @@ mod heap;
 #[cfg(not(loom))]
 pub mod inspect;
 pub mod journal;
+#[cfg(not(loom))]
+pub mod offline;
 #[doc(hidden)]
 pub mod ring;
 #[cfg(not(loom))]
@@ -71,7 +76,8 @@ pub mod volume;
 pub use error::{Error, Result};
 #[cfg(not(loom))]
 pub use store::{
-    Durability, Map, Member, Options, Session, Snapshot, Stats, Stop, Store, Ticket, Transaction,
+    Durability, Isolation, Map, Member, Options, OrderedMap, Queue, Range, ReadOnly, Session, Set,
+    Snapshot, Stats, Stop, Store, Terms, Ticket, Transaction,
 };
 
 /// What can be a key or a value: plain data without gaps, of any bits.

@@ -1,4 +1,4 @@
-//! The superblock: which image and which life of the journal make up the store.
+//! The superblock: which image, and the journal from where on, make up the store.
 //!
 //! The file `store` has two copies, of a sector each, 4096 bytes apart. A change writes and flushes
 //! the first, then the second. So after a crash at least one is whole, and the newer one counts;
@@ -6,10 +6,12 @@
 //!
 //! ```text
 //!   0    magic 16 bytes       16   major u16      18   minor u16     20   flags u32      24   uuid u128
-//!   40   generation u64       48   salt u64       56   horizon u64
+//!   40   number u64           48   salt u64       56   horizon u64
 //!   64   image salt u64       72   image generation u64              80   image frames u64
 //!   88   image bytes u64      96   image crc u32  100  image file u32
-//!   104  journal bytes u64    112  reserved       508  crc u32
+//!   104  journal bytes u64    112  sharp u64      120  journal generation u64
+//!   128  position u64         136  sequence u64   144  crc before u32
+//!   148  reserved             508  crc u32
 //! ```
 
 use zerocopy::little_endian::{U16, U32, U64, U128};
@@ -22,7 +24,7 @@ use crate::journal::frame::{Life, Link};
 /// The name of the file.
 pub const FILE: &str = "store";
 /// The version of the format: a reader refuses another major one.
-pub const MAJOR: u16 = 1;
+pub const MAJOR: u16 = 2;
 
 const MAGIC: [u8; 16] = *b"TIMESTON\r\n\x1a\n\0\0\0\0";
 const COPIES_AT: [u64; 2] = [0, 4096];
@@ -37,7 +39,7 @@ struct Layout {
     minor: U16,
     flags: U32,
     uuid: U128,
-    generation: U64,
+    number: U64,
     salt: U64,
     horizon: U64,
     image_salt: U64,
@@ -47,13 +49,18 @@ struct Layout {
     image_crc: U32,
     image_file: U32,
     journal_bytes: U64,
-    reserved: [u8; SECTOR - 116],
+    sharp: U64,
+    generation: U64,
+    position: U64,
+    sequence: U64,
+    crc_before: U32,
+    reserved: [u8; SECTOR - 152],
     crc: U32,
 }
 
 const _: () = assert!(size_of::<Layout>() == SECTOR);
 
-/// An image: all objects as they were at the horizon, as a chain of frames in a file of its own.
+/// An image: all objects as a chain of frames in a file of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image {
     /// Which of the two files.
@@ -66,15 +73,36 @@ pub struct Image {
     pub bytes: u64,
 }
 
+/// A place between two frames of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Bytes of all frames before it, since the journal's life began.
+    pub position: u64,
+    /// What comes after them.
+    pub link: Link,
+}
+
+impl Mark {
+    /// Before the first frame of a life.
+    pub const FIRST: Self = Self { position: 0, link: Link::FIRST };
+}
+
 /// The root of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
     /// Which store.
     pub uuid: u128,
-    /// The life of the journal; its generation is the superblock's number.
+    /// How many superblocks there were before.
+    pub number: u64,
+    /// The life of the journal; its generation is the number of the superblock by which it began.
     pub life: Life,
-    /// All commits with stamps up to this are in the image.
+    /// Where the frames begin that recovery needs.
+    pub start: Mark,
+    /// They have the commits with stamps after this; all others are in the image.
     pub horizon: u64,
+    /// The image has no commit with a later stamp than this. Each of its objects is as it was at
+    /// some time between the two.
+    pub sharp: u64,
     /// The image.
     pub image: Image,
     /// The length of the journal.
@@ -91,7 +119,7 @@ impl Superblock {
             minor: 0.into(),
             flags: if self.is_clean { CLEAN } else { 0 }.into(),
             uuid: self.uuid.into(),
-            generation: self.life.generation.into(),
+            number: self.number.into(),
             salt: self.life.salt.into(),
             horizon: self.horizon.into(),
             image_salt: self.image.life.salt.into(),
@@ -101,6 +129,11 @@ impl Superblock {
             image_crc: self.image.end.crc_before.into(),
             image_file: u32::from(self.image.file == 1).into(),
             journal_bytes: self.journal_bytes.into(),
+            sharp: self.sharp.into(),
+            generation: self.life.generation.into(),
+            position: self.start.position.into(),
+            sequence: self.start.link.sequence.into(),
+            crc_before: self.start.link.crc_before.into(),
             reserved: [0; _],
             crc: 0.into(),
         };
@@ -138,7 +171,7 @@ impl Superblock {
             }
             device.read_at(offset, &mut sector).map_err(Error::io(format!("read {FILE}")))?;
             let found = Self::parse(&sector)?;
-            let number = |superblock: Option<Self>| superblock.map(|s| s.life.generation);
+            let number = |superblock: Option<Self>| superblock.map(|s| s.number);
             if number(found) > number(newest) {
                 newest = found;
             }
@@ -163,10 +196,14 @@ impl Superblock {
             end: Link { sequence: layout.image_frames.get(), crc_before: layout.image_crc.get() },
             bytes: layout.image_bytes.get(),
         };
+        let link = Link { sequence: layout.sequence.get(), crc_before: layout.crc_before.get() };
         Ok(Some(Self {
             uuid: layout.uuid.get(),
+            number: layout.number.get(),
             life,
+            start: Mark { position: layout.position.get(), link },
             horizon: layout.horizon.get(),
+            sharp: layout.sharp.get(),
             image,
             journal_bytes: layout.journal_bytes.get(),
             is_clean: layout.flags.get() & CLEAN != 0,

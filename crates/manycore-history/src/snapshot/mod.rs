@@ -22,6 +22,9 @@
 //! writes are a *write skew*: under snapshot isolation that is possible, in a serial order it is
 //! not.
 //!
+//! A *crash* of a durable store takes back the last transactions: [`check_crash`] asks that it is
+//! the last, that they are taken back whole, and that none of them was acknowledged.
+//!
 //! ```
 //! use manycore_history::history::Clock;
 //! use manycore_history::snapshot::{self, Isolation, Transaction};
@@ -39,11 +42,14 @@
 //! assert_eq!(found.anomaly, snapshot::Anomaly::LostUpdate);
 //! ```
 
+mod crash;
 mod explain;
 mod graph;
 mod versions;
 
 use std::fmt;
+
+pub use crash::check_crash;
 
 use crate::history::Clock;
 use graph::Graph;
@@ -157,6 +163,10 @@ pub enum Anomaly {
     MissedCommit,
     /// There is no serial order.
     WriteSkew,
+    /// A crash has taken back a transaction that was acknowledged.
+    LostCommit,
+    /// A crash has taken back a transaction, and not one that began after that had ended.
+    LostBeforeLeft,
 }
 
 /// Transactions that contradict the isolation that was asked for.
@@ -212,6 +222,8 @@ impl fmt::Display for Violation {
             Anomaly::FutureRead => "a look into the future",
             Anomaly::MissedCommit => "a commit that is missed",
             Anomaly::WriteSkew => "a write skew",
+            Anomaly::LostCommit => "a commit that a crash has taken back",
+            Anomaly::LostBeforeLeft => "a commit that is lost, and a later one that is not",
         };
         writeln!(f, "{what}:")?;
         self.steps.iter().try_for_each(|step| writeln!(f, "  {step}"))

@@ -1,5 +1,6 @@
 //! The judges of histories.
 
+mod crashes;
 mod linearizable;
 mod runs;
 mod snapshot;

@@ -134,6 +134,10 @@ impl Device for FaultyDevice {
         }
     }
 
+    fn cut(&self, size: u64) -> io::Result<()> {
+        self.below.cut(size)
+    }
+
     fn lose_unflushed(&self) {
         self.below.lose_unflushed();
     }

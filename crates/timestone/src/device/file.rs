@@ -17,10 +17,20 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    /// Locked: one store at a time has the directory open, in any process.
+    /// Locked: one store at a time has the directory open, in any process; or several only read it.
     _lock: File,
-    /// Whether files that are not there are made.
-    creates: bool,
+    access: Access,
+}
+
+/// What is done with the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    /// Those that are not there are made.
+    Create,
+    /// They are there.
+    Write,
+    /// Nothing is written, and others may read, too.
+    Read,
 }
 
 impl Directory {
@@ -37,7 +47,7 @@ impl Directory {
         if made && let Some(parent) = path.canonicalize().ok().as_deref().and_then(Path::parent) {
             flush_directory(parent).map_err(Error::io(format!("flush {}", parent.display())))?;
         }
-        Self::lock(path, true)
+        Self::lock(path, Access::Create)
     }
 
     /// Opens a directory that has a store, and locks it. No file is made.
@@ -46,15 +56,25 @@ impl Directory {
     ///
     /// As of [`open`](Self::open); and if there is no store.
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Self> {
-        Self::lock(path.as_ref().to_owned(), false)
+        Self::lock(path.as_ref().to_owned(), Access::Write)
     }
 
-    fn lock(path: PathBuf, creates: bool) -> Result<Self> {
+    /// Opens a directory that has a store, for reading. Others may read it at the same time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`] if it is open for writing; and as of
+    /// [`open_existing`](Self::open_existing).
+    pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self> {
+        Self::lock(path.as_ref().to_owned(), Access::Read)
+    }
+
+    fn lock(path: PathBuf, access: Access) -> Result<Self> {
         let name = path.display().to_string();
-        let lock = open_file(&path.join("lock"), creates)
+        let lock = open_file(&path.join("lock"), access)
             .map_err(Error::io(format!("open {name}/lock")))?;
-        match lock_soon(&lock) {
-            Ok(()) => Ok(Self { path, _lock: lock, creates }),
+        match lock_soon(&lock, access) {
+            Ok(()) => Ok(Self { path, _lock: lock, access }),
             Err(Errno::WOULDBLOCK) => Err(Error::Locked(name)),
             Err(cause) => Err(Error::io(format!("lock {name}"))(cause.into())),
         }
@@ -63,7 +83,7 @@ impl Directory {
 
 impl Storage for Directory {
     fn open(&self, name: &'static str) -> io::Result<Arc<dyn Device>> {
-        let file = open_file(&self.path.join(name), self.creates)?;
+        let file = open_file(&self.path.join(name), self.access)?;
         // What is read is to come from the disk: what is only in memory may never have got there.
         fadvise(&file, 0, None, Advice::DontNeed)?;
         Ok(Arc::new(OpenFile(file)))
@@ -79,22 +99,27 @@ const ATTEMPTS: u32 = 200;
 
 /// Locks a file. A process that was killed, and one that was forked and has not executed its
 /// program yet, have their files for a moment longer: so it asks again for a while.
-fn lock_soon(lock: &File) -> Result<(), Errno> {
+fn lock_soon(lock: &File, access: Access) -> Result<(), Errno> {
+    let operation = match access {
+        Access::Read => FlockOperation::NonBlockingLockShared,
+        Access::Create | Access::Write => FlockOperation::NonBlockingLockExclusive,
+    };
     for _ in 1..ATTEMPTS {
-        match flock(lock, FlockOperation::NonBlockingLockExclusive) {
+        match flock(lock, operation) {
             Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(1)),
             result => return result,
         }
     }
-    flock(lock, FlockOperation::NonBlockingLockExclusive)
+    flock(lock, operation)
 }
 
 fn flush_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-fn open_file(path: &Path, creates: bool) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(creates).truncate(false).open(path)
+fn open_file(path: &Path, access: Access) -> io::Result<File> {
+    let (writes, creates) = (access != Access::Read, access == Access::Create);
+    OpenOptions::new().read(true).write(writes).create(creates).truncate(false).open(path)
 }
 
 struct OpenFile(File);
@@ -114,5 +139,9 @@ impl Device for OpenFile {
 
     fn flush(&self) -> io::Result<()> {
         self.0.sync_data()
+    }
+
+    fn cut(&self, size: u64) -> io::Result<()> {
+        if self.size()? > size { self.0.set_len(size) } else { Ok(()) }
     }
 }

@@ -46,6 +46,16 @@ pub trait Device: Send + Sync {
     /// also if a later flush succeeds.
     fn flush(&self) -> io::Result<()>;
 
+    /// Lets the file end here, if it is longer. A device that cannot do that does nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    fn cut(&self, size: u64) -> io::Result<()> {
+        let _ = size;
+        Ok(())
+    }
+
     /// For tests of failed flushes: what was written since the last flush is never going to be on
     /// the disk, though it is read. A device that cannot do that does nothing.
     fn lose_unflushed(&self) {}

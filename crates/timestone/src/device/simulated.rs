@@ -47,6 +47,7 @@ enum Call {
     Write(Name, usize, Arc<[u8]>),
     Flush(Name),
     Lose(Name),
+    Shorten(Name, usize),
     FlushNames,
 }
 
@@ -158,6 +159,17 @@ impl Device for SimulatedDevice {
         Ok(())
     }
 
+    fn cut(&self, size: u64) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let size = usize::try_from(size).map_err(io::Error::other)?;
+        let file = state.files.get_mut(self.name).ok_or(io::ErrorKind::NotFound)?;
+        if file.len() > size {
+            Arc::make_mut(file).truncate(size);
+            state.recording.calls.push(Call::Shorten(self.name, size));
+        }
+        Ok(())
+    }
+
     fn lose_unflushed(&self) {
         self.state.lock().recording.calls.push(Call::Lose(self.name));
     }
@@ -197,6 +209,7 @@ impl Cut {
             Call::Write(name, from, ref bytes) => self.file(name).write(from, bytes),
             Call::Flush(name) => self.file(name).flush(),
             Call::Lose(name) => self.file(name).lose(),
+            Call::Shorten(name, size) => self.file(name).shorten(size),
             Call::FlushNames => self.files.values_mut().for_each(|file| file.is_named = true),
         }
     }
@@ -273,6 +286,13 @@ impl CutFile {
         }
     }
 
+    /// What was written behind the end and not flushed, nobody can read.
+    fn shorten(&mut self, size: usize) {
+        self.present.truncate(size);
+        self.lengths.push(size);
+        self.sectors.retain(|sector, _| sector * SECTOR < size);
+    }
+
     fn flush(&mut self) {
         let durable = Arc::make_mut(&mut self.durable);
         if let Some(length) = self.lengths.last() {
@@ -302,13 +322,13 @@ impl CutFile {
         length: usize,
         rng: &mut Rng,
     ) -> Arc<Vec<u8>> {
-        let grown = length.checked_sub(1).map(|index| self.lengths[index]);
-        if grown.is_none() && sectors.iter().all(|(.., choice)| *choice == 0) {
+        let length = length.checked_sub(1).map(|index| self.lengths[index]);
+        if length.is_none() && sectors.iter().all(|(.., choice)| *choice == 0) {
             return self.durable.clone();
         }
         let mut content = self.durable.to_vec();
-        if let Some(grown) = grown {
-            content.resize(grown, 0);
+        if let Some(length) = length {
+            content.resize(length, 0);
         }
         for (sector, contents, choice) in sectors {
             match choice.checked_sub(1).map(|index| contents.get(index)) {

@@ -23,8 +23,8 @@ use parking_lot::Mutex;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::error::{Error, Result};
-use crate::journal::record::Entry;
-use crate::volume::Target;
+use crate::journal::record::{ALLOCATED, Entry};
+use crate::volume::{Source, Target};
 use run::{RUN_BYTES, Run};
 
 /// The place of the object from which all others are reached.
@@ -145,20 +145,30 @@ impl Heap {
         *spare = if entry.is_end() { *spare + 1 } else { spare.saturating_sub(1) };
     }
 
-    /// Visits all live objects: place and words.
-    pub fn live(&self) -> Vec<(u64, usize)> {
+    /// How many runs there are.
+    pub fn runs(&self) -> usize {
+        self.state.lock().runs.len()
+    }
+
+    /// Bytes of the runs that have slots.
+    pub fn run_bytes(&self) -> u64 {
+        (self.state.lock().runs.iter().flatten().count() * RUN_BYTES) as u64
+    }
+
+    /// The words of a run's objects, and the places of those that are live.
+    pub fn live_in(&self, index: usize) -> (usize, Vec<u64>) {
         let state = self.state.lock();
-        let runs = state.runs.iter().enumerate();
-        let of_run = |(index, run): (usize, &Option<Run>)| {
-            let run = run.as_ref()?;
-            let words = run.slot_bytes() / 8 - 1;
-            Some(
-                run.live()
-                    .map(move |slot| (run::place(index, slot, run.slot_bytes()), words))
-                    .collect::<Vec<_>>(),
-            )
-        };
-        runs.filter_map(of_run).flatten().collect()
+        let Some(run) = &state.runs[index] else { return (ROOT_WORDS, Vec::new()) };
+        let places = run.live().map(|slot| run::place(index, slot, run.slot_bytes()));
+        (run.slot_bytes() / 8 - 1, places.collect())
+    }
+
+    /// All live objects: place and words.
+    pub fn live(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
+        (0..self.runs()).flat_map(|index| {
+            let (words, places) = self.live_in(index);
+            places.into_iter().map(move |place| (place, words))
+        })
     }
 
     /// The words of an object, which no other thread touches.
@@ -172,13 +182,78 @@ impl Heap {
         unsafe { self.address(place).as_ptr().cast::<u64>().add(1) }
     }
 
+    /// Words of the objects where this place is; none if no object can be there.
+    pub fn words_at(&self, place: u64) -> Option<usize> {
+        let state = self.state.lock();
+        let index = usize::try_from(place).ok()? / RUN_BYTES;
+        let slot_bytes = state.runs.get(index)?.as_ref()?.slot_bytes();
+        run::position(place, slot_bytes).map(|_| slot_bytes / 8 - 1)
+    }
+
+    /// Puts an object into a heap.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`].
+    ///
+    /// # Safety
+    ///
+    /// No domain has the heap, and no other thread.
+    pub unsafe fn add(self: &Arc<Self>, words: &[u64]) -> Result<u64> {
+        self.check_room(words.len())?;
+        let mut address = None;
+        let slot_bytes = words::slot_bytes(words.len());
+        Shared(self.clone()).places(slot_bytes, 1, &mut |given| address = Some(given));
+        let address = address.expect("a heap gives a slot if it has room");
+        let place = (address.addr().get() - self.base.addr().get()) as u64;
+        let whole = words::rounded(words.len());
+        // SAFETY: the slot was just given, has that number of words, and nobody else has the heap
+        // (contract of this function).
+        unsafe {
+            let target = self.words(place, whole);
+            target.write_bytes(0, whole);
+            target.copy_from_nonoverlapping(words.as_ptr(), words.len());
+        }
+        let size = u16::try_from(whole).expect("an object has few words");
+        self.commit(Entry { place, size, first: 0, words: &[], flags: ALLOCATED });
+        Ok(place)
+    }
+
+    /// Writes the object from which all others are reached.
+    ///
+    /// # Safety
+    ///
+    /// As of [`add`](Self::add).
+    pub unsafe fn set_root(&self, words: [u64; ROOT_WORDS]) {
+        // SAFETY: each heap has a root, and nobody else has the heap (contract of this function).
+        unsafe { self.words(ROOT, ROOT_WORDS).cast::<[u64; ROOT_WORDS]>().write(words) }
+    }
+
+    /// An object that was found in this heap.
+    ///
+    /// # Panics
+    ///
+    /// If the heap has no such place.
+    ///
+    /// # Safety
+    ///
+    /// Nobody writes to the heap while what is returned is used.
+    pub unsafe fn read(&self, place: u64, words: usize) -> &[u64] {
+        let words = words::rounded(words);
+        let is_inside = place.is_multiple_of(8) && place < (self.bytes - 8 - words * 8) as u64;
+        assert!(is_inside, "an object of {words} words at {place}: the store's data is damaged");
+        // SAFETY: the mapping has the words, of any bits, and nobody writes them (contract of this
+        // function).
+        unsafe { std::slice::from_raw_parts(self.words(place, words), words) }
+    }
+
     /// All objects as entries of an image. The root is in every heap, and is not made by an entry.
     ///
     /// # Safety
     ///
     /// The heap is not in use by `mvrlu` while what is returned is used.
     pub unsafe fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.live().into_iter().map(|(place, words)| {
+        self.live().map(|(place, words)| {
             // SAFETY: the object is live, so that the mapping has its words, and nobody writes them
             // (contract of this function).
             let bytes =
@@ -207,7 +282,7 @@ impl Drop for Heap {
 pub struct Filling<'a>(pub &'a Heap);
 
 impl Target for Filling<'_> {
-    fn apply(&mut self, entry: Entry<'_>) -> Result<(), String> {
+    fn apply(&mut self, source: Source<'_>, entry: Entry<'_>) -> Result<(), String> {
         let heap = self.0;
         let (place, words) = (entry.place, usize::from(entry.size));
         let slot_bytes = words::slot_bytes(words);
@@ -215,32 +290,35 @@ impl Target for Filling<'_> {
         let position = known.then(|| run::position(place, slot_bytes)).flatten();
         let (index, slot) =
             position.ok_or(format!("no object of {words} words can be at {place}"))?;
+        let (is_new, is_end, is_sharp) = (entry.is_new(), entry.is_end(), source.is_sharp());
         let mut state = heap.state.lock();
         if state.runs.len() <= index {
             state.runs.resize_with(index + 1, || None);
             heap.runs.store(index + 1, Ordering::Relaxed); // Relaxed: by one thread
         }
-        if entry.is_new() && state.runs[index].is_none() {
+        if state.runs[index].is_none() && (is_new || !is_sharp) {
             state.runs[index] = Some(Run::new(slot_bytes));
         }
         let run = state.runs[index].as_mut().filter(|run| run.slot_bytes() == slot_bytes);
         let run = run.ok_or(format!("objects at {place} do not have {words} words"))?;
-        if entry.is_new() == run.is_live(slot) {
-            let state = if entry.is_new() { "there already" } else { "not there" };
+        if is_sharp && is_new == run.is_live(slot) {
+            let state = if is_new { "there already" } else { "not there" };
             return Err(format!("the object at {place} is {state}"));
         }
         // SAFETY: the slot is in a run of this heap, and no domain uses that yet; an entry has not
         // more words than its object, which `record` has checked.
         unsafe {
             let target = heap.words(place, words);
-            if entry.is_new() {
+            if is_new {
                 target.write_bytes(0, words);
             }
             let bytes = target.add(entry.first.into()).cast::<u8>();
             bytes.copy_from_nonoverlapping(entry.words.as_ptr(), entry.words.len());
         }
-        run.set_live(slot, !entry.is_end());
-        run.set_given(slot, !entry.is_end());
+        if is_new || is_end {
+            run.set_live(slot, !is_end);
+            run.set_given(slot, !is_end);
+        }
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Sizes of objects: `mvrlu` has memory for some, and an object has all the words of its slot.
 
-/// Words of the largest object.
-pub const WORDS_MAX: usize = 4095;
+/// Words of the largest object: versions of it fit into a segment of `mvrlu`'s logs.
+pub const WORDS_MAX: usize = 1023;
 
 /// Runs an expression with the array type of an object: the type has as many words as the slot for
 /// `$words` words.
@@ -19,7 +19,7 @@ macro_rules! with_words {
     }};
     ($words:expr, |$array:ident| $run:expr) => {
         $crate::heap::words::with_words!($words, |$array| $run;
-            3 7 11 15 19 23 27 31 35 39 43 47 51 55 59 63 127 255 511 1023 2047 4095)
+            3 7 11 15 19 23 27 31 35 39 43 47 51 55 59 63 127 255 511 1023)
     };
 }
 pub(crate) use with_words;
@@ -53,6 +53,6 @@ mod tests {
             assert_eq!(with_words!(words, |W| size_of::<W>()), slot * 8, "{words}");
             assert!(slot_bytes(words).is_multiple_of(32), "{words}");
         }
-        assert!(!is_size(0) && !is_size(4) && !is_size(4096));
+        assert!(!is_size(0) && !is_size(4) && !is_size(1024) && !is_size(2047));
     }
 }

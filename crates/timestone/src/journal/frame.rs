@@ -3,13 +3,14 @@
 //! ```text
 //!   0      magic u64         8      salt u64          16     generation u64     24     sequence u64
 //!   32     horizon u64       40     bytes u32         44     records u32        48     crc before u32
-//!   52     crc u32           56     reserved u64      64     records ...        zeros to a multiple of 4096
+//!   52     crc u32           56     flushed u64       64     records ...        zeros to a multiple of 4096
 //! ```
 //!
 //! A frame has exactly the records of transactions with stamps after the horizon of the frame
 //! before, up to its own. It names the frame before by that one's checksum. The checksum (CRC-32C)
 //! is that of all bytes of the header but its own four, and of the records. The salt is another one
-//! for each life of the journal: so what an earlier life has left is no frame of this one.
+//! for each life of the journal: so what an earlier life has left is no frame of this one. When the
+//! frame was written, those before the sequence `flushed` were on the disk.
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -37,7 +38,7 @@ struct Header {
     records: U32,
     crc_before: U32,
     crc: U32,
-    reserved: U64,
+    flushed: U64,
 }
 
 impl Header {
@@ -157,9 +158,9 @@ impl Builder {
         (self.records, self.has_objects, self.padding) = (0, false, None);
     }
 
-    /// The frame's bytes, and what comes after it. If they cannot be written, more records may be
-    /// pushed.
-    pub fn seal(&mut self, life: Life, link: Link, horizon: u64) -> (&[u8], Link) {
+    /// The frame's bytes, and what comes after it. Frames before the sequence `flushed` are on the
+    /// disk. If the bytes cannot be written, more records may be pushed.
+    pub fn seal(&mut self, life: Life, link: Link, horizon: u64, flushed: u64) -> (&[u8], Link) {
         let length = self.body().len() - HEADER;
         let header = Header {
             magic: MAGIC.into(),
@@ -171,7 +172,7 @@ impl Builder {
             records: self.records.into(),
             crc_before: link.crc_before.into(),
             crc: 0.into(),
-            reserved: 0.into(),
+            flushed: flushed.into(),
         };
         self.bytes[..HEADER].copy_from_slice(header.as_bytes());
         let crc = checksum(&self.bytes);
@@ -195,6 +196,8 @@ pub struct Claim {
     pub life: Life,
     /// The number that it says it has.
     pub sequence: u64,
+    /// Frames before this number were on the disk when it was written.
+    pub flushed: u64,
     /// Bytes on the disk.
     pub size: usize,
 }
@@ -204,6 +207,7 @@ pub fn claim(block: &[u8]) -> Option<Claim> {
     Header::of(block).map(|header| Claim {
         life: Life { salt: header.salt.get(), generation: header.generation.get() },
         sequence: header.sequence.get(),
+        flushed: header.flushed.get(),
         size: (HEADER + header.bytes.get() as usize).next_multiple_of(BLOCK),
     })
 }

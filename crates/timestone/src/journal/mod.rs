@@ -2,4 +2,5 @@
 
 pub mod frame;
 pub mod record;
+pub mod region;
 pub mod scan;

@@ -8,7 +8,7 @@
 use zerocopy::IntoBytes;
 
 use super::transaction::sealed::Objects;
-use super::transaction::{Stop, Transaction};
+use super::transaction::{Session, Stop, Transaction};
 use crate::error::{Error, Result};
 use crate::heap::{ROOT, ROOT_WORDS};
 
@@ -26,6 +26,43 @@ pub fn type_text<T>() -> String {
     format!("{short} ({} bytes)", size_of::<T>())
 }
 
+/// An entry of the catalog.
+pub struct Known<'s> {
+    pub words: &'s [u64],
+    pub name: String,
+    pub schema: String,
+    /// The structure's object.
+    pub root: u64,
+}
+
+impl Known<'_> {
+    /// Its words, with another next entry and another object.
+    pub fn moved(&self, next: u64, root: u64) -> Vec<u64> {
+        let mut words = self.words[..ENTRY_WORDS].to_vec();
+        (words[0], words[1]) = (next, root);
+        words
+    }
+}
+
+/// All entries, the first one first.
+pub fn all(session: &impl Session) -> Vec<Known<'_>> {
+    let (mut found, mut place) = (Vec::new(), session.object(ROOT, ROOT_WORDS)[0]);
+    while place != 0 {
+        let words = session.object(place, ENTRY_WORDS);
+        let name = text(words, NAME_AT, words[2] as u32 as usize);
+        let schema = text(words, SCHEMA_AT, (words[2] >> 32) as usize);
+        found.push(Known { words, name, schema, root: words[1] });
+        place = words[0];
+    }
+    found
+}
+
+/// The bytes of the types that a schema names.
+pub fn sizes(schema: &str) -> Vec<usize> {
+    let parts = schema.split(" bytes)");
+    parts.filter_map(|part| part.rsplit_once('(')?.1.parse().ok()).collect()
+}
+
 /// The object of a structure with this name, which is made of these words if there is none.
 pub fn root(
     tx: &mut Transaction<'_, '_>,
@@ -34,12 +71,7 @@ pub fn root(
     words: &[u64],
 ) -> Result<u64, Stop> {
     if let Some(entry) = find(tx, name) {
-        let found = text(entry, SCHEMA_AT, (entry[2] >> 32) as usize);
-        if found != schema {
-            let (name, found, wanted) = (name.to_owned(), found, schema.to_owned());
-            return Err(Error::Schema { name, found, wanted }.into());
-        }
-        return Ok(entry[1]);
+        return Ok(checked(entry, name, schema)?);
     }
     if name.len() > NAME_WORDS * 8 || schema.len() > SCHEMA_WORDS * 8 {
         let (bytes, max) = (name.len().max(schema.len()), NAME_WORDS * 8);
@@ -56,10 +88,30 @@ pub fn root(
     Ok(structure)
 }
 
-fn find<'t>(tx: &'t Transaction<'_, '_>, name: &str) -> Option<&'t [u64]> {
-    let mut place = tx.object(ROOT, ROOT_WORDS)[0];
+/// Likewise, of one that is there.
+pub fn find_root(session: &impl Session, name: &str, schema: &str) -> Result<u64> {
+    match find(session, name) {
+        Some(entry) => checked(entry, name, schema),
+        None => {
+            let (name, found) = (name.to_owned(), "nothing".to_owned());
+            Err(Error::Schema { name, found, wanted: schema.to_owned() })
+        }
+    }
+}
+
+/// The structure of an entry, if that is what the caller takes it for.
+fn checked(entry: &[u64], name: &str, schema: &str) -> Result<u64> {
+    let found = text(entry, SCHEMA_AT, (entry[2] >> 32) as usize);
+    if found == schema {
+        return Ok(entry[1]);
+    }
+    Err(Error::Schema { name: name.to_owned(), found, wanted: schema.to_owned() })
+}
+
+fn find<'t>(session: &'t impl Session, name: &str) -> Option<&'t [u64]> {
+    let mut place = session.object(ROOT, ROOT_WORDS)[0];
     while place != 0 {
-        let entry = tx.object(place, ENTRY_WORDS);
+        let entry = session.object(place, ENTRY_WORDS);
         if text(entry, NAME_AT, entry[2] as u32 as usize) == name {
             return Some(entry);
         }

@@ -13,25 +13,23 @@
 //! that.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use manycore::clock::Clock as _;
 use manycore::mvrlu::MemberId;
-use manycore::session::RawSession;
 use manycore::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use manycore::sync::hint;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
+use super::bell::Bell;
 use super::domain::Domain;
-use super::monitor::Monitor;
+use super::monitor::{Held, Monitor};
 use crate::device::Storage;
 use crate::error::{Error, Result};
-use crate::heap::words::with_words;
-use crate::heap::{self, Heap};
+use crate::heap::Heap;
 use crate::journal::frame::Builder;
 use crate::ring::Reader;
-use crate::volume::Volume;
+use crate::volume::{Images, Journal, Volume};
 
 /// What a store has done and has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +37,7 @@ use crate::volume::Volume;
 pub struct Stats {
     /// Transactions that were found in the journal when the store was opened.
     pub recovered: u64,
-    /// Frames that were written, each with one flush.
+    /// Frames that were written.
     pub frames: u64,
     /// Transactions in them.
     pub transactions: u64,
@@ -51,33 +49,56 @@ pub struct Stats {
     pub durable: u64,
 }
 
-/// Writes the journal.
+/// Writes the journal, and images.
 pub struct Flusher {
     pub domain: Domain,
-    heap: Arc<Heap>,
+    pub(super) heap: Arc<Heap>,
     /// All commits up to this stamp are on the disk.
     durable: AtomicU64,
-    leader: Monitor<Leader>,
-    /// Whether something was committed that nobody waits for.
-    is_dirty: AtomicBool,
-    is_ended: AtomicBool,
-    /// The volume is poisoned.
+    /// All commits up to this stamp were written.
+    written: AtomicU64,
+    pub(super) leader: Monitor<Leader>,
+    /// Held by the thread that writes an image. Taken before `leader`.
+    pub(super) images: Mutex<Images>,
+    /// The journal is poisoned.
     is_poisoned: AtomicBool,
-    /// Wakes the thread in the background.
-    bell: (Mutex<()>, Condvar),
+    /// Something was committed that nobody waits for.
+    commits: Bell,
+    /// An image is due.
+    pub(super) images_due: Bell,
     /// Keeps the directory locked.
     _storage: Arc<dyn Storage>,
 }
 
 /// What the leader has.
-struct Leader {
-    volume: Volume,
+pub struct Leader {
+    pub journal: Journal,
     rings: Vec<(MemberId, Reader)>,
-    /// Records that were collected and are not on the disk.
+    /// Records that were collected and not written.
     frame: Builder,
     /// They are all up to this.
     horizon: u64,
-    stats: Stats,
+    /// Frames that make or end objects, which are not on the disk.
+    unflushed: Vec<Builder>,
+    /// From this number of bytes in the journal on an image is due.
+    pub image_at: u64,
+    pub stats: Stats,
+}
+
+/// How far a commit has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The operating system has it.
+    Written,
+    /// The disk has it.
+    Durable,
+}
+
+/// What has come of an attempt.
+enum Outcome {
+    Done,
+    /// An image has to be written first.
+    NoRoom,
 }
 
 impl Flusher {
@@ -89,22 +110,26 @@ impl Flusher {
         recovered: u64,
     ) -> Self {
         let durable = domain.floor();
+        let Volume { journal, images } = volume;
         let leader = Leader {
-            volume,
+            image_at: journal.capacity() / 2,
+            journal,
             rings: Vec::new(),
             frame: Builder::default(),
             horizon: durable,
+            unflushed: Vec::new(),
             stats: Stats { recovered, ..Stats::default() },
         };
         Self {
             domain,
             heap,
             durable: AtomicU64::new(durable),
+            written: AtomicU64::new(durable),
             leader: Monitor::new(leader),
-            is_dirty: AtomicBool::new(false),
-            is_ended: AtomicBool::new(false),
+            images: Mutex::new(images),
             is_poisoned: AtomicBool::new(false),
-            bell: (Mutex::new(()), Condvar::new()),
+            commits: Bell::default(),
+            images_due: Bell::default(),
             _storage: storage,
         }
     }
@@ -114,7 +139,7 @@ impl Flusher {
         let mut leader = self.leader.lock();
         leader.rings.retain(|(_, reader)| !reader.is_left());
         let needed = (leader.rings.len() as u64 + 1) * ring_bytes as u64;
-        let capacity = leader.volume.capacity();
+        let capacity = leader.journal.capacity();
         if needed > capacity {
             return Err(Error::Full(format!(
                 "the rings of all threads have {needed} bytes, the journal {capacity}: make Options::ring_bytes smaller"
@@ -126,7 +151,7 @@ impl Flusher {
 
     /// All commits up to this stamp are on the disk.
     pub fn durable(&self) -> u64 {
-        // Acquire: partner of the Release in `publish`.
+        // Acquire: partner of the Release in `flush`.
         self.durable.load(Ordering::Acquire)
     }
 
@@ -135,22 +160,47 @@ impl Flusher {
         Stats { durable: self.durable(), ..stats }
     }
 
+    /// All commits up to this stamp have come so far.
+    pub fn horizon(&self, progress: Progress) -> u64 {
+        match progress {
+            // Acquire: partner of the Release in `write`.
+            Progress::Written => self.written.load(Ordering::Acquire),
+            Progress::Durable => self.durable(),
+        }
+    }
+
     /// Returns when a commit is on the disk.
     pub fn wait(&self, stamp: u64) -> Result<()> {
-        while self.durable() < stamp {
+        self.wait_until(Progress::Durable, stamp)
+    }
+
+    /// Returns when a commit has come so far.
+    pub fn wait_until(&self, progress: Progress, stamp: u64) -> Result<()> {
+        while self.horizon(progress) < stamp {
             match self.leader.try_lock() {
-                Some(mut leader) => self.flush(&mut leader, stamp)?,
-                None => self.leader.wait(|| self.durable() < stamp),
+                Some(leader) => self.lead(leader, progress, stamp)?,
+                None => self.leader.wait(|| self.horizon(progress) < stamp),
             }
         }
         Ok(())
+    }
+
+    /// Brings all commits up to the stamp so far, or makes room for that.
+    fn lead(&self, mut leader: Held<'_, Leader>, progress: Progress, stamp: u64) -> Result<()> {
+        match self.bring(&mut leader, progress, stamp)? {
+            Outcome::Done => Ok(()),
+            Outcome::NoRoom => {
+                drop(leader);
+                self.make_room()
+            }
+        }
     }
 
     /// Fails if nothing gets onto the disk any more.
     pub fn check(&self) -> Result<()> {
         // Relaxed: a hint; a thread that waits for its commit gets the error in any case.
         if self.is_poisoned.load(Ordering::Relaxed) {
-            self.leader.lock().volume.check()
+            self.leader.lock().journal.check()
         } else {
             Ok(())
         }
@@ -161,34 +211,43 @@ impl Flusher {
         self.wait(self.domain.clock().0.fresh())
     }
 
-    /// Writes what has come, and an image.
-    pub fn checkpoint(&self, is_last: bool) -> Result<()> {
-        let stamp = self.domain.clock().0.fresh();
-        let mut leader = self.leader.lock();
-        self.flush(&mut leader, stamp)?;
-        self.write_image(&mut leader, is_last)
-    }
-
     /// Something was committed that nobody waits for.
     pub fn note(&self) {
-        // Relaxed, both: the thread in the background looks again after its window.
-        if !self.is_dirty.load(Ordering::Relaxed) && !self.is_dirty.swap(true, Ordering::Relaxed) {
-            let _bell = self.bell.0.lock();
-            self.bell.1.notify_one();
-        }
+        self.commits.ring();
     }
 
-    /// Brings the durable horizon to this stamp or beyond.
-    fn flush(&self, leader: &mut Leader, stamp: u64) -> Result<()> {
-        while self.durable() < stamp {
-            leader.volume.check()?;
-            // A frame that could not be written is tried again as it is.
-            if leader.frame.is_empty() {
-                self.collect(leader, stamp);
+    /// Writes what nobody waits for, until the store is closed.
+    pub fn write_in_background(&self, window: Duration) {
+        // An error is that of the next who waits, too; without one, it is tried again after the
+        // window.
+        self.commits.answer(window, || self.sync().is_ok());
+    }
+
+    /// Lets the threads in the background end.
+    pub fn end(&self) {
+        self.commits.end();
+        self.images_due.end();
+    }
+
+    /// Brings all commits up to the stamp so far, if there is room.
+    fn bring(&self, leader: &mut Leader, progress: Progress, stamp: u64) -> Result<Outcome> {
+        while self.horizon(progress) < stamp {
+            leader.journal.check()?;
+            if self.horizon(Progress::Written) < stamp {
+                // A frame that could not be written is tried again as it is.
+                if leader.frame.is_empty() {
+                    self.collect(leader, stamp);
+                }
+                if !leader.has_room() {
+                    return Ok(Outcome::NoRoom);
+                }
+                self.write(leader)?;
             }
-            self.write(leader)?;
+            if progress == Progress::Durable {
+                self.flush(leader)?;
+            }
         }
-        Ok(())
+        Ok(Outcome::Done)
     }
 
     /// Closes a time that is not before the stamp, and takes all records up to it.
@@ -212,116 +271,60 @@ impl Flusher {
         leader.horizon = horizon;
     }
 
-    /// Puts what was collected onto the disk.
+    /// Writes what was collected.
     fn write(&self, leader: &mut Leader) -> Result<()> {
         if !leader.frame.is_empty() {
-            if leader.frame.size() as u64 > leader.volume.room() {
-                self.write_image(leader, false)?;
-            }
-            let appended = leader.volume.append(&mut leader.frame, leader.horizon);
-            self.note_poison(leader);
-            appended?;
+            leader.journal.write(&mut leader.frame, leader.horizon)?;
             leader.stats.frames += 1;
             leader.stats.transactions += u64::from(leader.frame.len());
             leader.stats.frame_bytes += leader.frame.size() as u64;
             if leader.frame.has_objects() {
-                self.take_note(leader);
+                leader.unflushed.push(std::mem::take(&mut leader.frame));
             }
             leader.frame.clear();
+            if leader.journal.used() >= leader.image_at {
+                self.images_due.ring();
+            }
         }
-        self.publish(leader);
+        // Release: partner of the Acquire in `horizon`.
+        self.written.store(leader.horizon, Ordering::Release);
+        Ok(())
+    }
+
+    /// Brings onto the disk what was written, and lets sessions at the floor see it.
+    pub(super) fn flush(&self, leader: &mut Leader) -> Result<()> {
+        let flushed = leader.journal.flush();
+        self.note_poison(leader);
+        flushed?;
+        for frame in leader.unflushed.drain(..) {
+            self.take_note(&frame);
+        }
+        let horizon = self.horizon(Progress::Written);
+        self.domain.raise_floor(horizon);
+        // Release: partner of the Acquire in `durable`.
+        self.durable.store(horizon, Ordering::Release);
         Ok(())
     }
 
     /// Tells the heap which objects are on the disk now.
-    fn take_note(&self, leader: &mut Leader) {
-        for record in leader.frame.records().expect("this thread has made the frame") {
+    fn take_note(&self, frame: &Builder) {
+        for record in frame.records().expect("this thread has made the frame") {
             for entry in record.entries() {
                 self.heap.commit(entry.expect("this thread has made the record"));
             }
         }
     }
 
-    fn publish(&self, leader: &mut Leader) {
-        self.domain.raise_floor(leader.horizon);
-        // Release: partner of the Acquire in `durable`.
-        self.durable.store(leader.horizon, Ordering::Release);
-    }
-
-    /// Writes all objects as they are at the durable horizon, which stands still meanwhile.
-    fn write_image(&self, leader: &mut Leader, is_last: bool) -> Result<()> {
-        let mut handle = self.domain.register();
-        // SAFETY: a session, from begin to end; the heap's objects are live at this time.
-        let result = unsafe {
-            let horizon = handle.begin_at_floor(0);
-            let mut objects = self.heap.live().into_iter().map(|(place, words)| {
-                let bytes: &[u8] = with_words!(words, |W| {
-                    zerocopy::IntoBytes::as_bytes(&*handle.deref(self.heap.link::<W>(place)))
-                });
-                heap::whole(place, bytes)
-            });
-            let result = leader.volume.write_image(horizon, &mut objects, is_last);
-            drop(objects);
-            handle.abort();
-            result
-        };
-        self.note_poison(leader);
-        leader.stats.images += u64::from(result.is_ok());
-        result
-    }
-
-    /// Lets [`check`](Self::check) know, after the volume was written to.
-    fn note_poison(&self, leader: &Leader) {
+    /// Lets [`check`](Self::check) know, after the journal was written to.
+    pub(super) fn note_poison(&self, leader: &Leader) {
         // Relaxed: a hint.
-        self.is_poisoned.store(leader.volume.check().is_err(), Ordering::Relaxed);
+        self.is_poisoned.store(leader.journal.check().is_err(), Ordering::Relaxed);
     }
 }
 
-/// The thread that writes what nobody waits for.
-pub struct Background {
-    thread: JoinHandle<()>,
-    flusher: Arc<Flusher>,
-}
-
-impl Background {
-    pub fn start(flusher: Arc<Flusher>, window: Duration) -> Result<Self> {
-        let shared = flusher.clone();
-        let thread = std::thread::Builder::new().name("timestone".to_owned());
-        let thread = thread.spawn(move || shared.run(window));
-        let thread = thread.map_err(Error::io("start a thread"))?;
-        Ok(Self { thread, flusher })
-    }
-
-    pub fn stop(self) {
-        let flusher = &self.flusher;
-        // Relaxed: ordered by the lock of the bell.
-        flusher.is_ended.store(true, Ordering::Relaxed);
-        drop(flusher.bell.0.lock());
-        flusher.bell.1.notify_one();
-        // A panic there has been reported.
-        let _ = self.thread.join();
-    }
-}
-
-impl Flusher {
-    fn run(&self, window: Duration) {
-        let mut bell = self.bell.0.lock();
-        // Relaxed, throughout: ordered by the lock, or looked at again after the window.
-        while !self.is_ended.load(Ordering::Relaxed) {
-            if !self.is_dirty.load(Ordering::Relaxed) {
-                self.bell.1.wait(&mut bell);
-                continue;
-            }
-            self.bell.1.wait_for(&mut bell, window);
-            self.is_dirty.store(false, Ordering::Relaxed);
-            let unlocked = || {
-                // An error is that of the next who waits, too; without one, it is tried again after
-                // the window.
-                if self.sync().is_err() {
-                    self.is_dirty.store(true, Ordering::Relaxed);
-                }
-            };
-            parking_lot::MutexGuard::unlocked(&mut bell, unlocked);
-        }
+impl Leader {
+    /// Whether what was collected fits into the journal.
+    pub fn has_room(&self) -> bool {
+        self.frame.is_empty() || self.frame.size() as u64 <= self.journal.room()
     }
 }

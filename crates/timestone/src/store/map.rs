@@ -16,6 +16,7 @@ use zerocopy::IntoBytes;
 
 use super::catalog;
 use super::member::Member;
+use super::transaction::sealed::Objects;
 use super::transaction::{Session, Stop, Transaction};
 use crate::Persist;
 use crate::error::Result;
@@ -25,7 +26,7 @@ const BITS: u32 = 4;
 /// Words of a node.
 pub const NODE_WORDS: usize = 1 << BITS;
 /// Marks a node's place.
-const NODE: u64 = 1;
+pub const NODE: u64 = 1;
 
 /// Keys and values in a [`Store`](super::Store), by name. Copies of it are the same map.
 pub struct Map<K, V> {
@@ -63,10 +64,19 @@ impl<K: Persist, V: Persist> Map<K, V> {
     const LEAF_WORDS: usize = Self::VALUE_AT + size_of::<V>().div_ceil(8);
 
     pub(super) fn open(member: &mut Member<'_>, name: &str, seed: u64) -> Result<Self> {
-        let schema =
-            format!("a map from {} to {}", catalog::type_text::<K>(), catalog::type_text::<V>());
+        let schema = Self::schema();
         let root = member.run(|tx| catalog::root(tx, name, &schema, &[0; NODE_WORDS]))?;
-        Ok(Self { root, seed, types: PhantomData })
+        Ok(Self::at(root, seed))
+    }
+
+    /// The map with this node at the top.
+    pub(super) fn at(root: u64, seed: u64) -> Self {
+        Self { root, seed, types: PhantomData }
+    }
+
+    /// What the catalog says of it.
+    pub(super) fn schema() -> String {
+        format!("a map from {} to {}", catalog::type_text::<K>(), catalog::type_text::<V>())
     }
 
     fn hash(&self, key: &K) -> u64 {
@@ -107,8 +117,22 @@ impl<K: Persist, V: Persist> Map<K, V> {
     /// Time: one object for each four bits of a hash that the map needs to tell its keys apart.
     #[inline]
     pub fn get(&self, session: &impl Session, key: &K) -> Option<V> {
-        let leaf = self.find(session, key, self.hash(key)).leaf;
-        (leaf != 0).then(|| Self::value(session.object(leaf, Self::LEAF_WORDS)))
+        let leaf = self.find_noted(session, key)?;
+        Some(Self::value(session.object(leaf, Self::LEAF_WORDS)))
+    }
+
+    /// The leaf of a key. It says by itself that the key is there: whatever takes that out of the
+    /// map ends it. That the key is not there, the lowest node says: whatever puts it in, changes
+    /// that.
+    #[inline]
+    fn find_noted(&self, session: &impl Session, key: &K) -> Option<u64> {
+        let Spot { node, leaf, .. } = self.find(session, key, self.hash(key));
+        if leaf == 0 {
+            session.note(node, NODE_WORDS);
+            return None;
+        }
+        session.note(leaf, Self::LEAF_WORDS);
+        Some(leaf)
     }
 
     fn value(leaf: &[u64]) -> V {
@@ -175,11 +199,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
         hash: u64,
         shift: u32,
     ) -> Result<u64, Stop> {
-        let old_hash = self.hash(&Self::key(super::transaction::sealed::Objects::object(
-            tx,
-            old,
-            Self::LEAF_WORDS,
-        )));
+        let old_hash = self.hash(&Self::key(tx.object(old, Self::LEAF_WORDS)));
         let index = |hash: u64| (hash >> shift) as usize % NODE_WORDS;
         let mut node = [0; NODE_WORDS];
         if index(old_hash) != index(hash) {
@@ -205,10 +225,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
         key: &K,
         change: impl FnOnce(&mut V),
     ) -> Result<bool, Stop> {
-        let leaf = self.find(tx, key, self.hash(key)).leaf;
-        if leaf == 0 {
-            return Ok(false);
-        }
+        let Some(leaf) = self.find_noted(tx, key) else { return Ok(false) };
         let words = tx.lock(leaf, Self::LEAF_WORDS)?;
         let mut value = Self::value(words);
         change(&mut value);
@@ -224,6 +241,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
     pub fn remove(&self, tx: &mut Transaction<'_, '_>, key: &K) -> Result<Option<V>, Stop> {
         let spot = self.find(tx, key, self.hash(key));
         if spot.leaf == 0 {
+            tx.note(spot.node, NODE_WORDS);
             return Ok(None);
         }
         let leaf = tx.lock(spot.leaf, Self::LEAF_WORDS)?;
@@ -240,6 +258,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
     pub fn for_each(&self, session: &impl Session, mut visit: impl FnMut(K, V)) {
         let mut nodes = vec![self.root];
         while let Some(node) = nodes.pop() {
+            session.note(node, NODE_WORDS);
             for word in session.object(node, NODE_WORDS) {
                 if word & NODE != 0 {
                     nodes.push(word & !NODE);
@@ -247,6 +266,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
                 }
                 let mut leaf = *word;
                 while leaf != 0 {
+                    session.note(leaf, Self::LEAF_WORDS);
                     let words = session.object(leaf, Self::LEAF_WORDS);
                     visit(Self::key(words), Self::value(words));
                     leaf = words[0];

@@ -1,10 +1,11 @@
 //! A thread's part in a store.
 
+use manycore::clock::Clock as _;
 use manycore::session::{Conflict, RawSession};
 
-use super::flusher::Flusher;
-use super::options::Durability;
+use super::flusher::{Flusher, Progress};
 use super::shared::{Shared, Thread};
+use super::terms::{Durability, Isolation, Terms};
 use super::transaction::{Snapshot, Stop, Transaction};
 use crate::error::{Error, Result};
 
@@ -41,23 +42,30 @@ impl<'s> Member<'s> {
         &mut self,
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
     ) -> Result<R> {
-        self.run_with(self.thread.shared.options.durability, f)
+        self.run_with(Terms::default(), f)
     }
 
-    /// As [`run`](Self::run), and returns as is said here.
+    /// As [`run`](Self::run), on these terms: a [`Durability`], an [`Isolation`], or both.
     ///
     /// # Errors
     ///
     /// As of [`run`](Self::run).
     pub fn run_with<R>(
         &mut self,
-        durability: Durability,
+        terms: impl Into<Terms>,
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
     ) -> Result<R> {
-        let (value, stamp) = self.transact(f)?;
-        match durability {
-            Durability::Durable => self.thread.shared.flusher.wait(stamp)?,
-            Durability::Eventual => self.thread.shared.flusher.note(),
+        let terms: Terms = terms.into();
+        let Shared { flusher, options, .. } = self.thread.shared;
+        let isolation = terms.isolation.unwrap_or(options.isolation);
+        let (value, stamp) = self.transact(isolation, f)?;
+        match terms.durability.unwrap_or(options.durability) {
+            Durability::Durable => flusher.wait(stamp)?,
+            Durability::Buffered => {
+                flusher.wait_until(Progress::Written, stamp)?;
+                flusher.note();
+            }
+            Durability::Eventual => flusher.note(),
         }
         Ok(value)
     }
@@ -73,7 +81,20 @@ impl<'s> Member<'s> {
         &mut self,
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
     ) -> Result<Ticket<'s, R>> {
-        let (value, stamp) = self.transact(f)?;
+        self.submit_with(self.thread.shared.options.isolation, f)
+    }
+
+    /// As [`submit`](Self::submit), with this isolation.
+    ///
+    /// # Errors
+    ///
+    /// As of [`submit`](Self::submit).
+    pub fn submit_with<R>(
+        &mut self,
+        isolation: Isolation,
+        f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
+    ) -> Result<Ticket<'s, R>> {
+        let (value, stamp) = self.transact(isolation, f)?;
         let flusher = &self.thread.shared.flusher;
         flusher.note();
         Ok(Ticket { flusher, stamp, value })
@@ -93,14 +114,18 @@ impl<'s> Member<'s> {
 
     fn transact<R>(
         &mut self,
+        isolation: Isolation,
         mut f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
     ) -> Result<(R, u64)> {
         let mut attempts = 0;
         loop {
             self.thread.make_room()?;
-            let stopped = match Transaction::begin(&mut self.thread).run(&mut f) {
+            let stopped = match Transaction::begin(&mut self.thread, isolation).run(&mut f) {
                 Ok((value, stamp)) => {
                     self.last = stamp.unwrap_or(self.last);
+                    if let (Isolation::Linearizable, Some(stamp)) = (isolation, stamp) {
+                        self.thread.handle.domain().clock().0.settle(stamp);
+                    }
                     // What it has only read may not be on the disk yet, either.
                     return Ok((value, self.last.max(self.thread.handle.seen())));
                 }

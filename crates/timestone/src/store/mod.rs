@@ -1,14 +1,24 @@
 //! A store: objects in memory, a journal, and the threads that use them.
 
+mod background;
+mod bell;
 mod catalog;
+mod checkpoint;
+pub(crate) mod compaction;
 mod domain;
 mod flusher;
 mod map;
 mod member;
 mod monitor;
 mod options;
+mod ordered;
+mod queue;
+mod read_only;
+mod reads;
 mod record;
+mod set;
 mod shared;
+mod terms;
 mod transaction;
 
 use std::path::Path;
@@ -20,15 +30,21 @@ use manycore::mvrlu;
 pub use flusher::Stats;
 pub use map::Map;
 pub use member::{Member, Ticket};
-pub use options::{Durability, Options};
+pub use options::Options;
+pub use ordered::{OrderedMap, Range};
+pub use queue::Queue;
+pub use read_only::ReadOnly;
+pub use set::Set;
+pub use terms::{Durability, Isolation, Terms};
 pub use transaction::{Session, Snapshot, Stop, Transaction};
 
 use crate::device::{Directory, Storage};
 use crate::error::Result;
 use crate::heap::{self, Filling, Heap};
 use crate::volume::Recovered;
+use background::Background;
 use domain::Domain;
-use flusher::{Background, Flusher};
+use flusher::Flusher;
 use shared::Shared;
 
 /// Objects that stay: in memory for threads, and in files for the next time.
@@ -94,7 +110,7 @@ impl Store {
         let memory = Box::new(heap::Shared(heap.clone()));
         let domain = Domain::with_memory(clock, config, memory, horizon);
         let flusher = Arc::new(Flusher::new(domain, heap.clone(), volume, storage, transactions));
-        let background = Some(Background::start(flusher.clone(), options.window)?);
+        let background = Some(Background::start(&flusher, options.window)?);
         Ok(Self { background, shared: Shared { flusher, heap, options, seed } })
     }
 
@@ -116,6 +132,37 @@ impl Store {
         Map::open(&mut self.register()?, name, self.shared.seed)
     }
 
+    /// Likewise, an ordered map.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn ordered_map<K, V>(&self, name: &str) -> Result<OrderedMap<K, V>>
+    where
+        K: crate::Persist + Ord,
+        V: crate::Persist,
+    {
+        OrderedMap::open(&mut self.register()?, name)
+    }
+
+    /// Likewise, a set.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn set<K: crate::Persist>(&self, name: &str) -> Result<Set<K>> {
+        Set::open(&mut self.register()?, name, self.shared.seed)
+    }
+
+    /// Likewise, a queue.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn queue<T: crate::Persist>(&self, name: &str) -> Result<Queue<T>> {
+        Queue::open(&mut self.register()?, name)
+    }
+
     /// Returns when all that has committed is on the disk.
     ///
     /// # Errors
@@ -125,13 +172,39 @@ impl Store {
         self.shared.flusher.sync()
     }
 
-    /// Writes all objects into an image, and empties the journal. Commits wait meanwhile.
+    /// Writes all objects into an image, after which the journal has room again for as much as it
+    /// had at the begin. Transactions go on meanwhile. One image at a time is written: if another
+    /// is under way, this one comes after it.
+    ///
+    /// The store does this by itself when the journal is half full.
     ///
     /// # Errors
     ///
-    /// As of [`sync`](Self::sync).
+    /// As of [`sync`](Self::sync). If the image cannot be written, the store goes on as it was.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.flusher.checkpoint(false)
+    }
+
+    /// Writes a copy of the store into a directory that has none: all that has committed before,
+    /// and perhaps some of what commits meanwhile. Opening the copy recovers it.
+    ///
+    /// Transactions go on, as beside an image ([`checkpoint`](Self::checkpoint)): the journal has
+    /// no room again before the copy is written.
+    ///
+    /// # Errors
+    ///
+    /// Those of the devices; and if there is a store in the directory.
+    pub fn backup(&self, directory: impl AsRef<Path>) -> Result<()> {
+        self.backup_on(&Directory::open(directory)?)
+    }
+
+    /// Likewise, on other devices.
+    ///
+    /// # Errors
+    ///
+    /// As of [`backup`](Self::backup).
+    pub fn backup_on(&self, storage: &dyn Storage) -> Result<()> {
+        self.shared.flusher.back_up(storage)
     }
 
     /// What has been done so far.
@@ -152,7 +225,7 @@ impl Store {
     fn end(&mut self) -> Result<()> {
         match self.background.take() {
             Some(background) => {
-                background.stop();
+                background.stop(&self.shared.flusher);
                 self.shared.flusher.checkpoint(true)
             }
             None => Ok(()),

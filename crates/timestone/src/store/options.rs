@@ -1,26 +1,15 @@
-//! What can be chosen when a store is opened, and for each transaction.
+//! What can be chosen when a store is opened.
 
 use std::time::Duration;
 
-/// When a commit returns, and what a crash may take back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// When the transaction is on the disk. A crash takes back nothing.
-    #[default]
-    Durable,
-    /// At once. A crash takes back what was committed within [`Options::window`] before it, and the
-    /// time of a flush: always the last transactions, and none before one that stays. A transaction
-    /// that another thread begins within the uncertainty of the CPUs' clocks, below a microsecond
-    /// as a rule, may not see it yet.
-    Eventual,
-}
+use super::terms::{Durability, Isolation};
 
 /// Limits of a store.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Bytes of the journal, if the store is made now. When it is full, an image is written. 128
-    /// MiB; at least 1 MiB.
+    /// Bytes of the journal, if the store is made now. When it is half full, an image is written,
+    /// and commits wait for that if they fill the other half before. 128 MiB; at least 1 MiB.
     pub journal_bytes: u64,
     /// Bytes of addresses for objects; memory is used as objects are made. 64 GiB; at least 8 MiB.
     pub heap_bytes: usize,
@@ -29,6 +18,8 @@ pub struct Options {
     pub ring_bytes: usize,
     /// What transactions do unless they say something else.
     pub durability: Durability,
+    /// Likewise.
+    pub isolation: Isolation,
     /// How long a commit that nobody waits for stays in memory before it is written. 10 ms.
     pub window: Duration,
     /// Segments of 16 KiB to which a thread's log of versions may grow. 256.
@@ -42,6 +33,7 @@ impl Default for Options {
             heap_bytes: 64 << 30,
             ring_bytes: 256 << 10,
             durability: Durability::Durable,
+            isolation: Isolation::Snapshot,
             window: Duration::from_millis(10),
             log_segments: 256,
         }
@@ -71,6 +63,12 @@ impl Options {
     #[must_use]
     pub fn with_durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
+    }
+
+    /// Another default for transactions.
+    #[must_use]
+    pub fn with_isolation(self, isolation: Isolation) -> Self {
+        Self { isolation, ..self }
     }
 
     /// Another window.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::domain::Handle;
 use super::flusher::Flusher;
 use super::options::Options;
+use super::reads::Reads;
 use crate::error::Result;
 use crate::heap::Heap;
 use crate::ring::{Writer, ring};
@@ -25,6 +26,8 @@ pub struct Thread<'s> {
     pub writer: Writer,
     /// The record of the transaction that commits: kept for its memory.
     pub record: Vec<u64>,
+    /// What the transaction has read.
+    pub reads: Reads,
 }
 
 impl<'s> Thread<'s> {
@@ -33,7 +36,7 @@ impl<'s> Thread<'s> {
         let (writer, reader) = ring(words);
         let handle = shared.flusher.domain.register();
         shared.flusher.add(handle.member_id(), reader, words * 8)?;
-        Ok(Self { handle, shared, writer, record: Vec::new() })
+        Ok(Self { handle, shared, writer, record: Vec::new(), reads: Reads::default() })
     }
 
     /// Lets the ring be emptied if it is half full: before a transaction, when nothing is locked.

@@ -5,6 +5,7 @@ use manycore::session::{Conflict, RawSession};
 
 use super::record;
 use super::shared::Thread;
+use super::terms::Isolation;
 use crate::error::{Error, Result};
 use crate::heap::words::{WORDS_MAX, with_words};
 
@@ -54,6 +55,10 @@ pub(super) mod sealed {
     pub trait Objects {
         /// The words of an object that was found in this session.
         fn object(&self, place: u64, words: usize) -> &[u64];
+
+        /// What the caller is told hangs on all words of this object. What it changes itself, and
+        /// objects on the way that lead to the same whatever is changed in them, it need not note.
+        fn note(&self, place: u64, words: usize);
     }
 }
 
@@ -70,8 +75,13 @@ fn object<'a>(thread: &'a Thread<'_>, place: u64, words: usize) -> &'a [u64] {
 }
 
 impl<'m, 's> Transaction<'m, 's> {
-    pub(super) fn begin(thread: &'m mut Thread<'s>) -> Self {
-        let now = thread.handle.domain().clock().present();
+    pub(super) fn begin(thread: &'m mut Thread<'s>, isolation: Isolation) -> Self {
+        let clock = thread.handle.domain().clock();
+        let now = match isolation {
+            Isolation::Linearizable => clock.0.fresh(),
+            Isolation::Snapshot | Isolation::Serializable => clock.present(),
+        };
+        thread.reads.begin(isolation != Isolation::Snapshot);
         // SAFETY: no session is open: `Transaction` and `Snapshot` borrow the thread for as long as
         // theirs is. The time is the clock's.
         unsafe { thread.handle.begin_at_floor(now) };
@@ -88,7 +98,7 @@ impl<'m, 's> Transaction<'m, 's> {
     }
 
     fn commit(&mut self) -> Result<Option<u64>, Stop> {
-        let Thread { handle, shared, writer, record, .. } = &mut *self.thread;
+        let Thread { handle, shared, writer, record, reads } = &mut *self.thread;
         if let Some(conflict) = handle.doomed() {
             return Err(conflict.into());
         }
@@ -96,6 +106,9 @@ impl<'m, 's> Transaction<'m, 's> {
         if !handle.has_writes() {
             return Ok(None);
         }
+        // SAFETY: the session is open. What `Map` has noted, it has found there with this number of
+        // words.
+        unsafe { reads.lock(handle, &shared.heap) }?;
         record::write(handle, &shared.heap, record);
         let (words, max) = (record.len(), writer.record_max());
         if words > max {
@@ -171,6 +184,11 @@ impl sealed::Objects for Transaction<'_, '_> {
     fn object(&self, place: u64, words: usize) -> &[u64] {
         object(self.thread, place, words)
     }
+
+    #[inline]
+    fn note(&self, place: u64, words: usize) {
+        self.thread.reads.note(place, words);
+    }
 }
 
 impl sealed::Objects for Snapshot<'_, '_> {
@@ -178,6 +196,9 @@ impl sealed::Objects for Snapshot<'_, '_> {
     fn object(&self, place: u64, words: usize) -> &[u64] {
         object(self.thread, place, words)
     }
+
+    #[inline]
+    fn note(&self, _: u64, _: usize) {}
 }
 
 impl Drop for Transaction<'_, '_> {

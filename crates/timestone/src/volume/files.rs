@@ -1,16 +1,17 @@
-//! The files: which there are, how they are made, and how an image is written.
+//! The files: which there are, and how they are made.
 
 use std::sync::Arc;
 
 use zerocopy::little_endian::{U32, U128};
 use zerocopy::{Immutable, IntoBytes};
 
+use super::image::ImageWriter;
 use crate::device::{Device, Storage};
 use crate::error::{Error, Result};
-use crate::journal::frame::{BLOCK, Builder, Life, Link};
-use crate::journal::record::Entry;
+use crate::journal::frame::{BLOCK, Life, Link};
+use crate::journal::region::Region;
 use crate::journal::scan::Scan;
-use crate::superblock::{self, Image, Superblock};
+use crate::superblock::{self, Mark, Superblock};
 
 /// The journal's first frame.
 pub const START: u64 = BLOCK as u64;
@@ -18,8 +19,6 @@ pub const START: u64 = BLOCK as u64;
 const JOURNAL_MIN: u64 = 2 * START;
 pub const JOURNAL: &str = "journal";
 pub const IMAGES: [&str; 2] = ["image.0", "image.1"];
-/// A frame of an image is written when it has at least `IMAGE_FRAME` bytes.
-const IMAGE_FRAME: usize = 256 << 10;
 /// A new journal is filled by writes of `ZEROS` bytes.
 const ZEROS: usize = 1 << 20;
 const JOURNAL_MAGIC: [u8; 16] = *b"TSJOURNAL\r\n\x1a\n\0\0\0";
@@ -62,17 +61,26 @@ impl Files {
         let journal_bytes = journal_bytes.max(JOURNAL_MIN).next_multiple_of(START);
         let (uuid, life) = (fastrand::u128(..), Life::new(1));
         self.make_journal(uuid, journal_bytes)?;
-        let image = self.write_image(0, life, 0, &mut core::iter::empty())?;
+        let image = self.begin_image(0, life.generation).finish()?;
         storage.flush_names().map_err(Error::io("flush the directory"))?;
-        let superblock =
-            Superblock { uuid, life, horizon: 0, image, journal_bytes, is_clean: true };
+        let superblock = Superblock {
+            uuid,
+            number: life.generation,
+            life,
+            start: Mark::FIRST,
+            horizon: 0,
+            sharp: 0,
+            image,
+            journal_bytes,
+            is_clean: true,
+        };
         superblock.write(&*self.store)?;
         Ok(superblock)
     }
 
     /// Fills a new journal with zeros: to overwrite blocks takes half of the time that it takes to
     /// add them.
-    fn make_journal(&self, uuid: u128, bytes: u64) -> Result<()> {
+    pub fn make_journal(&self, uuid: u128, bytes: u64) -> Result<()> {
         let zeros = vec![0; ZEROS.min(usize::try_from(bytes).unwrap_or(ZEROS))];
         let doing = || "fill the journal with zeros";
         for offset in (0..bytes).step_by(ZEROS) {
@@ -84,17 +92,28 @@ impl Files {
         self.journal.flush().map_err(Error::io(doing()))
     }
 
-    pub fn check_journal(&self, uuid: u128) -> Result<()> {
-        let wrong = |what: &str| Error::Corrupted { file: JOURNAL, offset: 0, what: what.into() };
+    /// The journal's frames.
+    pub fn journal(&self, superblock: &Superblock) -> Result<Region> {
+        let frames = superblock.journal_bytes.saturating_sub(START);
+        let region = Region::new(self.journal.clone(), JOURNAL, START, frames)?;
         let mut found = [0; size_of::<JournalHeader>()];
-        let size = self.journal.size().map_err(Error::io("find the length of journal"))?;
-        if size < JOURNAL_MIN {
-            return Err(wrong("it is cut off"));
-        }
         self.journal.read_at(0, &mut found).map_err(Error::io("read journal"))?;
-        (found == *JournalHeader::new(uuid).as_bytes())
-            .then_some(())
-            .ok_or_else(|| wrong("it belongs to another store"))
+        if found != *JournalHeader::new(superblock.uuid).as_bytes() {
+            let what = "it belongs to another store".into();
+            return Err(Error::Corrupted { file: JOURNAL, offset: 0, what });
+        }
+        Ok(region)
+    }
+
+    /// Begins an image in one of the two files.
+    pub fn begin_image(&self, file: usize, generation: u64) -> ImageWriter {
+        ImageWriter::new(self.images[file].clone(), (IMAGES[file], file), generation)
+    }
+
+    /// The image that counts.
+    pub fn image(&self, superblock: &Superblock) -> Result<Region> {
+        let file = superblock.image.file;
+        Region::new(self.images[file].clone(), IMAGES[file], 0, superblock.image.bytes)
     }
 
     /// The superblock that counts; none if no store was made here.
@@ -109,48 +128,18 @@ impl Files {
 
     /// Whether a store was ever in use here, though it has no superblock.
     fn have_frames(&self) -> Result<bool> {
-        let life = Life { salt: 0, generation: 0 };
-        if Scan::new(&*self.journal, JOURNAL, life, START)?.has_later_life()? {
-            return Ok(true);
-        }
         // A store that is being made has an empty image of generation 1.
-        let life = Life { salt: 0, generation: 1 };
-        for (device, file) in self.images.iter().zip(IMAGES) {
-            if Scan::new(&**device, file, life, 0)?.has_later_life()? {
+        let journal = (&self.journal, JOURNAL, START, 0);
+        let [first, second] = [0, 1].map(|file| (&self.images[file], IMAGES[file], 0, 1));
+        for (device, file, first, generation) in [journal, first, second] {
+            let size = device.size().map_err(Error::io(format!("find the length of {file}")))?;
+            let region =
+                Region::new(device.clone(), file, first.min(size), size.saturating_sub(first))?;
+            let life = Life { salt: 0, generation };
+            if Scan::new(region, life, 0, Link::FIRST).has_later_life()? {
                 return Ok(true);
             }
         }
         Ok(false)
-    }
-
-    /// Writes an image into the file that does not count, and flushes it.
-    pub fn write_image<'e>(
-        &self,
-        file: usize,
-        life: Life,
-        horizon: u64,
-        objects: &mut dyn Iterator<Item = Entry<'e>>,
-    ) -> Result<Image> {
-        let (device, mut offset, mut link) = (&self.images[file], 0, Link::FIRST);
-        let doing = || format!("write {}", IMAGES[file]);
-        let mut builder = Builder::default();
-        let mut objects = objects.peekable();
-        loop {
-            builder.clear();
-            while builder.size() < IMAGE_FRAME
-                && let Some(object) = objects.next()
-            {
-                builder.push(horizon, core::iter::once(object));
-            }
-            let (bytes, next) = builder.seal(life, link, horizon);
-            device.write_at(offset, bytes).map_err(Error::io(doing()))?;
-            offset += bytes.len() as u64;
-            link = next;
-            if objects.peek().is_none() {
-                break;
-            }
-        }
-        device.flush().map_err(Error::io(doing()))?;
-        Ok(Image { file, life, end: link, bytes: offset })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `store` | the superblock, twice |
+//! | `store` | the [superblock](crate::superblock), twice |
 //! | `journal` | which store it belongs to; from byte 4096 on, the frames of the present life |
 //! | `image.0`, `image.1` | all objects at one moment, as frames; the superblock says which one counts |
 //!
@@ -12,22 +12,35 @@
 //! that flush has returned: so at most one frame can be torn, and it is the last one, which nobody
 //! was told of.
 //!
-//! *A new image* goes to the file that does not count, and is flushed; then a superblock says that
-//! it counts, and begins a new life of the journal; only then is the journal written from its begin
-//! again. Between any two calls either the old superblock counts, whose image and frames are all
-//! there, or the new one.
+//! *A new image* goes to the file that does not count, while frames are written: each object is as
+//! it was at some moment between two times, the image's begin and its end. It is flushed; then a
+//! superblock says that it counts, and the journal from its begin on; only then are other frames
+//! written over those before. Between any two calls either the old superblock counts, whose image
+//! and frames are all there, or the new one.
+//!
+//! *Frames* say which words an object has after a transaction, and not what happened to them. So
+//! those between an image's begin and its end may be applied to objects that have them already, and
+//! all objects are right when the last of these is.
 //!
 //! *Opening* never goes on behind the last frame: what was read may come from the page cache, and
-//! may never have got to the disk. It writes a new image first, unless the store was closed and the
-//! journal is empty.
+//! may never have got to the disk. It writes a new image first, and begins a new life of the
+//! journal, unless the store was closed and the journal is empty.
 //!
 //! *A write that fails* has written a part of a frame, which the next attempt overwrites: its
 //! records wait. *A flush that fails* leaves it unknown what the disk has, and so does a superblock
-//! that could not be written. The volume then writes nothing any more (`Error::Poisoned`).
+//! that could not be written. Nothing is written then any more
+//! ([`Error::Poisoned`](crate::Error::Poisoned)). An image that could not be written does not
+//! count, and nothing else has changed.
 
+mod backup;
 mod files;
+mod image;
+mod images;
+mod journal;
 mod recovery;
-mod writer;
 
-pub use recovery::{Recovered, Target};
-pub use writer::Volume;
+pub use backup::Backup;
+pub use image::ImageWriter;
+pub use images::{Begin, Images};
+pub use journal::Journal;
+pub use recovery::{Recovered, Source, Target, Volume};

@@ -1,12 +1,37 @@
 //! Reading: an image, and the frames after it.
 
-use super::files::{Files, IMAGES, JOURNAL, START};
-use super::writer::Volume;
+use super::backup::Backup;
+use super::files::Files;
+use super::images::{Begin, Images};
+use super::journal::Journal;
 use crate::device::Storage;
 use crate::error::{Error, Result};
+use crate::journal::frame::Link;
 use crate::journal::record::{Entry, Record};
 use crate::journal::scan::Scan;
-use crate::superblock::Superblock;
+use crate::superblock::{Mark, Superblock};
+
+/// Where an entry was found.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// In the image: the object is there, with these words.
+    Image,
+    /// In the journal.
+    Journal {
+        /// What the transaction has done.
+        record: &'a Record<'a>,
+        /// Whether the objects are as they were before the transaction. If not, they may be as they
+        /// were later: one that it makes may be there, and one that it changes or ends may not.
+        is_sharp: bool,
+    },
+}
+
+impl Source<'_> {
+    /// Whether objects are as they were before the entry, or not there yet.
+    pub fn is_sharp(&self) -> bool {
+        !matches!(self, Self::Journal { is_sharp: false, .. })
+    }
+}
 
 /// What files are read into.
 pub trait Target {
@@ -15,32 +40,33 @@ pub trait Target {
     /// # Errors
     ///
     /// Why that cannot be: the files are damaged.
-    fn apply(&mut self, entry: Entry<'_>) -> Result<(), String>;
-
-    /// Likewise, of this transaction in the journal.
-    ///
-    /// # Errors
-    ///
-    /// As of [`apply`](Self::apply).
-    fn apply_of(&mut self, record: &Record<'_>, entry: Entry<'_>) -> Result<(), String> {
-        let _ = record;
-        self.apply(entry)
-    }
+    fn apply(&mut self, source: Source<'_>, entry: Entry<'_>) -> Result<(), String>;
 }
 
 /// What was read.
 pub struct Recovered {
-    volume: Volume,
+    files: Files,
+    superblock: Superblock,
+    /// Where the journal's chain ends.
+    end: Mark,
     /// All commits up to this stamp are there, and none later.
     pub horizon: u64,
     /// How many transactions the journal had.
     pub transactions: u64,
 }
 
+/// The files of a store that is open for writing.
+pub struct Volume {
+    /// Takes frames.
+    pub journal: Journal,
+    /// Takes images.
+    pub images: Images,
+}
+
 impl Recovered {
     /// A number that is the store's own for all its life.
     pub fn seed(&self) -> u64 {
-        self.volume.superblock().uuid as u64
+        self.superblock.uuid as u64
     }
 
     /// Reads a store, or makes one with a journal of this length. An existing one keeps its
@@ -76,28 +102,24 @@ impl Recovered {
 
     /// The superblock by which the files were read.
     pub fn superblock(&self) -> Superblock {
-        self.volume.superblock()
+        self.superblock
     }
 
     /// Whether the store was closed, so that opening it recovers nothing.
     pub fn is_clean(&self) -> bool {
-        self.volume.is_clean()
+        self.superblock.is_clean && self.end == self.superblock.start
     }
 
     /// Bytes of the journal's frames.
     pub fn frame_bytes(&self) -> u64 {
-        self.volume.used()
+        self.end.position - self.superblock.start.position
     }
 
     fn read_files(files: Files, superblock: Superblock, target: &mut dyn Target) -> Result<Self> {
         read_image(&files, &superblock, target)?;
-        files.check_journal(superblock.uuid)?;
-        let mut transactions = 0;
-        let mut horizon = superblock.horizon;
-        let mut scan = Scan::new(&*files.journal, JOURNAL, superblock.life, START)?;
-        if scan.has_later_life()? {
-            return Err(scan.corrupted("the superblock that this frame belongs to is lost"));
-        }
+        let Superblock { life, start, sharp, .. } = superblock;
+        let mut scan = Scan::new(files.journal(&superblock)?, life, start.position, start.link);
+        let (mut horizon, mut transactions) = (superblock.horizon, 0);
         scan.frames(|frame| {
             for record in frame.records()? {
                 if record.stamp <= horizon || record.stamp > frame.horizon {
@@ -106,8 +128,9 @@ impl Recovered {
                         record.stamp, frame.horizon
                     ));
                 }
+                let source = Source::Journal { record: &record, is_sharp: record.stamp > sharp };
                 for entry in record.entries() {
-                    target.apply_of(&record, entry?)?;
+                    target.apply(source, entry?)?;
                 }
                 transactions += 1;
             }
@@ -115,34 +138,74 @@ impl Recovered {
             Ok(())
         })?;
         scan.check_tail()?;
-        let (offset, next) = (scan.offset, scan.next);
-        let volume = Volume::new(files, superblock, offset, next);
-        Ok(Self { volume, horizon, transactions })
+        if horizon < sharp {
+            // Those frames were on the disk before the image.
+            return Err(scan.corrupted(format!(
+                "the journal ends at {horizon}, and the image needs it up to {sharp}"
+            )));
+        }
+        let end = Mark { position: scan.position, link: scan.next };
+        Ok(Self { files, superblock, end, horizon, transactions })
     }
 
-    /// Makes the files ready to be written. The objects are those that were read.
+    /// Makes the files ready to be written, in a new life of the journal. The objects are those
+    /// that were read.
     ///
     /// # Errors
     ///
     /// Those of the devices.
     pub fn start<'e>(self, objects: &mut dyn Iterator<Item = Entry<'e>>) -> Result<Volume> {
-        let mut volume = self.volume;
-        if volume.is_clean() {
-            volume.reuse_image()?;
+        let (is_clean, horizon) = (self.is_clean(), self.horizon);
+        let region = self.files.journal(&self.superblock)?;
+        let mut images = Images::new(self.files, self.superblock);
+        let image = if is_clean {
+            self.superblock.image
         } else {
-            volume.write_image(self.horizon, objects, false)?;
-        }
-        Ok(volume)
+            images.begin().write_all(horizon, objects)?
+        };
+        images.begin_life(image, horizon)?;
+        let life = images.superblock().life;
+        Ok(Volume { journal: Journal::new(region, life, Mark::FIRST, horizon), images })
+    }
+
+    /// Puts these objects in the place of those that were read, as the image of a store that was
+    /// closed.
+    ///
+    /// # Errors
+    ///
+    /// Those of the devices.
+    pub fn replace<'e>(self, objects: &mut dyn Iterator<Item = Entry<'e>>) -> Result<()> {
+        let (horizon, mut images) = (self.horizon, Images::new(self.files, self.superblock));
+        let image = images.begin().write_all(horizon, objects)?;
+        images.begin_life(image, horizon)?;
+        let begin = Begin { mark: Mark::FIRST, horizon };
+        images.publish(image, begin, horizon, true)
+    }
+
+    /// Writes these objects, those that were read, into files that are not there yet, as a store
+    /// that was closed.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Images::back_up_to`].
+    pub fn copy_to<'e>(
+        &self,
+        storage: &dyn Storage,
+        objects: &mut dyn Iterator<Item = Entry<'e>>,
+    ) -> Result<()> {
+        let backup = Backup::begin(storage, self.superblock)?;
+        let image = backup.image().write_all(self.horizon, objects)?;
+        backup.finish_closed(storage, image, self.horizon)
     }
 }
 
 fn read_image(files: &Files, superblock: &Superblock, target: &mut dyn Target) -> Result<()> {
     let image = superblock.image;
-    let mut scan = Scan::new(&*files.images[image.file], IMAGES[image.file], image.life, 0)?;
+    let mut scan = Scan::new(files.image(superblock)?, image.life, 0, Link::FIRST);
     scan.frames(|frame| {
         for record in frame.records()? {
             for entry in record.entries() {
-                target.apply(entry?)?;
+                target.apply(Source::Image, entry?)?;
             }
         }
         Ok(())

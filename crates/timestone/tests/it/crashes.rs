@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use timestone::device::{Cut, Device, Simulated, Storage};
+use timestone::volume::{Begin, Volume};
 
-use crate::engine::{Engine, recover};
+use crate::engine::{Engine, Objects, recover};
 
 /// What a test has come to.
 #[derive(Default)]
@@ -34,13 +35,21 @@ fn check(cut: &Cut, engine: &Engine, promised: u64, rng: &mut Rng, plan: Plan, c
         let mut volume = recovered.start(&mut objects.entries()).expect("the disk is sound");
         let deeper = Plan { depth: plan.depth - 1, most: 4, one_in: 4, ..plan };
         let opened = disk.calls();
-        volume.write_image(horizon, &mut objects.entries(), true).expect("the disk is sound");
+        write_whole(&mut volume, &objects, horizon).expect("the disk is sound");
         disk.recording().cuts(before, |calls, cut| {
             // Once the store was open, what it had then is not lost any more.
             let promised = if calls >= opened { horizon } else { promised };
             check(cut, engine, promised, &mut choose, deeper, count);
         });
     });
+}
+
+/// Closes a store with these objects.
+fn write_whole(volume: &mut Volume, objects: &Objects, horizon: u64) -> timestone::Result<()> {
+    let begin = Begin::at(&volume.journal, horizon);
+    let mut image = volume.images.begin();
+    image.push(horizon, objects.entries());
+    volume.images.publish(image.finish()?, begin, horizon, true)
 }
 
 #[derive(Clone, Copy)]
@@ -141,6 +150,75 @@ fn a_flush_that_is_left_out_is_noticed() {
         }));
         assert!(explored.is_err(), "nobody flushes {file:?}, and no state is wrong");
     }
+}
+
+/// What the engine does in the right order, done in a wrong one: tests of the tests.
+#[test]
+fn frames_that_are_written_over_too_early_are_noticed() {
+    let explored = catch_unwind(AssertUnwindSafe(|| {
+        for seed in 400..410 {
+            let mut rng = Rng::with_seed(seed);
+            let disk = Simulated::new();
+            let mut engine = Engine::open(&disk).expect("a new store");
+            engine.run(&disk, &mut rng, 4);
+            let begin = Begin::at(&engine.volume.journal, 0);
+            let early = |engine: &mut Engine| {
+                // The superblock that needs the frames before still counts.
+                engine.volume.journal.release(begin.mark);
+                for _ in 0..3 {
+                    engine.transact(&mut rng);
+                    if engine.append().is_ok() {
+                        engine.acknowledge(&disk);
+                    }
+                }
+                Ok(())
+            };
+            engine.image_in_pieces(3, false, early).expect("the disk is sound");
+            let plan = Plan { most: 100, garbage: false, depth: 0, one_in: 1 };
+            let mut rng = Rng::with_seed(seed);
+            disk.recording().cuts(0, |calls, cut| {
+                let promised = engine.promised(calls);
+                check(cut, &engine, promised, &mut rng, plan, &mut Count::default());
+            });
+        }
+    }));
+    assert!(explored.is_err(), "frames were written over that were needed, and no state is wrong");
+}
+
+/// An image in pieces is taken for one of a single moment, its begin; whether that is noticed.
+fn is_noticed(seed: u64) -> bool {
+    let mut rng = Rng::with_seed(seed);
+    let disk = Simulated::new();
+    let mut engine = Engine::open(&disk).expect("a new store");
+    engine.run(&disk, &mut rng, 4);
+    engine.image(false).expect("the disk is sound");
+    let begin = Begin::at(&engine.volume.journal, 0);
+    let mut image = engine.volume.images.begin();
+    for piece in 0..3 {
+        let horizon = engine.volume.journal.horizon();
+        let objects = engine.states[&horizon].entries();
+        image.push(horizon, objects.filter(|entry| entry.place / 64 % 3 == piece));
+        engine.transact(&mut rng);
+        engine.append().expect("there is room");
+        engine.acknowledge(&disk);
+    }
+    let image = image.finish().expect("the disk is sound");
+    let sharp = begin.horizon;
+    engine.volume.images.publish(image, begin, sharp, false).expect("the disk is sound");
+    match recover(&disk) {
+        Ok((recovered, objects)) => {
+            engine.judge(&recovered, &objects, engine.promised(usize::MAX));
+            false
+        }
+        Err(_) => true,
+    }
+}
+
+#[test]
+fn an_image_of_several_moments_that_is_taken_for_one_is_noticed() {
+    // Not if nothing was made or has ended meanwhile: then the state is right.
+    let noticed = (500..520).filter(|seed| is_noticed(*seed)).count();
+    assert!(noticed > 5, "{noticed}");
 }
 
 /// The bar: 100,000 states a minute.

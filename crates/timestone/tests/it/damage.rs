@@ -7,7 +7,8 @@ use timestone::device::Simulated;
 
 use crate::engine::{Engine, recover};
 
-/// A store with an image and some frames, and the state before its last frame.
+/// A store with an image that was written beside frames, and more frames, and the state before its
+/// last frame.
 fn store(seed: u64) -> (Simulated, Engine, u64) {
     let mut rng = Rng::with_seed(seed);
     let disk = Simulated::new();
@@ -17,7 +18,7 @@ fn store(seed: u64) -> (Simulated, Engine, u64) {
         engine.flush().expect("the disk is sound");
         engine.acknowledge(&disk);
     }
-    engine.image(false).expect("the disk is sound");
+    engine.image_beside_frames(&disk, &mut rng).expect("the disk is sound");
     let mut before_last = 0;
     for _ in 0..2 {
         before_last = engine.promised(usize::MAX);
@@ -108,22 +109,83 @@ fn files_that_are_cut_off_are_refused_and_longer_ones_are_not() {
 
 #[test]
 fn the_first_frame_that_is_damaged_is_no_torn_tail() {
-    let (disk, ..) = store(7);
-    disk.tamper("journal", |bytes| bytes[4096 + 70] ^= 1);
+    let (disk, engine, _) = store(7);
+    let start = engine.volume.images.superblock().start;
+    disk.tamper("journal", |bytes| bytes[4096 + start.position as usize + 70] ^= 1);
     let error = recover(&disk).err().expect("a frame is damaged").to_string();
-    assert!(error.contains("frame 0 is not here, and frame 1 is behind"), "{error}");
+    let (first, next) = (start.link.sequence, start.link.sequence + 1);
+    let said = format!("frame {first} is not here, and frame {next} is behind");
+    assert!(error.contains(&said), "{error}");
 }
 
 #[test]
-fn an_old_superblock_is_not_taken_for_the_present_one() {
+fn a_journal_that_ends_before_its_image_does_is_refused() {
+    let mut rng = Rng::with_seed(11);
+    let disk = Simulated::new();
+    let mut engine = Engine::open(&disk).expect("a new store");
+    engine.transact(&mut rng);
+    engine.flush().expect("the disk is sound");
+    let mut pieces = 0;
+    let beside = |engine: &mut Engine| {
+        pieces += 1;
+        if pieces != 2 {
+            return Ok(());
+        }
+        engine.transact(&mut rng);
+        engine.append()
+    };
+    engine.image_in_pieces(2, false, beside).expect("the disk is sound");
+    assert!(recover(&disk).is_ok());
+    // The last frame: without the image, it would be taken for a torn one.
+    let start = engine.volume.images.superblock().start;
+    disk.tamper("journal", |bytes| bytes[4096 + start.position as usize + 70] ^= 1);
+    let error = recover(&disk).err().expect("the image is of several moments").to_string();
+    assert!(error.contains("the image needs it up to"), "{error}");
+}
+
+#[test]
+fn an_old_superblock_of_another_life_is_not_taken_for_the_present_one() {
     let mut rng = Rng::with_seed(8);
     let disk = Simulated::new();
     let mut engine = Engine::open(&disk).expect("a new store");
     let old = disk.tamper("store", |bytes| bytes.clone()).expect("a file");
-    engine.image(false).expect("the disk is sound");
+    engine.reopen(&disk).expect("the disk is sound");
     engine.transact(&mut rng);
     engine.flush().expect("the disk is sound");
     disk.tamper("store", |bytes| *bytes = old);
     let error = recover(&disk).err().expect("an old superblock").to_string();
     assert!(error.contains("is lost"), "{error}");
+}
+
+/// An old image and all frames since are the right state. When frames were written over, they are
+/// not all there.
+#[test]
+fn an_old_superblock_is_good_for_as_long_as_its_frames_are_there() {
+    let mut rng = Rng::with_seed(9);
+    let disk = Simulated::new();
+    let mut engine = Engine::open(&disk).expect("a new store");
+    let superblock = || disk.tamper("store", |bytes| bytes.clone()).expect("a file");
+    let old = superblock();
+    let (mut right, mut refused) = (0, 0);
+    for _ in 0..20 {
+        engine.transact(&mut rng);
+        engine.flush().expect("the disk is sound");
+        engine.acknowledge(&disk);
+        if engine.volume.journal.used() < 2 * 4096 {
+            continue;
+        }
+        engine.image(false).expect("the disk is sound");
+        let present = superblock();
+        disk.tamper("store", |bytes| bytes.clone_from(&old));
+        match recover(&disk) {
+            Ok((recovered, objects)) => {
+                engine.judge(&recovered, &objects, engine.promised(usize::MAX));
+                right += 1;
+            }
+            Err(Error::Corrupted { .. }) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+        disk.tamper("store", |bytes| bytes.clone_from(&present));
+    }
+    assert!(right > 0 && refused > 0, "{right} right, {refused} refused");
 }

@@ -6,25 +6,34 @@ use fastrand::Rng;
 use timestone::device::{Simulated, Storage};
 use timestone::journal::frame::Builder;
 use timestone::journal::record::{ALLOCATED, Entry, FREED};
-use timestone::volume::{Recovered, Target, Volume};
+use timestone::volume::{Begin, Recovered, Source, Target, Volume};
 use timestone::{Error, Result};
 
 /// The journal's length: some frames, and then an image has to be written.
-pub const JOURNAL: u64 = 5 * 4096;
+pub const JOURNAL: u64 = 9 * 4096;
 
 /// Objects by their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Objects(pub BTreeMap<u64, Vec<u8>>);
 
 impl Target for Objects {
-    fn apply(&mut self, entry: Entry<'_>) -> Result<(), String> {
+    fn apply(&mut self, source: Source<'_>, entry: Entry<'_>) -> Result<(), String> {
         let (place, length) = (entry.place, usize::from(entry.size) * 8);
-        if entry.is_new() && self.0.insert(place, vec![0; length]).is_some() {
-            return Err(format!("object {place} is made twice"));
+        let is_there = self.0.contains_key(&place);
+        if source.is_sharp() && is_there == entry.is_new() {
+            return Err(format!("object {place} is made twice, or is not there"));
         }
-        let object = self.0.get_mut(&place).ok_or(format!("no object {place}"))?;
+        if entry.is_new() {
+            self.0.insert(place, vec![0; length]);
+        }
+        // What ends before it was written into the image is not in it.
+        let Some(object) = self.0.get_mut(&place) else { return Ok(()) };
         if object.len() != length {
-            return Err(format!("object {place} has {} bytes, not {length}", object.len()));
+            if source.is_sharp() {
+                return Err(format!("object {place} has {} bytes, not {length}", object.len()));
+            }
+            // It is of another object, which is made later.
+            return Ok(());
         }
         let first = usize::from(entry.first) * 8;
         object[first..first + entry.words.len()].copy_from_slice(entry.words);
@@ -96,7 +105,7 @@ impl Engine {
             flags: *flags,
         });
         for entry in entries.clone() {
-            self.objects.apply(entry).expect("the program's transactions are right");
+            self.objects.apply(Source::Image, entry).expect("the program's transactions are right");
         }
         self.frame.push(self.horizon, entries);
         self.states.insert(self.horizon, self.objects.clone());
@@ -118,26 +127,85 @@ impl Engine {
 
     /// Writes the frame, and an image before that if the journal has no room.
     pub fn flush(&mut self) -> Result<()> {
-        let horizon = self.horizon;
-        match self.volume.append(&mut self.frame, horizon) {
+        match self.append() {
             Err(Error::Full(_)) => {
                 // What is in the journal already: the state before this frame.
                 self.image(false)?;
-                self.volume.append(&mut self.frame, horizon)?;
+                self.append()
             }
-            result => result?,
+            result => result,
         }
-        self.frame.clear();
+    }
+
+    /// Writes the frame, if the journal has room.
+    pub fn append(&mut self) -> Result<()> {
+        self.write()?;
+        self.volume.journal.flush()
+    }
+
+    /// Writes the frame, if the journal has room, and does not flush it.
+    pub fn write(&mut self) -> Result<()> {
+        if !self.frame.is_empty() {
+            self.volume.journal.write(&mut self.frame, self.horizon)?;
+            self.frame.clear();
+        }
         Ok(())
     }
 
-    /// Writes an image of the state that was acknowledged last.
+    /// Writes an image of the state that is on the disk.
     pub fn image(&mut self, is_last: bool) -> Result<()> {
-        let acknowledged = self.acknowledged.last().map(|(_, horizon)| *horizon);
-        let first = *self.states.keys().next().expect("a state");
-        let horizon = acknowledged.unwrap_or(first);
-        let objects = &self.states[&horizon];
-        self.volume.write_image(horizon, &mut objects.entries(), is_last)
+        self.image_in_pieces(1, is_last, |_| Ok(()))
+    }
+
+    /// Writes an image in this number of pieces, each of what is on the disk by then. Something
+    /// happens before each of them.
+    pub fn image_in_pieces(
+        &mut self,
+        pieces: u64,
+        is_last: bool,
+        mut before: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.volume.journal.flush()?;
+        let begin = Begin::at(&self.volume.journal, 0);
+        let mut image = self.volume.images.begin();
+        for piece in 0..pieces {
+            before(self)?;
+            let horizon = self.volume.journal.horizon();
+            let objects = self.states[&horizon].entries();
+            image.push(horizon, objects.filter(|entry| entry.place / 64 % pieces == piece));
+            image.write()?;
+        }
+        let image = image.finish()?;
+        before(self)?;
+        let sharp = self.volume.journal.horizon();
+        let published = self.volume.images.publish(image, begin, sharp, is_last);
+        published.inspect_err(|cause| self.volume.journal.poison(cause))?;
+        self.volume.journal.release(begin.mark);
+        Ok(())
+    }
+
+    /// Writes an image in pieces, and transactions meanwhile, as long as the journal has room. All
+    /// of them are acknowledged.
+    pub fn image_beside_frames(&mut self, disk: &Simulated, rng: &mut Rng) -> Result<()> {
+        self.image_in_pieces(4, false, |engine| {
+            for _ in 0..rng.usize(..2) {
+                if engine.frame.is_empty() {
+                    (0..rng.usize(1..4)).for_each(|_| engine.transact(rng));
+                }
+                match engine.append() {
+                    Ok(()) => engine.acknowledge(disk),
+                    // It is tried again after the image.
+                    Err(Error::Full(_)) => break,
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        })?;
+        if !self.frame.is_empty() {
+            self.flush()?;
+            self.acknowledge(disk);
+        }
+        Ok(())
     }
 
     pub fn acknowledge(&mut self, disk: &Simulated) {
@@ -161,14 +229,31 @@ impl Engine {
         assert_eq!(objects, state, "not the state of {horizon}");
     }
 
+    /// Frames that nobody waits for: they are on the disk with the next one that is flushed.
+    fn write_unflushed(&mut self, rng: &mut Rng) {
+        for _ in 0..rng.usize(1..4) {
+            self.transact(rng);
+            if let Err(error) = self.write() {
+                assert!(matches!(error, Error::Full(_)), "{error}");
+                return;
+            }
+        }
+    }
+
     /// Transactions in frames, images, and a reopening now and then.
     pub fn run(&mut self, disk: &Simulated, rng: &mut Rng, frames: usize) {
         for _ in 0..frames {
+            if rng.u8(..3) == 0 {
+                self.write_unflushed(rng);
+            }
             (0..rng.usize(1..4)).for_each(|_| self.transact(rng));
             self.flush().expect("the disk is sound");
             self.acknowledge(disk);
             match rng.u8(..12) {
                 0 => self.image(false).expect("the disk is sound"),
+                3..6 => {
+                    self.image_beside_frames(disk, rng).expect("the disk is sound");
+                }
                 1 => self.reopen(disk).expect("the disk is sound"),
                 2 => {
                     self.image(true).expect("the disk is sound");

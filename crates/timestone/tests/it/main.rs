@@ -1,11 +1,16 @@
 //! Tests of the crate, by what happens to the files.
 #![cfg(not(loom))]
 
+mod compaction;
+mod copies;
 mod crashes;
 mod damage;
 mod engine;
 mod faults;
+mod images;
 mod inspect;
+mod isolation;
 mod kills;
 mod store;
+mod structures;
 mod threads;

@@ -178,6 +178,16 @@ fn keys_and_values_of_odd_sizes_and_large_ones() {
 }
 
 #[test]
+fn an_object_that_is_too_large_is_refused() {
+    let store = open(&Simulated::new());
+    let map: Map<u64, [u64; 1100]> = store.map("large").unwrap();
+    let mut me = store.register().unwrap();
+    let large = me.run(|tx| map.insert(tx, 1, [1; 1100]));
+    assert!(matches!(large, Err(Error::TooLarge { .. })), "{large:?}");
+    assert_eq!(me.read(|now| map.len(now)), 0);
+}
+
+#[test]
 fn a_transaction_that_is_too_large_is_refused_and_the_next_is_not() {
     let store = open(&Simulated::new());
     let map: Map<u64, u64> = store.map("numbers").unwrap();

@@ -1,0 +1,79 @@
+//! Copying and compacting stores that no program has open.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::device::{Directory, Storage};
+use crate::error::Result;
+use crate::heap::{Filling, Heap, words};
+use crate::store::compaction;
+use crate::volume::Recovered;
+use crate::{Options, ReadOnly};
+
+/// How much there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sizes {
+    /// Objects.
+    pub objects: u64,
+    /// Bytes of their slots.
+    pub object_bytes: u64,
+    /// Bytes of the runs in which they are: what they take of a program's memory.
+    pub heap_bytes: u64,
+}
+
+impl Sizes {
+    fn of(heap: &Heap) -> Self {
+        let mut sizes = Self { heap_bytes: heap.run_bytes(), ..Self::default() };
+        for (_, words) in heap.live() {
+            sizes.objects += 1;
+            sizes.object_bytes += words::slot_bytes(words) as u64;
+        }
+        sizes
+    }
+}
+
+/// Copies a store into a directory that has none; what a crash has left is recovered in the copy.
+/// The store is only read: other programs may read it at the same time.
+///
+/// # Errors
+///
+/// As of [`Store::open`](crate::Store::open); if there is no store, or one in the other directory.
+pub fn backup(directory: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Sizes> {
+    let from = Directory::open_to_read(directory)?;
+    let heap = Heap::new(Options::default().heap_bytes)?;
+    let recovered = Recovered::read_existing(&from, &mut Filling(&heap))?;
+    // SAFETY: no domain has the heap.
+    let mut objects = unsafe { heap.entries() };
+    recovered.copy_to(&Directory::open(to)?, &mut objects)?;
+    Ok(Sizes::of(&heap))
+}
+
+/// Moves the objects of a store close together, and leaves out those that no structure has any
+/// more. Returns how much there was, and how much there is. A crash leaves the store as it was, or
+/// compacted.
+///
+/// # Errors
+///
+/// As of [`Store::open`](crate::Store::open); if there is no store.
+pub fn compact(directory: impl AsRef<Path>) -> Result<(Sizes, Sizes)> {
+    compact_on(Arc::new(Directory::open_existing(directory)?))
+}
+
+/// Likewise, on other devices than files of a directory.
+///
+/// # Errors
+///
+/// As of [`compact`].
+pub fn compact_on(storage: Arc<dyn Storage>) -> Result<(Sizes, Sizes)> {
+    let bytes = Options::default().heap_bytes;
+    let (heap, compacted) = (Heap::new(bytes)?, Heap::new(bytes)?);
+    let recovered = Recovered::read_existing(&*storage, &mut Filling(&heap))?;
+    let before = Sizes::of(&heap);
+    let store = ReadOnly::of(heap, &recovered, storage);
+    // SAFETY: no domain has the new heap, here and below.
+    unsafe { compaction::copy(&store, &compacted) }?;
+    // SAFETY: likewise.
+    recovered.replace(&mut unsafe { compacted.entries() })?;
+    Ok((before, Sizes::of(&compacted)))
+}

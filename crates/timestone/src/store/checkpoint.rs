@@ -1,0 +1,139 @@
+//! Writing images, while transactions go on.
+//!
+//! An image begins at a place in the journal and ends at a later one. Between the two, a thread
+//! copies the heap run by run, each in a session of its own at what is on the disk by then. So the
+//! image is of no single moment. But the journal has, from the begin on, what each transaction has
+//! written; applied in their order, all objects are as they were at the end, whatever the image had
+//! of them.
+//!
+//! No session lasts longer than it takes to copy a run, so that old versions go as soon as
+//! otherwise, however large the store is. Nothing is written to the disk in a session, or with the
+//! leader's lock held. Commits wait for an image only if the journal is full before it is written.
+
+use std::time::Duration;
+
+use manycore::session::RawSession;
+
+use super::domain::Handle;
+use super::flusher::Flusher;
+use crate::device::Storage;
+use crate::error::Result;
+use crate::heap;
+use crate::heap::words::with_words;
+use crate::volume::{Begin, ImageWriter, Images};
+
+/// After an image that could not be written, the next is tried when this part of the journal has
+/// been filled in addition.
+const RETRY_PART: u64 = 8;
+
+impl Flusher {
+    /// Writes what has come, and an image. `is_last` says that no other thread uses the store, and
+    /// that nothing is going to be written afterwards.
+    pub fn checkpoint(&self, is_last: bool) -> Result<()> {
+        self.sync()?;
+        self.write_image(&mut self.images.lock(), is_last)
+    }
+
+    /// Writes an image if the journal is too full for what the leader has.
+    pub(super) fn make_room(&self) -> Result<()> {
+        let mut images = self.images.lock();
+        // Another thread may have made room while this one waited for the lock.
+        if self.leader.lock().has_room() { Ok(()) } else { self.write_image(&mut images, false) }
+    }
+
+    /// Writes images when they are due, until the store is closed.
+    pub fn image_in_background(&self) {
+        self.images_due.answer(Duration::ZERO, || {
+            let mut images = self.images.lock();
+            let mut leader = self.leader.lock();
+            if leader.journal.used() >= leader.image_at {
+                leader.image_at = leader.journal.used() + leader.journal.capacity() / RETRY_PART;
+                drop(leader);
+                // An error is that of the thread, too, that finds the journal full and tries it
+                // again.
+                let _ = self.write_image(&mut images, false);
+            }
+            true
+        });
+    }
+
+    /// Writes a copy of the store into other files: all that has committed before, and perhaps what
+    /// commits meanwhile. The journal keeps all frames until then.
+    pub fn back_up(&self, storage: &dyn Storage) -> Result<()> {
+        self.sync()?;
+        let images = self.images.lock();
+        let backup = images.back_up_to(storage)?;
+        let begin = self.begin_image()?;
+        let image = self.capture(backup.image())?.finish()?;
+        let (region, end, sharp) = {
+            let mut leader = self.leader.lock();
+            self.flush(&mut leader)?;
+            let journal = &leader.journal;
+            (journal.region().clone(), journal.end(), journal.horizon())
+        };
+        backup.finish(storage, (image, begin), (&region, end), sharp)
+    }
+
+    fn begin_image(&self) -> Result<Begin> {
+        let mut leader = self.leader.lock();
+        self.flush(&mut leader)?;
+        Ok(Begin::at(&leader.journal, self.durable()))
+    }
+
+    /// Writes an image, and gives the journal back what is in it.
+    fn write_image(&self, images: &mut Images, is_last: bool) -> Result<()> {
+        let begin = self.begin_image()?;
+        let image = self.capture(images.begin())?.finish()?;
+        // What a session has read, was in a frame by then.
+        let sharp = {
+            let leader = self.leader.lock();
+            leader.journal.check()?;
+            leader.journal.horizon()
+        };
+        let published = images.publish(image, begin, sharp, is_last);
+        let mut leader = self.leader.lock();
+        match &published {
+            Ok(()) => {
+                leader.journal.release(begin.mark);
+                leader.image_at = leader.journal.capacity() / 2;
+                leader.stats.images += 1;
+            }
+            Err(cause) => {
+                leader.journal.poison(cause);
+                self.note_poison(&leader);
+            }
+        }
+        published
+    }
+
+    /// Copies all runs that there are now. Objects in later ones are made by frames after the
+    /// image's begin.
+    fn capture(&self, mut image: ImageWriter) -> Result<ImageWriter> {
+        let mut handle = self.domain.register();
+        for run in 0..self.heap.runs() {
+            self.capture_run(&mut handle, run, &mut image);
+            image.write()?;
+        }
+        Ok(image)
+    }
+
+    fn capture_run(&self, handle: &mut Handle<'_>, run: usize, image: &mut ImageWriter) {
+        // SAFETY: a session, from begin to end. The heap is asked afterwards which objects are
+        // live: it knows of all that were made or have ended up to the floor. So an object that is
+        // live has not ended at the time of the session, and has the words that its run is for.
+        unsafe {
+            let horizon = handle.begin_at_floor(0);
+            let (words, places) = self.heap.live_in(run);
+            with_words!(words, |W| {
+                let objects = places.iter().map(|place| {
+                    let object = &*handle.deref(self.heap.link::<W>(*place));
+                    heap::whole(*place, zerocopy::IntoBytes::as_bytes(object))
+                });
+                if !places.is_empty() {
+                    image.push(horizon, objects);
+                }
+            });
+            handle.abort();
+        }
+    }
+}

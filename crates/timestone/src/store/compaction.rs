@@ -1,0 +1,145 @@
+//! Copying the objects of a store into a heap of their own, close together.
+//!
+//! Structures are walked as the catalog names them: which words of an object are places is known by
+//! what it is a part of. Objects that nothing leads to stay behind, and so do nodes of maps that
+//! have no key any more.
+
+use std::sync::Arc;
+
+use super::catalog::{self, Known};
+use super::map::{NODE, NODE_WORDS};
+use super::ordered::{INNER, children_at};
+use super::queue;
+use super::read_only::ReadOnly;
+use super::transaction::sealed::Objects;
+use crate::error::{Error, Result};
+use crate::heap::{Heap, ROOT, ROOT_WORDS};
+
+struct Compaction<'a> {
+    from: &'a ReadOnly,
+    to: &'a Arc<Heap>,
+}
+
+/// Copies all structures into an empty heap.
+///
+/// # Safety
+///
+/// No domain has the heap, and no other thread.
+pub unsafe fn copy(from: &ReadOnly, to: &Arc<Heap>) -> Result<()> {
+    let compaction = Compaction { from, to };
+    let mut first = 0;
+    // Each entry leads to the next: so the last one comes first.
+    for known in catalog::all(from).iter().rev() {
+        let root = compaction.structure(known)?;
+        first = compaction.add(&known.moved(first, root))?;
+    }
+    let mut root = [0; ROOT_WORDS];
+    root.copy_from_slice(from.object(ROOT, ROOT_WORDS));
+    root[0] = first;
+    // SAFETY: the contract of this function.
+    unsafe { to.set_root(root) };
+    Ok(())
+}
+
+impl Compaction<'_> {
+    fn add(&self, words: &[u64]) -> Result<u64> {
+        // SAFETY: a `Compaction` is there only in `copy`, whose contract is the same.
+        unsafe { self.to.add(words) }
+    }
+
+    fn structure(&self, known: &Known<'_>) -> Result<u64> {
+        let sizes = catalog::sizes(&known.schema);
+        match (known.schema.split_once(" from "), &*sizes) {
+            (Some(("a map", _)), [_, _]) => self.map(known.root),
+            (Some(("an ordered map", _)), [key, _]) => self.tree(known.root, key.div_ceil(8)),
+            _ if known.schema.starts_with("a queue of ") => self.queue(known.root),
+            _ => Err(Error::Schema {
+                name: known.name.clone(),
+                found: known.schema.clone(),
+                wanted: "a structure that this version knows".to_owned(),
+            }),
+        }
+    }
+
+    /// All words of an object whose size its place says.
+    fn whole(&self, place: u64) -> Vec<u64> {
+        let words = self.from.words_at(place);
+        self.from.object(place, words).to_vec()
+    }
+
+    fn map(&self, root: u64) -> Result<u64> {
+        self.add(&self.children(root)?)
+    }
+
+    /// The words of a map's node, with the new places of its children.
+    fn children(&self, node: u64) -> Result<Vec<u64>> {
+        let words = &self.from.object(node, NODE_WORDS)[..NODE_WORDS];
+        words.iter().map(|word| self.child(*word)).collect()
+    }
+
+    /// The new word for a child: none if it has no key, the leaf if it has one only.
+    fn child(&self, word: u64) -> Result<u64> {
+        if word & NODE == 0 {
+            return self.list(word, word == 0);
+        }
+        let words = self.children(word & !NODE)?;
+        let mut there = words.iter().filter(|word| **word != 0);
+        match (there.next(), there.next()) {
+            (None, _) => Ok(0),
+            (Some(only), None) if only & NODE == 0 => Ok(*only),
+            _ => Ok(self.add(&words)? | NODE),
+        }
+    }
+
+    /// A list of objects whose first word leads to the next.
+    fn list(&self, first: u64, is_empty: bool) -> Result<u64> {
+        if is_empty {
+            return Ok(0);
+        }
+        self.chain(first).map(|places| places[0])
+    }
+
+    /// The new places of the objects of a list, which is not empty.
+    fn chain(&self, first: u64) -> Result<Vec<u64>> {
+        let (mut all, mut place) = (Vec::new(), first);
+        while place != 0 {
+            let words = self.whole(place);
+            place = words[0];
+            all.push(words);
+        }
+        let (mut places, mut next) = (Vec::new(), 0);
+        for mut words in all.into_iter().rev() {
+            words[0] = next;
+            next = self.add(&words)?;
+            places.push(next);
+        }
+        places.reverse();
+        Ok(places)
+    }
+
+    fn tree(&self, root: u64, key_words: usize) -> Result<u64> {
+        let mut words = self.whole(root);
+        words[0] = self.node(words[0], key_words)?;
+        self.add(&words)
+    }
+
+    fn node(&self, word: u64, key_words: usize) -> Result<u64> {
+        let mut words = self.whole(word & !INNER);
+        if word & INNER == 0 {
+            return self.add(&words);
+        }
+        let (first, keys) = (children_at(key_words), words[0] as usize);
+        for child in &mut words[first..=first + keys] {
+            *child = self.node(*child, key_words)?;
+        }
+        Ok(self.add(&words)? | INNER)
+    }
+
+    fn queue(&self, root: u64) -> Result<u64> {
+        let front = self.from.object(root, queue::ROOT_WORDS)[0];
+        let nodes = self.chain(self.from.object(front, queue::END_WORDS)[0])?;
+        let ends = [nodes.first(), nodes.last()].map(|node| *node.expect("a list with a node"));
+        let [front, back] = ends.map(|node| self.add(&[node]));
+        self.add(&[front?, back?])
+    }
+}

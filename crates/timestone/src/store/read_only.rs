@@ -1,0 +1,147 @@
+//! Stores that are only read.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::catalog;
+use super::map::Map;
+use super::options::Options;
+use super::ordered::OrderedMap;
+use super::queue::Queue;
+use super::set::Set;
+use super::transaction::{Session, sealed};
+use crate::device::{Directory, Storage};
+use crate::error::Result;
+use crate::heap::{Filling, Heap};
+use crate::volume::Recovered;
+
+/// A store as it was left, for reading. Several programs may have one of the same directory at the
+/// same time, but none may write it.
+///
+/// What a crash has left is recovered in memory; nothing is written.
+///
+/// ```
+/// use timestone::{Map, ReadOnly, Store};
+///
+/// let directory = tempfile::tempdir()?;
+/// let store = Store::open(directory.path())?;
+/// let stock: Map<u64, u64> = store.map("stock")?;
+/// store.register()?.run(|tx| stock.insert(tx, 7, 40))?;
+/// store.close()?;
+///
+/// let store = ReadOnly::open(directory.path())?;
+/// let stock: Map<u64, u64> = store.map("stock")?;
+/// assert_eq!(stock.get(&store, &7), Some(40));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ReadOnly {
+    heap: Arc<Heap>,
+    seed: u64,
+    horizon: u64,
+    /// Keeps the directory from being written to.
+    _storage: Arc<dyn Storage>,
+}
+
+impl ReadOnly {
+    /// Reads the store in a directory.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Store::open`](super::Store::open); and if there is no store.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
+        Self::open_on(Arc::new(Directory::open_to_read(directory)?), Options::default())
+    }
+
+    /// Likewise, on other devices than files of a directory, and with options: of these, the bytes
+    /// of the heap count.
+    ///
+    /// # Errors
+    ///
+    /// As of [`open`](Self::open).
+    pub fn open_on(storage: Arc<dyn Storage>, options: Options) -> Result<Self> {
+        let heap = Heap::new(options.heap_bytes)?;
+        let recovered = Recovered::read_existing(&*storage, &mut Filling(&heap))?;
+        Ok(Self::of(heap, &recovered, storage))
+    }
+
+    /// The map of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Schema`](crate::Error::Schema) if the name is of something else, or of nothing.
+    pub fn map<K: crate::Persist, V: crate::Persist>(&self, name: &str) -> Result<Map<K, V>> {
+        let root = catalog::find_root(self, name, &Map::<K, V>::schema())?;
+        Ok(Map::at(root, self.seed))
+    }
+
+    /// Likewise, an ordered map.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn ordered_map<K, V>(&self, name: &str) -> Result<OrderedMap<K, V>>
+    where
+        K: crate::Persist + Ord,
+        V: crate::Persist,
+    {
+        catalog::find_root(self, name, &OrderedMap::<K, V>::schema()).map(OrderedMap::at)
+    }
+
+    /// Likewise, a set.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn set<K: crate::Persist>(&self, name: &str) -> Result<Set<K>> {
+        self.map(name).map(Set::of)
+    }
+
+    /// Likewise, a queue.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn queue<T: crate::Persist>(&self, name: &str) -> Result<Queue<T>> {
+        Ok(Queue::at(self, catalog::find_root(self, name, &Queue::<T>::schema())?))
+    }
+
+    /// The store in this heap, which was filled from these files.
+    pub(crate) fn of(heap: Arc<Heap>, recovered: &Recovered, storage: Arc<dyn Storage>) -> Self {
+        let (seed, horizon) = (recovered.seed(), recovered.horizon);
+        Self { heap, seed, horizon, _storage: storage }
+    }
+
+    /// Words of the object at a place.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub(super) fn words_at(&self, place: u64) -> usize {
+        let words = self.heap.words_at(place);
+        words.unwrap_or_else(|| panic!("no object at {place}: the store's data is damaged"))
+    }
+
+    /// All commits up to this stamp are there, and none later.
+    pub fn horizon(&self) -> u64 {
+        self.horizon
+    }
+}
+
+impl Session for ReadOnly {}
+
+impl sealed::Objects for ReadOnly {
+    #[inline]
+    fn object(&self, place: u64, words: usize) -> &[u64] {
+        // SAFETY: no domain has this heap, and it is not filled any more.
+        unsafe { self.heap.read(place, words) }
+    }
+
+    #[inline]
+    fn note(&self, _: u64, _: usize) {}
+}
+
+impl std::fmt::Debug for ReadOnly {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadOnly").field("horizon", &self.horizon).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,88 @@
+//! Which image counts, and the superblocks that say it.
+
+use super::files::Files;
+use super::image::ImageWriter;
+use super::journal::Journal;
+use crate::error::Result;
+use crate::journal::frame::Life;
+use crate::superblock::{Image, Mark, Superblock};
+
+/// The images of a store that is open, and its superblock.
+pub struct Images {
+    files: Files,
+    superblock: Superblock,
+}
+
+/// From when on the journal has what the image may not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begin {
+    /// Frames from here on have it.
+    pub mark: Mark,
+    /// All commits up to this are in frames before.
+    pub horizon: u64,
+}
+
+impl Begin {
+    /// Now, if all frames are on the disk: all commits up to `durable` are in them.
+    pub fn at(journal: &Journal, durable: u64) -> Self {
+        debug_assert!(journal.is_flushed(), "frames before an image's begin are on the disk");
+        Self { mark: journal.end(), horizon: durable.max(journal.horizon()) }
+    }
+}
+
+impl Images {
+    pub(super) fn new(files: Files, superblock: Superblock) -> Self {
+        Self { files, superblock }
+    }
+
+    /// The superblock that counts.
+    pub fn superblock(&self) -> Superblock {
+        self.superblock
+    }
+
+    /// Begins an image, in the file that does not count.
+    pub fn begin(&self) -> ImageWriter {
+        let file = 1 - self.superblock.image.file;
+        self.files.begin_image(file, self.superblock.number + 1)
+    }
+
+    /// Lets an image count, and the journal from `begin` on. Each object in the image is as it was
+    /// at some time from the begin on, and not later than `sharp`. `is_last` says that nothing is
+    /// going to be written afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Those of the device. It is not known then which superblock counts: nothing may be written
+    /// any more but frames, for which both need room.
+    pub fn publish(&mut self, image: Image, begin: Begin, sharp: u64, is_last: bool) -> Result<()> {
+        let Begin { mark: start, horizon } = begin;
+        self.replace(Superblock {
+            image,
+            start,
+            horizon,
+            sharp: sharp.max(horizon),
+            is_clean: is_last,
+            ..self.superblock
+        })
+    }
+
+    /// Lets a new life of the journal begin, after an image with all commits up to the horizon.
+    pub(super) fn begin_life(&mut self, image: Image, horizon: u64) -> Result<()> {
+        self.replace(Superblock {
+            life: Life::new(self.superblock.number + 1),
+            start: Mark::FIRST,
+            horizon,
+            sharp: horizon,
+            image,
+            is_clean: false,
+            ..self.superblock
+        })
+    }
+
+    fn replace(&mut self, superblock: Superblock) -> Result<()> {
+        let next = Superblock { number: self.superblock.number + 1, ..superblock };
+        next.write(&*self.files.store)?;
+        self.superblock = next;
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! Writing frames of the journal.
+
+use super::files::JOURNAL;
+use crate::error::{Error, Result};
+use crate::journal::frame::{Builder, Life};
+use crate::journal::region::Region;
+use crate::superblock::Mark;
+
+/// The journal of a store that is open.
+pub struct Journal {
+    region: Region,
+    life: Life,
+    /// Frames before this one are not needed any more: others may be written over them.
+    start: Mark,
+    /// Where the next frame goes.
+    end: Mark,
+    /// All commits up to this are in a frame on the disk or in the image.
+    horizon: u64,
+    /// All commits up to this are in a frame or in the image.
+    written: u64,
+    /// The sequence of the first frame that may not be on the disk.
+    flushed: u64,
+    /// The first failure whose outcome is not known.
+    poison: Option<String>,
+}
+
+impl Journal {
+    /// An empty one. All commits up to the horizon are in the image.
+    pub(super) fn new(region: Region, life: Life, start: Mark, horizon: u64) -> Self {
+        let (written, flushed) = (horizon, start.link.sequence);
+        Self { region, life, start, end: start, horizon, written, flushed, poison: None }
+    }
+
+    /// Where the frames are.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// Where the next frame goes.
+    pub fn end(&self) -> Mark {
+        self.end
+    }
+
+    /// The horizon of the last frame that is on the disk, or that with which the journal has begun.
+    pub fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    /// Bytes of the frames that are needed.
+    pub fn used(&self) -> u64 {
+        self.end.position - self.start.position
+    }
+
+    /// Bytes for more frames.
+    pub fn room(&self) -> u64 {
+        self.capacity() - self.used()
+    }
+
+    /// Bytes for frames.
+    pub fn capacity(&self) -> u64 {
+        self.region.bytes()
+    }
+
+    /// Fails if an earlier write has failed whose outcome is not known.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Poisoned`].
+    pub fn check(&self) -> Result<()> {
+        match &self.poison {
+            Some(cause) => Err(Error::Poisoned(cause.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Nothing is written any more, for this reason.
+    pub fn poison(&mut self, cause: &Error) {
+        self.poison.get_or_insert_with(|| cause.to_string());
+    }
+
+    /// Whether all frames are on the disk.
+    pub fn is_flushed(&self) -> bool {
+        self.flushed == self.end.link.sequence
+    }
+
+    /// Writes a frame with all transactions up to this horizon that are in no frame yet. The
+    /// operating system has it when this returns, and the disk after [`flush`](Self::flush).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`] if the journal has no room: write an image. [`Error::Poisoned`]. Those of
+    /// the device: the frame may be written again, with more records in it.
+    pub fn write(&mut self, frame: &mut Builder, horizon: u64) -> Result<()> {
+        self.check()?;
+        if frame.size() as u64 > self.room() {
+            let (size, room) = (frame.size(), self.room());
+            return Err(Error::Full(format!(
+                "a frame of {size} bytes, the {JOURNAL} has {room} left"
+            )));
+        }
+        let (bytes, link) = frame.seal(self.life, self.end.link, horizon, self.flushed);
+        self.region.write(self.end.position, bytes)?;
+        self.end = Mark { position: self.end.position + bytes.len() as u64, link };
+        self.written = horizon;
+        Ok(())
+    }
+
+    /// Returns when all frames are on the disk.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Poisoned`]; and that of the device, after which the journal is poisoned.
+    pub fn flush(&mut self) -> Result<()> {
+        self.check()?;
+        if !self.is_flushed() {
+            self.region.flush().inspect_err(|cause| self.poison = Some(cause.to_string()))?;
+            (self.horizon, self.flushed) = (self.written, self.end.link.sequence);
+        }
+        Ok(())
+    }
+
+    /// Lets frames be written over those before the mark, which a superblock on the disk does not
+    /// need any more.
+    pub fn release(&mut self, start: Mark) {
+        debug_assert!((self.start.position..=self.end.position).contains(&start.position));
+        self.start = start;
+    }
+}
