@@ -53,6 +53,8 @@
 //! # drop(unsafe { Box::from_raw(newest.into_inner()) });
 //! ```
 //!
+//! [`Atomic`] is such a pointer that takes no `unsafe`.
+//!
 //! Where no handle can be passed on, `section` does the same with a domain that the process has by
 //! itself, as `crossbeam_epoch::pin` does. Who reads for long repins now and then:
 //! [`Guard::repin`].
@@ -140,6 +142,7 @@
 //! child must not use the domains of its parent: the records of threads that it does not have stay
 //! as they were.
 
+mod atomic;
 mod bag;
 mod config;
 mod cpu_handles;
@@ -153,6 +156,7 @@ mod process;
 mod record;
 mod unpublished;
 
+pub use atomic::Atomic;
 pub use bag::BAG_BYTES;
 pub use config::{Barriers, Config, OnStall, Stall};
 pub(crate) use cpu_handles::CpuHandles;

@@ -6,6 +6,7 @@
 #![cfg(loom)]
 
 mod adaptive_rw;
+mod atomic;
 mod by_preference;
 mod caught;
 mod flat_combining;

@@ -1,0 +1,117 @@
+//! A value that is read under a guard and replaced: what is read is whole, and is not dropped yet.
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+use manycore::reclaim::{Atomic, Config, Domain};
+
+use crate::check;
+
+/// A number that the model sees written, read and dropped.
+struct Number(UnsafeCell<u64>);
+
+// SAFETY: the model checks that nobody reads it while it is written or dropped.
+unsafe impl Send for Number {}
+// SAFETY: likewise.
+unsafe impl Sync for Number {}
+
+impl Number {
+    fn new(number: u64) -> Self {
+        let this = Self(UnsafeCell::new(0));
+        // SAFETY: nobody else has it.
+        this.0.with_mut(|place| unsafe { *place = number });
+        this
+    }
+
+    fn get(&self) -> u64 {
+        // SAFETY: nobody writes it meanwhile: that is what the model checks.
+        self.0.with(|place| unsafe { *place })
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        // SAFETY: nobody reads it meanwhile: that is what the model checks.
+        self.0.with_mut(|place| unsafe { *place = u64::MAX });
+    }
+}
+
+/// A domain that lives as long as the model's threads, and no longer.
+struct Shared {
+    value: Atomic<'static, Number>,
+    domain: *mut Domain,
+}
+
+// SAFETY: the pointer is used by `drop` only.
+unsafe impl Send for Shared {}
+// SAFETY: likewise.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn new() -> Arc<Self> {
+        let domain = Domain::new(Config { batch: 1, ..Config::default() });
+        let domain = Box::into_raw(Box::new(domain));
+        // SAFETY: it is there until `drop`, after which nobody has the value.
+        let value = Atomic::new_in(unsafe { &*domain }, Number::new(0));
+        Arc::new(Self { value, domain })
+    }
+
+    fn domain(&self) -> &Domain {
+        // SAFETY: it is there until `drop`.
+        unsafe { &*self.domain }
+    }
+
+    fn read(&self) -> u64 {
+        let handle = self.domain().register();
+        let guard = handle.pin();
+        self.value.load(&guard).get()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: from a box; the value does not ask for it when it is dropped.
+        drop(unsafe { Box::from_raw(self.domain) });
+    }
+}
+
+#[test]
+fn a_look_at_what_is_replaced() {
+    check(2, || {
+        let shared = Shared::new();
+        let reader = {
+            let shared = shared.clone();
+            thread::spawn(move || assert!([0, 1].contains(&shared.read())))
+        };
+        let mut handle = shared.domain().register();
+        {
+            let guard = handle.pin();
+            assert_eq!(shared.value.replace(Number::new(1), &guard).get(), 0);
+        }
+        handle.collect_now();
+        handle.collect_now();
+        reader.join().unwrap();
+        drop(handle);
+        assert_eq!(shared.read(), 1);
+    });
+}
+
+#[test]
+fn two_who_update() {
+    check(2, || {
+        let shared = Shared::new();
+        let add = |shared: &Shared| {
+            let handle = shared.domain().register();
+            let guard = handle.pin();
+            shared.value.update_in(&guard, |number| Number::new(number.get() + 1));
+        };
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || add(&shared))
+        };
+        add(&shared);
+        other.join().unwrap();
+        assert_eq!(shared.read(), 2);
+    });
+}
