@@ -3,15 +3,15 @@
 //!     cargo run --release -p manycore --example rcu
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use manycore::reclaim::{Config, Domain};
+use manycore::reclaim::{Atomic, Config, Domain};
 
 type Routes = BTreeMap<&'static str, u32>;
 
-/// All routes lead to the same place, which one, changes.
-fn table(place: u32) -> *mut Routes {
-    Box::into_raw(Box::new([("here", place), ("there", place)].into()))
+/// All routes lead to the same place; which one, changes.
+fn table(place: u32) -> Routes {
+    [("here", place), ("there", place)].into()
 }
 
 /// Fewer in the interpreter, which takes a thousand times as long.
@@ -19,7 +19,7 @@ const TABLES: u32 = if cfg!(miri) { 50 } else { 1000 };
 
 fn main() {
     let domain = Domain::new(Config::default());
-    let routes = AtomicPtr::new(table(0));
+    let routes = Atomic::new_in(&domain, table(0));
     let done = AtomicBool::new(false);
     std::thread::scope(|s| {
         for _ in 0..3 {
@@ -27,28 +27,23 @@ fn main() {
                 let handle = domain.register();
                 // Relaxed: only says when to stop.
                 while !done.load(Ordering::Relaxed) {
+                    // What is found while the guard is there is not dropped before it is gone.
                     let guard = handle.pin();
-                    // Acquire: partner of the AcqRel below. SAFETY: what was there in this section
-                    // is not freed before it ends.
-                    let routes = unsafe { &*routes.load(Ordering::Acquire) };
+                    let routes = routes.load(&guard);
                     assert_eq!(routes["here"], routes["there"], "half a table");
-                    drop(guard);
                 }
             });
         }
         let handle = domain.register();
         for place in 1..TABLES {
             let guard = handle.pin();
-            // AcqRel: readers see a whole table; and the last one is this thread's to retire.
-            let old = routes.swap(table(place), Ordering::AcqRel);
-            // SAFETY: from a box, and nobody finds it any more.
-            unsafe { guard.retire(old) };
+            let old = routes.replace(table(place), &guard);
+            assert_eq!(old["here"], place - 1);
         }
         done.store(true, Ordering::Relaxed); // Relaxed: as above
     });
     println!("not freed yet: {} bytes", domain.held_bytes());
-    // SAFETY: from a box; the threads have ended.
-    drop(unsafe { Box::from_raw(routes.into_inner()) });
+    assert_eq!(routes.into_inner()["there"], TABLES - 1);
 }
 
 #[test]
