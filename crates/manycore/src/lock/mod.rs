@@ -27,7 +27,8 @@
 //! # }
 //! ```
 //!
-//! Beside them is [`WaitQueue`], waiting for a condition with any mutex.
+//! Beside them is [`WaitQueue`], waiting for a condition with any mutex; with the feature `lock_api`
+//! there is a `Condvar` for its guards.
 
 mod adaptive;
 mod adaptive_rw;
@@ -37,6 +38,8 @@ mod c_bo_mcs;
 mod clh;
 mod cna;
 mod cohort;
+#[cfg(all(feature = "lock_api", not(loom)))]
+mod condvar;
 mod depth_gated;
 mod exponential;
 mod futex;
@@ -79,6 +82,8 @@ pub use bravo::Bravo;
 pub use c_bo_mcs::CBoMcs;
 pub use clh::Clh;
 pub use cna::Cna;
+#[cfg(all(feature = "lock_api", not(loom)))]
+pub use condvar::Condvar;
 pub use depth_gated::DepthGated;
 pub use exponential::{Exponential, ExponentialPatience};
 pub use futex::Futex;

@@ -13,6 +13,7 @@ mod atomic;
 mod asymmetry;
 mod bank;
 mod collections;
+mod condvar;
 mod flat_combining;
 mod futex;
 mod hash_map;
