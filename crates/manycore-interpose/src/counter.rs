@@ -105,10 +105,11 @@ const LOOK: u64 = 100;
 /// The time that was given last.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The coarse clock, in ticks: it is behind by about a step, and here ahead by that, and never before
-/// the last time of the counter. On a machine that was idle its steps may come late: it may even be
-/// behind the library's start by more than a step. Between its steps time goes on with each look, as far as
-/// to the next step: otherwise who polls for a while would poll for a step.
+/// The coarse clock, in ticks: it is behind by about a step, and here ahead by that, and never
+/// before the last time of the counter. On a machine that was idle its steps may come late: it may
+/// even be behind the library's start by more than a step. Between its steps time goes on with each
+/// look, as far as to the next step: otherwise a thread that polls for a while would poll for a
+/// step.
 extern "C" fn coarse() -> u64 {
     type ClockGettime = unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int;
     // SAFETY: glibc's function of this name has this signature.

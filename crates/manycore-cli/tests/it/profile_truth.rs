@@ -48,8 +48,8 @@ fn assert_near(what: &str, figure: f64, truth: f64, share: f64) {
 /// What a mean of `samples` samples may be off by. `number`, `sum` and `squares` are of all values:
 /// how many, their sum, and the sum of their squares. Four standard errors are for values of which
 /// each matters little. On a busy machine one may be all of the deviation, that of a thread that
-/// has lost its CPU: if it was sampled, the mean is off by as many standard errors as is the root of
-/// how many values there are for each sample.
+/// has lost its CPU: if it was sampled, the mean is off by as many standard errors as is the root
+/// of how many values there are for each sample.
 fn of_samples(samples: f64, number: f64, sum: f64, squares: f64) -> f64 {
     let mean = sum / number;
     let deviation = (squares / number - mean * mean).max(0.0).sqrt();

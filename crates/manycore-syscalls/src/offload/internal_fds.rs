@@ -10,8 +10,8 @@
 //!
 //! A fork that libc does not make, and one that has waited [`PATIENCE`] for us (it may be made by a
 //! signal handler that interrupted what it waits for), may come in between. So may a change that
-//! has waited as long for a fork: that of a very large process can take longer. A program that closes
-//! a number which it has not opened, in the moment in which that becomes ours, closes ours.
+//! has waited as long for a fork: that of a very large process can take longer. A program that
+//! closes a number which it has not opened, in the moment in which that becomes ours, closes ours.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -147,7 +147,8 @@ pub fn at_rest<R>(f: impl FnOnce() -> R) -> R {
 
 /// Whether a descriptor of this number may become ours.
 pub fn may_own(descriptor: i32) -> bool {
-    // Most numbers are told without a question to the kernel: ours begin at three quarters at least.
+    // Most numbers are told without a question to the kernel: ours begin at three quarters of the
+    // least limit, or later.
     let number = u64::from(descriptor.cast_unsigned());
     number >= NUMBERS_MIN / 4 * 3 && numbers().is_some_and(|numbers| numbers.contains(&number))
 }

@@ -24,6 +24,7 @@ const HEADINGS: &[&str] =
 const NO_ALGORITHM: &[(&str, &str)] = &[
     ("mod.rs", "a module's contents"),
     ("numbers.rs", "numbers that are drawn"),
+    ("condvar.rs", "a wait queue with guards"),
     ("plain.rs", "the interface of locks that are used without a node"),
     (
         "preference.rs",

@@ -27,8 +27,8 @@
 //! # }
 //! ```
 //!
-//! Beside them is [`WaitQueue`], waiting for a condition with any mutex; with the feature `lock_api`
-//! there is a `Condvar` for its guards.
+//! Beside them is [`WaitQueue`], waiting for a condition with any mutex; with the feature
+//! `lock_api` there is a `Condvar` for its guards.
 
 mod adaptive;
 mod adaptive_rw;

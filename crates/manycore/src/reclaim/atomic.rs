@@ -113,7 +113,7 @@ impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
     pub fn replace<'g>(&'g self, value: T, guard: &'g Guard<'_>) -> &'g T {
         self.check(guard);
         let value = Box::into_raw(Box::new(value));
-        // Release: partner of the Acquire in `load`. Acquire: as in `load`.
+        // AcqRel: partner of the Acquire in `load`, and of each other.
         let old = self.value.swap(value, order!(AcqRel, "atomic-replace"));
         // SAFETY: the swap has taken the old value out, once.
         unsafe { self.retire(old, guard) }
@@ -134,7 +134,8 @@ impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
         self.check(guard);
         let new = Box::into_raw(Box::new(new));
         let current = core::ptr::from_ref(current).cast_mut();
-        // Release: partner of the Acquire in `load`. Relaxed on failure: the value is not read.
+        // AcqRel: partner of the Acquire in `load`, and of each other. Relaxed on failure: the value
+        // is not read.
         let (done, failed) = (order!(AcqRel, "atomic-exchange"), Ordering::Relaxed);
         match self.value.compare_exchange(current, new, done, failed) {
             // SAFETY: the exchange has taken the old value out, once.

@@ -109,6 +109,41 @@ fn writers_go_on_beside_a_long_snapshot() {
     });
 }
 
+/// After two conflicts a session waits for its turn, but not for ever: here the turn is that of
+/// another session of the same thread, which would otherwise wait for itself.
+#[test]
+fn a_turn_that_is_kept_keeps_nobody_for_long() {
+    let domain = Domain::new(Ordo::measured(), Config::default());
+    let (mut owner, mut first, mut second) =
+        (domain.register(), domain.register(), domain.register());
+    // SAFETY: sessions from begin to end, on handles of one domain.
+    unsafe {
+        owner.begin(View::Latest);
+        let number = owner.alloc(0_u64);
+        owner.commit().unwrap();
+        owner.begin(View::Latest);
+        *owner.try_lock(number).unwrap() = 1;
+        for handle in [&mut first, &mut second] {
+            for attempts in 0..2 {
+                handle.begin(View::Latest);
+                assert_eq!(handle.try_lock(number).unwrap_err(), Conflict::Locked);
+                handle.abort();
+                handle.back_off(Conflict::Locked, attempts);
+            }
+            // The first gets the turn here, and keeps it; the second waits for a while.
+            handle.begin(View::Latest);
+        }
+        owner.commit().unwrap();
+        *second.try_lock(number).unwrap() += 1;
+        second.commit().unwrap();
+        *first.try_lock(number).unwrap() += 1;
+        first.commit().unwrap();
+        owner.begin(View::Latest);
+        assert_eq!(*owner.deref(number), 3);
+        owner.commit().unwrap();
+    }
+}
+
 /// Without anybody in the way a log has always room: its thread discards what is old before that.
 #[test]
 fn nobody_waits_for_room_if_nobody_stalls() {
