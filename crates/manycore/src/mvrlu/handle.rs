@@ -103,12 +103,20 @@ impl<'a, C: Clock> Handle<'a, C> {
         self.domain
     }
 
+    /// Waits for this thread's turn at the object of its last conflict, if there was one. Sessions
+    /// do so when they begin, but for those of [`begin_at_floor`](Self::begin_at_floor), whose
+    /// caller has asked for the time before: that is not to be from before the wait.
     #[inline]
-    pub(super) fn open(&mut self, view: View) {
-        debug_assert!(!self.is_open, "a session has begun in a session");
+    pub fn take_turn(&mut self) {
         if self.contended != 0 {
             self.turn = self.domain.turns.take(core::mem::take(&mut self.contended));
         }
+    }
+
+    #[inline]
+    pub(super) fn open(&mut self, view: View) {
+        debug_assert!(!self.is_open, "a session has begun in a session");
+        self.take_turn();
         self.is_open = true;
         self.kept.sessions = self.kept.sessions.saturating_add(1);
         if view == View::Snapshot && self.kept.account.count(1, self.domain.config.swing) {

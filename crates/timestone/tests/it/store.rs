@@ -238,6 +238,40 @@ fn a_full_journal_becomes_an_image_again_and_again() {
 }
 
 #[test]
+fn a_buffered_commit_is_written_at_once_and_flushed_with_the_next() {
+    let disk = Simulated::new();
+    let window = std::time::Duration::from_secs(1000);
+    let store = Store::open_on(Arc::new(disk.clone()), options().with_window(window)).unwrap();
+    let map: Map<u64, u64> = store.map("numbers").unwrap();
+    let mut me = store.register().unwrap();
+    let before = disk.calls();
+    for key in 0..10 {
+        me.run_with(Durability::Buffered, |tx| map.insert(tx, key, key)).unwrap();
+    }
+    assert_eq!(disk.calls() - before, 10, "each is a write, and no flush");
+    let killed = open(&disk.survivor());
+    assert_eq!(contents(&killed, "numbers").len(), 10, "what the operating system has");
+    // A power cut leaves the first of them, however many, and no other.
+    let mut rng = Rng::with_seed(1);
+    let mut lengths = std::collections::BTreeSet::new();
+    disk.recording().cuts(disk.calls(), |_, cut| {
+        cut.images(&mut rng, 300, false, |left| {
+            let found = contents(&open(&left), "numbers");
+            let wanted: Vec<_> = (0..found.len() as u64).map(|key| (key, key)).collect();
+            assert_eq!(found, wanted);
+            lengths.insert(found.len());
+        });
+    });
+    assert!(lengths.len() > 2, "{lengths:?}");
+    me.run(|tx| map.insert(tx, 10, 10)).unwrap();
+    disk.recording().cuts(disk.calls(), |_, cut| {
+        cut.images(&mut rng, 10, false, |left| {
+            assert_eq!(contents(&open(&left), "numbers").len(), 11);
+        });
+    });
+}
+
+#[test]
 fn after_a_failed_flush_the_store_is_read_and_not_written() {
     let disk = Arc::new(Faulty::new(Simulated::new()));
     let store = Store::open_on(disk.clone(), options()).unwrap();
