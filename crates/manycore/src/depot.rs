@@ -3,14 +3,15 @@
 //!
 //! It is got by the chunk, and lies close together: what the objects of a structure do not share
 //! with others of the program does not take up the CPU's cache. No memory goes back before the end
-//! of all, so that a link to an object that was freed leads to memory all the same.
+//! of all, so that a link to an object that was freed leads to memory all the same. Once there is
+//! much of it, chunks are parts of regions, for each of which the system is asked for a large page.
 
-use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use alloc::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use alloc::boxed::Box;
 use core::ptr::{NonNull, null_mut};
 
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use crate::sync::const_new;
+use crate::sync::{const_new, hint};
 
 /// Memory of somebody else's for objects, who knows where each of them is.
 ///
@@ -29,6 +30,12 @@ const LINE: usize = 64;
 /// up to the largest.
 const SMALLEST: usize = 4 << 10;
 const LARGEST: usize = 64 << 10;
+
+/// A region: what a large page of x86-64 and AArch64 takes.
+const REGION: usize = 2 << 20;
+/// With this many bytes the next chunks are parts of regions. The simulator and the model checker
+/// have no pages.
+const REGIONS_FROM: usize = if cfg!(any(loom, feature = "sim")) { usize::MAX } else { 4 * REGION };
 
 /// So many free objects of a size a thread keeps; then half of them go to all.
 const KEPT: usize = 256;
@@ -214,15 +221,19 @@ impl Rest {
     }
 }
 
-/// The first line of a chunk.
+/// The first line of a chunk, or of a region.
 struct Chunk {
     next: *mut Chunk,
     bytes: usize,
+    /// Of a region: how much of it was given out.
+    used: AtomicUsize,
 }
 
 /// All chunks, which are freed with this.
 pub(crate) struct Chunks {
     newest: AtomicPtr<Chunk>,
+    /// The region that is given out in parts.
+    region: AtomicPtr<Chunk>,
     bytes: AtomicUsize,
     /// In the place of chunks.
     memory: Option<Box<dyn Memory>>,
@@ -234,7 +245,8 @@ impl Chunks {
     }
 
     pub fn with_memory(memory: Option<Box<dyn Memory>>) -> Self {
-        Self { newest: AtomicPtr::new(null_mut()), bytes: AtomicUsize::new(0), memory }
+        let (newest, region) = (AtomicPtr::new(null_mut()), AtomicPtr::new(null_mut()));
+        Self { newest, region, bytes: AtomicUsize::new(0), memory }
     }
 
     /// Bytes that were ever asked for.
@@ -244,14 +256,65 @@ impl Chunks {
 
     /// A new one, in which there is room for an object of this size.
     fn add(&self, size: usize) -> Rest {
+        if self.bytes() >= REGIONS_FROM && size <= LARGEST {
+            return self.add_to_region();
+        }
         let bytes =
             (self.bytes() / 2).clamp(SMALLEST, LARGEST).max((size + LINE).next_power_of_two());
         let layout = layout_of(bytes);
         // SAFETY: a layout of at least `SMALLEST` bytes is not of size 0.
         let memory = unsafe { alloc_zeroed(layout) };
+        self.note(memory, layout);
+        // SAFETY: a chunk has more bytes than a line.
+        Rest { place: unsafe { memory.add(LINE) }, bytes: bytes - LINE }
+    }
+
+    /// As large a part of a region as a chunk may be.
+    fn add_to_region(&self) -> Rest {
+        loop {
+            // Acquire: partner of the Release below.
+            let region = self.region.load(Ordering::Acquire);
+            // SAFETY: null, or a region, which stays until the end of all.
+            if let Some(region_now) = unsafe { region.as_ref() } {
+                // Relaxed: who has which part; the memory is as it was made.
+                let from = region_now.used.fetch_add(LARGEST, Ordering::Relaxed);
+                if from + LARGEST <= REGION {
+                    // SAFETY: within the region, and given out once.
+                    let place = unsafe { region.cast::<u8>().add(from) };
+                    return Rest { place, bytes: LARGEST };
+                }
+            }
+            let new = self.new_region();
+            // Release: partner of the Acquire above: what `note` has written. Relaxed on failure:
+            // another thread's will do, and this one is given out in parts after it, by nobody.
+            let done = Ordering::Release;
+            if self.region.compare_exchange(region, new, done, Ordering::Relaxed).is_err() {
+                // SAFETY: this thread's, since no other knows it.
+                let place = unsafe { new.cast::<u8>().add(LINE) };
+                return Rest { place, bytes: REGION - LINE };
+            }
+        }
+    }
+
+    /// Memory that is asked to be a large page before it is written.
+    fn new_region(&self) -> *mut Chunk {
+        let layout = layout_of(REGION);
+        // SAFETY: the layout is not of size 0.
+        let memory = unsafe { alloc(layout) };
+        if !memory.is_null() {
+            hint::huge_pages(memory, REGION);
+            // SAFETY: of this size.
+            unsafe { memory.write_bytes(0, REGION) };
+        }
+        self.note(memory, layout)
+    }
+
+    /// Writes the first line of new memory, so that it is freed in the end.
+    fn note(&self, memory: *mut u8, layout: Layout) -> *mut Chunk {
         if memory.is_null() {
             handle_alloc_error(layout);
         }
+        let bytes = layout.size();
         self.bytes.fetch_add(bytes, Ordering::Relaxed); // Relaxed: a statistic
         let chunk = memory.cast::<Chunk>();
         // Relaxed, throughout: chunks are only followed at the end.
@@ -259,11 +322,10 @@ impl Chunks {
         loop {
             // SAFETY: the memory is new, of at least a line, which is as large as a `Chunk`, and no
             // other thread finds it before the compare-and-swap.
-            unsafe { chunk.write(Chunk { next: head, bytes }) };
+            unsafe { chunk.write(Chunk { next: head, bytes, used: AtomicUsize::new(LINE) }) };
             let relaxed = Ordering::Relaxed; // Relaxed: as above
             match self.newest.compare_exchange_weak(head, chunk, relaxed, relaxed) {
-                // SAFETY: a chunk has more bytes than a line.
-                Ok(_) => return Rest { place: unsafe { memory.add(LINE) }, bytes: bytes - LINE },
+                Ok(_) => return chunk,
                 Err(changed) => head = changed,
             }
         }
@@ -277,7 +339,7 @@ impl Drop for Chunks {
             // SAFETY: `add` has allocated it with this layout and written its head; what used its
             // objects borrowed from the owner of `self`, and is gone.
             unsafe {
-                let Chunk { next, bytes } = chunk.read();
+                let Chunk { next, bytes, .. } = chunk.read();
                 dealloc(chunk.cast(), layout_of(bytes));
                 chunk = next;
             }
@@ -285,6 +347,8 @@ impl Drop for Chunks {
     }
 }
 
+/// Of a chunk, or of a region, which is as large as its alignment.
 fn layout_of(bytes: usize) -> Layout {
-    Layout::from_size_align(bytes, LINE).expect("objects are not as large as that")
+    let align = if bytes == REGION { REGION } else { LINE };
+    Layout::from_size_align(bytes, align).expect("objects are not as large as that")
 }

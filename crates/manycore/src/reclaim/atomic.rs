@@ -134,8 +134,8 @@ impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
         self.check(guard);
         let new = Box::into_raw(Box::new(new));
         let current = core::ptr::from_ref(current).cast_mut();
-        // AcqRel: partner of the Acquire in `load`, and of each other. Relaxed on failure: the value
-        // is not read.
+        // AcqRel: partner of the Acquire in `load`, and of each other. Relaxed on failure: no value
+        // is read then.
         let (done, failed) = (order!(AcqRel, "atomic-exchange"), Ordering::Relaxed);
         match self.value.compare_exchange(current, new, done, failed) {
             // SAFETY: the exchange has taken the old value out, once.

@@ -81,6 +81,36 @@ fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
     assert_eq!(stats.commits, WRITERS * EACH);
 }
 
+/// With many megabytes of objects their memory comes by large pages, parts of which threads get at
+/// once: no two objects are in one place. The rest of a thread's last chunk is all that is not used.
+#[test]
+#[cfg(not(miri))]
+fn memory_of_many_objects_is_given_out_once() {
+    const EACH: u64 = 50_000;
+    type Leaf = [u64; 62];
+    let domain = Domain::new(Ordo::measured(), Config::default());
+    session::scope(&domain, |scope| {
+        thread::scope(|s| {
+            for me in 0..2 {
+                s.spawn(move || {
+                    let mut member = scope.register();
+                    let leaf = |number| [me * EACH + number; 62] as Leaf;
+                    let leaves: Vec<_> =
+                        (0..EACH).map(|number| member.create(leaf(number))).collect();
+                    member.read(|now| {
+                        for (number, place) in leaves.iter().enumerate() {
+                            assert_eq!(*now.deref(*place), leaf(number as u64));
+                        }
+                    });
+                });
+            }
+        });
+    });
+    let needed = 2 * EACH as usize * (size_of::<Leaf>() + 16);
+    let got = domain.object_bytes();
+    assert!((needed..needed + (8 << 20)).contains(&got), "{got} bytes for {needed}");
+}
+
 /// A snapshot that stays open keeps all versions that come after it. A writer goes on meanwhile,
 /// as long as its log may grow, and hardly looks whether the snapshot is over.
 #[test]
