@@ -82,7 +82,8 @@ fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
 }
 
 /// With many megabytes of objects their memory comes by large pages, parts of which threads get at
-/// once: no two objects are in one place. The rest of a thread's last chunk is all that is not used.
+/// once: no two objects are in one place. What is left of threads' last chunks is all that is not
+/// used.
 #[test]
 #[cfg(not(miri))]
 fn memory_of_many_objects_is_given_out_once() {
