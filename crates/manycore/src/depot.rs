@@ -35,7 +35,8 @@ const LARGEST: usize = 64 << 10;
 const REGION: usize = 2 << 20;
 /// With this many bytes the next chunks are parts of regions. The simulator and the model checker
 /// have no pages.
-const REGIONS_FROM: usize = if cfg!(any(loom, feature = "sim")) { usize::MAX } else { 4 * REGION };
+const REGIONS_FROM: usize =
+    if cfg!(any(loom, feature = "sim")) { isize::MAX as usize } else { 4 * REGION };
 
 /// So many free objects of a size a thread keeps; then half of them go to all.
 const KEPT: usize = 256;
