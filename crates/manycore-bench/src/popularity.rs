@@ -39,7 +39,7 @@ impl Popularity {
         (!is_usual).then(|| format!("a zipf exponent of {exponent}: it is between 0 and 10"))
     }
 
-    /// Of so many things.
+    /// Of this many things.
     pub(crate) fn ranks(self, count: u64) -> Ranks {
         let Self::Zipf(exponent) = self else { return Ranks { up_to: Arc::new([]) } };
         let mut sum = 0.0;
@@ -52,7 +52,7 @@ impl Popularity {
 }
 
 impl Ranks {
-    /// So many draws; none if all are alike.
+    /// This many draws; none if all are alike.
     pub fn draw(&self, count: usize, random: &mut fastrand::Rng) -> Box<[u64]> {
         let Some(sum) = self.up_to.last() else { return Box::default() };
         let mut rank = || {

@@ -13,7 +13,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of a run with so many steps.
+    /// Of a run with this many steps.
     pub fn steps(wanted: bool, steps: usize) -> Self {
         Self::new(wanted, steps as u64, false)
     }
@@ -23,7 +23,7 @@ impl Progress {
         Self::new(wanted, budget.as_secs(), true)
     }
 
-    /// Of a run with so many steps a round.
+    /// Of a run with this many steps a round.
     pub fn rounds(wanted: bool, steps: usize, rounds: Rounds) -> Self {
         match rounds {
             Rounds::Count(count) => Self::steps(wanted, steps * count as usize),

@@ -36,7 +36,7 @@ impl Waits {
         }
     }
 
-    /// Adds so many waits of one length.
+    /// Adds this many waits of one length.
     pub(crate) fn add(&mut self, ns: u64, count: u64) {
         *self.bins.entry(ns.clamp(1, LONGEST_NS)).or_default() += count;
     }

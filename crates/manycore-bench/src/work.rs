@@ -41,7 +41,7 @@ impl Pace {
     }
 }
 
-/// Works for so many turns; the result depends on each of them.
+/// Works for this many turns; the result depends on each of them.
 #[inline]
 pub fn work(mut value: u64, turns: u32) -> u64 {
     for _ in 0..turns {

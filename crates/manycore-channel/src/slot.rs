@@ -104,7 +104,7 @@ impl Slot {
         });
     }
 
-    /// The call: by whoever has the slot.
+    /// The call: by the thread that has the slot.
     pub fn order(&self) -> Order {
         // SAFETY: the caller of this has the slot: it executes the call, or has been answered.
         self.order.with(|order| unsafe { *order })
@@ -128,7 +128,8 @@ impl Slot {
         self.order.with_mut(|order| unsafe { (*order).descriptor = -1 });
     }
 
-    /// Has whoever executes the call go on behind so many bytes: by whoever executes it now.
+    /// Has the thread that executes the call go on behind this many bytes: by the thread that
+    /// executes it now.
     pub fn go_on_behind(&self, done: usize) {
         // SAFETY: the caller of this executes the call, and so has the slot.
         self.order.with_mut(|order| unsafe { (*order).done = done });
@@ -187,7 +188,8 @@ impl Slot {
         self.reply.with(|reply| unsafe { *reply })
     }
 
-    /// Asks whoever executes the call to end it with `EINTR`; false if that was asked already.
+    /// Asks the thread that executes the call to end it with `EINTR`; false if that was asked
+    /// already.
     pub fn cancel(&self) -> bool {
         // SeqCst: against `executor`, which is written before `is_cancelled` is read; the caller
         // repeats its signals, so that no more depends on it than how soon it is seen.

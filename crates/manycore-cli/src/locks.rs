@@ -15,7 +15,7 @@ Examples:
   for lock in $(manycore locks --plain); do manycore run --lock $lock -- ./program; done
 
 Columns:
-  next      whom a release serves: whoever comes at the right moment (barging); strictly
+  next      whom a release serves: the thread that comes at the right moment (barging); strictly
             the one who has waited longest (fifo !); or who is next in a queue of another
             order (queued !)
   waiting   whether a waiter gives up its CPU (blocks) or keeps it (spins)

@@ -160,7 +160,7 @@ impl Options {
         }
     }
 
-    /// How long to go on with so many candidates, the base line apart.
+    /// How long to go on with this many candidates, the base line apart.
     pub fn limit(&self, candidates: usize, terminal: &Terminal) -> Limit {
         let Some(runs) = self.runs else { return Limit::Budget(self.budget) };
         let (runs, fewest) = (usize::from(runs), fewest(candidates));

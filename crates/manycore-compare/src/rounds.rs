@@ -18,7 +18,7 @@ const USUAL: usize = 31;
 /// How long to go on.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
-    /// So many runs of each candidate.
+    /// This many runs of each candidate.
     Runs(usize),
     /// The usual number, or as many as fit into this time, but never fewer than a verdict needs.
     Budget(Duration),
@@ -54,7 +54,7 @@ pub struct Split {
     pub counted: bool,
 }
 
-/// The fewest runs for which there can be a verdict on so many candidates, the base line apart.
+/// The fewest runs for which there can be a verdict on this many candidates, the base line apart.
 ///
 /// By chance the ranks of n pairs all point one way with probability 2^(1-n), and all intervals
 /// together may err with 5 %.

@@ -35,7 +35,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// So many operations on a few keys that real threads do meet.
+    /// This many operations on a few keys that real threads do meet.
     pub fn native(threads: u32) -> Self {
         Self {
             threads,
@@ -77,7 +77,7 @@ enum Kind {
 
 /// Threads to run something on.
 pub trait Threads {
-    /// Runs the body on so many threads, which have numbers, and returns what they return.
+    /// Runs the body on this many threads, which have numbers, and returns what they return.
     fn parallel<T: Send>(&self, threads: u32, body: impl Fn(u32) -> T + Sync) -> Vec<T>;
 
     /// Does what is no part of the program that is tested.

@@ -13,8 +13,8 @@ unsafe extern "C" {
 /// `.preinit_array` may lock; then they are where the kernel left them.
 fn variables() -> *const *const c_char {
     // SAFETY: `environ` is libc's and `__libc_stack_end` the dynamic linker's, which sets it before
-    // it runs any code of others, to where the kernel has left the number of arguments, so many, a
-    // null, and the variables.
+    // it runs any code of others, to where the kernel has left the number of arguments, this many,
+    // a null, and the variables.
     unsafe {
         if environ.is_null() { __libc_stack_end.add(*__libc_stack_end + 2).cast() } else { environ }
     }

@@ -1,4 +1,4 @@
-//! What a library says to whoever runs the program: on standard error, never on standard output.
+//! What a library says to the user of the program: on standard error, never on standard output.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -280,7 +280,7 @@ mod tests {
         let (first, second) = (watch.take().0, watch.take().0);
         assert_eq!((first.len(), second.len(), is_on()), (2, 0, true));
         assert_eq!((watch.stop(), is_on()), (None, false));
-        // Whoever has set it meanwhile is left alone.
+        // A thread that has set it meanwhile is left alone.
         fs::write(&switch, "1").unwrap();
         drop(watch);
         assert!(is_on());

@@ -10,7 +10,7 @@ use crate::names::{self, Name};
 use crate::sum::Sum;
 use crate::waits::{Identity, Waits, flag};
 
-/// Of the places where a lock is waited for, so many are kept.
+/// Of the places where a lock is waited for, this many are kept.
 pub const STACKS_MAX: usize = 32;
 
 /// All that is shown as one lock.
@@ -89,7 +89,7 @@ fn stacks(
 ) -> Vec<KernelStack> {
     let mut sorted: Vec<_> = places.into_iter().collect();
     sorted.sort_by(|(a, waited_a), (b, waited_b)| waited_b.cmp(waited_a).then_with(|| a.cmp(b)));
-    // Whoever may run a program chooses its task's name, and often that of its cgroup.
+    // A user who may run a program chooses its task's name, and often that of its cgroup.
     let stack = |(place, (wait_ns, waits)): (Place<'_>, (u64, u64))| KernelStack {
         task: safe(place.task),
         cgroup: cgroup(place.cgroup).as_deref().map(safe),

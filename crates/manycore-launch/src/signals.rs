@@ -283,7 +283,7 @@ extern "C" fn arrived(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
 
 /// Whom a signal is about.
 enum About {
-    /// The program, or whoever waits for it.
+    /// The program, or the process that waits for it.
     Program,
     /// Nobody: it has served its purpose.
     Nobody,

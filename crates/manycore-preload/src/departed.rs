@@ -37,7 +37,7 @@ static BOOK: [Page; PAGES] = [const {
     }
 }; PAGES];
 
-/// What a signaller tells a waiter fits into so many bits, and is not 0.
+/// What a signaller tells a waiter fits into this many bits, and is not 0.
 const BITS: u32 = 26;
 const _: () = assert!(2 << BITS <= Waiter::MESSAGES);
 

@@ -22,7 +22,7 @@ fn process(directory: &Path) -> Synthetic {
     file
 }
 
-/// A thread with so many acquisitions in its slab and in its seat.
+/// A thread with this many acquisitions in its slab and in its seat.
 fn thread(file: &Synthetic, number: u32, record: u32, in_slab: u64, in_seat: u64) {
     file.get().header.seats.fetch_max(number + 1, Relaxed);
     let seat = &file.get().seats[number as usize];

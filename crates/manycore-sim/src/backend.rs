@@ -31,7 +31,7 @@ use crate::coherence::Kind;
 use crate::engine::{self, Handle};
 use crate::explore;
 
-/// So many [`word`]s there are.
+/// This many [`word`]s there are.
 pub use crate::engine::WORDS;
 
 /// Charges a load of up to 8 bytes; the caller does it when this returns, and nothing in between.
@@ -116,7 +116,7 @@ pub fn yield_now() {
     }
 }
 
-/// Sleeps for so many nanoseconds, and the timer's slack.
+/// Sleeps for this many nanoseconds, and the timer's slack.
 pub fn sleep(nanoseconds: u64) {
     match Handle::current() {
         Some(handle) => {

@@ -116,7 +116,7 @@ pub fn cpu() -> u32 {
     caller().get().cpu
 }
 
-/// Computes for so many cycles: time that is spent on nothing that others see.
+/// Computes for this many cycles: time that is spent on nothing that others see.
 pub fn compute(cycles: u64) {
     engine::compute(caller(), cycles);
 }

@@ -27,7 +27,7 @@ impl Histogram {
         self.buckets[bucket(value)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts one value so many times.
+    /// Counts one value this many times.
     pub fn count_times(&self, value: u64, times: u32) {
         // Relaxed: as a single one.
         self.buckets[bucket(value)].fetch_add(times, Ordering::Relaxed);

@@ -78,8 +78,8 @@ numbered! {
         FileLimit = "the size of files is limited",
         /// In place: the mechanism is `in-place`.
         Off = "the mechanism is in-place",
-        /// In place: the process may use one CPU, for which whoever executes the call elsewhere
-        /// would have to wait.
+        /// In place: the process may use one CPU, for which a thread that executes the call
+        /// elsewhere would have to wait.
         OneCpu = "one CPU for the whole program",
         /// In place: it may block, and all threads that may block are taken.
         NoThread = "no thread to block",

@@ -20,7 +20,7 @@ use syscalls::{Errno, Sysno, raw_syscall};
 
 static MAPPING: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 
-/// In a forked child, the mapping of whoever forked it.
+/// In a forked child, the mapping of the process that forked it.
 static PARENTS: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 
 /// What files are called, after process and time.
@@ -166,7 +166,7 @@ fn publish(header: &Header, parent: u32) {
     header.pid.store(unsafe { raw_syscall!(Sysno::getpid) } as u32, Ordering::Relaxed);
     header.parent.store(parent, Ordering::Relaxed);
     header.started.store(clock::now(), Ordering::Relaxed);
-    // Release: partner of the command's Acquire; whoever sees the magic sees the header.
+    // Release: partner of the command's Acquire; a thread that sees the magic sees the header.
     header.magic.store(MAGIC, Ordering::Release);
 }
 

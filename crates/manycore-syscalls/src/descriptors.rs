@@ -256,7 +256,7 @@ pub fn tied(fd: c_int) {
     if fd >= 0
         && let Some(table) = table()
     {
-        HAS_TIED.store(true, Ordering::Relaxed); // Relaxed: whoever waits for it knows of it
+        HAS_TIED.store(true, Ordering::Relaxed); // Relaxed: a thread that waits for it knows of it
         table.leave_alone(fd, Left::Tied);
     }
 }

@@ -42,7 +42,7 @@ fn limit() -> usize {
     hard.clamp(1024, SLOTS_MAX / 16)
 }
 
-/// Memory for so many, all zero; it costs address space only.
+/// Memory for this many, all zero; it costs address space only.
 ///
 /// # Safety
 ///

@@ -53,7 +53,7 @@ pub enum Order {
     /// In a queue, but not strictly in order of arrival, such as node of memory by node of memory.
     /// Each hand-off is to one thread all the same, which may not run.
     Queued,
-    /// Whoever comes at the right moment; a running thread may overtake a sleeping one.
+    /// The thread that comes at the right moment; a running thread may overtake a sleeping one.
     Barging,
 }
 

@@ -24,7 +24,7 @@ impl<T> Link<T> {
     /// Leads nowhere.
     pub const NULL: Self = Self(core::ptr::null_mut(), PhantomData);
 
-    /// For whoever implements a mechanism: the link that leads to this place.
+    /// For those who implement a mechanism: the link that leads to this place.
     #[inline]
     pub const fn from_ptr(object: *mut ()) -> Self {
         Self(object, PhantomData)

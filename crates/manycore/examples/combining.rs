@@ -1,5 +1,5 @@
-//! A queue of jobs by priority, which cannot be divided: whoever has it does what the others want
-//! done with it.
+//! A queue of jobs by priority, which cannot be divided: a thread that has it does what the others
+//! want done with it.
 //!
 //!     cargo run --release -p manycore --example combining
 

@@ -1,4 +1,5 @@
-//! A journal that many write and few read: each core logs with the time, and whoever reads merges.
+//! A journal that many write and few read: each core logs with the time, and a thread that reads
+//! merges.
 //!
 //!     cargo run --release -p manycore --example oplog
 

@@ -57,13 +57,13 @@ const TURN: usize = 3;
 
 /// If who waits has had fewer sections than this since it last did, it had better be the readers
 /// who pass fences; and not, if more than four times as many. A barrier for all costs each CPU
-/// about as much as so many fences.
+/// about as much as this many fences.
 const SECTIONS: u32 = 1 << 12;
-/// Nor if nobody had waited for so many ticks, most of a millisecond: who seldom does anything says
-/// nothing about the readers.
+/// Nor if nobody had waited for this many ticks, most of a millisecond: who seldom does anything
+/// says nothing about the readers.
 const SELDOM_TICKS: u64 = 1 << 21;
 
-/// On so many CPUs threads had better wait seldom. That is from simulated machines with 120 and
+/// On this many CPUs threads had better wait seldom. That is from simulated machines with 120 and
 /// 448; between 2 and those nothing was measured.
 const MANY_CPUS: u32 = 32;
 

@@ -17,8 +17,8 @@ use crate::sync::{const_new, hint};
 ///
 /// # Safety
 ///
-/// The places are of so many bytes at least, aligned to 32, in no other use, and there for as long
-/// as this is.
+/// The places are of this many bytes at least, aligned to 32, in no other use, and there for as
+/// long as this is.
 pub unsafe trait Memory: Send + Sync {
     /// Gives at least one place for an object of this size, and not more than `most`.
     fn places(&self, size: usize, most: usize, give: &mut dyn FnMut(NonNull<u8>));
@@ -26,8 +26,8 @@ pub unsafe trait Memory: Send + Sync {
 
 /// What a chunk is aligned to, and how much of it the note of it takes.
 const LINE: usize = 64;
-/// The first chunks have so many bytes, or what is asked for; others half of what there is already,
-/// up to the largest.
+/// The first chunks have this many bytes, or what is asked for; others half of what there is
+/// already, up to the largest.
 const SMALLEST: usize = 4 << 10;
 const LARGEST: usize = 64 << 10;
 
@@ -38,7 +38,7 @@ const REGION: usize = 2 << 20;
 const REGIONS_FROM: usize =
     if cfg!(any(loom, feature = "sim")) { isize::MAX as usize } else { 4 * REGION };
 
-/// So many free objects of a size a thread keeps; then half of them go to all.
+/// This many free objects of a size a thread keeps; then half of them go to all.
 const KEPT: usize = 256;
 
 /// What is in a free object, which is at least as large.
@@ -90,7 +90,7 @@ impl List {
         }
     }
 
-    /// Half of what there is, to whoever needs it.
+    /// Half of what there is, to the thread that needs it.
     #[cold]
     fn give_batch(&mut self, batches: &Batches) {
         let first = self.first;
@@ -214,7 +214,7 @@ impl Rest {
             *self = chunks.add(size);
         }
         let place = self.place;
-        // SAFETY: `bytes` is at least `size`, and so many bytes from `place` on are within the
+        // SAFETY: `bytes` is at least `size`, and this many bytes from `place` on are within the
         // chunk.
         self.place = unsafe { place.add(size) };
         self.bytes -= size;

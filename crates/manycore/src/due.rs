@@ -1,7 +1,8 @@
 //! When a log is due to be drained, and whether somebody is about to: for all that put work off.
 //!
-//! Whoever finds it due claims it first, so that the others neither drain it as well nor go to the
-//! lock to find it taken: on a large machine that is what they would all do at the same moment.
+//! A thread that finds it due claims it first, so that the others neither drain it as well nor go
+//! to the lock to find it taken: on a large machine that is what they would all do at the same
+//! moment.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, clock, mutation, order};
@@ -20,7 +21,7 @@ impl Due {
         Self(CachePadded(AtomicU64::new(0)))
     }
 
-    /// The right to do it, if that was last done so many ticks ago, and nobody is at it.
+    /// The right to do it, if that was last done this many ticks ago, and nobody is at it.
     pub fn claim(&self, period: u64) -> Option<Claim<'_>> {
         let now = clock::now();
         // Relaxed: the compare-and-swap decides.

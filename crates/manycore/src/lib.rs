@@ -44,7 +44,7 @@
 //! | insert and remove, and hardly ever read | [`ldu`]: updates that cancel before anybody looks | `examples/deferred.rs` |
 //! | log other operations, and hardly ever read | [`oplog`]: logs of cores, merged by time | `examples/oplog.rs` |
 //! | add to a queue or a stack, and seldom take out | [`ldu::ordered`]: runs of threads, merged by time | |
-//! | all change the same few lines | [`delegate`]: whoever has them does it for the others | `examples/combining.rs` |
+//! | all change the same few lines | [`delegate`]: the thread that has them does it for the others | `examples/combining.rs` |
 //!
 //! `cargo run --release -p manycore --example rcu` runs the first. The book's chapter
 //! `docs/src/choosing.md` goes through the questions one by one, and [`collections`] has sets and

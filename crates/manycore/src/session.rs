@@ -75,7 +75,8 @@ impl<'a, 'id, M: Sessions> Scope<'a, 'id, M> {
 
 /// An object of a [`scope`]: where it is.
 ///
-/// What it refers to has to live for as long as the pointer is used, whoever has written it:
+/// What it refers to has to live for as long as the pointer is used, whichever thread has written
+/// it:
 ///
 /// ```compile_fail
 /// use manycore::{mvrlu, session};

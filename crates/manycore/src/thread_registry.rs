@@ -78,7 +78,7 @@ impl<R, L> ThreadSlot<R, L> {
 
     /// Lets others get on after a conflict, the longer the more attempts there were.
     pub fn back_off(&self, attempts: u32) {
-        // Whoever has locked the object may have been preempted.
+        // A thread that has locked the object may have been preempted.
         if attempts > 8 {
             hint::yield_now();
         }

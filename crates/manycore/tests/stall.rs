@@ -16,7 +16,7 @@ use manycore::sync::clock;
 use manycore::{mvrlu, reclaim, rlu, sync};
 
 const SLEEP: Duration = Duration::from_secs(10);
-/// After so many milliseconds, at most, every writer goes on.
+/// After this many milliseconds, at most, every writer goes on.
 const RECOVERY: usize = 10_000;
 const WRITERS: usize = 4;
 

@@ -203,7 +203,7 @@ impl Options {
         }
     }
 
-    /// What all threads do, with so many percent of transactions that update.
+    /// What all threads do, with this many percent of transactions that update.
     fn mix(&self, update: f64) -> Mix {
         let latch = |(weight, ns)| Latch {
             weight,

@@ -75,7 +75,7 @@ fn reverse_maps(options: &Options) -> Result<Found, Failure> {
     Ok(Found { claims, measurements: ran.measurements, failures: ran.failures })
 }
 
-/// The second number of threads over so many times the first.
+/// The second number of threads over this many times the first.
 fn scaled(
     open: UnjudgedClaim,
     measurements: &[Measurement],

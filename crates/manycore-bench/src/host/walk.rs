@@ -14,7 +14,7 @@ use crate::failure::Failure;
 const STEPS: u32 = 20_000;
 const BATCHES: usize = 60;
 
-/// The area that fits no cache is at least so large, and so many times the last level.
+/// The area that fits no cache is at least so large, and this many times the last level.
 const MEMORY_BYTES_MIN: u64 = 256 << 20;
 const MEMORY_TIMES_LAST: u64 = 4;
 
@@ -27,7 +27,7 @@ struct Area {
 /// Indices of 4 bytes to a line of 64.
 const STRIDE: usize = 16;
 
-/// Of the others, so many are loaded as well to see what that takes.
+/// Of the others, this many are loaded as well to see what that takes.
 pub(super) const MORE: usize = 4;
 
 impl Area {

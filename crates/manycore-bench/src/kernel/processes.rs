@@ -151,7 +151,7 @@ impl<'a> Processes<'a> {
         }
     }
 
-    /// As many walks as belong to so many writes, over a page that all users still share.
+    /// As many walks as belong to this many writes, over a page that all users still share.
     fn walk(&self, writes: f64, own: &Own, random: &mut fastrand::Rng) {
         if random.f64() >= writes * self.numbers.get("walks") {
             return;

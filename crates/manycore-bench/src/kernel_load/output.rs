@@ -77,7 +77,7 @@ pub fn results(subject: &Wording, measured: &[Measured], refused: Option<&str>) 
     Ok(Results::of_this_host(records))
 }
 
-/// How many CPUs there are for so many processes or threads.
+/// How many CPUs there are for this many processes or threads.
 pub fn usable(parallel: u32) -> f64 {
     f64::from(parallel).min(cpus::allowed().len() as f64)
 }

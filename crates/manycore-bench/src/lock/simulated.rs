@@ -20,7 +20,7 @@ use crate::work::Length;
 /// The usual time that is simulated.
 const DURATION: Duration = Duration::from_millis(10);
 
-/// Where threads outnumber CPUs, the usual time is so many time slices.
+/// Where threads outnumber CPUs, the usual time is this many time slices.
 const SLICES: f64 = 50.0;
 
 /// What to simulate.

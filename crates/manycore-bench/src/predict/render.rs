@@ -75,7 +75,8 @@ impl<'a> Curve<'a> {
         records[full(&records).expect("a curve has points")]
     }
 
-    /// Whether throughput still grew at the last point, and was near what so many threads could do.
+    /// Whether throughput still grew at the last point, and was near what this many threads could
+    /// do.
     fn scales_on(&self) -> bool {
         let (last, speedup) = self.points.last().expect("a curve has points");
         self.full().threads == last.threads && speedup.value >= FAR * f64::from(last.threads)

@@ -74,7 +74,7 @@ const BUSY: f64 = 0.1;
 /// long, in nanoseconds, and accordingly seldom.
 const SLEEP_NS: f64 = 200_000.0;
 
-/// Sections between two sleeps are so many, at the least and the most.
+/// Sections between two sleeps are this many, at the least and the most.
 const SECTIONS: (f64, f64) = (16.0, 1024.0);
 
 /// A program that leaves its CPUs less idle than this wants more of them.
@@ -251,7 +251,7 @@ impl Usage {
     }
 }
 
-/// The locks of a row, at most so many.
+/// The locks of a row, at most this many.
 fn latches(row: &Row, scale: f64, most: usize, data: u32) -> Vec<Latch> {
     let mean_ns = row.hold_ns.unwrap_or_default() * scale;
     let varies = row.hold_p99_ns.is_none_or(|p99| p99 * scale > VARIES * mean_ns);

@@ -21,7 +21,7 @@ pub(super) trait AnyMap: Sync {
     /// How many intervals a tree has; none if it is no tree.
     fn count(&self, tree: usize) -> Option<usize>;
 
-    /// Does what has waited for so many ticks.
+    /// Does what has waited for this many ticks.
     fn tend(&self, tree: usize, ticks: u64);
 
     /// The most updates that were put off at a time.

@@ -4,7 +4,7 @@ use manycore_traits::Interval;
 
 use super::any_map::{AnyMap, Handle};
 
-/// So many items are taken out by an operation that does not update.
+/// This many items are taken out by an operation that does not update.
 pub(super) const BATCH: usize = 64;
 
 /// A queue or a stack.

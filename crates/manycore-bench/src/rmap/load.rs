@@ -10,7 +10,7 @@ use super::any_map::{AnyMap, Handle};
 use crate::popularity::Popularity;
 use crate::waits;
 
-/// Intervals lie between 0 and this number, and cover so many.
+/// Intervals lie between 0 and this number, and cover this many.
 const SPAN: u64 = 1 << 20;
 const LENGTH: u64 = 16;
 
@@ -105,7 +105,7 @@ pub(super) struct Worker<'a> {
     pub me: u32,
     /// The share of its operations that update, in percent.
     pub update: f64,
-    /// One in so many is timed.
+    /// One in this many is timed.
     pub sample: u64,
     /// The trees that it is about, one after the other; random ones if this is empty.
     pub trees: &'a [u64],
@@ -133,7 +133,7 @@ impl Outcome {
     }
 }
 
-/// So many trees are drawn before the start where some are more popular, and then come again.
+/// This many trees are drawn before the start where some are more popular, and then come again.
 const DRAWN: usize = 1 << 16;
 
 impl Load {

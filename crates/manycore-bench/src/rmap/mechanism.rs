@@ -92,7 +92,7 @@ pub(super) mod native {
 /// A peer of the ordered queue, natively.
 const PEER: &str = "seg-queue";
 
-/// So many trees, or what there is instead, natively; `None` if no mechanism has the name.
+/// This many trees, or what there is instead, natively; `None` if no mechanism has the name.
 pub(super) fn make_here(name: &str, shape: Shape, trees: usize) -> Option<Box<dyn AnyMap>> {
     if (name, shape) == (PEER, Shape::Queue) {
         return Some(Box::new(Bags::<crossbeam_queue::SegQueue<Interval>>::new(trees)));

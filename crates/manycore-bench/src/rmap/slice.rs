@@ -18,7 +18,7 @@ use crate::waits::Waits;
 use crate::work::work;
 use crate::worker::{Executor, Order};
 
-/// One operation of so many is timed: two looks at a clock cost as much as a short operation.
+/// One operation of this many is timed: two looks at a clock cost as much as a short operation.
 const SAMPLE: u64 = 17;
 
 /// What runs, and for how long.

@@ -1,4 +1,4 @@
-//! One slice: threads use a set for a short time, or for so many operations, and are counted.
+//! One slice: threads use a set for a short time, or for this many operations, and are counted.
 //!
 //! It begins with an empty set, which the first thread fills; a large one is kept for the next
 //! slice. Warm-up, reading of counters and the end are those of a [slice of locks](crate::slice).
@@ -29,7 +29,7 @@ use crate::worker::{Executor, Order};
 pub(crate) enum Bound {
     /// After this time, and before it a fifth of it that is not counted.
     Time(Duration),
-    /// When each thread has done so many operations.
+    /// When each thread has done this many operations.
     Operations(u64),
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Settings {
     pub pinning: Pinning,
     /// How long to wait for the end of the threads.
     pub drain: Duration,
-    /// One operation in so many is timed.
+    /// One operation in this many is timed.
     pub sample: u32,
 }
 

@@ -35,7 +35,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// So many keys of twice as many, in a tenth as many buckets, all asked for alike.
+    /// This many keys of twice as many, in a tenth as many buckets, all asked for alike.
     pub fn of(initial: u64) -> Self {
         Self {
             initial,
@@ -76,7 +76,7 @@ impl Keys {
     pub fn first(&self) -> Vec<u64> {
         let mut random = fastrand::Rng::with_seed(self.seed);
         let mut left = self.initial;
-        // Each key with the probability that makes it so many in the end.
+        // Each key with the probability that makes it this many in the end.
         let is_chosen = |key: &u64| {
             let chosen = random.u64(..self.range - key) < left;
             left -= u64::from(chosen);
@@ -92,7 +92,7 @@ impl Keys {
         self.popularity.ranks(self.range)
     }
 
-    /// The key that is the so many-th most popular, so that those are spread over the range.
+    /// The key of this rank by popularity, so that those are spread over the range.
     fn key_of(&self, rank: u64) -> u64 {
         // A prime that divides no range that is smaller: the ranks are all the keys.
         (u128::from(rank) * 11_400_714_785_074_694_791 % u128::from(self.range)) as u64

@@ -154,7 +154,7 @@ impl Cache {
         }
     }
 
-    /// Whole or not at all, whoever else writes it and whenever this process ends.
+    /// Whole or not at all, whichever process writes it and whenever this process ends.
     fn write(&self, path: &Path, entry: &Entry) -> io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;

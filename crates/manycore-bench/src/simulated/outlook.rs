@@ -71,7 +71,7 @@ impl Left {
 }
 
 impl Outlook {
-    /// Of these jobs, by so many workers; what the cache has takes no time.
+    /// Of these jobs, by this many workers; what the cache has takes no time.
     pub(crate) fn new(jobs: &[Job], cache: Option<&Cache>, workers: usize) -> Self {
         let past: HashMap<String, Took> = cache.map(Cache::past).unwrap_or_default();
         let mut rates = Rates::default();
@@ -87,7 +87,7 @@ impl Outlook {
         Self(Arc::new(Mutex::new(State { left, rates, expected: 0.0, took: 0.0, workers })))
     }
 
-    /// A job has been simulated, which took so many seconds.
+    /// A job has been simulated, which took this many seconds.
     pub(crate) fn done(&self, job: &Job, seconds: f64) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(left) = state.left.remove(&job.key()) else { return };

@@ -32,7 +32,7 @@ impl<'a> Run<'a> {
         Ok(Self { job, machine, placement })
     }
 
-    /// So many cycles take a nanosecond.
+    /// This many cycles take a nanosecond.
     pub fn ghz(&self) -> f64 {
         self.machine.core.ghz
     }

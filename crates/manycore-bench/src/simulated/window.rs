@@ -26,7 +26,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// So many there are now.
+    /// This many there are now.
     pub fn note(&self, window: Window, sections: u64) {
         let now = thread::now();
         if now < window.begin {

@@ -63,7 +63,7 @@ pub(super) trait Locks: Send + Sync {
     fn written(&self) -> u64;
 }
 
-/// So many locks.
+/// This many locks.
 pub(super) struct Arena<C>(Box<[Guarded<C>]>);
 
 impl<C: Contender> Arena<C> {

@@ -27,7 +27,7 @@ pub(crate) trait Stage {
     /// Time, in ticks.
     fn now(&self) -> u64;
 
-    /// Works for so many turns; the result depends on each of them.
+    /// Works for this many turns; the result depends on each of them.
     fn work(&self, value: u64, turns: u32) -> u64;
 
     /// Gives up the CPU for so long.

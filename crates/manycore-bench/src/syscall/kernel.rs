@@ -54,7 +54,7 @@ impl Lines {
         Self((0..count).map(|_| CachePadded(UnsafeCell::default())).collect())
     }
 
-    /// Reads the first so many.
+    /// Reads the first this many.
     fn read(&self, count: usize) -> u64 {
         // SAFETY: all simulated threads are one thread of the host, and none stops within this
         // access.
@@ -62,7 +62,7 @@ impl Lines {
         self.0.iter().take(count).map(line).max().unwrap_or_default()
     }
 
-    /// Writes the first so many.
+    /// Writes the first this many.
     fn write(&self, count: usize, value: u64) {
         for line in self.0.iter().take(count) {
             // SAFETY: all simulated threads are one thread of the host, and none stops within this

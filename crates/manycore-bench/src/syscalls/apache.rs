@@ -80,7 +80,7 @@ impl Apache {
         Ok(Self { server, place, jmeter })
     }
 
-    /// A server with so many clients, and their load.
+    /// A server with this many clients, and their load.
     pub fn work(&self, point: Point, policy: &Policy, time: Duration) -> Result<Work> {
         let clients = point.level;
         let (warm_up, command, value): (_, OsString, fn(&Outcome) -> Result<f64>) =

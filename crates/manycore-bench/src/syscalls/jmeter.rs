@@ -57,7 +57,7 @@ impl Jmeter {
         Ok(Self { java, home, class_path })
     }
 
-    /// The command that has so many clients ask, for the shell.
+    /// The command that has this many clients ask, for the shell.
     pub fn command(&self, clients: usize, time: Duration) -> Result<OsString> {
         let words = ["-cp", &self.class_path, "Load"].map(OsString::from);
         let java = [self.java.clone().into_os_string()];

@@ -116,7 +116,7 @@ pub struct Options {
     /// Length of a run; of wrk, iperf3 and nuttcp in whole seconds
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = parse_duration)]
     time: Duration,
-    /// Rounds go on at a point until its ratios are known to so many percent
+    /// Rounds go on at a point until its ratios are known to this many percent
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     precision: f64,
     /// No more rounds begin after this time

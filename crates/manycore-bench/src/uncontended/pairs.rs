@@ -40,7 +40,7 @@ impl Visitor for Pairs {
 /// The name under which the instruction counter finds [`region`].
 pub(super) const REGION: &str = "manycore_bench_region";
 
-/// Locks and unlocks so many times; returns the nanoseconds that one pair took.
+/// Locks and unlocks this many times; returns the nanoseconds that one pair took.
 ///
 /// The process must have a second thread: with a single one, glibc leaves the atomic instructions
 /// out.

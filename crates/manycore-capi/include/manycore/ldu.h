@@ -3,7 +3,7 @@
  * reads it. For structures that are updated all the time and hardly read.
  *
  * An object carries a node, and has one owner at a time, who alone inserts and removes it. An insertion and a removal that were
- * not applied yet cancel. Whoever reads acquires the structure's lock, drains the log into the structure, and looks:
+ * not applied yet cancel. A thread that reads acquires the structure's lock, drains the log into the structure, and looks:
  *
  *     manycore_ldu_create(MANYCORE_LDU_PER_CORE, &log);
  *
@@ -11,7 +11,7 @@
  *     manycore_ldu_remove(log, &object->node);
  *     manycore_ldu_retire(log, &object->node);            at last, instead of freeing it
  *
- *     manycore_mutex_lock(&lock);                         by whoever reads, or now and then
+ *     manycore_mutex_lock(&lock);                         by the thread that reads, or now and then
  *     manycore_ldu_drain(log, &target, &structure, NULL);
  *     ...
  *     manycore_mutex_unlock(&lock);
@@ -42,7 +42,7 @@ typedef struct manycore_ldu_node {
 /* How entries are queued. */
 typedef enum manycore_ldu_arrangement {
     MANYCORE_LDU_GLOBAL = 0,  /* one queue, at whose head all meet */
-    MANYCORE_LDU_PER_CORE = 1 /* one for each core: whoever drains looks at all of them */
+    MANYCORE_LDU_PER_CORE = 1 /* one for each core: a thread that drains looks at all of them */
 } manycore_ldu_arrangement_t;
 
 typedef struct manycore_ldu manycore_ldu_t;
@@ -57,7 +57,7 @@ manycore_status_t manycore_ldu_create(int arrangement, manycore_ldu_t **log);
  */
 manycore_status_t manycore_ldu_create_in(const manycore_ldu_table_t *table, manycore_ldu_t **log);
 
-/* With so many places for each core, 1 to 2^20. */
+/* With this many places for each core, 1 to 2^20. */
 manycore_status_t manycore_ldu_table_create(size_t places, manycore_ldu_table_t **table);
 manycore_status_t manycore_ldu_table_destroy(manycore_ldu_table_t *table);
 
@@ -71,7 +71,7 @@ manycore_status_t manycore_ldu_destroy(manycore_ldu_t *log);
 manycore_status_t manycore_ldu_insert(const manycore_ldu_t *log, manycore_ldu_node_t *node);
 manycore_status_t manycore_ldu_remove(const manycore_ldu_t *log, manycore_ldu_node_t *node);
 
-/* Its owner does not touch it any more, and it is not in the structure: whoever drains the log then releases it. */
+/* Its owner does not touch it any more, and it is not in the structure: a thread that drains the log then releases it. */
 manycore_status_t manycore_ldu_retire(const manycore_ldu_t *log, manycore_ldu_node_t *node);
 
 typedef enum manycore_ldu_operation { MANYCORE_LDU_INSERT = 0, MANYCORE_LDU_REMOVE = 1 } manycore_ldu_operation_t;
@@ -89,7 +89,7 @@ typedef struct manycore_ldu_drained {
 } manycore_ldu_drained_t;
 
 /*
- * Applies all that was logged before. One thread at a time: whoever has the structure's lock. `drained` may be null.
+ * Applies all that was logged before. One thread at a time: the thread that has the structure's lock. `drained` may be null.
  */
 manycore_status_t manycore_ldu_drain(const manycore_ldu_t *log, const manycore_ldu_target_t *target, void *structure,
                                      manycore_ldu_drained_t *drained);

@@ -49,7 +49,7 @@ manycore_status_t manycore_mutex_lock(manycore_mutex_t *mutex);
 /* MANYCORE_BUSY if another thread holds it, MANYCORE_DEADLOCK as above. */
 manycore_status_t manycore_mutex_trylock(manycore_mutex_t *mutex);
 
-/* For so many nanoseconds, then MANYCORE_TIMED_OUT; MANYCORE_DEADLOCK as above. */
+/* For this many nanoseconds, then MANYCORE_TIMED_OUT; MANYCORE_DEADLOCK as above. */
 manycore_status_t manycore_mutex_timedlock(manycore_mutex_t *mutex, uint64_t nanoseconds);
 
 /* MANYCORE_NOT_OWNER if the calling thread does not hold it. */
@@ -57,7 +57,7 @@ manycore_status_t manycore_mutex_unlock(manycore_mutex_t *mutex);
 
 /*
  * A reader-writer lock. All zero: `phase-rw`, held by nobody. A thread that reads must not begin to read again, nor to write: it
- * may wait for ever. Whoever gives back what it has not acquired for reading breaks the lock.
+ * may wait for ever. A thread that gives back what it has not acquired for reading breaks the lock.
  */
 typedef struct manycore_rwlock {
     uint32_t kind, writer;

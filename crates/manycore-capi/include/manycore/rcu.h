@@ -44,7 +44,7 @@ typedef struct manycore_rcu_head {
 /* Set all to zero, `size` to sizeof(manycore_rcu_config_t), and then what is to differ: zero is the usual value. */
 typedef struct manycore_rcu_config {
     size_t size;
-    size_t limit_bytes;      /* of what waits to be destroyed; near it, whoever adds to it waits. 64 MiB */
+    size_t limit_bytes;      /* of what waits to be destroyed; near it, a thread that adds to it waits. 64 MiB */
     uint64_t patience_ticks; /* of the CPU's counter, after which a reader is reported that others wait for. 2^31 */
     int fences;              /* not 0: readers pass a fence, also where the kernel can do without (membarrier) */
     int reserved;
@@ -88,7 +88,7 @@ void manycore_rcu_read_unlock(manycore_rcu_thread_t *self);
 
 /*
  * Calls `destroy` with the head of an object that nobody can find any more, once, after all sections that are open now, on any
- * thread that takes part, or in manycore_rcu_destroy. Until then it counts for so many bytes. Does not allocate, but for a list now
+ * thread that takes part, or in manycore_rcu_destroy. Until then it counts for this many bytes. Does not allocate, but for a list now
  * and then. Outside a section it may wait for room (see limit_bytes), and then the caller must not hold a lock that readers take.
  * `destroy` may read in sections of its thread's, and call this itself.
  * MANYCORE_NULL, MANYCORE_NOT_OWNER; MANYCORE_NO_SESSION if the thread is offline.

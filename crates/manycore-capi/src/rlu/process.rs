@@ -68,7 +68,7 @@ pub fn get_or_begin() -> Result<&'static Process, Status> {
         return Ok(process);
     }
     let (clock, config) = Config::USUAL.resolve()?;
-    // Whoever else has begun meanwhile will do.
+    // Another that has begun meanwhile will do.
     begin(Domain::new(clock, config), true);
     get()
 }

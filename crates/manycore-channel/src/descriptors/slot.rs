@@ -75,7 +75,7 @@ impl<L: Copy> Slot<L> {
         self.lane.with_mut(|place| unsafe { (*place).write(lane) });
         // Relaxed: published with the lane, below.
         self.traits.store(traits, Ordering::Relaxed);
-        // Release: partner of the Acquire in `join`: whoever gets a reference finds the lane.
+        // Release: partner of the Acquire in `join`: a thread that gets a reference finds the lane.
         self.references.store(1, order!(Release, "slot-publish"));
     }
 

@@ -5,7 +5,7 @@ use manycore::{mutation, order};
 
 use super::slot::{Held, Slot};
 
-/// So many slots a table can have, at most.
+/// This many slots a table can have, at most.
 pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
 
 const STATE_BITS: u32 = 8;
@@ -58,7 +58,7 @@ pub enum Left {
 /// What [`Table::find`] finds.
 #[derive(Debug)]
 pub enum Found {
-    /// Nothing is known: whoever wants to know asks the kernel.
+    /// Nothing is known: a thread that wants to know asks the kernel.
     Unknown,
     /// Calls on it are executed in place.
     Left(Left),
@@ -77,7 +77,7 @@ pub struct Table<'m, L, C> {
     close: C,
     /// How often a slot was put back, and the first free slot plus one.
     free: AtomicU64,
-    /// So many slots have been used, ever.
+    /// This many slots have been used, ever.
     used: AtomicU32,
     /// Which fork's child this is.
     epoch: AtomicU32,

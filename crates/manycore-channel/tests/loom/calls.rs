@@ -27,7 +27,7 @@ fn call(number: usize) -> Call {
 
 /// Executes the call: what it answers tells its number.
 fn execute(slot: *const Slot) {
-    // SAFETY: whoever has the slot executes the call, once.
+    // SAFETY: the thread that has the slot executes the call, once.
     unsafe {
         let answer = (*slot).order().call.number as isize + 100;
         Slot::answer(slot, Reply { answer, signal: 0 });
@@ -68,7 +68,7 @@ impl Worker {
         }
     }
 
-    /// Executes calls until so many have been.
+    /// Executes calls until this many have been.
     fn work(&self, calls: usize) {
         let mut left = calls;
         while left > 0 {
@@ -227,7 +227,7 @@ impl Numbers {
     /// Takes a number, works with it and puts it back.
     fn turn(&self) {
         if let Some(number) = self.pop() {
-            // SAFETY: whoever has the number has the note.
+            // SAFETY: the thread that has the number has the note.
             self.notes[number as usize].with_mut(|note| unsafe { *note += 1 });
             self.push(number);
         }

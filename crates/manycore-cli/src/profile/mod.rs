@@ -97,7 +97,7 @@ pub struct Options {
     /// What comes first in the tables
     #[arg(long, value_parser = output::sort(), default_value = "wait")]
     sort: Sort,
-    /// Sample the CPU time: so many times in a second of each thread's, or `no`
+    /// Sample the CPU time: this many times in a second of each thread's, or `no`
     #[arg(long, value_name = "RATE", default_value = "199")]
     samples: Rate,
     #[command(flatten)]

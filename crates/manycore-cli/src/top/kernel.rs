@@ -10,7 +10,8 @@ use manycore_profile::profile::{Frame, KernelStack, Times};
 
 use manycore_launch::failure::{Failure, Result};
 
-/// So many locks are kept in the sums, and so many stacks of each: those that are waited for most.
+/// This many locks are kept in the sums, and this many stacks of each: those that are waited for
+/// most.
 const LOCKS_MAX: usize = 1_000;
 const STACKS_MAX: usize = 16;
 

@@ -93,7 +93,7 @@ pub struct Options {
     /// Begin with all until now, and not with the last interval
     #[arg(long)]
     total: bool,
-    /// Print so many pictures as text, and end; no terminal is needed
+    /// Print this many pictures as text, and end; no terminal is needed
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     iterations: Option<u32>,
     /// Print pictures as JSON, a line each: until the program ends, or as many as -n says; no

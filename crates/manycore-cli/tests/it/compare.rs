@@ -175,7 +175,8 @@ fn a_metric_that_is_not_printed_is_an_error() {
 #[test]
 fn a_hang_is_an_error_that_names_the_lock() {
     let started = Instant::now();
-    // The child is in the way of whoever waits for the end of the output; it has to go as well.
+    // The child is in the way of a thread that waits for the end of the output; it has to go as
+    // well.
     let word = long_time();
     let script = format!("test -z \"$MANYCORE_LOCK\" || {{ echo stuck; sleep {word}; }}");
     let said = failure(1, &mut compare(&["--lock", "futex", "--timeout", "2s"], &script));

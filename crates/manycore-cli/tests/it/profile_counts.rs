@@ -15,7 +15,7 @@ use serde_json::json;
 const THREADS: u64 = 6;
 const ROUNDS: u64 = 5_000;
 
-/// Threads that take each of the locks so many times, and then an end of one's choice.
+/// Threads that take each of the locks this many times, and then an end of one's choice.
 const THREADED: &str = r#"
 #include <pthread.h>
 #include <signal.h>

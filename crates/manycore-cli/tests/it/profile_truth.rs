@@ -21,7 +21,7 @@ const CONDITIONS: u64 = 40;
 const SPINS: u64 = 400;
 /// Seconds that a program may take from its first statistics to `main`, on a busy machine.
 const STARTING: f64 = 0.2;
-/// One wait in so many is sampled, on average.
+/// One wait in this many is sampled, on average.
 const SPIN_PERIOD: f64 = 8.0;
 
 /// What the program said: numbers by the first word of a line, or by that and a thread's number.

@@ -113,7 +113,7 @@ impl Contention {
     pub fn take(&mut self) -> (Vec<Waits>, Totals) {
         self.read();
         let (waits, mut totals) = self.pairs.drain();
-        // A wait has two events: at most so many are lost.
+        // A wait has two events: at most this many are lost.
         let lost = self.rings.lost - mem::replace(&mut self.lost, self.rings.lost);
         totals.waits += lost;
         totals.dropped += lost;

@@ -1,4 +1,4 @@
-//! Stacks of threads that are on a CPU, so many times in a second of their CPU time.
+//! Stacks of threads that are on a CPU, this many times in a second of their CPU time.
 
 use std::io;
 use std::time::Duration;
@@ -237,7 +237,7 @@ fn why(error: &io::Error, rate: u32) -> String {
             "the kernel does not take {rate} samples a second: it may have to be less, see kernel.perf_event_max_sample_rate"
         ),
         Some(libc::EMFILE) => {
-            "it takes an open file for each thread and CPU, and so many are not permitted".to_owned()
+            "it takes an open file for each thread and CPU, and this many are not permitted".to_owned()
         }
         _ => error.to_string(),
     }

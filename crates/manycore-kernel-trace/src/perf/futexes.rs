@@ -176,7 +176,7 @@ impl FutexCalls {
         });
         let waits = waits.collect();
         totals.unread = self.sleeps.returns.refused();
-        // A wait has two events: at most so many are lost.
+        // A wait has two events: at most this many are lost.
         totals.waits += self.rings.lost;
         totals.dropped += self.rings.lost;
         (self.sleepers.futexes(waits), totals)

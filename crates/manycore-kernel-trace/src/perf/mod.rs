@@ -71,7 +71,7 @@ impl Rings {
             }
             io::ErrorKind::NotFound => "there is no such process".to_owned(),
             _ if error.raw_os_error() == Some(libc::EMFILE) => {
-                "it takes an open file for each event, thread and CPU, and so many are not permitted: raise the limit, \
+                "it takes an open file for each event, thread and CPU, and this many are not permitted: raise the limit, \
                  ulimit -H -n 1048576"
                     .to_owned()
             }
@@ -125,7 +125,7 @@ fn tracefs() -> Result<Tracefs, String> {
 /// A process that makes threads while its own are looked up is looked at so often.
 const LOOKS: usize = 8;
 
-/// `room` is that of each buffer if there are so many.
+/// `room` is that of each buffer if there are this many.
 fn open(
     scope: Scope,
     wanted: &[Wanted],
@@ -208,7 +208,7 @@ fn set_filter(event: &OwnedFd, filter: &CString) -> io::Result<()> {
     if failed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// A tracepoint by its number: each time, with the task, the time, so many calls and its fields.
+/// A tracepoint by its number: each time, with the task, the time, this many calls and its fields.
 fn attributes(id: u64, calls: u16) -> perf_event_attr {
     let sample = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
     let mut attributes = perf_event_attr {
@@ -301,7 +301,7 @@ impl Raw<'_> {
         self.number(0, 2)
     }
 
-    /// A number of so many bytes, eight at the most.
+    /// A number of this many bytes, eight at the most.
     fn number(&self, at: usize, size: usize) -> Option<u64> {
         let mut bytes = [0; 8];
         bytes.get_mut(..size)?.copy_from_slice(self.0.get(at..at + size)?);

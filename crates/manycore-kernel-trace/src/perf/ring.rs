@@ -30,7 +30,7 @@ pub struct Ring {
     room: usize,
 }
 
-/// The room of each buffer if there are so many.
+/// The room of each buffer if there are this many.
 pub fn room(buffers: usize) -> usize {
     let share = (ROOM_OF_ALL / buffers.max(1)).clamp(ROOM_MIN, ROOM_MAX);
     1 << share.ilog2()

@@ -76,7 +76,8 @@ impl Tasks {
         Self { command: Some(Command { own, ..Command::default() }), ..Self::default() }
     }
 
-    /// Takes an event, so many milliseconds after the start. They come in the order of their time.
+    /// Takes an event, this many milliseconds after the start. They come in the order of their
+    /// time.
     pub fn take(&mut self, event: Event, at: u32, samples: &mut Samples) {
         if !self.has(&event) {
             return;

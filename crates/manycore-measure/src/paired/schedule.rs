@@ -11,7 +11,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Rounds of so many candidates, which are numbers from 0.
+    /// Rounds of this many candidates, which are numbers from 0.
     pub fn new(candidates: usize, seed: u64) -> Self {
         Self { candidates, random: fastrand::Rng::with_seed(seed) }
     }

@@ -49,7 +49,7 @@ pub enum Rule {
     First,
     /// That of the CPU on which the thread that opens it runs; the first, if it is in none.
     Own,
-    /// The first whose CPUs do not each serve so many sockets already.
+    /// The first whose CPUs do not each serve this many sockets already.
     Spill(u32),
 }
 

@@ -102,7 +102,7 @@ fn fill_in(mapping: &Mapping, lock: &[u8], (pid, parent): (u32, u32), started: u
     if let Some(step) = counter::step_ns() {
         header.clock_step_ns.store(step, Ordering::Relaxed);
     }
-    // Release: partner of the command's Acquire; whoever sees the magic sees the header.
+    // Release: partner of the command's Acquire; a thread that sees the magic sees the header.
     header.magic.store(MAGIC, Ordering::Release);
 }
 

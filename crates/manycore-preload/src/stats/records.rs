@@ -138,7 +138,7 @@ fn fresh(mapping: &Mapping, object: &Object, stack: u32, most: usize) -> Option<
     let record = get(mapping, number);
     record.stack.store(stack, Ordering::Relaxed);
     record.epoch.store(modules::epoch(), Ordering::Relaxed);
-    // Release: partner of the command's Acquire; whoever sees the kind sees the stack.
+    // Release: partner of the command's Acquire; a thread that sees the kind sees the stack.
     record.kind.store(object.kind as u32, Ordering::Release);
     mapping.header.records.store(number + 1, Ordering::Relaxed);
     Some(number)

@@ -27,7 +27,7 @@ const PAGE: usize = 4096;
 const FIRST_PLACE: usize = 0x5670_0000_0000;
 const APART: usize = 2 << 20;
 const PLACES: u64 = 1 << 14;
-/// So many places are tried.
+/// This many places are tried.
 const TRIES: usize = 8;
 
 /// A part of the mapping that grows.

@@ -116,7 +116,7 @@ fn note_end(mapping: &Mapping, slab: &Slab) {
     this_thread::note_name(&seat.name);
     seat.user_ns.store(ns(usage.ru_utime), Ordering::Relaxed);
     seat.kernel_ns.store(ns(usage.ru_stime), Ordering::Relaxed);
-    // Release: partner of the command's Acquire; whoever sees the end sees the times.
+    // Release: partner of the command's Acquire; a thread that sees the end sees the times.
     seat.ended.store(1, Ordering::Release);
 }
 
@@ -155,7 +155,7 @@ pub fn of(mapping: &Mapping, number: u32) -> &Seat {
     &mapping.seats[number as usize % SEATS]
 }
 
-/// Counts a wait of the thread for the lock with this record, which took so many ticks.
+/// Counts a wait of the thread for the lock with this record, which took this many ticks.
 pub fn waited(mapping: &Mapping, slab: &Slab, record: u32, ticks: u64) {
     let number = slab.seat.load(Ordering::Relaxed);
     let seat = of(mapping, number);

@@ -132,7 +132,7 @@ fn append(mapping: &Mapping, frames: &Frames, most: usize) -> Option<u32> {
         place.store(*frame, Ordering::Relaxed);
     }
     stack.epoch.store(modules::epoch(), Ordering::Relaxed);
-    // Release: partner of the command's Acquire; whoever sees the number sees the frames.
+    // Release: partner of the command's Acquire; a thread that sees the number sees the frames.
     mapping.header.stacks.store(number + 1, Ordering::Release);
     Some(number)
 }

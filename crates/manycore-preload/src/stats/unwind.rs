@@ -73,7 +73,7 @@ struct Walk<'a> {
     stack: &'a mut Stack,
 }
 
-/// The return addresses from `caller` outwards, at most so many.
+/// The return addresses from `caller` outwards, at most this many.
 pub fn backtrace(caller: usize, depth: usize) -> Stack {
     let mut stack = Stack { frames: [0; FRAMES], places: [0; FRAMES_OF_LOCK], found: 0 };
     // Relaxed: see `prepare`.

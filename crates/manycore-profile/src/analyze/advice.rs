@@ -7,7 +7,7 @@ use crate::analyze::finding::{SATURATED, between, percent, seconds};
 use crate::analyze::run_analysis::neighbours::Neighbours;
 use crate::profile::{Cause, Cycle, Lock, Note, Order, Part, Profile};
 
-/// Of the locks that were waited for most, so many are looked at.
+/// Of the locks that were waited for most, this many are looked at.
 const LOCKS_MAX: usize = 10;
 /// A lock is worth a note if threads spend this share of their time waiting for it.
 const WORTH: f64 = 0.01;
@@ -21,7 +21,7 @@ const BUSY: f64 = 0.2;
 const MOSTLY_READ: f64 = 0.9;
 /// A lock is updated heavily if this share of its acquisitions is for writing.
 const MOSTLY_UPDATED: f64 = 0.8;
-/// So many notes of one cause, at most.
+/// This many notes of one cause, at most.
 const OF_A_CAUSE_MAX: usize = 5;
 
 /// The notes, those about what may stop the program for ever first, and then by the time that is at

@@ -104,7 +104,7 @@ impl Lock {
             .then(|| total_ns as f64 / count as f64 * self.acquired as f64)
     }
 
-    /// The share of so many seconds in which it was held, not above 1. None where the sum of its
+    /// The share of this many seconds in which it was held, not above 1. None where the sum of its
     /// holds does not tell: readers hold it together, and several objects are held at the same
     /// time.
     pub fn held_share(&self, seconds: f64) -> Option<f64> {
@@ -120,8 +120,8 @@ impl Lock {
         Some((share(low_ns), share(high_ns)))
     }
 
-    /// How long it can have been held in so many seconds by threads of which there were so many at
-    /// a time: that is as long for each object, and for each reader of a lock that is taken for
+    /// How long it can have been held in this many seconds by threads of which there were this many
+    /// at a time: that is as long for each object, and for each reader of a lock that is taken for
     /// reading.
     fn possible_ns(&self, seconds: f64, threads: u32) -> u64 {
         let holders = if self.shared > 0 { f64::from(threads.max(1)) } else { 1.0 };

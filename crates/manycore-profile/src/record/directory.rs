@@ -25,7 +25,7 @@ const FULL_FILES: u64 = 8;
 /// More files than this, and those of processes that have ended are read and removed while others
 /// still run.
 const FILES_MAX: usize = 128;
-/// So many processes that have ended are kept one by one; those after them as one.
+/// This many processes that have ended are kept one by one; those after them as one.
 const PROCESSES_MAX: usize = 1_000;
 
 /// A directory for the statistics of one run.

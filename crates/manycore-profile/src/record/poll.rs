@@ -21,7 +21,7 @@ use super::kernel_side::Beside;
 
 /// A look at all threads takes at most one part in so many of the time.
 const THREADS_SHARE: u32 = 20;
-/// So many threads are remembered.
+/// This many threads are remembered.
 const THREADS_MAX: usize = 16_384;
 
 /// What has been seen.
@@ -122,7 +122,7 @@ impl Poller {
         self.recorder.sum_up(one, numbers);
     }
 
-    /// All is over: after so many seconds, with so much CPU time, with these statistics, and with
+    /// All is over: after this many seconds, with so much CPU time, with these statistics, and with
     /// what was seen beside.
     pub fn end(
         mut self,

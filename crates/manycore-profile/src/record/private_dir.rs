@@ -1,6 +1,6 @@
 //! A directory for files that processes of any user make, and that nobody else finds.
 //!
-//! What is in it is written by whoever the program has become, so all may write there. In
+//! What is in it is written by what the program has become, so all may write there. In
 //! `/dev/shm` everybody sees the outer directory, but its list is its owner's: only who has been
 //! told the name of the inner one gets in. A stranger could else put files there that look like
 //! statistics, and cut them while they are read.
@@ -17,7 +17,7 @@ use tempfile::{Builder, TempDir};
 
 /// How the outer ones are called.
 const PREFIX: &str = "manycore-run-";
-/// Nobody tries so many names.
+/// Nobody tries this many names.
 const UNGUESSABLE: usize = 24;
 
 /// A directory within a directory. Both are removed when this is dropped.

@@ -2,7 +2,7 @@
 
 use crate::profile::Profile;
 
-/// So many notes are shown.
+/// This many notes are shown.
 const SHOWN: usize = 5;
 const WIDTH: usize = 100;
 

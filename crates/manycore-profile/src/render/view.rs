@@ -54,7 +54,7 @@ impl View {
         (self.name_width + NUMBERS).saturating_sub(numbers)
     }
 
-    /// The same with at most so many rows.
+    /// The same with at most this many rows.
     pub fn with_rows(self, rows: usize) -> Self {
         Self { top: self.top.min(rows), ..self }
     }

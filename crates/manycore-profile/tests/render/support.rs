@@ -121,7 +121,7 @@ fn system_calls() -> MovedCalls {
     }
 }
 
-/// A profile of so many locks and threads; a hundred intervals.
+/// A profile of this many locks and threads; a hundred intervals.
 pub fn profile(locks: usize, threads: usize) -> Profile {
     let host = Host {
         cpu: "A CPU".into(),

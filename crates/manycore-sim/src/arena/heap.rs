@@ -57,7 +57,7 @@ impl Heap {
         Self { next: start, limit, core: 0, cores: Vec::new(), in_use: 0, large: BTreeMap::new() }
     }
 
-    /// Makes room for allocations by so many cores.
+    /// Makes room for allocations by this many cores.
     pub(crate) fn set_cores(&mut self, cores: usize) {
         self.cores.resize(cores, [Class { free: null_mut(), next: 0, end: 0 }; CLASSES.len()]);
     }
@@ -133,7 +133,7 @@ impl Heap {
         self.reserve(pages * PAGE, layout.align())
     }
 
-    /// So many bytes that nobody had before.
+    /// This many bytes that nobody had before.
     fn reserve(&mut self, size: usize, align: usize) -> Option<usize> {
         let start = self.next.next_multiple_of(align);
         let end = start.checked_add(size).filter(|end| *end <= self.limit)?;

@@ -82,7 +82,8 @@ impl Lease {
         });
         // A simulation that panicked has left nothing half done here.
         let mut arena = ARENA.lock().unwrap_or_else(PoisonError::into_inner);
-        // Acquire: partner of the Release in `freed`: whoever had the memory has done with it.
+        // Acquire: partner of the Release in `freed`: the thread that had the memory has done with
+        // it.
         if LIVE.load(Ordering::Acquire) == 0 {
             arena.start = BASE;
         }
@@ -123,7 +124,7 @@ const KEPT: usize = 16 << 20;
 
 /// How many allocations there are that nobody has freed.
 pub(crate) fn live() -> usize {
-    LIVE.load(Ordering::Relaxed) // Relaxed: asked by whoever has the arena, of what it has done itself
+    LIVE.load(Ordering::Relaxed) // Relaxed: asked by the thread that has the arena, of what it has done itself
 }
 
 fn allocated() {

@@ -12,7 +12,7 @@ pub(super) const SIZE: usize = 256 << 10;
 /// the host's caches.
 const COLOUR: usize = 17 * 64;
 const COLOURS: usize = 64;
-/// How many there are: so many threads a simulation can have.
+/// How many there are: this many threads a simulation can have.
 pub(crate) const STACKS_MAX: usize = 4096;
 
 /// A stack with a page below it that cannot be touched.

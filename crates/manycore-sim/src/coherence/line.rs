@@ -57,7 +57,7 @@ impl CoreId {
     }
 }
 
-/// All lines of the arena. There is one table, for whoever has the arena.
+/// All lines of the arena. There is one table, for the thread that has the arena.
 #[derive(Debug)]
 pub(crate) struct Lines {
     table: NonNull<Line>,

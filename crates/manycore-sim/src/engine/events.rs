@@ -82,7 +82,7 @@ impl Events {
     #[inline]
     fn first_child(&self, place: usize) -> Key {
         let first = place * ARITY + 1;
-        let [a, b, c, d] = self.heap[first..first + ARITY].try_into().expect("so many there are");
+        let [a, b, c, d] = self.heap[first..first + ARITY].try_into().expect("this many there are");
         a.earlier(b).earlier(c.earlier(d))
     }
 

@@ -22,7 +22,7 @@ pub enum Cause {
     /// The program has ended, and has not freed all that it allocated. Only looked for when
     /// schedules are explored.
     Leak {
-        /// So many allocations.
+        /// This many allocations.
         allocations: usize,
     },
     /// The same schedule of the same program went differently: something is not deterministic.
@@ -102,7 +102,7 @@ fn calls(stack: &str) -> Vec<String> {
         let name = rest.split_once(" - ").map_or(rest, |(_address, name)| name);
         Some((name.trim(), pair[1].strip_prefix("at ")?))
     });
-    // Below the thread's own frames are those of whoever resumed it.
+    // Below the thread's own frames are those of the thread that resumed it.
     let of_thread = frames.take_while(|(name, _)| !name.contains("catch_unwind_at_root"));
     let own = of_thread.filter(|(_, place)| !FOREIGN.iter().any(|part| place.contains(part)));
     own.map(|(name, place)| format!("{name} at {}", from_here(place))).collect()

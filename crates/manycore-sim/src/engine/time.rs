@@ -9,7 +9,7 @@ const LONG: Cycles = 10_000;
 /// soon.
 const EXPLORED_JUMP: Cycles = 1000;
 
-/// Computes for so many cycles.
+/// Computes for this many cycles.
 pub(crate) fn compute(handle: Handle, cycles: Cycles) {
     let engine = handle.get();
     engine.note_progress();
@@ -31,7 +31,7 @@ pub(crate) fn unforeseen_branch() {
     }
 }
 
-/// Passes so many cycles without giving up the CPU.
+/// Passes this many cycles without giving up the CPU.
 pub(crate) fn delay(handle: Handle, cycles: Cycles) {
     let engine = handle.get();
     engine.policy.yielded(engine.current);
@@ -72,7 +72,7 @@ pub(crate) fn yield_now(handle: Handle) {
     }
 }
 
-/// Sleeps for so many cycles, and somewhat longer.
+/// Sleeps for this many cycles, and somewhat longer.
 pub(crate) fn sleep(handle: Handle, cycles: Cycles) {
     let engine = handle.get();
     engine.policy.yielded(engine.current);

@@ -126,7 +126,7 @@ pub fn check(program: impl Fn()) {
     Exploration::default().check(program);
 }
 
-/// Every so many schedules, one is repeated to see whether it goes the same way.
+/// Every this many schedules, one is repeated to see whether it goes the same way.
 const REPEATED: u64 = 16;
 
 impl Exploration {

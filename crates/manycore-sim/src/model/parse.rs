@@ -1,4 +1,4 @@
-//! Reading the file format, with errors for whoever wrote the file.
+//! Reading the file format, with errors for those who wrote the file.
 
 use std::collections::BTreeMap;
 

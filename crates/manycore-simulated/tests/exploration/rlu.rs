@@ -26,7 +26,7 @@ fn wrong(deferred: usize) -> impl Fn() -> Domain<Skewed> {
     move || domain(Skewed::wrong(), deferred)
 }
 
-/// Written back by whoever is in need of it.
+/// Written back by the thread that is in need of it.
 fn deferred() -> Domain<Counter> {
     domain(Counter::default(), 2)
 }

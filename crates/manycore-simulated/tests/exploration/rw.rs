@@ -9,7 +9,7 @@ use manycore_simulated::{LockInfo, RawRwLock};
 
 use crate::explore;
 
-/// Threads take the lock in all ways. Whoever only tries, and fails, does without.
+/// Threads take the lock in all ways. A thread that only tries, and fails, does without.
 fn program<L: RawRwLock>(readers: u32, writers: u32) -> impl Fn() {
     move || {
         let (lock, reading, writing) = (L::new(), Cell::new(0), Cell::new(false));

@@ -34,7 +34,7 @@ impl Shared {
     }
 }
 
-/// What threads do: `length` cycles of sections, of which so many in a thousand write.
+/// What threads do: `length` cycles of sections, of which this many in a thousand write.
 #[derive(Clone, Copy)]
 struct Load {
     writes: u64,

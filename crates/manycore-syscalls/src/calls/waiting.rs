@@ -63,7 +63,7 @@ unsafe fn with_first(
     }
 }
 
-/// So many descriptors are looked at for one that has a lane.
+/// This many descriptors are looked at for one that has a lane.
 const LOOKS: usize = 16;
 
 /// The descriptors of a list, as far as there is memory.

@@ -21,7 +21,7 @@ pub enum Attempt {
     Done(Answer),
     /// None yet: try again when the descriptor is ready for these events of epoll's.
     Later { descriptor: i32, events: u32, timeout: Timeout },
-    /// This may block whoever executes it.
+    /// This may block the thread that executes it.
     Blocks,
 }
 

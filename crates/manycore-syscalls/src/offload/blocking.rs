@@ -54,7 +54,8 @@ impl Blocking {
         }
     }
 
-    /// Sends a call to a hand, which is made if there are not so many yet; false if there is none.
+    /// Sends a call to a hand, which is made if there are not this many yet; false if there is
+    /// none.
     ///
     /// # Safety
     ///

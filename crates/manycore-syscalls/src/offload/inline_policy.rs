@@ -133,7 +133,7 @@ impl PathPreference {
     pub fn stay(&self) -> Option<u64> {
         let call = self.calls.fetch_add(1, ORDER);
         let is_trial = call % PERIOD < BURST;
-        // One CPU: whoever executes the call elsewhere has to wait for the same.
+        // One CPU: a thread that executes the call elsewhere has to wait for the same.
         if self.is_moving.load(ORDER) != is_trial && cpu::count() > 1 {
             return None;
         }

@@ -82,7 +82,7 @@ static FORKING: AtomicU32 = AtomicU32::new(0);
 
 const STRIPES: usize = 16;
 
-/// Nobody waits longer than so many nanoseconds.
+/// Nobody waits longer than this many nanoseconds.
 const PATIENCE: u64 = if cfg!(test) { 10_000_000_000 } else { 100_000_000 };
 
 #[derive(Debug)]
@@ -184,7 +184,7 @@ fn numbers() -> Option<core::ops::Range<u64>> {
     (limit >= NUMBERS_MIN).then(|| NUMBERS_FROM.min(limit / 4 * 3)..limit / 8 * 7)
 }
 
-/// Whether the process may have so many descriptors that some can be ours.
+/// Whether the process may have this many descriptors that some can be ours.
 pub fn has_numbers() -> bool {
     numbers().is_some()
 }

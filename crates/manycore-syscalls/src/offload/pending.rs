@@ -179,10 +179,10 @@ impl PendingCall {
         Some(reply.answer)
     }
 
-    /// In the child of a fork: whoever has the call is not there.
+    /// In the child of a fork: the thread that has the call is not there.
     pub(crate) fn forked(&self) {
-        // SAFETY: null, or this thread's until `land`; whoever executed the call is not in this
-        // process.
+        // SAFETY: null, or this thread's until `land`; the thread that executed the call is not in
+        // this process.
         let Some(slot) = (unsafe { self.slot().as_ref() }) else { return };
         self.station.store(null_mut(), Ordering::Relaxed);
         self.goes_into(None, -1);

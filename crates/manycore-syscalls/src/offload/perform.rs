@@ -1,4 +1,5 @@
-//! How a call is sent to whoever executes it, by which mechanism, and what its answer means.
+//! How a call is sent to the thread that executes it, by which mechanism, and what its answer
+//! means.
 
 use core::sync::atomic::Ordering;
 

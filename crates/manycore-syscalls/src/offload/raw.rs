@@ -95,7 +95,7 @@ pub fn map_shared(descriptor: i32, offset: usize, bytes: usize) -> *mut u8 {
 ///
 /// It came from [`map_shared`], with as many bytes, and nobody uses it.
 pub unsafe fn unmap(address: *mut u8, bytes: usize) {
-    // SAFETY: `map_shared` has mapped so many bytes there, and nobody uses them (contract of this
+    // SAFETY: `map_shared` has mapped this many bytes there, and nobody uses them (contract of this
     // function).
     unsafe { raw_syscall!(Sysno::munmap, address, bytes) };
 }
@@ -175,7 +175,7 @@ pub fn take_pending(signal: c_int) -> bool {
     taken == signal as usize
 }
 
-/// Sleeps while the word is as expected, for so many nanoseconds at most (below 10^9).
+/// Sleeps while the word is as expected, for this many nanoseconds at most (below 10^9).
 pub fn sleep(word: *const u32, expected: u32, nanoseconds: i64) {
     let limit = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;

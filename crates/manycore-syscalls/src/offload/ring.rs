@@ -301,7 +301,7 @@ impl Drop for Ring {
             [(self.submission, self.offsets.bytes()), (self.entries.cast(), ENTRIES_BYTES)]
         {
             if !address.is_null() {
-                // SAFETY: `new` has mapped so many bytes there, and `&mut self`: nobody has the
+                // SAFETY: `new` has mapped this many bytes there, and `&mut self`: nobody has the
                 // ring any more.
                 unsafe { raw::unmap(address, bytes) };
             }

@@ -198,6 +198,6 @@ pub struct Settings {
     pub create_thread: CreateThread,
     /// How callers sleep.
     pub sleep: Sleep,
-    /// Says a line, in parts, to whoever runs the program.
+    /// Says a line, in parts, to the user of the program.
     pub say: fn(&[&[u8]]),
 }

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::raw;
 
-/// So many `T`, of which all bytes zero are a value. Mapped when it is first asked for.
+/// This many `T`, of which all bytes zero are a value. Mapped when it is first asked for.
 #[derive(Debug)]
 pub struct Slab<T, const LENGTH: usize> {
     first: AtomicPtr<u8>,
@@ -36,7 +36,7 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
         T: Sync,
     {
         let first = self.first();
-        // SAFETY: `map` has mapped so many elements, for good and aligned to a page; zero is a
+        // SAFETY: `map` has mapped this many elements, for good and aligned to a page; zero is a
         // value of them (`Zeroed`), and threads may share them.
         (!first.is_null()).then(|| unsafe { core::slice::from_raw_parts(first, LENGTH) })
     }
@@ -83,8 +83,8 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
         // Relaxed: nobody else is there.
         let first = self.first.load(Ordering::Relaxed);
         if !first.is_null() {
-            // SAFETY: `map` has mapped it with so many bytes, and nobody uses an element (contract
-            // of this function).
+            // SAFETY: `map` has mapped it with this many bytes, and nobody uses an element
+            // (contract of this function).
             unsafe { raw::clear(first, Self::BYTES) };
         }
     }

@@ -195,7 +195,7 @@ impl Feed {
         if !self.reap() {
             hint::yield_now();
         }
-        // SeqCst: against `enlist`: whoever comes later listens itself.
+        // SeqCst: against `enlist`: a thread that comes later listens itself.
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             self.listen(epoll);
         }
@@ -327,7 +327,7 @@ pub enum Meaning {
     Answer(Reply),
     /// The call has to wait, or the operation is not the call's: the pool makes it.
     Other,
-    /// So many bytes of a send are gone, and a blocking one goes on with the rest.
+    /// This many bytes of a send are gone, and a blocking one goes on with the rest.
     Part(usize),
 }
 
@@ -353,7 +353,7 @@ pub fn meaning(call: &Call, reply: Reply) -> Meaning {
             return Meaning::Part(answer as usize);
         }
     }
-    // io_uring never sends the signal. The kernel does to whoever writes to a stream.
+    // io_uring never sends the signal. The kernel sends it to a thread that writes to a stream.
     let is_broken_pipe = is_send
         && answer == raw::error(libc::EPIPE)
         && !has(libc::MSG_NOSIGNAL)

@@ -155,7 +155,7 @@ impl Rig {
         self.call(lane, libc::SYS_close, &[fd as usize], Kind::Quick)
     }
 
-    /// The CPUs that may be used by whoever executes a call on a lane.
+    /// The CPUs that may be used by the thread that executes a call on a lane.
     pub fn executed_within(&self, lane: Lane) -> Vec<u32> {
         let mut mask = [0_u8; 128];
         let args = [0, mask.len(), mask.as_mut_ptr() as usize];

@@ -47,5 +47,5 @@ unsafe impl Clock for Counter {
     }
 
     #[inline]
-    fn pass(&self, _: u64) {} // each stamp is later than those before, whoever asks
+    fn pass(&self, _: u64) {} // each stamp is later than those before, whichever thread asks
 }

@@ -58,8 +58,8 @@ pub unsafe trait Clock: Send + Sync {
     /// A time that every `present` reaches which is asked for after this was called, on any thread.
     fn horizon(&self) -> u64;
 
-    /// Waits until the [`horizon`](Self::horizon) reaches a stamp, and returns it: whoever begins
-    /// afterwards sees the commit.
+    /// Waits until the [`horizon`](Self::horizon) reaches a stamp, and returns it: a thread that
+    /// begins afterwards sees the commit.
     #[inline]
     fn settle(&self, stamp: u64) -> u64 {
         loop {

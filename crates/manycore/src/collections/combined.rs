@@ -1,4 +1,4 @@
-//! `flat-combining`: a structure whose operations are run by whoever has it.
+//! `flat-combining`: a structure whose operations are run by the thread that has it.
 //!
 //! # Idea
 //!
@@ -28,7 +28,7 @@ use super::set_by_map::set_by_map;
 use crate::delegate::FlatCombining;
 use crate::{ConcurrentMap, MapHandle};
 
-/// A structure whose operations are run by whoever has it.
+/// A structure whose operations are run by the thread that has it.
 #[derive(Debug, Default)]
 pub struct Combined<S> {
     structure: FlatCombining<S>,

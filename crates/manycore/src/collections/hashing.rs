@@ -2,8 +2,8 @@
 
 use core::hash::{BuildHasher, Hash, Hasher};
 
-/// The bucket of a key, of so many. Not against keys that somebody chooses to collide: there is no
-/// secret in it.
+/// The bucket of a key, of this many. Not against keys that somebody chooses to collide: there is
+/// no secret in it.
 #[inline]
 pub(crate) fn bucket_of<K: Hash>(key: &K, buckets: usize) -> usize {
     // The upper bits are the mixed ones: the product maps them to the buckets evenly, without a

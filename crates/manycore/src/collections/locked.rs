@@ -2,8 +2,8 @@
 //!
 //! # Idea
 //!
-//! Whoever holds the lock has the structure. A look-up takes the lock, too: what one thread may
-//! read, no other may change.
+//! A thread that holds the lock has the structure. A look-up takes the lock, too: what one thread
+//! may read, no other may change.
 //!
 //! # Source
 //!

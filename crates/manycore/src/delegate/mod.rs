@@ -1,4 +1,4 @@
-//! Delegation: whoever has the data does what others want done with it.
+//! Delegation: the thread that has the data does what others want done with it.
 //!
 //! With a lock, data goes to the thread whose turn it is, which on a large machine takes longer
 //! than a short section. Here the sections go to the thread that has the data. There is no

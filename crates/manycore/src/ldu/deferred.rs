@@ -18,8 +18,8 @@ use crate::sync::{CachePadded, hint, mutation};
 
 /// A structure `S` of items `T`, of which updates are logged in a queue `Q`, under a lock `L`.
 ///
-/// Whoever makes an item with [`item`](Self::item) owns it, and with it the state that it is in:
-/// [`Absent`](super::Absent) or [`Present`](super::Present). So nobody can insert what is there
+/// A thread that makes an item with [`item`](Self::item) owns it, and with it the state that it is
+/// in: [`Absent`](super::Absent) or [`Present`](super::Present). So nobody can insert what is there
 /// already. Updates wait for no lock. A read acquires the lock, applies the log, and then sees all
 /// updates that were done before it began. Where reads are [frequent](Self::eager_below), updates
 /// are applied at once if nobody has the lock.
@@ -173,11 +173,11 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         }
     }
 
-    /// Updates are applied at once where there are fewer than so many for each read of late, in
-    /// place of [`EAGER_BELOW`], unless somebody has the lock, or mostly had it of late. Whoever
-    /// updates has to be where the [`Structure`] may be called then, and has its panics. With 0
-    /// they never are, and only reads, the timer and whoever drops an item call the structure; with
-    /// [`u64::MAX`] it does not depend on how often there are reads.
+    /// Updates are applied at once where there are fewer than this many for each read of late, in
+    /// place of [`EAGER_BELOW`], unless somebody has the lock, or mostly had it of late. A thread
+    /// that updates has to be where the [`Structure`] may be called then, and has its panics. With
+    /// 0 they never are, and only reads, the timer and a thread that drops an item call the
+    /// structure; with [`u64::MAX`] it does not depend on how often there are reads.
     #[must_use]
     pub fn eager_below(mut self, updates: u64) -> Self {
         self.eager = Eager::below(updates);
@@ -262,8 +262,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     /// For an owner who is about to change something that readers find by way of the structure.
     pub fn wait_for_reads(&self) {
         if !mutation!("ldu-nobody-waits") {
-            // Whoever has missed the update has had the lock before this, and whoever gets it later
-            // drains the queue.
+            // A thread that has missed the update has had the lock before this, and a thread that
+            // gets it later drains the queue.
             self.shared.with(|_| ());
         }
     }
@@ -273,7 +273,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         self.shared.with(|inner| self.drain(inner));
     }
 
-    /// The timer: applies what is logged if that was not tried by this function for so many ticks
+    /// The timer: applies what is logged if that was not tried by this function for this many ticks
     /// of [`clock::now`](crate::sync::clock::now), and no other thread is about to do it, unless
     /// somebody else has the lock. Says whether it did. Cheap enough to be called with every
     /// update.

@@ -16,8 +16,8 @@ use crate::lock::Adaptive;
 /// back to the allocator when its entries are next taken from the log: at once, if the core has
 /// logged [much](super::MANY) and nobody has the structure's lock.
 ///
-/// Then what that core has logged is applied by whoever drops the item, who must be where the
-/// [`Structure`] may be called, and whom its panics reach.
+/// Then what that core has logged is applied by the thread that drops the item, who must be where
+/// the [`Structure`] may be called, and whom its panics reach.
 #[must_use = "what is dropped does not come into the structure"]
 pub struct Absent<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive> {
     deferred: &'d Deferred<S, T, Q, L>,

@@ -18,8 +18,8 @@
 //! ```
 //!
 //! The entry of an update that was cancelled stays in the queue, and the object's next update of
-//! the kind finds it there (step 3). Whoever drains the queue clears `used` between two looks at
-//! the mark (5 and 7): an owner that sets the mark after the first look either finds `used` set,
+//! the kind finds it there (step 3). A thread that drains the queue clears `used` between two looks
+//! at the mark (5 and 7): an owner that sets the mark after the first look either finds `used` set,
 //! and then the second look finds the mark; or it finds it clear, and puts the entry into the queue
 //! again. Here marks and `used` are bits of one word: steps 1 to 3 are one compare-and-swap, and 5
 //! to 7 are one read-modify-write, which cannot come in the midst of them. The insertion follows
@@ -52,11 +52,11 @@
 //!
 //! A structure that is never read has a log that grows with the number of items.
 //! [`Deferred::synchronize_if_due`] drains it now and then, from updates: one thread, because
-//! whoever finds it due says so, and then goes to the lock. [`every`] does so from a thread.
+//! a thread that finds it due says so, and then goes to the lock. [`every`] does so from a thread.
 //!
-//! Items that were dropped and had been logged stay in memory until the log is drained. Whoever
-//! drops one does so with the entries of its own core, if those are [`MANY`] and nobody has the
-//! lock: they are in its cache, and mostly stand for updates that have cancelled. An object may
+//! Items that were dropped and had been logged stay in memory until the log is drained. A thread
+//! that drops one does so with the entries of its own core, if those are [`MANY`] and nobody has
+//! the lock: they are in its cache, and mostly stand for updates that have cancelled. An object may
 //! have one entry on this core and one on another, and they need not be taken together: it is
 //! released with the last one. Nobody waits here, since who drops an item may be in a read, and
 //! have the lock. So this bounds memory but for what is dropped while somebody has it, and on

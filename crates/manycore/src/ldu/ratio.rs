@@ -2,17 +2,17 @@
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 
-/// After so many reads, or so, what was before them counts no more.
+/// After this many reads, or so, what was before them counts no more.
 const MEMORY: u64 = 8;
-/// While the lock is mostly taken, it is not tried for so many reads, and then for some.
+/// While the lock is mostly taken, it is not tried for this many reads, and then for some.
 const PAUSE: u32 = 512;
 
 /// Shares are of this.
 const ALL: u64 = 1 << 10;
 
-/// Updates are applied at once where there are fewer than so many for each read, see
-/// [`Deferred::eager_below`](super::Deferred::eager_below): on two CPUs so many put off cost what a
-/// lock for each does.
+/// Updates are applied at once where there are fewer than this many for each read, see
+/// [`Deferred::eager_below`](super::Deferred::eager_below): on two CPUs this many put off cost what
+/// a lock for each does.
 pub const EAGER_BELOW: u64 = 32;
 
 /// Updates of late, and reads. Under the structure's lock.
@@ -34,7 +34,7 @@ impl Ratio {
         Self { updates: 0, at_once: 0, mean: 1_000 * MEMORY, won: ALL, pause: 0 }
     }
 
-    /// So many more updates have come to the structure from the log.
+    /// This many more updates have come to the structure from the log.
     pub fn logged(&mut self, updates: u64) {
         self.updates += updates;
         // It would be at least that after a read; and it may be that none comes any more.
@@ -74,7 +74,7 @@ pub(super) struct Eager {
 }
 
 impl Eager {
-    /// Where there are fewer than so many updates for each read.
+    /// Where there are fewer than this many updates for each read.
     pub fn below(updates: u64) -> Self {
         Self { now: AtomicBool::new(Ratio::new().mean() < updates), below: updates }
     }

@@ -82,7 +82,7 @@ pub struct Rooted<P: TablePointer> {
 }
 
 impl Table {
-    /// With so many places for each core, at least 1.
+    /// With this many places for each core, at least 1.
     pub fn new(places: usize) -> Self {
         let (cores, places) = (cpu::count().max(1) as usize, places.max(1));
         let slot = |_| CachePadded(Slot::new());
@@ -115,8 +115,8 @@ impl Slot {
         // SAFETY: the callers, `push` and `take`, have acquired the lock, and nothing else leads to
         // `ends`.
         let owner = self.ends.with_mut(|ends| change(before, unsafe { &mut *ends }));
-        // Release: partner of the Acquire in `take`: whoever sees another's mark finds its own
-        // entries where they went.
+        // Release: partner of the Acquire in `take`: a thread that sees another's mark finds its
+        // own entries where they went.
         self.owner.store(owner.cast_mut(), Ordering::Release);
         // SAFETY: the callers, `push` and `take`, have acquired the lock and leave it to this; what
         // they pass as `change` does not panic, so that this is reached.

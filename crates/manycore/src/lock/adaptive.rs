@@ -48,7 +48,7 @@
 //! threads that have slept take it, in the order of their sleeps, so that nobody starves.
 //!
 //! It never yields: `sched_yield` gives away a thread's share of the CPU (Linux 6.18 charges a
-//! whole time slice for it), to whoever computes beside the program.
+//! whole time slice for it), to those who compute beside the program.
 //!
 //! # Source
 //!

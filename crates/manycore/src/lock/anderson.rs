@@ -2,9 +2,9 @@
 //!
 //! # Idea
 //!
-//! Whoever comes draws a number, and waits at the slot of that number, a line of its own; a release
-//! calls the next number in the next slot. As in `ticket`, threads are served in the order in which
-//! they drew; but a release disturbs only the one thread whose turn it is.
+//! A thread that comes draws a number, and waits at the slot of that number, a line of its own; a
+//! release calls the next number in the next slot. As in `ticket`, threads are served in the order
+//! in which they drew; but a release disturbs only the one thread whose turn it is.
 //!
 //! # Source
 //!

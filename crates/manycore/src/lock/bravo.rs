@@ -20,18 +20,18 @@
 //! - A release looks at the thread's slot again, so that there is nothing to keep. Two threads may
 //!   share a slot; then one may clear the mark that the other made, and leave it its hold on the
 //!   lock below. As many holds as readers there are at any time, and to which of them each belongs
-//!   does not matter: whoever finds no mark in its slot has, or has inherited, a hold on the lock
-//!   below.
+//!   does not matter: a thread that finds no mark in its slot has, or has inherited, a hold on the
+//!   lock below.
 //! - A writer sleeps after some microseconds, and a reader that leaves wakes it.
 //!
 //! # Memory order
 //!
 //! Marks, the bias and the sleeping writer are those of [`SideDoor`]. A slot changes by
 //! compare-and-swaps only, so that a writer that finds no mark of its lock there (Acquire) sees
-//! what each reader did which cleared one (Release), or marked the slot for another lock later.
-//! Whoever inherits a hold on the lock below sees what its first owner did (Acquire), and passes
-//! that on with the hold. The time at which a bias is possible again is written by a writer and
-//! read by readers of the lock below, which orders them.
+//! what each reader did which cleared one (Release), or marked the slot for another lock later. A
+//! thread that inherits a hold on the lock below sees what its first owner did (Acquire), and
+//! passes that on with the hold. The time at which a bias is possible again is written by a writer
+//! and read by readers of the lock below, which orders them.
 //!
 //! # Cost
 //!
@@ -107,9 +107,9 @@ impl Bravo {
     #[inline]
     fn leave(&self) {
         let (slot, mark) = (table::slot(self.mark()), self.mark());
-        // Acquire: whoever has cleared this thread's mark has left it what it did. Partner of the
-        // SeqCst below. It takes four threads for this to matter, which is more than a model can
-        // have.
+        // Acquire: a thread that has cleared this thread's mark has left it what it did. Partner of
+        // the SeqCst below. It takes four threads for this to matter, which is more than a model
+        // can have.
         let marked = slot.load(Ordering::Acquire) == mark;
         // SeqCst: partner of the load in `is_clear`, to which it releases, and of the writer's
         // look, see `SideDoor::left`.

@@ -2,11 +2,11 @@
 //!
 //! # Idea
 //!
-//! The lock is a pointer to the last node of a queue. Whoever comes swaps its node in, and waits at
-//! the node that it got out, which belongs to the thread before it; that one opens it when it
-//! releases. There are no links to follow, so that a release never waits for a successor that has
-//! joined the queue and has not linked itself yet, as it may in `mcs`. Once opened, a node is for
-//! the one that waited there to take away.
+//! The lock is a pointer to the last node of a queue. A thread that comes swaps its node in, and
+//! waits at the node that it got out, which belongs to the thread before it; that one opens it when
+//! it releases. There are no links to follow, so that a release never waits for a successor that
+//! has joined the queue and has not linked itself yet, as it may in `mcs`. Once opened, a node is
+//! for the one that waited there to take away.
 //!
 //! # Source
 //!

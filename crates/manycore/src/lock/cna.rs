@@ -26,7 +26,7 @@
 //! That of [`Queue`]. The links between places that have joined it, and what is noted in them, are
 //! for the holder to read and to write: the message that hands the lock over orders them (Release,
 //! Acquire). When the second queue takes the place of an empty first one, that too publishes them
-//! (Release) to whoever comes behind (Acquire).
+//! (Release) to the thread that comes behind (Acquire).
 //!
 //! # Cost
 //!
@@ -214,8 +214,8 @@ unsafe fn hand_over(place: *mut Place<Notes>, next: Option<*mut Place<Notes>>, m
     }
 }
 
-// SAFETY: only the head of the main queue, or whoever it has told, holds the lock, until it has
-// left that to another or empty; sixteen bytes, and zero is an empty queue.
+// SAFETY: only the head of the main queue, or a thread that it has told, holds the lock, until it
+// has left that to another or empty; sixteen bytes, and zero is an empty queue.
 unsafe impl PlainLock for Cna {
     const INFO: LockInfo = LockInfo {
         name: "cna",

@@ -4,8 +4,8 @@
 //!
 //! A transfer between two caches of one node costs a fraction of one between nodes. So the threads
 //! of a node queue among themselves, and only the head of such a queue *climbs*: it acquires the
-//! lock between the nodes. Whoever releases passes all of it to the next in its own queue; if there
-//! is none, or when that has happened 64 times in a row, it *descends*: it releases the lock
+//! lock between the nodes. A thread that releases passes all of it to the next in its own queue; if
+//! there is none, or when that has happened 64 times in a row, it *descends*: it releases the lock
 //! between the nodes, and then tells the next in its queue, if any, to climb.
 //!
 //! # Source
@@ -151,8 +151,8 @@ impl Cohorts {
         }
     }
 
-    /// The queue of the thread that holds the lock, if one does: to be asked by whoever finds a
-    /// ghost.
+    /// The queue of the thread that holds the lock, if one does: to be asked by the thread that
+    /// finds a ghost.
     pub(super) fn holding_queue(&self) -> Option<usize> {
         // Relaxed, here and in `holder`: nobody has held the lock in this process but the thread
         // that forked it.

@@ -10,7 +10,7 @@ use crate::sync::{Deadline, Woken, clock, const_new, futex, hint, mortal, order,
 const SHUT: u32 = 0;
 const SHUT_ASLEEP: u32 = 1;
 
-/// The waiter has left: whoever opens the gate has to take care of it.
+/// The waiter has left: a thread that opens the gate has to take care of it.
 const ABANDONED: u32 = u32::MAX;
 
 /// Messages are numbers from here on, below [`ABANDONED`].
@@ -43,7 +43,7 @@ impl Gate {
         self.wait_after(tuning::spin_limit())
     }
 
-    /// Likewise, but looks for so many ticks before it sleeps.
+    /// Likewise, but looks for this many ticks before it sleeps.
     #[inline]
     pub fn wait_after(&self, limit: u64) -> u32 {
         match self.spin(limit) {
@@ -58,7 +58,7 @@ impl Gate {
         self.spin(tuning::spin_limit()).or_else(|| self.sleep(deadline))
     }
 
-    /// Looks for the message for so many ticks at most, and at least once.
+    /// Looks for the message for this many ticks at most, and at least once.
     #[inline]
     pub fn spin(&self, limit: u64) -> Option<u32> {
         let start = clock::now();

@@ -46,7 +46,7 @@ const GRANTED: u32 = MESSAGE;
 pub struct Hmcs {
     cohorts: Cohorts,
     root: CachePadded<Queue>,
-    /// The nodes' places in the root, each for whoever is at the head of the node's queue.
+    /// The nodes' places in the root, each for the thread that is at the head of the node's queue.
     places: [CachePadded<UnsafeCell<Place>>; QUEUES],
 }
 

@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{const_new, mortal, process};
 
-/// Nodes are aligned to at least this, so that so many generations can be told apart. A lock that
+/// Nodes are aligned to at least this, so that this many generations can be told apart. A lock that
 /// was contended at a fork, and is not used again before its process has forked as often in one
 /// line of descent, would be mistaken.
 const ALIGNMENT: usize = 64;

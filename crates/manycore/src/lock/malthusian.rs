@@ -27,7 +27,7 @@
 //! That of [`Queue`]. The links between places that have joined it, and what is noted in them, are
 //! for the holder to read and to write: the message that hands the lock over orders them (Release,
 //! Acquire). Where one of the passive set comes to the end of the queue, that publishes it
-//! (Release) to whoever comes behind (Acquire).
+//! (Release) to the thread that comes behind (Acquire).
 //!
 //! # Cost
 //!
@@ -234,8 +234,8 @@ unsafe fn hand_over(
     }
 }
 
-// SAFETY: only the head of the queue, or whoever it has told, holds the lock, until it has left the
-// queue to another or empty; sixteen bytes, and zero is an empty queue.
+// SAFETY: only the head of the queue, or a thread that it has told, holds the lock, until it has
+// left the queue to another or empty; sixteen bytes, and zero is an empty queue.
 unsafe impl PlainLock for Malthusian {
     const INFO: LockInfo = LockInfo {
         name: "malthusian",

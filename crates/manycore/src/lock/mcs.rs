@@ -2,10 +2,10 @@
 //!
 //! # Idea
 //!
-//! The lock is a pointer to the last node of a queue. Whoever comes swaps its node in and links it
-//! behind the one that it got out; then it waits at its own node, where nobody disturbs it, until
-//! its predecessor hands the lock over. So a hand-off is one line transfer however many wait, and
-//! service is strictly in order of arrival.
+//! The lock is a pointer to the last node of a queue. A thread that comes swaps its node in and
+//! links it behind the one that it got out; then it waits at its own node, where nobody disturbs
+//! it, until its predecessor hands the lock over. So a hand-off is one line transfer however many
+//! wait, and service is strictly in order of arrival.
 //!
 //! # Source
 //!
@@ -13,7 +13,7 @@
 //! Multiprocessors", ACM TOCS 9(1), 1991. There a waiter spins for ever. Here it spins for
 //! `tuning::spin_limit`, some microseconds, and then sleeps in its place, so that programs with
 //! more threads than CPUs do get on. A waiter whose deadline passes leaves its node behind, for
-//! whoever would hand it the lock to take away, as in B. He, W. N. Scherer and M. L. Scott,
+//! a thread that would hand it the lock to take away, as in B. He, W. N. Scherer and M. L. Scott,
 //! "Preemption Adaptivity in Time-Published Queue-Based Spin Locks", HiPC 2005.
 //!
 //! In place of another lock, which has no node to lend, the node comes from

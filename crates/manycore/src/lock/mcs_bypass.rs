@@ -4,11 +4,11 @@
 //!
 //! A strict queue with more threads than CPUs waits, at every hand-off, for the one thread whose
 //! turn it is to be scheduled. Here the lock is a word, and the queue is that of the threads which
-//! wait for the word. Whoever comes may take the word if it is free, past the queue; else it joins
-//! the queue. Only the head of the queue watches the word: it spins for a while and then sleeps on
-//! it. A release frees the word and wakes the head if it sleeps; until the head runs, others may
-//! have the lock. If they have overtaken it too often, the head *reserves* the lock, and nobody
-//! bypasses it any more.
+//! wait for the word. A thread that comes may take the word if it is free, past the queue; else it
+//! joins the queue. Only the head of the queue watches the word: it spins for a while and then
+//! sleeps on it. A release frees the word and wakes the head if it sleeps; until the head runs,
+//! others may have the lock. If they have overtaken it too often, the head *reserves* the lock, and
+//! nobody bypasses it any more.
 //!
 //! # Source
 //!

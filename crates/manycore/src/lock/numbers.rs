@@ -1,8 +1,8 @@
 //! Numbers that threads draw to be served in their order, and that the child of a fork tells from
 //! its parent's.
 //!
-//! Relaxed throughout: drawing orders nothing by itself; whoever draws looks afterwards, or has
-//! looked before, whether its number is served, and that orders.
+//! Relaxed throughout: drawing orders nothing by itself; a thread that draws looks afterwards, or
+//! has looked before, whether its number is served, and that orders.
 
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::{const_new, process};

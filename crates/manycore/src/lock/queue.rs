@@ -1,7 +1,7 @@
 //! A queue in which each waits at a place of its own until the one before it leaves it a message.
 //!
 //! It is the lock `mcs`, and what locks have that consist of several queues, or that choose who is
-//! next. Whoever is at the head of one knows what that means.
+//! next. A thread that is at the head of one knows what that means.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -56,8 +56,8 @@ impl<N> Place<N> {
     /// Puts another behind this one, or none, as the thread that holds the lock: only at the end of
     /// the queue do others write this link.
     pub(super) fn set_next(&self, next: *mut Self) {
-        // Relaxed: read by whoever holds the lock later; and who comes to the end has it by the
-        // queue's tail.
+        // Relaxed: read by the thread that holds the lock later; and who comes to the end has it by
+        // the queue's tail.
         self.next.store(next, Ordering::Relaxed);
     }
 
@@ -237,7 +237,7 @@ impl<N> Queue<N> {
                 return None;
             }
             if mutation!("queue-hand-off") {
-                return None; // and whoever is about to link itself waits for ever
+                return None; // and a thread that is about to link itself waits for ever
             }
             hint::spin_loop(); // the next is about to link itself
         }

@@ -3,8 +3,8 @@
 //! Where many read, the word of a lock in which they count is what limits them. With a side door
 //! they do not touch it: a reader leaves a mark somewhere else, where few others do, looks whether
 //! the door is open, and is in. A writer, which holds the lock itself, shuts the door and waits
-//! until there is no mark any more. Then it is alone, for whoever finds the door shut has to go
-//! through the lock.
+//! until there is no mark any more. Then it is alone, for the thread that finds the door shut has
+//! to go through the lock.
 //!
 //! # Memory order
 //!
@@ -39,8 +39,8 @@ impl SideDoor {
         }
     }
 
-    /// Whether the door is open, as a hint. It is more than that to whoever holds the lock, under
-    /// which it changes.
+    /// Whether the door is open, as a hint. It is more than that to the thread that holds the lock,
+    /// under which it changes.
     #[inline]
     pub(super) fn looks_open(&self) -> bool {
         self.word.load(Ordering::Relaxed) == OPEN // Relaxed: `admits` decides and orders

@@ -2,9 +2,9 @@
 //!
 //! # Idea
 //!
-//! Two counters: the next number to draw, and the number that is served. Whoever draws the served
-//! number has the lock; a release serves the next. So threads are served strictly in the order in
-//! which they drew.
+//! Two counters: the next number to draw, and the number that is served. A thread that draws the
+//! served number has the lock; a release serves the next. So threads are served strictly in the
+//! order in which they drew.
 //!
 //! # Source
 //!

@@ -1,6 +1,6 @@
 //! A word that is the lock, before a queue of those who wait for it.
 //!
-//! Whoever comes may take the word if it is free, past the queue. Only the head of the queue
+//! A thread that comes may take the word if it is free, past the queue. Only the head of the queue
 //! watches it: it spins for a while and then sleeps on it. If others have overtaken it too often,
 //! it *reserves* the lock, and nobody overtakes it any more.
 

@@ -5,8 +5,8 @@
 //! A list of waiters in order of arrival. A waiter's record, the [`Waiter`], lies on its own stack
 //! and has a word of its own to sleep on, so that a signal wakes the one thread that it is meant
 //! for. A caller puts its record on the list *while it still holds the mutex*, releases the mutex
-//! and parks; whoever changes what it waits for afterwards finds it on the list, whether it sleeps
-//! yet or not.
+//! and parks; a thread that changes what it waits for afterwards finds it on the list, whether it
+//! sleeps yet or not.
 //!
 //! To wake a thread takes some microseconds, and several times as long until it runs. So a waiter
 //! polls for a while before it sleeps, if signals have come that soon of late: the list has a count
@@ -53,10 +53,10 @@
 //! # Whose memory, until when
 //!
 //! A condition variable may be destroyed, and its memory reused, as soon as all its waiters have
-//! been woken, although they may not have run yet. So whoever has been signalled does not touch the
-//! queue again, and a signaller unlocks the queue before it marks a waiter as signalled. Only a
-//! waiter that leaves by itself, by a time-out or because its thread is cancelled, does touch the
-//! queue; who destroys it waits for those with [`drain`](WaitQueue::drain).
+//! been woken, although they may not have run yet. So a thread that has been signalled does not
+//! touch the queue again, and a signaller unlocks the queue before it marks a waiter as signalled.
+//! Only a waiter that leaves by itself, by a time-out or because its thread is cancelled, does
+//! touch the queue; who destroys it waits for those with [`drain`](WaitQueue::drain).
 //!
 //! # Fork
 //!
@@ -67,8 +67,9 @@
 //!
 //! # Memory order
 //!
-//! The list is ordered by its lock: whoever locks it (Acquire) sees what was done before it was
-//! unlocked (Release). What a signal and the waiter's own exit need is on the page of [`Waiter`].
+//! The list is ordered by its lock: a thread that locks it (Acquire) sees what was done before it
+//! was unlocked (Release). What a signal and the waiter's own exit need is on the page of
+//! [`Waiter`].
 //!
 //! # Cost
 //!
@@ -212,8 +213,8 @@ impl WaitQueue {
 
     /// Waits until the queue is empty: to be called before its memory is used for something else.
     ///
-    /// Whoever destroys a condition variable has woken its waiters. Those that were about to leave
-    /// by themselves may still have to take themselves off the queue.
+    /// A thread that destroys a condition variable has woken its waiters. Those that were about to
+    /// leave by themselves may still have to take themselves off the queue.
     pub fn drain(&self) {
         let mut pause_ns = 1_000;
         while self.with_chain(|chain| chain.iter().next().is_some()) {

@@ -42,8 +42,8 @@ const _: () = {
     assert!(data.is_multiple_of(16), "versions are aligned to lines");
 };
 
-/// Runs a method with the type that has room for so many bytes, one for each size of the memory of
-/// objects.
+/// Runs a method with the type that has room for this many bytes, one for each size of the memory
+/// of objects.
 macro_rules! with_room {
     ($size:expr, |$bytes:ident| $run:expr; $($words:literal)*) => {
         $(if $size <= $words * 8 {
@@ -82,7 +82,7 @@ pub unsafe fn object_of(data: NonNull<u8>) -> NonNull<u8> {
 /// The address is that of an object's data.
 #[inline]
 unsafe fn link<T>(object: NonNull<u8>) -> Link<T> {
-    // SAFETY: the header of so many bytes is before an object's data (contract of this function).
+    // SAFETY: the header of this many bytes is before an object's data (contract of this function).
     Link::from_ptr(unsafe { object.as_ptr().sub(HEADER) }.cast())
 }
 
@@ -107,7 +107,7 @@ unsafe fn data_of<T>(bytes: *const T) -> NonNull<u8> {
 }
 
 impl<C: Clock> Handle<'_, C> {
-    /// Whether a version of an object of so many bytes fits into a segment of a log.
+    /// Whether a version of an object of this many bytes fits into a segment of a log.
     fn has_room_for(&self, size: usize) -> bool {
         const LINES: usize = size_of::<VersionOf<Bytes<0>>>() - HEADER + 64; // of the version, and of the segment
         let limit = self.domain.config.segment_bytes - LINES;

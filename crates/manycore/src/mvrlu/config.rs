@@ -22,15 +22,15 @@ pub struct Config {
     /// Percent of `segments_max` from which on a transaction waits for room before it begins. 75,
     /// as published.
     pub high_percent: usize,
-    /// After so many steps over versions, rather than objects, a thread looks for a grace period,
+    /// After this many steps over versions, rather than objects, a thread looks for a grace period,
     /// after which versions are written back: about as many as cost as much as that. 64; sixteen
     /// times as many where a look takes a system call, and with 32 CPUs or more.
     pub hops_max: u32,
-    /// After so many versions of its own, too: until they are written back they are on readers'
+    /// After this many versions of its own, too: until they are written back they are on readers'
     /// way, and other CPUs have to fetch them. 32; four times as many where a look takes a system
     /// call, and with 32 CPUs or more.
     pub versions_max: u32,
-    /// After so many more snapshots than commits, commits wait for the clocks rather than
+    /// After this many more snapshots than commits, commits wait for the clocks rather than
     /// snapshots, and the other way round. 1000.
     pub swing: u32,
     /// Attempts for room in a log, pauses of up to 1 ms between them, after which a session that is

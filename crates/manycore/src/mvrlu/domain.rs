@@ -49,11 +49,12 @@ const NOBODY: u64 = 0;
 /// Somebody does.
 const SOMEBODY: u64 = u64::MAX;
 
-/// The line that every session reads is written by each look. Each so many threads rest for as long
-/// as a look takes: or hundreds would look all the time, and that line would never come to rest.
+/// The line that every session reads is written by each look. Each this many threads rest for as
+/// long as a look takes: or hundreds would look all the time, and that line would never come to
+/// rest.
 const THREADS_FOR_REST: u64 = 64;
 
-/// So many times as much has to come together where looks are dear.
+/// This many times as much has to come together where looks are dear.
 const VERSIONS_FOR_DEAR: u32 = 4;
 const HOPS_FOR_DEAR: u32 = 16;
 
@@ -109,8 +110,8 @@ impl<C: Clock> Domain<C> {
         // session does not find.
         let epoch = self.periods.epoch.load(Ordering::Acquire);
         self.periods.asymmetry.announce(|with_fence| record.enter(epoch, with_fence));
-        // SeqCst: partner of `stamp` and `advance`. Whoever has not seen this session enter has
-        // announced its epoch before, and takes it that the session begins at that or later.
+        // SeqCst: partner of `stamp` and `advance`. A thread that has not seen this session enter
+        // has announced its epoch before, and takes it that the session begins at that or later.
         self.periods.epoch.load(Ordering::SeqCst)
     }
 
@@ -124,8 +125,8 @@ impl<C: Clock> Domain<C> {
         self.periods.asymmetry.announce(|with_fence| record.enter(epoch, with_fence));
         // SeqCst: as in `enter`.
         self.periods.epoch.load(Ordering::SeqCst);
-        // SeqCst: partner of `look`. Whoever has not seen this session enter has read this floor or
-        // an earlier one before, and its watermark is not above it.
+        // SeqCst: partner of `look`. A thread that has not seen this session enter has read this
+        // floor or an earlier one before, and its watermark is not above it.
         let again = self.floor.load(Ordering::SeqCst);
         if mutation!("mvrlu-first-floor") { floor } else { again }
     }
@@ -148,8 +149,8 @@ impl<C: Clock> Domain<C> {
         self.floor.load(Ordering::Acquire)
     }
 
-    /// A stamp, which is later than the epoch: whoever enters at this time or later, enters after
-    /// this.
+    /// A stamp, which is later than the epoch: a thread that enters at this time or later, enters
+    /// after this.
     #[inline]
     pub(super) fn stamp(&self) -> u64 {
         // SeqCst: partner of `enter` and `advance`; and it comes after the exchange that has put a
@@ -159,14 +160,14 @@ impl<C: Clock> Domain<C> {
         self.clock.stamp().max(bound)
     }
 
-    /// At so many versions of its own a thread looks for a grace period.
+    /// At this many versions of its own a thread looks for a grace period.
     #[inline]
     pub(super) fn versions_max(&self) -> u32 {
         let times = if self.periods.asymmetry.is_dear() { VERSIONS_FOR_DEAR } else { 1 };
         self.config.versions_max.saturating_mul(times)
     }
 
-    /// And at so many steps over versions.
+    /// And at this many steps over versions.
     pub(super) fn hops_max(&self) -> u32 {
         let times = if self.periods.asymmetry.is_dear() { HOPS_FOR_DEAR } else { 1 };
         self.config.hops_max.saturating_mul(times)

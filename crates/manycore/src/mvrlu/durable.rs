@@ -2,10 +2,11 @@
 //! which it has all; and sessions that read at that time.
 //!
 //! A thread notes what its session has written ([`Handle::writes`], [`Handle::made`]), and commits
-//! it ([`Handle::commit_at`]). Whoever collects the notes takes the time B, [closes](Domain::close)
-//! it, and looks at the notes. A transaction with a stamp up to B is there: it was noted before it
-//! was decided, and it was decided before `close` has looked at its thread, or is going to be later
-//! than B. Of a note whose stamp is not known yet, [`Domain::fate`] says it.
+//! it ([`Handle::commit_at`]). A thread that collects the notes takes the time B,
+//! [closes](Domain::close) it, and looks at the notes. A transaction with a stamp up to B is there:
+//! it was noted before it was decided, and it was decided before `close` has looked at its thread,
+//! or is going to be later than B. Of a note whose stamp is not known yet, [`Domain::fate`] says
+//! it.
 
 use alloc::boxed::Box;
 

@@ -40,7 +40,7 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) kept: Kept,
     /// How often the thread has looked for a grace period since the watermark last rose.
     pub(super) vain: u32,
-    /// At so many steps over versions it does so again.
+    /// At this many steps over versions it does so again.
     pub(super) hops_max: u32,
     /// The address of the object of the last session's conflict; 0 if there was none.
     contended: usize,

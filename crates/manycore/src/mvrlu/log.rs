@@ -7,10 +7,10 @@
 //!   [ segment ] --> [ segment ] -----------> [ segment ]        spare: [ segment ] [ segment ]
 //! ```
 //!
-//! Only its thread appends. Whoever holds the right to reclaim (its thread, as a rule) moves `scan`
-//! and `tail`; segments that the tail has left become spare, and the thread takes them up again: so
-//! the log is circular, and the segment that was used last comes first. Segments are written once
-//! when they are made: no page fault is left for later.
+//! Only its thread appends. A thread that holds the right to reclaim (its thread, as a rule) moves
+//! `scan` and `tail`; segments that the tail has left become spare, and the thread takes them up
+//! again: so the log is circular, and the segment that was used last comes first. Segments are
+//! written once when they are made: no page fault is left for later.
 
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use alloc::vec::Vec;
@@ -36,7 +36,7 @@ pub(super) struct Segment {
 
 const FIRST: usize = size_of::<Segment>();
 
-/// How many versions with so much room each a segment of so many bytes holds.
+/// How many versions with so much room each a segment of this many bytes holds.
 pub(super) fn versions_in(segment_bytes: usize, room: usize) -> usize {
     (segment_bytes - FIRST) / room
 }
@@ -121,10 +121,10 @@ pub(super) struct Batch {
     pub stamp: u64,
 }
 
-/// So many batches wait for their grace periods.
+/// This many batches wait for their grace periods.
 pub(super) const BATCHES: usize = 4;
 
-/// Where the log begins, for whoever reclaims.
+/// Where the log begins, for the thread that reclaims.
 pub(super) struct Tail {
     pub tail: Position,
     pub scan: Position,
@@ -132,7 +132,7 @@ pub(super) struct Tail {
 }
 
 impl Log {
-    /// With so many segments of this size, a multiple of 64.
+    /// With this many segments of this size, a multiple of 64.
     pub fn new(segment_bytes: usize, segments: usize) -> (Self, Writer) {
         let start = Position { segment: null_mut(), offset: 0 };
         let log = Self {
@@ -211,8 +211,8 @@ impl Log {
         let mut head = self.spare.load(Ordering::Relaxed);
         loop {
             s.next.store(head, Ordering::Relaxed); // Relaxed: as above
-            // Release: partner of the Acquire in `take_spare`; whoever wrote in the segment is
-            // done.
+            // Release: partner of the Acquire in `take_spare`; a thread that wrote in the segment
+            // is done.
             let release = Ordering::Release;
             match self.spare.compare_exchange_weak(head, segment, release, Ordering::Relaxed) {
                 Ok(_) => break,
@@ -282,8 +282,8 @@ impl Writer {
         if begins {
             self.begin_segment(log, bytes, most)?;
         }
-        // SAFETY: the segment has room for so many bytes from the offset on, by the test above, or
-        // because `begin_segment` has found a new one that has.
+        // SAFETY: the segment has room for this many bytes from the offset on, by the test above,
+        // or because `begin_segment` has found a new one that has.
         let place = unsafe { self.end.segment.byte_add(self.end.offset) };
         self.end.offset += bytes;
         self.unpublished += 1;

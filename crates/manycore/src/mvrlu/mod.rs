@@ -41,12 +41,12 @@
 //! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` reads of
 //!   each object what is committed, and asks no clock: enough for an operation on one key of a
 //!   structure in which that is right under RCU, too.
-//! - *No thread for grace periods.* Any thread looks for one, when it has committed so many
-//!   versions ([`Config::versions_max`]) or its log is half full, or when it has gone over so many
-//!   versions that looking costs no more than what was spent on them ([`Config::hops_max`]); a few
-//!   times, it leaves that to one that is at it. Then all write back what they can, at their next
-//!   session's end; whoever has looked helps those who did not get to it in the whole period
-//!   before. That keeps chains short where a few objects are hot.
+//! - *No thread for grace periods.* Any thread looks for one, when it has committed this many
+//!   versions ([`Config::versions_max`]) or its log is half full, or when it has gone over this
+//!   many versions that looking costs no more than what was spent on them ([`Config::hops_max`]); a
+//!   few times, it leaves that to one that is at it. Then all write back what they can, at their
+//!   next session's end; a thread that has looked helps those who did not get to it in the whole
+//!   period before. That keeps chains short where a few objects are hot.
 //! - *Segments.* A log is a list of segments: it can grow, and uses again the segment that became
 //!   free last, which is in the cache.
 //!
@@ -63,8 +63,8 @@
 //!    newer; nobody reads the object itself, so that the version can be written over it.
 //! 3. What was detached at a time up to the watermark, nobody has: the sessions that could have
 //!    found it have ended.
-//! 4. Whoever reclaims is in a session. While it looks at an object through a version that is not
-//!    superseded, the object is not freed: its end would have superseded the version, at a time
+//! 4. A thread that reclaims is in a session. While it looks at an object through a version that is
+//!    not superseded, the object is not freed: its end would have superseded the version, at a time
 //!    after this session's begin.
 //!
 //! A session for the latest has no time. For 1 and 2 it must not pass by a commit with a stamp up
@@ -74,16 +74,16 @@
 //! snapshots inconsistent, but what they read is there. For 1 to 4 take a stamp for the moment when
 //! it was taken, and with wrong clocks a session could miss what has an earlier stamp than its
 //! epoch. So the time of a snapshot is not before its epoch; and a stamp is later than the epoch at
-//! which its thread finds the domain after it has put the versions in, or out. Whoever has an epoch
-//! that is not before the stamp has then found it announced later, and finds the versions likewise.
-//! Between finding the epoch and leaving it in the record, others may have come to a watermark
-//! without the session; so it looks for the epoch again, and goes by that.
+//! which its thread finds the domain after it has put the versions in, or out. A thread that has an
+//! epoch that is not before the stamp has then found it announced later, and finds the versions
+//! likewise. Between finding the epoch and leaving it in the record, others may have come to a
+//! watermark without the session; so it looks for the epoch again, and goes by that.
 //!
 //! # Memory order
 //!
 //! *A snapshot is consistent.* Let R be a session's time and W a stamp. If R >= W, the session sees
 //! all of the commit: the stamp was taken after the decision was opened and the versions were
-//! linked, so that whoever has a time of W or later sees both
+//! linked, so that a thread that has a time of W or later sees both
 //! ([`Clock::stamp`](crate::clock::Clock::stamp)). It then finds the decision made, or makes the
 //! stamp later than R, which contradicts. If R < W it passes by: by the stamp, or because it has
 //! made that later.
@@ -102,21 +102,21 @@
 //! puts its versions in and then reads the epoch; who raises that has stored it, and a session that
 //! finds it then reads objects. The exchange, the look at the epoch, and its raising are in one
 //! order (SeqCst), which costs a load nothing on x86 and a load-acquire elsewhere. Its end
-//! (Release) comes after all that it has read, and `advance` acquires that for whoever acts on the
-//! watermark.
+//! (Release) comes after all that it has read, and `advance` acquires that for the thread that acts
+//! on the watermark.
 //!
 //! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session
 //! that finds null (Acquire) reads it.
 //!
 //! # A horizon
 //!
-//! Whoever writes commits to a disk, in their order, needs to know when it has all up to a time:
-//! [`Domain::close`] lets no commit with a stamp up to that time appear any more. Sessions may then
-//! read at the last time up to which all is on the disk, the *floor* ([`Handle::begin_at_floor`]);
-//! the watermark is not above it, so that what they read is there. Such a session leaves the floor
-//! in its record rather than the epoch, and looks for the floor again, as others do for the epoch:
-//! whoever looks for a grace period and has not seen it has read that floor before, or an earlier
-//! one.
+//! A program that writes commits to a disk, in their order, needs to know when it has all up to a
+//! time: [`Domain::close`] lets no commit with a stamp up to that time appear any more. Sessions
+//! may then read at the last time up to which all is on the disk, the *floor*
+//! ([`Handle::begin_at_floor`]); the watermark is not above it, so that what they read is there.
+//! Such a session leaves the floor in its record rather than the epoch, and looks for the floor
+//! again, as others do for the epoch: a thread that looks for a grace period and has not seen it
+//! has read that floor before, or an earlier one.
 //!
 //! # Cost
 //!

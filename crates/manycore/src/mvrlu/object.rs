@@ -48,7 +48,7 @@ impl Kind {
 /// The newest version of an object, which the caller may follow; null if that is the master.
 #[inline]
 pub(super) fn newest(head: &Head) -> *mut Version {
-    // Acquire: partner of the Release of whoever made the version, or wrote it back.
+    // Acquire: partner of the Release of the thread that made the version, or wrote it back.
     head.load(order!(Acquire, "mvrlu-newest"))
 }
 

@@ -24,7 +24,7 @@ use crate::sync::{hint, thread};
 /// The longest pause of a thread that waits for room.
 const PAUSE_MAX_NS: u32 = 1_000_000;
 
-/// After so many attempts for room, with pauses between, nothing that others do makes any.
+/// After this many attempts for room, with pauses between, nothing that others do makes any.
 const OWN_AFTER: u32 = 32;
 
 /// So often a thread leaves a grace period that is due to another, which is at it. With hundreds of
@@ -283,7 +283,7 @@ fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, don
     }
 }
 
-/// So many versions ahead of the one that is detached, the objects are asked for: most were last
+/// This many versions ahead of the one that is detached, the objects are asked for: most were last
 /// written by another thread, and they are not to come one after the other. The versions themselves
 /// do: each says where the next one is.
 const AHEAD: usize = 8;

@@ -17,8 +17,8 @@
 //! A session reads who waits when it begins. Let a commit C have returned before a snapshot S
 //! begins. If C waited, or S does, S sees it. If neither does, C has found the state on the left,
 //! and S the one on the right, later. Between them lies a grace period: all sessions had ended that
-//! began with the state on the left, C's among them. So whoever ended it took a time that is not
-//! before C's stamp, and waited until all clocks had passed that.
+//! began with the state on the left, C's among them. So a thread that ended it took a time that is
+//! not before C's stamp, and waited until all clocks had passed that.
 //!
 //! What a session has *seen* commit, it passes on likewise: S may begin because it was told so. The
 //! same argument holds, with the session that has seen it in the place of C.
@@ -54,7 +54,7 @@ impl Waiting {
 pub(super) struct Waits {
     /// A [`Waiting`].
     waiting: AtomicU64,
-    /// So many more snapshots than commits there were lately: a number with a sign.
+    /// This many more snapshots than commits there were lately: a number with a sign.
     balance: CachePadded<AtomicU64>,
 }
 

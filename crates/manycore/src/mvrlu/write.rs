@@ -168,7 +168,7 @@ impl<C: Clock> Handle<'_, C> {
         let place = self.append(kind.room()).ok_or(Conflict::Full)?.cast::<VersionOf<T>>();
         let (chain, master) = (Chain::before(newest), link.as_ptr().cast());
         let header = Version::new(self.mine, chain, kind, master, flags);
-        // SAFETY: `append` returns room for so many bytes, aligned to a line, in a segment that
+        // SAFETY: `append` returns room for this many bytes, aligned to a line, in a segment that
         // only this writer fills.
         unsafe { place.write(VersionOf { header, data: UnsafeCell::new(data) }) };
         // SAFETY: the object is there (contract of this function).
@@ -318,8 +318,8 @@ impl<C: Clock> Handle<'_, C> {
         let head: &Head = unsafe { &*version.master() };
         // Release: partner of the Acquire in `newest`.
         head.store(version.own.older, Ordering::Release);
-        // Release: partner of the Acquire in `sees_undecided`: whoever takes the next transaction
-        // of this thread for this one finds this.
+        // Release: partner of the Acquire in `sees_undecided`: a thread that takes the next
+        // transaction of this thread for this one finds this.
         version.stamp.store(NEVER, Ordering::Release);
     }
 

@@ -52,7 +52,7 @@ pub trait Apply<O> {
     fn apply(&mut self, operation: O);
 }
 
-/// So many operations in a core's log have it applied: a log that nobody reads does not grow
+/// This many operations in a core's log have it applied: a log that nobody reads does not grow
 /// without end.
 pub const MANY: usize = 4096;
 
@@ -137,7 +137,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
 
     /// Has this done before anybody reads, and after what was logged with that stamp.
     ///
-    /// Of [so many](MANY) operations in a core's log, the last one has all logs applied; if
+    /// Of [this many](MANY) operations in a core's log, the last one has all logs applied; if
     /// somebody else has the lock, that one gets the CPU. So be where operations may be applied:
     /// hold no lock that applying one takes.
     ///
@@ -213,7 +213,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         self.guarded.with(|inner| self.drain(inner));
     }
 
-    /// The timer: applies what is logged if that was not tried by this function for so many ticks
+    /// The timer: applies what is logged if that was not tried by this function for this many ticks
     /// of [`clock::now`], and no other thread is about to do it, unless somebody else has the lock.
     /// Says whether it did. Cheap enough to be called with every operation.
     pub fn synchronize_if_due(&self, period: u64) -> bool {

@@ -1,7 +1,8 @@
 //! Garbage, and the bags and stacks of bags in which it waits.
 //!
-//! A bag belongs to one thread at a time: to the one that fills it, then, closed, to whoever takes
-//! it off a stack. Its fields are plain memory, which goes from hand to hand with the stack's head.
+//! A bag belongs to one thread at a time: to the one that fills it, then, closed, to the thread
+//! that takes it off a stack. Its fields are plain memory, which goes from hand to hand with the
+//! stack's head.
 //!
 //! Copies of [`rlu`](crate::rlu) and versions of [`mvrlu`](crate::mvrlu) do not wait in bags: they
 //! return to the pool, or the segment of a log, that they are from, by their own thread. A bag

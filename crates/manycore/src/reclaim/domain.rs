@@ -80,8 +80,8 @@ impl Domain {
         Self::with_nodes(config, Nodes::none())
     }
 
-    /// A domain for a structure whose nodes are of this type, and take so many bytes each at least.
-    /// The structure's end comes before the domain's.
+    /// A domain for a structure whose nodes are of this type, and take this many bytes each at
+    /// least. The structure's end comes before the domain's.
     pub(crate) fn of_nodes<T>(config: Config, bytes_min: usize) -> Self {
         Self::with_nodes(config, Nodes::of::<T>(bytes_min))
     }
@@ -207,7 +207,7 @@ impl Domain {
         self.periods.asymmetry.is_dear()
     }
 
-    /// The epoch, for whoever is going to free something.
+    /// The epoch, for the thread that is going to free something.
     pub(super) fn now(&self) -> usize {
         // Acquire: partner of the Release in `advance`, which passes on what readers did inside.
         self.periods.epoch.load(order!(Acquire, "reclaim-now"))

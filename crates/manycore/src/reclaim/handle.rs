@@ -13,17 +13,17 @@ use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint};
 
 /// So few objects that have become ripe are destroyed together: one with each that is retired would
-/// have all that belongs to it in the cache all the time. And more than so many are, because they
+/// have all that belongs to it in the cache all the time. And more than this many are, because they
 /// are to be gone.
 const FEW: usize = 32;
 const BACKLOG: usize = 2000;
-/// A thread that has retired so many destroys about as many: few enough that no operation takes
+/// A thread that has retired this many destroys about as many: few enough that no operation takes
 /// long by it, and by ones a hash table's updates are 3 % slower.
 const BURST: usize = 8;
 
-/// After so many objects a thread asks the time, and looks what can be freed if it did so that many
-/// ticks ago. So what looking costs is a small part of the time, and a thread that retires slowly
-/// holds little: for what it holds, its structure has less room in the CPU's cache.
+/// After this many objects a thread asks the time, and looks what can be freed if it did so that
+/// many ticks ago. So what looking costs is a small part of the time, and a thread that retires
+/// slowly holds little: for what it holds, its structure has less room in the CPU's cache.
 const ASKS: usize = 8;
 const PERIOD_TICKS: u64 = 1 << 17;
 /// And where a look takes some microseconds, of system call or of other CPUs' lines.
@@ -34,7 +34,7 @@ const ASKS_OF_MANY: usize = 32;
 /// A thread's access to a [`Domain`]. It stays with the thread.
 ///
 /// When it is dropped, what the thread has retired and not yet freed is left to the next handle,
-/// and to the others. So many handles, one after the other, cost what one costs that stays, and
+/// and to the others. This many handles, one after the other, cost what one costs that stays, and
 /// some nanoseconds each.
 pub struct Handle<'d> {
     pub(super) domain: &'d Domain,
@@ -300,7 +300,7 @@ impl<'d> Handle<'d> {
     }
 
     /// Whether this thread has not looked for so long that it had better do so, now that it has
-    /// retired so many.
+    /// retired this many.
     fn is_long_ago(&self, batch: usize) -> bool {
         if self.domain.has_many_cpus() && !batch.is_multiple_of(ASKS_OF_MANY) {
             return false;
@@ -544,7 +544,7 @@ impl<'h> Guard<'h> {
     }
 
     /// Calls `destroy` with the object, some time after every section has ended that is going on
-    /// now; until then it counts for so many bytes. For objects that are not in a box. Does not
+    /// now; until then it counts for this many bytes. For objects that are not in a box. Does not
     /// allocate, but for a bag now and then.
     ///
     /// # Safety

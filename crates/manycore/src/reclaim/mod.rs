@@ -22,8 +22,8 @@
 //! Retired objects wait in bags of up to 61. A full bag is closed with the epoch of that time, and
 //! put on a stack of its thread's record. There anybody can take it: each thread frees what it has
 //! retired itself, because that memory is near to it, but what belongs to a thread that is gone, or
-//! when space is short to any, is freed by whoever comes. A bag that is not full when its thread
-//! goes stays in the record, and the next thread fills it.
+//! when space is short to any, is freed by the thread that comes. A bag that is not full when its
+//! thread goes stays in the record, and the next thread fills it.
 //!
 //! A thread destroys its own objects in eights: once it has retired eight, at the end of a section,
 //! as many as it has retired. So an allocator that keeps a few blocks for each thread gives out at

@@ -43,7 +43,7 @@ impl Nodes {
         Self { bytes: 0, end: None, batches: Batches::new(), chunks: Chunks::new() }
     }
 
-    /// Each takes so many bytes at least.
+    /// Each takes this many bytes at least.
     pub fn of<T>(bytes_min: usize) -> Self {
         /// # Safety
         ///

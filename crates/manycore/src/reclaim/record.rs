@@ -27,8 +27,8 @@ pub(super) type Slot = ThreadSlot<Record>;
 pub(super) struct Record {
     /// 0, or the epoch in which its thread came in and [`INSIDE`].
     state: AtomicUsize,
-    /// Bytes that its threads have retired so far, and that they have freed, whoever retired them.
-    /// Both wrap. Written by the thread that has the record.
+    /// Bytes that its threads have retired so far, and that they have freed, whichever retired
+    /// them. Both wrap. Written by the thread that has the record.
     retired: AtomicUsize,
     freed: AtomicUsize,
     /// Closed bags, by the epoch in which they were closed. A stack that the epoch has come back to

@@ -27,7 +27,7 @@ pub struct Domain<C: Clock = Counter> {
 }
 
 /// An asymmetric barrier costs a writer as much as some hundred fences cost readers: where at least
-/// so many commits share one.
+/// this many commits share one.
 const COMMITS_A_BARRIER: usize = 8;
 
 impl<C: Clock + Default> Default for Domain<C> {

@@ -141,8 +141,8 @@ impl<C: Clock> Handle<'_, C> {
         // because the session has it locked.
         unsafe {
             unlock(&*(*copy).master());
-            // Release: partner of the Acquire in `sees`: whoever takes the next transaction of this
-            // thread for this one finds this.
+            // Release: partner of the Acquire in `sees`: a thread that takes the next transaction
+            // of this thread for this one finds this.
             (*copy).stamp.store(NEVER, Ordering::Release);
         }
         self.local().limbo.push(copy);

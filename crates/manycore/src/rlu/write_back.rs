@@ -13,7 +13,7 @@ use crate::sync::atomic::{Ordering, fence};
 use crate::sync::phase::{self, Phase};
 use crate::sync::{clock, hint, mutation, thread, tuning};
 
-/// When there are so many copies that nobody finds any more, and no commit, it is time to see
+/// When there are this many copies that nobody finds any more, and no commit, it is time to see
 /// whether anybody has them.
 const LIMBO_MAX: usize = if cfg!(loom) { 1 } else { 256 };
 

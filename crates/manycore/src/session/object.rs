@@ -80,7 +80,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) const FREED: usize = 2;
 /// The copy has no data: its object was locked only.
 pub(crate) const BARE: usize = 4;
-/// Tells a copy from an object, for whoever has a pointer to data: in the word before it.
+/// Tells a copy from an object, for the thread that has a pointer to data: in the word before it.
 const COPY: usize = 1;
 const FLAGS: usize = 7;
 

@@ -50,7 +50,7 @@ impl Pool {
         Self { lists: [List::EMPTY; CLASSES], rest: Rest::NONE }
     }
 
-    /// Memory for an object of so many bytes.
+    /// Memory for an object of this many bytes.
     #[inline]
     pub fn take(&mut self, size: usize, depot: &Depot) -> *mut u8 {
         let class = class_of(size);

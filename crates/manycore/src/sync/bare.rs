@@ -149,7 +149,7 @@ pub mod hint {
         core::hint::spin_loop();
     }
 
-    /// One turn of a loop that ends by itself, after so many turns, rather than when something
+    /// One turn of a loop that ends by itself, after this many turns, rather than when something
     /// changes.
     pub fn pause() {
         core::hint::spin_loop();
@@ -193,7 +193,8 @@ pub mod node {
     use super::atomic::{AtomicU32, Ordering};
     use super::hint;
 
-    /// How many locks with a queue can be held or waited for at a time; whoever comes then waits.
+    /// How many locks with a queue can be held or waited for at a time; a thread that comes then
+    /// waits.
     pub const NODES: usize = 1024;
 
     #[repr(align(128))]

@@ -2,7 +2,7 @@
 
 use super::cpu;
 
-/// That of the core on which the caller runs, or ran a moment ago, of so many places; at least 1.
+/// That of the core on which the caller runs, or ran a moment ago, of this many places; at least 1.
 #[inline]
 pub(crate) fn own_of(places: usize) -> usize {
     let core = cpu::current() as usize;

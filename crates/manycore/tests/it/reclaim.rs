@@ -326,7 +326,7 @@ fn a_reader_that_repins() {
     reader.synchronize();
 }
 
-/// Whoever has a panic in a destructor while it repins is inside after it.
+/// A thread that has a panic in a destructor while it repins is inside after it.
 #[test]
 fn a_panic_at_a_repin() {
     struct Panics;

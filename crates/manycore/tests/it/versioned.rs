@@ -84,8 +84,8 @@ fn is_as_the_standard_library<M: Sessions, P: Range>(map: &Versioned<u64, u64, M
 
 const PAIRS: u64 = unless_interpreted(50, 6);
 
-/// Each pair of keys has one entry, which threads move between the two; whoever looks finds one of
-/// each, and the same sum.
+/// Each pair of keys has one entry, which threads move between the two; a thread that looks finds
+/// one of each, and the same sum.
 fn scans_see_one_moment<M: Sessions, P: Range>(map: &Versioned<u64, u64, M, P>, threads: u64)
 where
     Versioned<u64, u64, M, P>: Sync,

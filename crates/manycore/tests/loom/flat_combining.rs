@@ -8,7 +8,7 @@ use manycore::delegate::FlatCombining;
 
 use crate::{check, check_first};
 
-/// Adds one, so many times. A thread's own additions are in order: what it gets grows.
+/// Adds one, this many times. A thread's own additions are in order: what it gets grows.
 fn add(counter: &FlatCombining<u32>, rounds: u32) {
     let mut last = 0;
     for _ in 0..rounds {

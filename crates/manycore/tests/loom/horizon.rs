@@ -113,8 +113,8 @@ fn the_floor_is_raised_beside_a_reader() {
     });
 }
 
-/// Whoever closes a time has, of the transactions of another thread, those with a stamp up to that
-/// time and no other.
+/// A thread that closes a time has, of the transactions of another thread, those with a stamp up to
+/// that time and no other.
 #[test]
 fn a_time_that_is_closed_has_all_its_commits() {
     check(3, || {

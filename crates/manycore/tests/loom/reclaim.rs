@@ -189,7 +189,8 @@ fn counts_go_on() {
     });
 }
 
-/// After `synchronize` nobody looks at what could be found before, whoever begins the epochs.
+/// After `synchronize` nobody looks at what could be found before, whichever thread begins the
+/// epochs.
 #[test]
 fn synchronize() {
     check(2, || {

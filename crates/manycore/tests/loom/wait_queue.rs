@@ -167,7 +167,7 @@ fn a_waiter_that_leaves_does_not_take_the_signal_with_it() {
         });
         queue.signal();
         let left = leaving.join().unwrap();
-        // Whoever left in time was not signalled, so the other was; and the other way round.
+        // A thread that left in time was not signalled, so the other was; and the other way round.
         assert_eq!(left, !withdraw(&queue, &second));
     });
 }

@@ -10,7 +10,7 @@ use manycore::lock::Adaptive;
 
 use crate::live::{Live, live};
 
-/// Panics at so many calls from now on.
+/// Panics at this many calls from now on.
 struct Panics {
     after: u64,
     items: u64,

@@ -26,7 +26,7 @@ pub fn live(f: impl FnOnce()) -> i64 {
     count.load(SeqCst)
 }
 
-/// The calls of `f` that its values make of `Ord`, `Hash`, `Eq`, `Clone`: the so many-th of them
+/// The calls of `f` that its values make of `Ord`, `Hash`, `Eq`, `Clone`: the one with this number
 /// panics on this thread.
 pub fn with_fuse<R>(calls: u64, f: impl FnOnce() -> R) -> std::thread::Result<R> {
     FUSE.set(Some(calls));

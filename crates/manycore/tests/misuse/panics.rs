@@ -22,7 +22,7 @@ const KEYS: [u64; 9] = [10, 5, 40, 30, 20, 15, 12, 50, 45];
 /// Which of an operation's calls panic: each, or in the interpreter some.
 const STEP: usize = if cfg!(miri) { 6 } else { 1 };
 
-/// Each call of an operation's callbacks panics once, at the so many-th: then the operation was
+/// Each call of an operation's callbacks panics once, in a run of its own: then the operation was
 /// done, or was not, and nothing else.
 fn calls_panic_in_a_set<S: ConcurrentSet<Live>>(make: impl Fn() -> S) {
     let leaked = live(|| {
@@ -258,7 +258,7 @@ fn deferred_functions_panic_with_their_domain() {
     });
 }
 
-/// One of many deferred functions panics in whoever runs it; all run, once.
+/// One of many deferred functions panics in the thread that runs it; all run, once.
 #[test]
 fn deferred_functions_panic() {
     crate::quietly(|| {

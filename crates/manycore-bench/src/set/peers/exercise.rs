@@ -7,7 +7,7 @@ use crate::set::{Keys, Task};
 
 const KEYS: u64 = 64;
 
-/// Uses a peer in each of its structures: for a test of whoever has one.
+/// Uses a peer in each of its structures: for a test of a crate that has one.
 ///
 /// # Panics
 ///

@@ -14,7 +14,7 @@ use crate::profile::{
     CpuSamples, Frame, Part, SampleSource, SampledFunction, SampledStack, SampledThread, Shares,
 };
 
-/// So many are shown of each.
+/// This many are shown of each.
 const THREADS_SHOWN: usize = 512;
 const FUNCTIONS_SHOWN: usize = 100;
 const SPINS_SHOWN: usize = 50;

@@ -19,9 +19,9 @@ const SAMPLES_MAX: usize = 1 << 20;
 /// With more stacks than this only the innermost calls of others are kept, and then none.
 const STACKS_MAX: usize = 16_384;
 const CUT_STACKS_MAX: usize = 131_072;
-/// So many calls are then kept of the kernel's, and of the program's.
+/// This many calls are then kept of the kernel's, and of the program's.
 const CUT: usize = 4;
-/// So many programs of processes have their maps kept: a few kilobytes each.
+/// This many programs of processes have their maps kept: a few kilobytes each.
 const MAPS_MAX: usize = 8192;
 /// More threads are one.
 const THREADS_MAX: usize = 16_384;
@@ -44,7 +44,7 @@ pub struct Samples {
     /// The library that was put under the program: what it spins for, it counts itself.
     pub library: Option<PathBuf>,
     taken: u64,
-    /// One in so many is kept.
+    /// One in this many is kept.
     period: u64,
     kept: Vec<Kept>,
     most: usize,
@@ -103,8 +103,8 @@ impl Samples {
         }
     }
 
-    /// Takes a sample of a thread, so many milliseconds after the sampling began. `weight` is what
-    /// it stands for, of any unit.
+    /// Takes a sample of a thread, this many milliseconds after the sampling began. `weight` is
+    /// what it stands for, of any unit.
     pub fn take(&mut self, thread: u32, name: &str, at: u32, weight: f32, calls: Calls) {
         self.taken += 1;
         if !self.taken.is_multiple_of(self.period) {

@@ -68,7 +68,7 @@ const OF_KERNEL: &[&str] = &[
     "rtmutex_spin_on_owner",
     "kvm_wait",
 ];
-/// What a hypervisor lends to a spinning loop is called by it: so many calls are looked at.
+/// What a hypervisor lends to a spinning loop is called by it: this many calls are looked at.
 const KERNEL_CALLS: usize = 4;
 
 /// Words in the names of the preloaded library's functions that wait.

@@ -32,7 +32,7 @@ impl Sample {
         Self { count, total, longest, deviation: seen.map_or(most, |seen| seen.min(most)) }
     }
 
-    /// The sum of so many values of which these are a random sample; none if it is empty.
+    /// The sum of this many values of which these are a random sample; none if it is empty.
     pub fn sum_of(&self, all: u64) -> Option<Held> {
         if self.count == 0 {
             return None;

@@ -17,12 +17,12 @@ mod futex;
 pub(super) mod name;
 pub mod overflow_processes;
 
-/// Of the places where threads wait for a lock, so many are shown with it.
+/// Of the places where threads wait for a lock, this many are shown with it.
 const SITES_MAX: usize = 4;
 /// With so many of their calls: `stacks` has all of them.
 const SITE_FRAMES_MAX: usize = 8;
-/// Of all stacks in which threads wait, so many are listed. What a picture of them has room for is
-/// far less.
+/// Of all stacks in which threads wait, this many are listed. What a picture of them has room for
+/// is far less.
 const STACKS_MAX: usize = 1_000;
 
 /// Where the locks of all processes are in the profile's list, by process (its place in the list of

@@ -22,11 +22,11 @@ use crate::analyze::names::modules::Key;
 use crate::analyze::names::modules::{Modules, Range};
 use manycore_launch::regular;
 
-/// The lists of so many processes' mappings are kept, some kilobytes each; and so many processes
-/// are.
+/// The lists of this many processes' mappings are kept, some kilobytes each; and this many
+/// processes are.
 const LISTS_MAX: usize = 256;
 const PROCESSES_MAX: usize = 8192;
-/// Of the files that this process may have open, at most one part in so many is kept: the rest is
+/// Of the files that this process may have open, at most one part in this many is kept: the rest is
 /// for everything else.
 const KEPT_SHARE: u64 = 2;
 

@@ -154,7 +154,7 @@ impl Symbols {
     ///
     /// # Panics
     ///
-    /// If the stack has not so many.
+    /// If the stack has not this many.
     pub fn frame(&self, stack: StackId, at: usize) -> &Frame {
         self.each_frame(stack).nth(at).expect("a frame of this stack").1
     }

@@ -105,7 +105,7 @@ pub struct Waiters {
 }
 
 /// A process that runs moves counts from its threads' counters to the records. If it did so while
-/// they were read, they are read again, so many times at most.
+/// they were read, they are read again, this many times at most.
 const READINGS_MAX: usize = 4;
 
 /// Reads everything that was counted in a process.

@@ -9,7 +9,7 @@ use manycore_stats::BY_STACK;
 
 use crate::analyze::groups::Rows;
 
-/// So many are kept.
+/// This many are kept.
 const KEPT: usize = 200;
 
 /// Pairs of a place that waited and one that had taken the lock, most waited first.

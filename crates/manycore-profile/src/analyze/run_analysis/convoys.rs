@@ -6,7 +6,7 @@ use crate::profile::Convoy;
 
 use crate::analyze::groups::Rows;
 
-/// So many are kept.
+/// This many are kept.
 const KEPT: usize = 100;
 
 /// The longest queue of each lock, longest first.

@@ -12,7 +12,7 @@ use crate::analyze::groups::Rows;
 const LINE: u64 = 64;
 /// Fewer moves than this are no matter.
 const MOVES_MIN: u64 = 1_000;
-/// One acquisition in so many must have been on another CPU than the one before.
+/// One acquisition in this many must have been on another CPU than the one before.
 const PERIOD_MAX: u64 = 100;
 
 /// Pairs of locks that lie in one line, of two rows of the profile or of one.

@@ -25,9 +25,9 @@ use crate::profile::{Cycle, Order};
 use crate::analyze::groups::Rows;
 use crate::analyze::process::noted::{Noted, Taken};
 
-/// So many orders are kept, beside those of circles.
+/// This many orders are kept, beside those of circles.
 const KEPT: usize = 200;
-/// So many circles are kept.
+/// This many circles are kept.
 const CYCLES_KEPT: usize = 20;
 /// Circles of more locks are not looked for.
 const LOCKS_MAX: usize = 4;
@@ -249,7 +249,7 @@ fn meet(wants: &Taken, holds: &Taken) -> bool {
     !(wants.wanted_shared && holds.held_shared)
 }
 
-/// The locks that whoever takes the step has to itself meanwhile.
+/// The locks that a thread that takes the step has to itself meanwhile.
 fn exclusively(taken: &Taken) -> impl Iterator<Item = u32> + '_ {
     let held = Some(taken.held).filter(|_| !taken.held_shared);
     held.into_iter().chain(taken.guards.iter().copied())

@@ -10,9 +10,9 @@ use manycore_stats::Kind;
 use crate::analyze::groups::Rows;
 use crate::analyze::process::noted::Seated;
 
-/// So many threads are kept, over all processes.
+/// This many threads are kept, over all processes.
 const KEPT: usize = 2_048;
-/// So many locks are kept of each.
+/// This many locks are kept of each.
 const LOCKS_KEPT: usize = 32;
 
 /// What was seen of a thread while it ran.

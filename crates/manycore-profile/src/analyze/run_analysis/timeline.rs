@@ -16,10 +16,10 @@ use crate::analyze::process::decode::{get, get32};
 
 /// With more intervals than this, two become one.
 const INTERVALS_MAX: usize = 240;
-/// So many locks of a process are told of at a look, those that were waited for most; the others at
-/// a later one.
+/// This many locks of a process are told of at a look, those that were waited for most; the others
+/// at a later one.
 const CHANGES_MAX: usize = 512;
-/// So many locks are kept of an interval.
+/// This many locks are kept of an interval.
 const LOCKS_KEPT: usize = 32;
 
 /// Looks at a run.
@@ -84,7 +84,7 @@ impl Counts {
 }
 
 impl TimelineBuilder {
-    /// Nothing seen, of intervals of so many seconds.
+    /// Nothing seen, of intervals of this many seconds.
     pub fn new(interval: f64) -> Self {
         Self {
             interval,
@@ -277,7 +277,7 @@ impl TimelineBuilder {
 /// Intervals, each with the share of some time at its end.
 type Parts = Vec<(usize, f64)>;
 
-/// Divides what has changed since it was told last between the intervals: of so many, those that
+/// Divides what has changed since it was told last between the intervals: of this many, those that
 /// were waited for most.
 fn tell(
     told: &mut HashMap<u32, Counts>,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::profile::{Frame, Profile};
 
-/// Sentences are kept that are as long as so many names.
+/// Sentences are kept that are as long as this many names.
 const NAMES_OF_SENTENCE: usize = 4;
 
 /// How much of each part is kept.

@@ -23,7 +23,7 @@ const STARTING: u32 = 1;
 const RUNNING: u32 = 2;
 const ENDING: u32 = 3;
 
-/// So many ticks, some milliseconds, a caller waits for a worker that another makes.
+/// This many ticks, some milliseconds, a caller waits for a worker that another makes.
 const PATIENCE: u64 = 1 << 24;
 
 /// A worker, and the calls on their way to it. All zero has not started.

@@ -28,7 +28,7 @@ use manycore_channel::slot::{Reply, Slot};
 /// So often may a descriptor look ready without being so before its call is left to a hand.
 const TRIES_MAX: u32 = 8;
 
-/// After so many calls in a row the worker looks at the descriptors as well.
+/// After this many calls in a row the worker looks at the descriptors as well.
 const BATCH: u32 = 32;
 
 const EVENTS: usize = 64;
@@ -234,7 +234,7 @@ impl Worker {
         }
     }
 
-    /// Sees to the descriptors that are ready, after so many milliseconds at most.
+    /// Sees to the descriptors that are ready, after this many milliseconds at most.
     fn look(&mut self, milliseconds: i32) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         let epoll = self.epoll;

@@ -14,7 +14,7 @@ pub struct ChainedTable<K, V> {
 }
 
 impl<K, V> ChainedTable<K, V> {
-    /// With so many buckets.
+    /// With this many buckets.
     ///
     /// # Panics
     ///

@@ -29,17 +29,17 @@ pub type GrowingTable<K, V, M> = Versioned<K, V, M, Growing>;
 pub type MvrluGrowingTable<K, V, D = mvrlu::Domain> = GrowingTable<K, V, D>;
 
 /// A hash table that grows with its keys, over [RLU](crate::rlu): as [`MvrluGrowingTable`], but
-/// that whoever changes it waits for those who read it.
+/// that a thread that changes it waits for those who read it.
 pub type RluGrowingTable<K, V, D = rlu::Domain> = GrowingTable<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> GrowingTable<K, V, M> {
-    /// With room for so many keys and no entries, in a domain that has nothing else.
+    /// With room for this many keys and no entries, in a domain that has nothing else.
     pub fn with_capacity(domain: M, keys: usize) -> Self {
         Self::with_room(domain, keys)
     }
 
-    /// The same; it grows when there are more than so many keys for a bucket. Usually those are as
-    /// many as fill half of it. At least 1.
+    /// The same; it grows when there are more than this many keys for a bucket. Usually those are
+    /// as many as fill half of it. At least 1.
     pub fn with_keys_per_bucket(domain: M, keys: usize, keys_per_bucket: usize) -> Self {
         Self::with_load(domain, keys, keys_per_bucket)
     }

@@ -43,7 +43,7 @@ pub struct LockedTable<K, V, L> {
 }
 
 impl<K, V, L: RawLock> LockedTable<K, V, L> {
-    /// With so many buckets.
+    /// With this many buckets.
     ///
     /// # Panics
     ///

@@ -39,7 +39,7 @@ const NODE_BYTES_MIN: usize = 32;
 pub type RcuTable<K, V, L, F = Pinned> = RcuChains<K, V, L, Scattered, F>;
 
 impl<K, V, L: RawLock, F> RcuTable<K, V, L, F> {
-    /// With so many buckets; what is taken out waits in a domain like this.
+    /// With this many buckets; what is taken out waits in a domain like this.
     ///
     /// # Panics
     ///

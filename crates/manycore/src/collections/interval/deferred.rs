@@ -39,13 +39,13 @@ pub struct DeferredTrees<Q: Queue = Global, L: RawLock = Adaptive> {
 }
 
 impl<Q: Queue, L: RawLock> DeferredTrees<Q, L> {
-    /// So many trees, with a queue for each.
+    /// This many trees, with a queue for each.
     pub fn new(trees: usize, mut queue: impl FnMut() -> Q) -> Self {
         let tree = |_| CachePadded(Deferred::with_queue(Single(IntervalTree::new()), queue()));
         Self { trees: (0..trees).map(tree).collect() }
     }
 
-    /// Updates of a tree are applied at once where there are fewer than so many for each of its
+    /// Updates of a tree are applied at once where there are fewer than this many for each of its
     /// reads, as in [`Deferred::eager_below`].
     #[must_use]
     pub fn eager_below(self, updates: u64) -> Self {
@@ -119,7 +119,7 @@ pub type TabledTrees = DeferredTrees<Rooted<Arc<Table>>>;
 /// time.
 const PLACES: usize = 64;
 
-/// So many trees, with tables for them.
+/// This many trees, with tables for them.
 pub fn tabled(trees: usize) -> TabledTrees {
     let table = Arc::new(Table::new(PLACES));
     DeferredTrees::new(trees, || Rooted::new(table.clone()))
@@ -159,7 +159,7 @@ impl Structure<Member> for Forest {
 }
 
 impl<L: RawLock> DeferredForest<L> {
-    /// So many trees.
+    /// This many trees.
     pub fn new(trees: usize) -> Self {
         let forest = Forest((0..trees).map(|_| IntervalTree::new()).collect());
         Self { forest: Deferred::with_queue(forest, PerCore::new()), trees }

@@ -54,7 +54,7 @@ pub struct ExclusiveTrees<X> {
 /// Trees of intervals, each under a lock.
 pub type LockedTrees<L> = ExclusiveTrees<Locked<IntervalTree, L>>;
 
-/// Trees of intervals, whose operations are run by whoever has the tree.
+/// Trees of intervals, whose operations are run by the thread that has the tree.
 pub type CombinedTrees = ExclusiveTrees<FlatCombining<IntervalTree>>;
 
 /// An interval that is in no tree.
@@ -81,7 +81,7 @@ impl Handle {
 }
 
 impl<X: Exclusive> ExclusiveTrees<X> {
-    /// So many trees.
+    /// This many trees.
     pub fn new(trees: usize) -> Self {
         Self { trees: (0..trees).map(|_| CachePadded(X::new())).collect() }
     }

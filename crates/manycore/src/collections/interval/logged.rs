@@ -89,7 +89,7 @@ impl<L: RawLock> Drop for PresentLogged<'_, L> {
 }
 
 impl<L: RawLock> LoggedTrees<L> {
-    /// So many trees.
+    /// This many trees.
     pub fn new(trees: usize) -> Self {
         let tree = |_| CachePadded(OpLog::new(IntervalTree::new()));
         Self { trees: (0..trees).map(tree).collect() }

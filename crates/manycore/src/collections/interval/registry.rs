@@ -2,7 +2,7 @@
 
 /// Calls a macro with the list: `callback! { "mechanism", trees => map; ... }`, in which the
 /// expression makes a
-/// [`ReverseMap`](crate::ReverseMap) with so many trees.
+/// [`ReverseMap`](crate::ReverseMap) with this many trees.
 #[macro_export]
 macro_rules! for_each_reverse_map {
     ($callback:ident) => {

@@ -4,10 +4,10 @@
 //!
 //! A node is taken out in two steps. First its own link is marked, in the lowest bit: from then on
 //! the key is gone, and the link cannot change any more, so that nothing is put in behind a node
-//! that is about to go. Then the link before it is led past it, by whoever gets there first: the
-//! one who has marked it, or any other who looks for its place and finds marked nodes in the way.
-//! Each step is one compare-and-swap. A look-up takes no step of others: it walks over marked
-//! nodes.
+//! that is about to go. Then the link before it is led past it, by the thread that gets there
+//! first: the one who has marked it, or any other who looks for its place and finds marked nodes in
+//! the way. Each step is one compare-and-swap. A look-up takes no step of others: it walks over
+//! marked nodes.
 //!
 //! # Source
 //!

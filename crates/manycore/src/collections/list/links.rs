@@ -233,7 +233,7 @@ impl<K: Send> Links<K> {
     }
 
     /// Leads the link before a marked node past it, and past what is marked beside it. Says whether
-    /// nothing leads there any more, whoever has done it.
+    /// nothing leads there any more, whichever thread has done it.
     fn try_lead_past(&self, target: *mut Node<K>, guard: &Guard) -> bool {
         let mut link = &self.head;
         // Acquire: partner of the Releases of links.
@@ -243,8 +243,8 @@ impl<K: Send> Links<K> {
         // out is retired, and not dropped before the section's end.
         while let Some(there) = unsafe { node.as_ref() } {
             met |= ptr::eq(there, target);
-            // Relaxed: a node leads to such only as were pushed before it, and whoever pushed it
-            // had seen those.
+            // Relaxed: a node leads to such only as were pushed before it, and the thread that
+            // pushed it had seen those.
             let next = there.next.load(Ordering::Relaxed);
             if is_marked(next) {
                 node = unmarked(next);
@@ -265,8 +265,8 @@ impl<K: Send> Links<K> {
         // SAFETY: null, or a node to which a link of the list led in this section: what is taken
         // out is retired, and not dropped before the section's end.
         while let Some(node) = unsafe { link.as_ref() } {
-            // Relaxed: a node leads to such only as were pushed before it, and whoever pushed it
-            // had seen those.
+            // Relaxed: a node leads to such only as were pushed before it, and the thread that
+            // pushed it had seen those.
             let next = node.next.load(Ordering::Relaxed);
             if !is_marked(next) {
                 visit(&node.key);

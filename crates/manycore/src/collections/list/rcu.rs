@@ -23,10 +23,10 @@
 //! Release, too, for who follows the link of a node that was taken out to one that another writer
 //! has put there. Writers are ordered by their lock. The rest is the [domain](crate::reclaim)'s.
 //!
-//! Each operation takes effect at one instant. Whoever stands on a node knows a moment since its
-//! call began at which the node could be reached: when it read the link, or, if the node before had
-//! been taken out by then, when that was, because its link has not changed since but for its mark.
-//! So the link that it reads next was there at such a moment, too.
+//! Each operation takes effect at one instant. A thread that stands on a node knows a moment since
+//! its call began at which the node could be reached: when it read the link, or, if the node before
+//! had been taken out by then, when that was, because its link has not changed since but for its
+//! mark. So the link that it reads next was there at such a moment, too.
 //!
 //! # Cost
 //!

@@ -1,5 +1,5 @@
-//! `take-all`: many put something in, and whoever takes gets all there is, in the order in which it
-//! was put in.
+//! `take-all`: many put something in, and a thread that takes gets all there is, in the order in
+//! which it was put in.
 //!
 //! # Idea
 //!
@@ -19,8 +19,9 @@
 //! # Memory order
 //!
 //! A push releases its node, and a take acquires what it swaps out. Pushes are read-modify-writes
-//! of the head, so that one take synchronises with all of those whose nodes it gets, whoever made
-//! the last. Nodes are not shared before the one, and belong to one thread after the other.
+//! of the head, so that one take synchronises with all of those whose nodes it gets, whichever
+//! threads made the last. Nodes are not shared before the one, and belong to one thread after the
+//! other.
 //!
 //! # Cost
 //!

@@ -1,6 +1,6 @@
 //! A sorted chain of nodes that is read without a lock, and written by one thread at a time.
 //!
-//! What readers rely on: a node's link changes only while the node can be reached. So whoever
+//! What readers rely on: a node's link changes only while the node can be reached. So a thread that
 //! stands on a node that was taken out finds behind it what was there when it was taken out, which
 //! is after it got there: everything that a reader finds or misses was there, or was not, at some
 //! moment of its call.

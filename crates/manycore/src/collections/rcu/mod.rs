@@ -15,7 +15,7 @@ use crate::{ConcurrentMap, ConcurrentSet, MapHandle, RawLock, SetHandle};
 
 /// In which chain a key is.
 pub trait Spread<K> {
-    /// The number of the chain, of so many.
+    /// The number of the chain, of this many.
     fn place(key: &K, chains: usize) -> usize;
 }
 
@@ -58,8 +58,8 @@ struct Locked<K, V, L> {
 }
 
 impl<K, V, L: RawLock, P, F> RcuChains<K, V, L, P, F> {
-    /// So many without keys, whose nodes take so many bytes at least; what is taken out waits in a
-    /// domain like this.
+    /// This many without keys, whose nodes take this many bytes at least; what is taken out waits
+    /// in a domain like this.
     pub(super) fn with_chains(chains: usize, node_bytes_min: usize, config: Config) -> Self {
         let chain = |_| Locked { chain: Chain::new(), lock: L::new() };
         Self {

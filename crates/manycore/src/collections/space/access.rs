@@ -65,8 +65,8 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         (result, more)
     }
 
-    /// A commit has put in so many keys more than it has taken out. That may call `Hash`, which may
-    /// panic: so all else comes before.
+    /// A commit has put in this many keys more than it has taken out. That may call `Hash`, which
+    /// may panic: so all else comes before.
     #[inline]
     fn has_changed<Q>(&mut self, more: isize)
     where

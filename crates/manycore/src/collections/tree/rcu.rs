@@ -42,11 +42,11 @@
 //! (Acquire). Writers are ordered by the locks of the nodes that they change. A lock is taken with
 //! that of the node above held, so that no circle waits.
 //!
-//! The links of a node that was taken out do not change any more. So whoever stands on one finds
-//! behind it what was there when it was taken out, which is after it got there: what a reader finds
-//! or misses was there, or was not, at some moment of its call. While a node is in the tree, the
-//! keys whose place is below it become more, and never fewer. So if a writer finds a node still in
-//! the tree and nothing at the side to which its key belongs, then that is the key's place.
+//! The links of a node that was taken out do not change any more. So a thread that stands on one
+//! finds behind it what was there when it was taken out, which is after it got there: what a reader
+//! finds or misses was there, or was not, at some moment of its call. While a node is in the tree,
+//! the keys whose place is below it become more, and never fewer. So if a writer finds a node still
+//! in the tree and nothing at the side to which its key belongs, then that is the key's place.
 //!
 //! # Cost
 //!

@@ -23,8 +23,8 @@ pub type VersionedTree<K, V, M> = Versioned<K, V, M, One<Search>>;
 /// ```
 pub type MvrluTree<K, V, D = mvrlu::Domain> = VersionedTree<K, V, D>;
 
-/// A search tree over [RLU](crate::rlu): as [`MvrluTree`], but that whoever changes it waits for
-/// those who read it.
+/// A search tree over [RLU](crate::rlu): as [`MvrluTree`], but that a thread that changes it waits
+/// for those who read it.
 pub type RluTree<K, V, D = rlu::Domain> = VersionedTree<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> VersionedTree<K, V, M> {

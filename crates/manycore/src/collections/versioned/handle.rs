@@ -77,7 +77,7 @@ where
         result
     }
 
-    /// A commit has put in so many keys more than it has taken out.
+    /// A commit has put in this many keys more than it has taken out.
     #[inline]
     fn has_changed(&mut self, more: isize) {
         self.more += more;

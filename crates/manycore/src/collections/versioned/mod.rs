@@ -2,7 +2,7 @@
 //! RLU have in common.
 //!
 //! A map has an [arrangement](Placement): [one](One) part of a [`Shape`], in which keys are found
-//! and changed, a [chain](Chain) or a [search tree](Search); [so many chains](Hashed) among which
+//! and changed, a [chain](Chain) or a [search tree](Search); [this many chains](Hashed) among which
 //! keys are placed; or [buckets](Growing) that become more.
 
 pub mod btree;
@@ -95,7 +95,7 @@ pub trait Arrangement {
     /// What an operation on one key has to see.
     const VIEW: View;
 
-    /// The calling thread will not come again, and has put in so many keys more than it has taken
+    /// The calling thread will not come again, and has put in this many keys more than it has taken
     /// out, and not told of them.
     fn has_gone<K: Copy, V: Copy>(_parts: &Self::Parts<K, V>, _more: isize) {}
 }
@@ -148,8 +148,8 @@ pub trait Placement<K: Copy>: Arrangement {
         f: impl FnMut(&K, &V),
     );
 
-    /// After a commit: the calling thread has put in so many keys more than it has taken out, since
-    /// this was last set to 0.
+    /// After a commit: the calling thread has put in this many keys more than it has taken out,
+    /// since this was last set to 0.
     ///
     /// # Safety
     ///

@@ -8,15 +8,15 @@
 //! # Why each operation sees one moment
 //!
 //! A node with two sides is removed by giving it the key of its successor, the smallest on its
-//! right, and taking that one out. Whoever reads the upper node before this commit and the lower
-//! ones after it does not find the successor's key at all. (Under RCU the writer has to wait for
-//! readers between the two; Citrus does.) So every session is a snapshot.
+//! right, and taking that one out. A thread that reads the upper node before this commit and the
+//! lower ones after it does not find the successor's key at all. (Under RCU the writer has to wait
+//! for readers between the two; Citrus does.) So every session is a snapshot.
 //!
 //! # What a writer locks
 //!
 //! A session that has read one moment and locks a node knows that the node is still as it was. That
-//! is not all: its path may have changed above. It is enough, because whoever changes where a key's
-//! place is locks a node that the other locks, too:
+//! is not all: its path may have changed above. It is enough, because a thread that changes where a
+//! key's place is locks a node that the other locks, too:
 //!
 //! - A key goes below the node where its search ends: that one is locked.
 //! - A node with one side is taken out: it is locked, and so is the one above, whose link changes.

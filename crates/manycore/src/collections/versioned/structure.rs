@@ -111,7 +111,7 @@ pub trait Seek<K: Datum, Q: ?Sized>: Structure {
         f: impl FnOnce(&mut S, Option<&V>) -> (Change<V>, R),
     ) -> Result<(R, isize), Conflict>;
 
-    /// A commit has put in so many keys more than it has taken out.
+    /// A commit has put in this many keys more than it has taken out.
     ///
     /// # Safety
     ///

@@ -253,7 +253,7 @@ impl<T: Datum> Word<T> {
     }
 }
 
-/// In sessions only, as [`get`](Self::get): whoever hashes a key has found it.
+/// In sessions only, as [`get`](Self::get): a thread that hashes a key has found it.
 impl<T: Datum + Hash> Hash for Word<T> {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -1,12 +1,12 @@
-//! `flat-combining`: whoever gets the lock runs the sections of those who wait for it.
+//! `flat-combining`: the thread that gets the lock runs the sections of those who wait for it.
 //!
 //! # Idea
 //!
 //! A thread that finds the lock taken publishes its section in a record, and waits until it has
-//! run. Whoever holds the lock, the *combiner*, goes through the list of records and runs what is
-//! published there, before it releases the lock. The data, and the lock, then stay in one CPU's
-//! cache for many sections, each of which costs two transfers of a record's line. Nobody who spins
-//! waits for somebody else to begin: it tries the lock itself, and is the next combiner.
+//! run. The thread that holds the lock, the *combiner*, goes through the list of records and runs
+//! what is published there, before it releases the lock. The data, and the lock, then stay in one
+//! CPU's cache for many sections, each of which costs two transfers of a record's line. Nobody who
+//! spins waits for somebody else to begin: it tries the lock itself, and is the next combiner.
 //!
 //! # Source
 //!
@@ -20,9 +20,9 @@
 //!
 //! # Memory order
 //!
-//! A record goes from hand to hand: its state is written with Release by whoever passes it on, and
-//! read with Acquire by whoever takes it. The data is the combiner's, and goes from one to the next
-//! with the lock (Release, Acquire).
+//! A record goes from hand to hand: its state is written with Release by the thread that passes it
+//! on, and read with Acquire by the thread that takes it. The data is the combiner's, and goes from
+//! one to the next with the lock (Release, Acquire).
 //!
 //! A thread sleeps only if somebody is going to run its section. It counts itself among those who
 //! went to sleep, and then looks at the lock; a combiner releases the lock, and then looks at the
@@ -165,7 +165,8 @@ impl<T> FlatCombining<T> {
     /// Runs what is published, and releases the lock.
     fn combine(&self, turn: &Turn) {
         loop {
-            // Acquire: partner of the addition in `sleep`. Whoever is counted has published before.
+            // Acquire: partner of the addition in `sleep`. A thread that is counted has published
+            // before.
             let seen = self.sleeps.load(order!(Acquire, "combining-seen"));
             let _idle = (0..PASSES).any(|_| !self.list.pass(&self.data));
             // SeqCst: partner of the load in `try_lock`; and it releases the data.

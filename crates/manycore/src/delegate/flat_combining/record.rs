@@ -26,7 +26,7 @@ pub(super) struct Record<T> {
     state: AtomicU32,
     /// The next on the list, see [`List`](super::list::List).
     pub next: AtomicU32,
-    /// Whether it is on the list; read and written by whoever has claimed it.
+    /// Whether it is on the list; read and written by the thread that has claimed it.
     listed: AtomicBool,
     /// The combiner's pass in which it was last of use; read and written by combiners.
     pub last_use: AtomicU32,
@@ -55,7 +55,7 @@ impl<T> Record<T> {
         free && self.state.compare_exchange(FREE, CLAIMED, done, failed).is_ok()
     }
 
-    /// Whoever has claimed it does not need it any more.
+    /// A thread that has claimed it does not need it any more.
     pub(super) fn give_back(&self) {
         // Release: partner of the Acquire in `claim`.
         self.state.store(FREE, order!(Release, "combining-give-back"));

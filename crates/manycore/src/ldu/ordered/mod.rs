@@ -201,8 +201,8 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
         })
     }
 
-    /// Takes so many items out, one after the other, or all that were there when it was called, as
-    /// far as the clock tells; says how many. It takes the lock once, and nobody else takes
+    /// Takes this many items out, one after the other, or all that were there when it was called,
+    /// as far as the clock tells; says how many. It takes the lock once, and nobody else takes
     /// anything meanwhile: nor is `to` to do so, which would wait for its own thread for ever. It
     /// does not wait for more: only if it takes none, there was nothing.
     ///

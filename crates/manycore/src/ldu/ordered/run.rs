@@ -1,8 +1,8 @@
 //! A thread's part of the log: items in the order of their stamps.
 //!
 //! Its *writer*, the thread, adds items at the end, and takes back the one that it added last. The
-//! *reader*, whoever has the structure's lock, takes items from the beginning. Both change one
-//! word, which says how many were added and how many taken.
+//! *reader*, a thread that has the structure's lock, takes items from the beginning. Both change
+//! one word, which says how many were added and how many taken.
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
@@ -12,8 +12,8 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, mutation, order};
 
-/// So many items a segment has: few for the model checker and where schedules are explored, so that
-/// both get to its end.
+/// This many items a segment has: few for the model checker and where schedules are explored, so
+/// that both get to its end.
 const ITEMS: usize = if cfg!(any(loom, feature = "sim")) { 2 } else { 64 };
 
 /// An item, and when it was added.
@@ -80,7 +80,7 @@ fn pending(word: u64) -> u32 {
     ((word >> 32) as u32).wrapping_sub(word as u32)
 }
 
-/// The word, after so many more were taken.
+/// The word, after this many more were taken.
 fn after_taking(word: u64, count: u32) -> u64 {
     (word & !(ADDED - 1)) | u64::from((word as u32).wrapping_add(count))
 }
@@ -212,8 +212,8 @@ pub(super) struct Reader<T> {
 }
 
 impl<T> Reader<T> {
-    /// Takes the first items, so many at most, and says how many. Each is given to `to`, which must
-    /// not panic.
+    /// Takes the first items, this many at most, and says how many. Each is given to `to`, which
+    /// must not panic.
     ///
     /// # Safety
     ///

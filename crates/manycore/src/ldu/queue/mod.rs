@@ -106,11 +106,11 @@ pub unsafe trait Queue {
     }
 }
 
-/// So many entries a core has to put in before somebody who drops an item has them taken: enough
+/// This many entries a core has to put in before somebody who drops an item has them taken: enough
 /// for the lock to be a small part of the work, and few enough to be in that core's cache.
 pub const MANY: u32 = 512;
 
-/// The queues of so many cores are looked at about as fast as a clock.
+/// The queues of this many cores are looked at about as fast as a clock.
 pub(super) const FEW: usize = 8;
 
 /// How many entries were put in, more or less: two threads that count at the same time may be
@@ -212,8 +212,8 @@ impl<Q: Queue> Drop for Rest<'_, Q> {
 ///
 /// # Safety
 ///
-/// One at a time drains the queue: usually, whoever has the lock of the structure that the target
-/// is.
+/// One at a time drains the queue: usually, a thread that has the lock of the structure that the
+/// target is.
 pub unsafe fn drain<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
     let mut drained = Drained::default();
     // SAFETY: `take` gives out entries that are this thread's; that no other thread drains the

@@ -21,13 +21,13 @@ const EXPLORE_HOPELESS: u64 = 128;
 /// If fewer do, a spin is as short as in a crowd: the holder does not run, as where the two share a
 /// CPU.
 const HOPELESS: u32 = 12;
-/// After so many failures in a row there is no more to learn from them.
+/// After this many failures in a row there is no more to learn from them.
 const FAILURES: u32 = 32;
 /// Waits that are shorter are short.
 const SHORT_WAIT: u32 = 240;
 /// In a crowd, one newcomer sleeps at once in each turn. Where waits are short, turns are long, ...
 const TURN_AMONG_SHORT_WAITS: u32 = if cfg!(loom) { 0 } else { 160_000 };
-/// ... otherwise as long as so many usual waits, ...
+/// ... otherwise as long as this many usual waits, ...
 const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
 /// ... and at least as long as was learned: between this (6.4 us) ...
 const SHORTEST_TURN: u32 = 16;
@@ -137,7 +137,7 @@ impl Spins {
         self.with(paid + (255 - paid).div_ceil(8), self.votes(), usual)
     }
 
-    /// After so many spins that did not.
+    /// After this many spins that did not.
     pub(super) fn and_failures(self, failed: u32) -> Self {
         // More do not change it any further.
         let paid = (0..failed.min(FAILURES)).fold(self.paid(), |paid, _| paid - paid.div_ceil(8));

@@ -9,7 +9,7 @@ const CROWDED: u32 = if cfg!(loom) { u32::MAX } else { 10_000_000 };
 /// ... and where waiters would queue: much longer than the time slice for which a
 /// hand-over to a thread that does not run may hold up the others.
 const CROWDED_BEFORE_QUEUE: u32 = if cfg!(loom) { u32::MAX } else { 100_000_000 };
-/// The CPU that made room last does so again after so many turns without another.
+/// The CPU that made room last does so again after this many turns without another.
 const TURNS_OF_OTHERS: u64 = 4;
 /// How often one that sleeps is woken although enough are awake, in ns.
 const ROTATION: u64 = 100_000;

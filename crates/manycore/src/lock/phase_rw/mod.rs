@@ -7,8 +7,8 @@
 //! concerns nobody else is one compare-and-swap. Otherwise the thread locks the chain, changes it,
 //! and ends by *one* compare-and-swap that unlocks the chain, gives up the lock and passes it on.
 //! So there is no moment at which the lock is free, somebody waits, and nobody knows; and after
-//! that compare-and-swap the lock's memory is not touched any more, since whoever comes next may
-//! destroy it.
+//! that compare-and-swap the lock's memory is not touched any more, since a thread that comes next
+//! may destroy it.
 //!
 //! When a writer releases, all readers that wait get the lock together. When the last reader
 //! releases, or there is no reader, the writer that has waited for longest is woken and *tries* to

@@ -180,7 +180,7 @@ impl PhaseRw {
                 taken = LOCKED | CONTENDED; // others may sleep on
                 continue;
             }
-            // In the child of a fork, those that wait and whoever has locked the chain do not
+            // In the child of a fork, those that wait and a thread that has locked the chain do not
             // exist.
             let void = if stale { GENERATION | SOMEBODY_WAITS | WOKEN | CONTENDED } else { 0 };
             let locked = state & !void | generation | taken;

@@ -38,7 +38,7 @@ impl Chain {
         self.head.load(Ordering::Relaxed).is_null()
     }
 
-    /// The chain for whoever has locked it.
+    /// The chain for the thread that has locked it.
     ///
     /// # Safety
     ///

@@ -6,7 +6,7 @@
 //! # Who decides
 //!
 //! A signal and a time-out can meet. Both announce themselves in the waiter's word by an atomic
-//! *or*, and whoever is first wins: a signaller sets *claimed*, a waiter that gives up sets
+//! *or*, and a thread that is first wins: a signaller sets *claimed*, a waiter that gives up sets
 //! *leaving*. A signaller that finds *leaving* goes on to the next waiter, so that no signal is
 //! lost; a waiter that finds *claimed* has been signalled.
 //!
@@ -29,7 +29,7 @@ use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{Deadline, Woken, const_new, futex, hint, mortal, mutation, order, time};
 
-/// The owner sleeps or is about to: whoever signals it has to wake it.
+/// The owner sleeps or is about to: a thread that signals it has to wake it.
 const ASLEEP: u32 = 1;
 /// The owner has given up, and will take its record off the chain: signallers pass it over.
 const LEAVING: u32 = 2;
@@ -105,8 +105,8 @@ impl Waiter {
     /// After false the record is still in its queue, or a signal is under way: the waiter has to be
     /// withdrawn.
     ///
-    /// Holds nothing and leaves nothing to clean up, so that a thread may be cancelled in here.
-    /// Whoever catches that withdraws the waiter, and if it had been signalled signals another.
+    /// Holds nothing and leaves nothing to clean up, so that a thread may be cancelled in here. A
+    /// thread that catches that withdraws the waiter, and if it had been signalled signals another.
     pub fn park(&self, deadline: Option<Deadline>) -> bool {
         if self.poll() {
             return true;

@@ -17,8 +17,8 @@ use crate::lock::Futex;
 use crate::session::object::FREED;
 use crate::sync::cell::UnsafeCell;
 
-/// Copies that a thread has committed and that nobody has written back. Whoever has the lock may do
-/// so; it is not to be taken in a session.
+/// Copies that a thread has committed and that nobody has written back. A thread that has the lock
+/// may do so; it is not to be taken in a session.
 pub(in crate::rlu) struct Log {
     lock: Futex,
     committed: UnsafeCell<Committed>,
@@ -53,7 +53,7 @@ impl Log {
         Self { lock: Futex::new(), committed: UnsafeCell::new(Committed::default()) }
     }
 
-    /// Runs `f` with what was committed. Waits for whoever else does.
+    /// Runs `f` with what was committed. Waits for another thread that does.
     pub fn with<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> R {
         // SAFETY: the lock has no node to mind; `Locked`, made next in `locked`, releases it.
         unsafe { self.lock.lock(&mut ()) };
@@ -103,7 +103,7 @@ impl Log {
 #[derive(Default)]
 pub(in crate::rlu) struct Limbo {
     copies: Vec<*mut Header>,
-    /// Sessions that see commits up to `stamp` have not found the first so many: those were there
+    /// Sessions that see commits up to `stamp` have not found the first this many: those were there
     /// before it was taken.
     ripening: usize,
     stamp: u64,
@@ -122,7 +122,7 @@ impl Limbo {
         self.copies.len()
     }
 
-    /// The thread has taken a stamp, when so many copies were there.
+    /// The thread has taken a stamp, when this many copies were there.
     pub fn ripens(&mut self, copies: usize, stamp: u64) {
         (self.ripening, self.stamp) = (copies, stamp);
     }

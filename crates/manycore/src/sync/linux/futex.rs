@@ -48,7 +48,7 @@ fn sleep(word: *const AtomicU32, expected: u32, deadline: Option<Deadline>) -> W
 
 /// Wakes at most `count` threads that sleep on `word`.
 ///
-/// Takes a pointer because the word may be gone: whoever waits on it may have seen it change,
+/// Takes a pointer because the word may be gone: a thread that waits on it may have seen it change,
 /// returned and freed it before this call. The kernel then finds no sleeper, or an unrelated one
 /// that has to expect wake-ups without cause.
 #[cold]

@@ -18,9 +18,9 @@ pub struct Local {
     place: Cell<u32>,
     /// The store of nodes that it takes them from; null before the first.
     nodes: Cell<*mut ()>,
-    /// For whoever embeds this library: its own per-thread state, null in a new thread.
+    /// For the program that embeds this library: its own per-thread state, null in a new thread.
     pub extension: Cell<*mut ()>,
-    /// For a thread's own bookkeeping by whoever embeds this library, 0 in a new thread.
+    /// For a thread's own bookkeeping by the program that embeds this library, 0 in a new thread.
     pub words: Cell<[u64; 2]>,
     /// How often it may look at `place` before that is old.
     looks: Cell<u32>,

@@ -3,7 +3,8 @@
 //! A lock in place of a `pthread_mutex_t` has no room for the node of its holder and no caller that
 //! would lend one. So each thread has a *store* of nodes, found through its thread-local block. No
 //! libc, no allocation but for `mmap`, and no hook at a thread's end: nobody is told when a thread
-//! ends, so whoever needs a store asks the kernel whether the owner of an old one is still there.
+//! ends, so a thread that needs a store asks the kernel whether the owner of an old one is still
+//! there.
 //!
 //! A node may be given back by another thread than took it: each store notes its free nodes in an
 //! atomic word.
@@ -36,7 +37,7 @@ struct Block(UnsafeCell<[u8; 128]>);
 
 const _: () = assert!(size_of::<Store>() == 4096 && core::mem::offset_of!(Store, blocks) == 128);
 
-/// Stores are mapped so many at a time.
+/// Stores are mapped this many at a time.
 const CHUNK: usize = 64;
 
 /// As many chunks as there can be threads in Linux (2^22).

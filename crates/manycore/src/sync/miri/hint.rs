@@ -16,7 +16,8 @@ pub fn spin_loop() {
     core::hint::spin_loop();
 }
 
-/// One turn of a loop that ends by itself, after so many turns, rather than when something changes.
+/// One turn of a loop that ends by itself, after this many turns, rather than when something
+/// changes.
 pub fn pause() {
     core::hint::spin_loop();
 }

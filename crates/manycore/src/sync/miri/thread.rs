@@ -10,9 +10,9 @@ use super::atomic::{AtomicU32, Ordering};
 #[derive(Debug)]
 pub struct Local {
     id: Cell<u32>,
-    /// For whoever embeds this library: its own per-thread state, null in a new thread.
+    /// For the program that embeds this library: its own per-thread state, null in a new thread.
     pub extension: Cell<*mut ()>,
-    /// For a thread's own bookkeeping by whoever embeds this library, 0 in a new thread.
+    /// For a thread's own bookkeeping by the program that embeds this library, 0 in a new thread.
     pub words: Cell<[u64; 2]>,
     /// See [`noted`].
     noted: Cell<[usize; 2]>,

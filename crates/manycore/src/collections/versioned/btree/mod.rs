@@ -29,7 +29,7 @@
 //!
 //! In a snapshot or a transaction the tree is of one moment, and the same checks hold by
 //! themselves. A leaf that is locked, and is as the snapshot has it, proves where a key belongs,
-//! since whoever moves that place locks the leaf.
+//! since a thread that moves that place locks the leaf.
 //!
 //! # Keys
 //!
@@ -80,8 +80,8 @@ use crate::sync::mutation;
 use node::{Anchor, Inner, Leaf, read};
 pub use range::Range;
 
-/// A B+tree with so many entries in a leaf and so many keys in an inner node at most: at least 3 of
-/// both.
+/// A B+tree with this many entries in a leaf and this many keys in an inner node at most: at least
+/// 3 of both.
 #[derive(Debug)]
 pub struct BPlus<const LEAF: usize, const INNER: usize>;
 

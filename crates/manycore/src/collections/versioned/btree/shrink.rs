@@ -18,8 +18,8 @@ fn is_small(length: usize, room: usize) -> bool {
     length < room.div_ceil(4)
 }
 
-/// Whether two, with so many keys in the end, have few enough together. One without any can always
-/// go.
+/// Whether two, with this many keys in the end, have few enough together. One without any can
+/// always go.
 fn are_few([one, other]: [usize; 2], both: usize, room: usize) -> bool {
     both <= room * 3 / 4 || both <= room && (one == 0 || other == 0)
 }

@@ -11,7 +11,7 @@ use crate::collections::versioned::word::{Datum, Word};
 use crate::session::{self, Conflict, RawSession, View};
 use crate::sync::{clock, mutation};
 
-/// So many entries of a chain are freed in one transaction.
+/// This many entries of a chain are freed in one transaction.
 const CHAINED: usize = 128;
 
 impl<H: BuildHasher + Send + Sync + 'static> Structure for Growing<H> {

@@ -27,7 +27,7 @@ fn layout<K, V>(length: usize) -> Layout {
     layout.expect("as many buckets as there is memory for")
 }
 
-/// So many buckets that are not yet born.
+/// This many buckets that are not yet born.
 pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
     const { assert!(align_of::<Place<K, V>>() <= ALIGN) };
     let layout = layout::<K, V>(length);

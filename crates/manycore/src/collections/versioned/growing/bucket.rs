@@ -10,7 +10,7 @@ use core::mem::MaybeUninit;
 use super::tags::{self, Tags};
 use crate::session::{Conflict, Link, RawSession};
 
-/// So many words for entries make an object 128 bytes large.
+/// This many words for entries make an object 128 bytes large.
 const WORDS: usize = 12;
 
 /// Invariant: the first `length` entries are written, and have the tags of their keys; all other
@@ -119,7 +119,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         unsafe { core::slice::from_raw_parts(self.at(0), usize::from(self.length)) }
     }
 
-    /// Where the so many-th entry is.
+    /// Where the entry with this number is.
     #[inline]
     fn at(&self, index: usize) -> *const (K, V) {
         self.room.as_ptr().cast::<(K, V)>().wrapping_add(index)

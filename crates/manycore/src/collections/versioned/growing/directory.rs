@@ -15,7 +15,7 @@ use crate::sync::{CachePadded, array_of, order};
 /// has to keep account of each array.
 const DOUBLINGS: usize = if cfg!(loom) { 3 } else { 48 };
 
-/// Each doubling is in so many arrays, made one after the other: so there is little memory for
+/// Each doubling is in this many arrays, made one after the other: so there is little memory for
 /// buckets that are not needed yet.
 const PARTS_LOG: u32 = 3;
 const PARTS: usize = 1 << PARTS_LOG;
@@ -145,7 +145,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         let (array, _, length) = self.array_of_number(number);
         let new = array::allocate(length);
         // Release: partner of the Acquire in `place`, for what is in it. Relaxed on failure:
-        // whoever follows it loads it again.
+        // a thread that follows it loads it again.
         let (made, relaxed) = (order!(Release, "growing-made"), Ordering::Relaxed);
         if array.compare_exchange(null_mut(), new, made, relaxed).is_err() {
             // SAFETY: `allocate` has made the array with this length, and it has been shown to no
@@ -162,7 +162,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         (0..last).map(|number| self.place(number)).filter(|place| !place.is_null())
     }
 
-    /// There are so many keys more.
+    /// There are this many keys more.
     pub(super) fn count(&self, more: isize) {
         if more != 0 {
             self.keys.fetch_add(more.cast_unsigned(), Ordering::Relaxed); // Relaxed: a statistic

@@ -22,8 +22,8 @@
 //! however much it has grown since.
 //!
 //! A birth is a transaction on two buckets, so that readers see it at once or not at all, and never
-//! wait. It is done by whoever has put in a key and finds that there are too many for so few
-//! buckets.
+//! wait. It is done by the thread that has put in a key and finds that there are too many for so
+//! few buckets.
 //!
 //! Entries for which there is no room in a bucket hang in a chain from it, and change only in
 //! sessions that have locked the bucket. Of one that is taken out, the first of the chain gets the
@@ -113,8 +113,8 @@ enum Birth {
 }
 
 impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
-    /// Without entries, with room for so many, and with so many for each bucket before there are
-    /// more of those.
+    /// Without entries, with room for this many, and with this many for each bucket before there
+    /// are more of those.
     pub(in crate::collections) fn with_load(domain: M, keys: usize, load: usize) -> Self {
         // Not more than are needed: the others come with the keys.
         let first = 1 << (keys / load.max(1)).max(1).ilog2();

@@ -1,7 +1,7 @@
 //! A byte of the hash of each entry of a bucket, side by side: who looks for a key reads an entry
 //! only if that is most probably its.
 
-/// For so many entries.
+/// For this many entries.
 pub(super) const MOST: usize = 14;
 
 /// Invariant: a byte is 0, or its highest bit is set.

@@ -13,10 +13,10 @@ use syscalls::{Sysno, raw_syscall};
 
 use crate::sync::CachePadded;
 
-/// So many CPUs are measured in all pairs; more, against the first one.
+/// This many CPUs are measured in all pairs; more, against the first one.
 const PAIRS_MAX: usize = 8;
 
-/// So many messages each way, or as many as there is time for, but at least so many.
+/// This many messages each way, or as many as there is time for, but at least this many.
 const ROUNDS_MIN: u32 = 10;
 const ROUNDS: u32 = 2000;
 const TICKS_MAX: u64 = 10_000_000;
@@ -93,7 +93,7 @@ fn one_way(from: usize, to: usize) -> Option<u64> {
     Some(least)
 }
 
-/// The same of so many messages as there is time for; 0 if one is from the future.
+/// The same of this many messages as there is time for; 0 if one is from the future.
 fn least_of_many(from: usize, to: usize) -> Option<u64> {
     let messages = &<[Message; LINES]>::default();
     thread::scope(|s| {

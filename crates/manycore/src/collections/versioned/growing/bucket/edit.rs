@@ -55,7 +55,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         Ok(())
     }
 
-    /// Takes so many entries out of the chain at most, and tells of each; whether there are more.
+    /// Takes this many entries out of the chain at most, and tells of each; whether there are more.
     ///
     /// # Safety
     ///
