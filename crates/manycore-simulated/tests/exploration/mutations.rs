@@ -31,6 +31,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
         "a leaf that was freed|what a session reads has changed",
     ),
     ("mvrlu-early-free", "maps::of_mvrlu", "not linearizable"),
+    ("mvrlu-early-free", "space::tables", "not linearizable"),
     (
         "mvrlu-early-switch",
         "mvrlu::no_commit_is_missed_that_began_before_the_switch",

@@ -1,5 +1,5 @@
-//! Turns: a session that begins after one that met a conflict on an object waits in a queue for it,
-//! rather than to run into the same conflict with hundreds of others.
+//! Turns: a session that begins again after a conflict on an object waits in a queue for it, rather
+//! than to run into the same conflict with hundreds of others.
 //!
 //! Objects share queues, by their addresses. A session has one turn at most, takes it before it
 //! begins, and gives it back when it ends: so none waits for another's turn with a turn or an open
