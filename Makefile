@@ -84,10 +84,10 @@ bench: ## measure what the project promises, on this machine
 	@$(build)
 	@scripts/bench
 
-bench-set: ## measure what the library's sets are to do; BUDGET=20m
+bench-set: ## measure what the library's sets and indexes are to do; BUDGET=30m
 	$(call setup,sets)
 	@$(able) -p manycore-bench-peers --features manycore-bench-peers/c-libraries
-	@$(release)/manycore bench goals --budget $(or $(BUDGET),20m)
+	@$(release)/manycore bench goals --budget $(or $(BUDGET),30m)
 
 docs: $(target)/tools/bin/mdbook ## the book, into docs/book
 	@$< build docs

@@ -5,9 +5,10 @@
 //! |---|---|
 //! | [`lock`] | threads that contend for locks: throughput, waits, fairness |
 //! | [`set`] | threads that use a set, by several mechanisms: throughput, latency, memory |
+//! | [`index`] | threads that use an index as YCSB does: throughput, latency, scans |
 //! | [`uncontended`] | what a lock costs when nobody else wants it: nanoseconds and instructions |
 //! | [`grid`] | what the project promises about its locks, measured and judged |
-//! | [`goals`] | what it wants of its sets and reverse maps, measured and judged |
+//! | [`goals`] | what it wants of its sets, indexes and reverse maps, measured and judged |
 //! | [`contender`] | the locks that take part: manycore's, glibc's, `parking_lot`'s, the standard library's |
 //! | [`host`] | what the machine underneath costs: the constants of a machine model |
 //! | `registry` | the workloads that there are, a line each; how one is added |
@@ -20,6 +21,8 @@
 //! | `mariadb`, `syscalls` | programs of others, under each lock and with their calls moved |
 //! | [`machines`] | models of machines, shown and measured |
 //! | [`simulated`] | jobs on simulated machines, and the processes that run them |
+//! | `structure` | what is measured of sets and indexes alike, and how it is shown |
+//! | `threads` | threads that operate on something that they share, natively |
 //! | [`slice`](mod@slice), [`mix`], [`work`] | one short run, what its threads do, and the work that takes its time |
 //!
 //! # A first example
@@ -48,6 +51,7 @@ pub mod goals;
 pub mod grid;
 mod heading;
 pub mod host;
+pub mod index;
 pub mod kernel;
 pub mod kernel_load;
 pub mod lock;
@@ -64,8 +68,10 @@ pub mod rmap;
 pub mod set;
 pub mod simulated;
 pub mod slice;
+mod structure;
 pub mod syscall;
 mod syscalls;
+mod threads;
 pub mod uncontended;
 mod unjudged;
 mod wait_pool;

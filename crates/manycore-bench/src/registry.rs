@@ -2,7 +2,7 @@
 //!
 //! # A new workload
 //!
-//! It is a folder and a line in the table below. An index under YCSB, `src/index/`, say:
+//! It is a folder and a line in the table below. An index under YCSB, `src/index/`, has:
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -37,8 +37,8 @@ use manycore_launch::terminal::Terminal;
 use crate::front::{Front, Run};
 use crate::workload::Workload;
 use crate::{
-    accuracy, db, goals, grid, kernel, kernel_load, lock, many, mariadb, rmap, set, simulated,
-    syscall, syscalls, uncontended, worker,
+    accuracy, db, goals, grid, index, kernel, kernel_load, lock, many, mariadb, rmap, set,
+    simulated, syscall, syscalls, uncontended, worker,
 };
 
 /// All workloads, in the order in which help shows them.
@@ -46,6 +46,7 @@ const WORKLOADS: &[&dyn Workload] = &[
     &lock::Locks,
     &many::Many,
     &set::Sets,
+    &index::Indexes,
     &uncontended::Uncontended,
     &grid::Grid,
     &goals::Goals,
@@ -63,6 +64,7 @@ const BENCH_NOTES: &str = "\
 Examples:
   manycore bench lock --threads 1,2,8 --section 50ns,1us
   manycore bench set --structure list --initial 1000 --update 2,20,80
+  manycore bench index --workload ycsb-a,ycsb-e --against scc-tree,ferntree
   manycore bench uncontended --preload
   manycore bench grid --quick
   manycore bench rmap --threads 8 --update 50,100
@@ -86,6 +88,7 @@ Examples:
   manycore sim lock --machine xeon-e7-8870-8x15 --threads 1,15,120
   manycore sim many --quick
   manycore sim set --machine xeon-8180-8x28x2 --structure hash --threads 56,448
+  manycore sim index --machine xeon-8180-8x28x2 --threads 56,448 --workload upsert-20
   manycore sim db --lock innodb,sleep,hybrid
   manycore sim kernel --of threads --threads 30,120
   manycore sim rmap --machine xeon-e7-8870-8x15 --threads 1,30,120

@@ -11,6 +11,7 @@ pub fn quantity(value: f64, unit: &str) -> String {
         "%" => format!("{} %", significant(value, 3)),
         "bytes" => prefixed(value, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"]),
         "op/s" => prefixed(value, 1000.0, &["op/s", "kop/s", "Mop/s", "Gop/s"]),
+        "entry/s" => prefixed(value, 1000.0, &["/s", "k/s", "M/s", "G/s"]),
         _ => format!("{} {unit}", significant(value, 3)),
     }
 }

@@ -1,4 +1,4 @@
-//! `manycore bench goals`: how fast sets and reverse maps are to be.
+//! `manycore bench goals`: how fast sets, indexes and reverse maps are to be.
 
 use std::time::Duration;
 
@@ -22,8 +22,11 @@ Parts:
   list, hash   1,000 keys in a list, 10,000 in a hash table; 1, 2 and 8 threads
   zipf         keys of which one in 10,000 gets a tenth of the operations
   100k, 10m    large hash tables, against papaya, scc and dashmap
+  index        a B+tree of 10,000 records under YCSB, against ordered maps of others
+  index-1m     the same with a million
   rmap         trees of intervals with 8 threads
-  simulated    machines with 120 and 448 CPUs
+  simulated, index-simulated
+               machines with 120 and 448 CPUs
   The tables show what was measured. The claims below them are what the project
   wants, each with what was found here, its interval and a verdict.
 
@@ -33,7 +36,7 @@ Exit status:
   2   bad usage
 ";
 
-/// How fast sets and reverse maps are to be, and whether they are
+/// How fast sets, indexes and reverse maps are to be, and whether they are
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
@@ -42,11 +45,11 @@ pub struct Options {
         long,
         value_name = "A,B,..",
         value_delimiter = ',',
-        default_value = "list,hash,zipf,100k,10m,rmap,simulated"
+        default_value = "list,hash,zipf,100k,10m,index,index-1m,rmap,simulated,index-simulated"
     )]
     part: Vec<String>,
     /// Time for all that is measured here
-    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
     budget: Duration,
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]

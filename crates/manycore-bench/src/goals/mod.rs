@@ -1,12 +1,14 @@
-//! `manycore bench goals`: how fast the library's sets and reverse maps are to be, and whether they
-//! are.
+//! `manycore bench goals`: how fast the library's sets, indexes and reverse maps are to be, and
+//! whether they are.
 //!
-//! What is measured are a few parts ([`NAMES`]), each a campaign of [`set`] or [`rmap`], natively
-//! or simulated; from each a list of claims is judged. A mechanism that a claim names and that is
-//! not in this build, or failed, leaves the claim undecided.
+//! What is measured are a few parts ([`NAMES`]), each a campaign of [`set`],
+//! [`index`](crate::index) or [`rmap`], natively or simulated; from each a list of claims is
+//! judged. A mechanism that a claim names and that is not in this build, or failed, leaves the
+//! claim undecided.
 
 mod claims;
 mod command;
+mod index;
 mod parts;
 mod simulated;
 
@@ -22,7 +24,7 @@ use crate::workload::Workload;
 use crate::{rmap, set};
 pub use parts::NAMES;
 
-/// What is wanted of sets and reverse maps.
+/// What is wanted of sets, indexes and reverse maps.
 pub(crate) struct Goals;
 
 impl Workload for Goals {
@@ -75,6 +77,8 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         let of_part = match part.as_str() {
             "rmap" => reverse_map(options, time)?,
             "simulated" => simulated::run(options)?,
+            index::SIMULATED => index::simulate(options)?,
+            name if index::NATIVE.contains(&name) => index::measure(options, name, time)?,
             name => sets(options, name, time)?,
         };
         found.measurements.extend(of_part.measurements);
@@ -118,6 +122,12 @@ pub fn render(found: &Found) -> String {
     let of = |workload: &str| -> Vec<Measurement> {
         found.measurements.iter().filter(|record| record.workload == workload).cloned().collect()
     };
-    let (sets, maps) = (set::render(&of("set")), rmap::render(&of("rmap")));
-    format!("{sets}\n{maps}\n{}\n", Claim::table(&found.claims))
+    let tables = [
+        set::render(&of("set")),
+        crate::index::render(&of("index")),
+        rmap::render(&of("rmap")),
+        Claim::table(&found.claims).to_string(),
+    ];
+    let tables = tables.iter().filter(|table| !table.is_empty());
+    tables.map(|table| format!("{table}\n")).collect()
 }

@@ -8,7 +8,18 @@ use crate::set::peers::is_foreign;
 use crate::set::{Keys, Popularity, Task};
 
 /// The parts that there are.
-pub const NAMES: [&str; 7] = ["list", "hash", "zipf", "100k", "10m", "rmap", "simulated"];
+pub const NAMES: [&str; 10] = [
+    "list",
+    "hash",
+    "zipf",
+    "100k",
+    "10m",
+    "index",
+    "index-1m",
+    "rmap",
+    "simulated",
+    "index-simulated",
+];
 
 /// The numbers of threads of most parts: one, a CPU each, and more than CPUs.
 pub(super) const THREADS: [u32; 3] = [1, 2, 8];
@@ -25,7 +36,7 @@ pub(super) fn share(name: &str) -> f64 {
         "list" | "hash" => 5.0,
         "zipf" => 1.0,
         "100k" => 3.0,
-        "10m" => 4.0,
+        "10m" | "index" | "index-1m" => 4.0,
         "rmap" => 2.0,
         // Is simulated.
         _ => 0.0,

@@ -1,12 +1,9 @@
 //! Mechanisms at points, in rounds of slices of sets.
 
-use std::time::Duration;
-
-use super::slice::Bound;
 use super::{Keys, Options, Settings, Slice, Task, peers};
 use crate::campaign::{self, Campaign, Contest, values};
-use crate::cpus;
 use crate::failure::Failure;
+use crate::threads::ThreadSettings;
 use crate::worker::{Subject, Through, Worker};
 
 /// What was measured: the candidates are the names of mechanisms.
@@ -41,9 +38,7 @@ impl Contest for Sets<'_> {
     }
 
     fn slice(&self, point: &Task, sync: &String, round: u32) -> Settings {
-        let cpus = cpus::allowed().len() as u32;
-        // Every thread should have its turn on a CPU a few times, at some milliseconds each.
-        let measured = self.0.slice * point.threads.div_ceil(3 * cpus);
+        let Options { slice, operations, pinning, .. } = *self.0;
         let seed = point.keys.seed.wrapping_add(u64::from(round));
         Settings {
             task: Task {
@@ -51,10 +46,7 @@ impl Contest for Sets<'_> {
                 keys: Keys { seed, ..point.keys.clone() },
                 ..point.clone()
             },
-            bound: self.0.operations.map_or(Bound::Time(measured), Bound::Operations),
-            pinning: self.0.pinning,
-            drain: measured.max(Duration::from_secs(10)),
-            sample: SAMPLE,
+            threads: ThreadSettings::new(point.threads, slice, operations, pinning),
         }
     }
 
@@ -68,10 +60,6 @@ impl Contest for Sets<'_> {
         format!("{sync}, {threads} threads{filling}")
     }
 }
-
-/// Timing an operation takes some 20 ns, as long as a short one: so seldom that it costs a few
-/// percent at most.
-const SAMPLE: u32 = 31;
 
 impl Samples {
     /// Operations a second of a mechanism at a point, by round; `None` if it failed or is not

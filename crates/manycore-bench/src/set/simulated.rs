@@ -5,36 +5,30 @@
 //! takes simulated time that is not counted. Beside the accesses to the set, an operation costs 5
 //! ns unless told otherwise: an assumption, the same for all mechanisms.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use manycore_measure::{Measurement, Mechanism};
+use manycore_measure::Measurement;
 use manycore_sim::{Model, thread};
 use manycore_traits::SetHandle;
 use serde::{Deserialize, Serialize};
 
-use crate::counts::Counts;
 use crate::failure::Failure;
 use crate::found::Found;
 use crate::set::contenders::{self, AnySet};
 use crate::set::{Operations, Task, TaskGrid, apply, describe};
 use crate::simulated::{
-    Beside, Count, Finding, Job, Program, Question, Run, SimulatedCampaign, SimulatedProgram,
-    SimulatorPool, Window, sight,
+    Beside, Finding, Job, Program, Question, Run, SimulatedCampaign, SimulatedProgram,
+    SimulatorPool, variant,
 };
-use crate::simulated::{record, variant};
-use crate::slice::{Outcome, Pinning};
+use crate::slice::Pinning;
+use crate::structure::{self, Simulated, SimulatedActor, SimulatedUse};
 
 /// What an operation takes beside its accesses. A guess, the same for all.
 const BESIDE: Beside = Beside::each(5.0);
 
 /// The largest set that is simulated: each key is put in by a simulated insertion.
 const KEYS_MAX: u64 = 10_000_000;
-
-/// Operations of the first thread before the others start: more than the some 2,000 after which
-/// MV-RLU decides who waits for clocks.
-const ALONE: u32 = 5_000;
 
 /// The usual time that is simulated.
 const DURATION: Duration = Duration::from_millis(1);
@@ -148,14 +142,7 @@ impl Options {
         findings: &[Finding],
         base: Option<&[Finding]>,
     ) -> Measurement {
-        let mut record = record::of("set", Mechanism::Sync(sync.to_owned()), findings, 1.0);
-        let renamed = std::mem::take(&mut record.metrics).into_iter();
-        record.metrics = renamed
-            .map(|(name, metric)| match name.strip_prefix("wait_") {
-                Some(percentile) => (format!("latency_{percentile}"), metric),
-                None => (name, metric),
-            })
-            .collect();
+        let mut record = structure::simulated("set", sync, findings, base);
         record.machine.clone_from(&self.machine.name);
         describe(&mut record, point);
         record.parameters.insert("cpus".to_owned(), f64::from(self.cpus()).into());
@@ -164,10 +151,6 @@ impl Options {
             None => ("duration_ns", self.duration.as_nanos() as f64),
         };
         record.parameters.insert(bound.to_owned(), value.into());
-        if let Some(base) = base {
-            let ratios = record::ratios(findings, base);
-            record.metrics.extend(ratios.filter(|(name, _)| name == "ratio"));
-        }
         record
     }
 }
@@ -196,138 +179,84 @@ impl SimulatedProgram for Load {
 
 fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
     let task = &load.task;
-    let counts: Vec<Count> = (0..task.threads).map(|_| Count::default()).collect();
-    let ranks = task.keys.ranks();
-    let threads: Vec<Cell<Option<(Operations, Outcome)>>> = (0..task.threads)
-        .map(|index| Cell::new(Some((task.operations(index, &ranks), Outcome::new()))))
-        .collect();
-    let keys = task.keys.first();
-    let alone = Cell::new(Some(task.operations(u32::MAX, &ranks)));
-    let report = run.simulate(|| {
-        let empty = thread::heap_bytes();
+    let (ranks, keys) = (task.keys.ranks(), task.keys.first());
+    let how =
+        Simulated { threads: task.threads, operations: load.operations, keys: keys.len() as u64 };
+    let operations = |thread| task.operations(thread, &ranks);
+    structure::simulate(run, how, operations, || {
         let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
         let set = contenders::simulated::make(task).ok_or_else(unknown)?;
-        let (counts, threads, keys, alone) = (&counts, &threads, &keys, &alone);
-        Work { run, load, empty, counts, threads, keys, alone }.on(&*set)
-    })?;
-    let left = report.result.as_ref().map_err(Clone::clone)?;
-    let counted = counts.iter().map(Count::counted).collect();
-    let slice = run.slice(left.window, counted, left.outcomes.iter().map(|outcome| &outcome.waits));
-    let operations = left.outcomes.iter().map(|outcome| outcome.sections).sum::<u64>().max(1);
-    let mut sight = sight(&report, operations);
-    sight.insert("bytes_per_key".to_owned(), left.filled as f64 / keys.len().max(1) as f64);
-    sight.insert("garbage".to_owned(), left.garbage as f64);
-    let each = |(name, count): (&String, &f64)| (format!("count_{name}"), *count);
-    sight.extend(left.statistics.iter().map(each));
-    Ok(Finding { slice, sight })
+        Ok(Use { set, load, keys: &keys })
+    })
 }
 
-/// What the simulated program leaves.
-#[derive(Clone)]
-struct Left {
-    outcomes: Vec<Outcome>,
-    statistics: BTreeMap<String, f64>,
-    window: Window,
-    /// Bytes of the filled set.
-    filled: usize,
-    /// Bytes beyond those, when threads ended.
-    garbage: usize,
-}
-
-/// The simulated program.
-struct Work<'a> {
-    run: &'a Run<'a>,
+/// A set that simulated threads use.
+struct Use<'a> {
+    set: Box<dyn AnySet>,
     load: &'a Load,
-    /// Bytes that the program had allocated without the set.
-    empty: usize,
-    counts: &'a [Count],
-    threads: &'a [Cell<Option<(Operations, Outcome)>>],
     keys: &'a [u64],
-    alone: &'a Cell<Option<Operations>>,
 }
 
-impl Work<'_> {
-    /// To be called by the first thread.
-    fn on(&self, set: &dyn AnySet) -> Result<Left, String> {
-        let task = &self.load.task;
-        let mut handle = set.handle();
-        for key in self.keys {
-            handle.insert(*key);
-            thread::progress();
-        }
-        let full = thread::heap_bytes();
-        let mut alone = self.alone.take().expect("the set is filled once");
-        let operate = |_| {
-            thread::progress();
-            apply(&mut *handle, alone.draw())
-        };
-        let added: i64 = (0..ALONE).map(operate).sum();
-        drop(handle);
-        let kept = thread::heap_bytes();
-        let counts = Counts::read(|visit| set.statistics(visit));
-        let own = thread::heap_bytes() - kept;
-        let begin = thread::now();
-        let mut window = match self.load.operations {
-            Some(_) => Window::endless(begin),
-            None => self.run.window(begin),
-        };
-        let told = Cell::new(task.keys.initial as i64 + added);
-        let (memory, ended) = (Cell::new(full + own), Cell::new(begin));
-        let outcomes = thread::parallel(task.threads, |index| {
-            let (operations, outcome) =
-                self.threads[index as usize].take().expect("each thread runs once");
-            let mut handle = set.handle();
-            let (outcome, added) = self.thread(&mut *handle, index, window, operations, outcome);
-            told.set(told.get() + added);
-            // While it still has its handle; the first who ended saw those of all.
-            memory.set(memory.get().max(thread::heap_bytes()));
-            ended.set(ended.get().max(thread::now()));
-            outcome
-        });
-        window.end = window.end.min(ended.get());
-        if task.keys.range <= LOOKED_UP {
-            let mut handle = set.handle();
+impl SimulatedUse for Use<'_> {
+    type Operations = Operations;
+    /// Keys that the thread has added.
+    type Tally = i64;
+    type Actor<'a>
+        = Actor<'a>
+    where
+        Self: 'a;
+
+    fn actor(&self, _: u32, operations: Operations) -> Actor<'_> {
+        let Self { set, load, keys } = self;
+        Actor { handle: set.handle(), operations, keys, beside: load.beside, added: 0 }
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.set.statistics(visit);
+    }
+
+    fn verify(&self, tallies: &[i64], _: u64) -> Result<BTreeMap<String, f64>, String> {
+        let keys = &self.load.task.keys;
+        if keys.range <= LOOKED_UP {
+            let mut handle = self.set.handle();
             let is_there = |key: &u64| {
                 thread::progress();
                 handle.contains(key)
             };
-            let found = (0..task.keys.range).filter(is_there).count() as i64;
-            if found != told.get() {
-                return Err(format!("the set has {found} keys, and should have {}", told.get()));
+            let found = (0..keys.range).filter(is_there).count() as i64;
+            let told = keys.initial as i64 + tallies.iter().sum::<i64>();
+            if found != told {
+                return Err(format!("the set has {found} keys, and should have {told}"));
             }
         }
-        let done = outcomes.iter().map(|outcome| outcome.sections).sum();
-        let statistics = Counts::read(|visit| set.statistics(visit)).since(&counts, done);
-        let (filled, garbage) = (full.saturating_sub(self.empty), memory.get() - (full + own));
-        Ok(Left { outcomes, statistics, window, filled, garbage })
+        Ok(BTreeMap::new())
+    }
+}
+
+/// A simulated thread.
+struct Actor<'a> {
+    handle: Box<dyn SetHandle<u64> + 'a>,
+    operations: Operations,
+    keys: &'a [u64],
+    beside: Beside,
+    added: i64,
+}
+
+impl SimulatedActor<i64> for Actor<'_> {
+    fn fill(&mut self) {
+        for key in self.keys {
+            self.handle.insert(*key);
+            thread::progress();
+        }
     }
 
-    /// What one thread does; returns also how many keys it has added.
-    fn thread(
-        &self,
-        handle: &mut dyn SetHandle<u64>,
-        index: u32,
-        window: Window,
-        mut operations: Operations,
-        mut outcome: Outcome,
-    ) -> (Outcome, i64) {
-        let cycles = |updates| (self.load.beside.ns(updates) * self.run.ghz()).round() as u64;
-        let (read, update) = (cycles(false), cycles(true));
-        let limit = self.load.operations.unwrap_or(u64::MAX);
-        let mut added = 0;
-        loop {
-            let begin = thread::now();
-            if begin >= window.end || outcome.sections == limit {
-                return (outcome, added);
-            }
-            let operation = operations.draw();
-            added += apply(handle, operation);
-            thread::compute(if operation.updates() { update } else { read });
-            outcome.sections += 1;
-            if begin >= window.begin {
-                outcome.waits.saturating_record(thread::now() - begin);
-            }
-            self.counts[index as usize].note(window, outcome.sections);
-        }
+    fn act(&mut self) -> f64 {
+        let operation = self.operations.draw();
+        self.added += apply(&mut *self.handle, operation);
+        self.beside.ns(operation.updates())
+    }
+
+    fn tally(&self) -> i64 {
+        self.added
     }
 }

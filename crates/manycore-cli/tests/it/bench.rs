@@ -70,6 +70,48 @@ fn sets_of_others_are_measured_beside() {
     assert!(measurements[1]["metrics"]["ratio"]["value"].as_f64().unwrap() > 0.0);
 }
 
+#[test]
+fn indexes_as_json_tables_and_a_picture() {
+    let place = tempfile::tempdir().unwrap();
+    let picture = place.path().join("index.svg");
+    let short = ["index", "--workload", "ycsb-e,ycsb-f", "--sync", "mvrlu", "--initial", "200"];
+    let short = [&short[..], &["--against", "skiplist,shards", "--threads", "1,3", "-q"]].concat();
+    let short = [&short[..], &["--duration", "2ms", "--slice", "1ms"]].concat();
+    let plot = ["--json", "--plot", picture.to_str().unwrap()];
+    let text = printed(&mut bench(&[&short[..], &plot].concat()));
+    let results: Value = serde_json::from_str(&text).unwrap();
+    let measurements = results["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 2 * 2 * 3);
+    for measurement in measurements {
+        let (parameters, metrics) = (&measurement["parameters"], &measurement["metrics"]);
+        assert_eq!(
+            (&measurement["workload"], &parameters["key"]),
+            (&"index".into(), &"u64".into())
+        );
+        assert!(measurement["value"].as_f64().unwrap() > 0.0);
+        let scans = parameters["mix"] == "ycsb-e";
+        assert_eq!(measurement["update"], if scans { 5.0 } else { 50.0 });
+        assert_eq!(metrics.get("entries").is_some(), scans);
+        let in_one = measurement["sync"] != "skiplist";
+        match parameters["modify_steps"].as_str() {
+            None => assert!(scans),
+            Some(steps) => assert_eq!((steps == "one", scans), (in_one, false)),
+        }
+        // What takes one step loses nothing; of what takes two it is counted.
+        let counted = metrics.get("count_lost_updates").is_some();
+        assert_eq!(counted, !in_one && !scans, "{measurement}");
+    }
+    let drawn = std::fs::read_to_string(picture).unwrap();
+    assert!(drawn.contains("ycsb-e") && drawn.contains("shards"), "{drawn}");
+    let strings = ["--key", "string", "--value", "100", "--zipf", "0"];
+    let tables = printed(&mut bench(&[&short[..], &strings].concat()));
+    assert_eq!(tables.matches("base line").count(), 4, "{tables}");
+    let heading =
+        "ycsb-f: btree of 200 records, string keys, values of 100 bytes: 3 threads, 2 rounds";
+    assert!(tables.contains(heading), "{tables}");
+    assert_eq!(tables.matches("In two steps").count(), 2, "{tables}");
+}
+
 /// One round has no interval, and decides nothing.
 #[test]
 fn goals_are_claims_with_verdicts() {
@@ -170,6 +212,15 @@ fn bad_questions_are_named_in_a_line() {
         (&["set", "--update", "101"], ["update share", "100 %"]),
         (&["set", "--against", "papaia"], ["papaia", "dashmap"]),
         (&["set", "--structure", "list", "--against", "papaya"], ["list", "crossbeam-harris"]),
+        (&["index", "--structure", "tree"], ["tree", "btree"]),
+        (&["index", "--sync", "mvrl"], ["mvrl", "mvrlu"]),
+        (&["index", "--workload", "ycsb-g"], ["ycsb-g", "ycsb-f"]),
+        (&["index", "--initial", "0"], ["0 records", "between 1"]),
+        (&["index", "--against", "skipist"], ["skipist", "skiplist"]),
+        (&["index", "--against", "congee", "--key", "string"], ["congee", "--key u64"]),
+        (&["index", "--against", "ferntree", "--value", "100"], ["ferntree", "--value 8"]),
+        (&["index", "--structure", "hash", "--workload", "ycsb-e"], ["ycsb-e", "hash"]),
+        (&["index", "--sync", "mvrlu", "--zipf", "-1"], ["-1", "exponent"]),
         (&["goals", "--part", "lists"], ["lists", "zipf"]),
     ] {
         let said = failure(2, &mut bench(arguments));

@@ -67,6 +67,39 @@ fn sets_on_a_machine_with_many_cpus() {
 }
 
 #[test]
+fn indexes_on_a_machine_with_many_cpus() {
+    let question = ["sim", "index", "--machine", "xeon-4x6", "--threads", "1,24", "-q", "--json"];
+    let how = ["--initial", "2000", "--duration", "20us", "--no-cache"];
+    let ask = |more: &[&str]| {
+        let text = printed(&mut manycore(&[&question[..], &how, more].concat()));
+        (measurements(&text), text)
+    };
+    let tree = ["--sync", "mvrlu,rlu", "--workload", "upsert-20,ycsb-d,ycsb-e,ycsb-f"];
+    let (of_tree, text) = ask(&tree);
+    assert_eq!(ask(&tree).1, text, "the same twice");
+    assert_eq!(of_tree.len(), 2 * 4 * 2);
+    for measurement in &of_tree {
+        assert_eq!(measurement["provenance"], "simulated");
+        let metric = |name: &str| measurement["metrics"][name]["value"].as_f64();
+        assert!(
+            measurement["value"].as_f64().unwrap() > 0.0 && metric("latency_p50").unwrap() > 0.0
+        );
+        assert!((16.0..1000.0).contains(&metric("bytes_per_key").unwrap()), "{measurement}");
+        let is = |mix: &str| measurement["parameters"]["mix"] == mix;
+        assert_eq!(metric("count_lost_updates"), None, "it takes one step");
+        // Scans read 50 entries each, but for those that end with the last key.
+        let entries =
+            metric("entries").map(|entries| entries / measurement["value"].as_f64().unwrap());
+        assert_eq!(entries.is_some(), is("ycsb-e"));
+        assert!(entries.is_none_or(|entries| (40.0..52.0).contains(&entries)), "{measurement}");
+    }
+    let (of_hash, _) = ask(&["--structure", "hash", "--workload", "upsert-50"]);
+    let names: Vec<&Value> = of_hash.iter().map(|measurement| &measurement["sync"]).collect();
+    let all = ["mvrlu-growing", "map", "plain", "rcu", "rcu-mcs"];
+    assert_eq!(names, [all, all].concat());
+}
+
+#[test]
 fn sections_move_as_many_lines_as_are_asked_for() {
     let cache = directory();
     let transfers = |more: &[&str]| {

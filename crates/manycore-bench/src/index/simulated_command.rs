@@ -1,0 +1,99 @@
+//! `manycore sim index`: threads that use an index on a simulated machine.
+
+use std::time::Duration;
+
+use clap::Args;
+use humantime::parse_duration;
+use manycore_launch::failure::Result;
+use manycore_launch::terminal::Terminal;
+use manycore_measure::Results;
+
+use super::flags::IndexOptions;
+use super::own::simulated::CONTENDERS;
+use super::picture::figure;
+use super::{render, simulated};
+use crate::found::Found;
+use crate::front::{Benchmark, Outcome, Pin, PlotOptions, SimulatorOptions, say_troubles};
+use crate::machines;
+
+const NOTES: &str = "\
+Examples:
+  manycore sim index --machine xeon-8180-8x28x2 --threads 56,448 --workload upsert-5,upsert-20
+  manycore sim index --machine xeon-8180-8x28x2 --structure hash --sync mvrlu-growing,rcu-mcs
+  manycore sim index --machine epyc-2x96 --workload ycsb-e --zipf 0 --plot index.svg
+
+Workload:
+  That of `manycore bench index`, with the same options. Times are simulated; beside
+  its accesses to the index, an operation costs 5 ns and an entry of a scan 1 ns, which
+  is assumed. Where there is a CPU for every thread, waiters of queue locks never sleep.
+
+Exit status:
+  0   simulated
+  1   an index got stuck or lost a record; stderr says which. The others are printed
+  2   bad usage
+";
+
+/// Threads use an index on a simulated machine: throughput, latency, causes
+#[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// The machine: a name of `manycore machines`, or the file of a model
+    #[arg(long, value_name = "NAME")]
+    machine: String,
+    /// How many of the machine's CPUs the threads may use [default: all]
+    #[arg(long, value_name = "N")]
+    cpus: Option<u32>,
+    #[command(flatten)]
+    indexes: IndexOptions,
+    /// Simulated time that is counted
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
+    duration: Duration,
+    /// Operations of each thread, which then take as long as they take
+    #[arg(long, value_name = "N", conflicts_with = "duration")]
+    operations: Option<u64>,
+    /// CPUs of the threads
+    #[arg(long, value_enum, default_value = "auto")]
+    pin: Pin,
+    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
+    #[arg(long)]
+    sweep: bool,
+    #[command(flatten)]
+    plot: PlotOptions,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    pool: SimulatorOptions,
+}
+
+impl Benchmark for Options {
+    const NAME: &'static str = "index";
+
+    fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let machine = machines::find(&self.machine)?;
+        let settings = simulated::Options {
+            cpus: self.cpus,
+            workload: self.indexes.workload(CONTENDERS),
+            duration: self.duration,
+            operations: self.operations,
+            pinning: self.pin.pinning(),
+            sweep: self.sweep,
+            ..simulated::Options::new(machine, self.pool.start(terminal)?)
+        };
+        let Found { measurements, failures } = simulated::run(&settings)?;
+        say_troubles(&settings.pool, terminal);
+        let title = format!("manycore sim index, {} (simulated)", settings.machine.name);
+        let figure = Some(figure(title, &measurements));
+        let results = Results::new(measurements);
+        let text = render(&results.measurements);
+        Ok(Outcome { results, text, figure, failures })
+    }
+
+    fn json(&self) -> bool {
+        self.json
+    }
+
+    fn plot(&self) -> Option<&PlotOptions> {
+        Some(&self.plot)
+    }
+}

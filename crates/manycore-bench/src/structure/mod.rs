@@ -1,0 +1,18 @@
+//! What is measured of threads that use a structure, be it a set or an index, and how it is shown.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `slice` | one short run: operations, latencies, memory |
+//! | `program` | the same in a simulated program |
+//! | `records` | from slices, and from simulations, to records |
+//! | `table` | records as a table |
+
+mod program;
+mod records;
+mod slice;
+mod table;
+
+pub(crate) use program::{Simulated, SimulatedActor, SimulatedUse, simulate};
+pub(crate) use records::{measured, simulated};
+pub(crate) use slice::StructureSlice;
+pub(crate) use table::{render, runs, zipf};
