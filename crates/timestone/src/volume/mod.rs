@@ -4,13 +4,14 @@
 //! |---|---|
 //! | `store` | the [superblock](crate::superblock), twice |
 //! | `journal` | which store it belongs to; from byte 4096 on, the frames of the present life |
-//! | `image.0`, `image.1` | all objects at one moment, as frames; the superblock says which one counts |
+//! | `image.0`, `image.1` | all objects, as frames; the superblock says which one counts |
 //!
 //! # Order of writes
 //!
-//! *A commit* is a frame, written behind the last one and flushed. The next frame is written after
-//! that flush has returned: so at most one frame can be torn, and it is the last one, which nobody
-//! was told of.
+//! *A commit* is in a frame, which is written behind the last one. Nobody is told that it is
+//! durable before a flush has returned. One thread at a time writes or flushes; a frame says which
+//! frames before it had been flushed when it was written. So what a power cut has torn is told from
+//! damage: behind a frame that is missing there is none that was written after its flush.
 //!
 //! *A new image* goes to the file that does not count, while frames are written: each object is as
 //! it was at some moment between two times, the image's begin and its end. It is flushed; then a
