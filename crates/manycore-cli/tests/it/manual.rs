@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 35] = [
+const COMMANDS: [&[&str]; 37] = [
     &["demo"],
     &["run"],
     &["profile"],
