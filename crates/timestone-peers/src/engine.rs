@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
+/// What an engine, or the measuring, has failed with.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// When a commit returns.

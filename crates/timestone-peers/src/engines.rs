@@ -1,13 +1,19 @@
 //! The list of engines.
 
 use crate::engine::Open;
-use crate::{fjall, lmdb, ours, redb, sqlite};
+use crate::ours;
+#[cfg(feature = "engines")]
+use crate::{fjall, lmdb, redb, sqlite};
 
-/// All engines, by name. The first is the one that is compared with the others.
+/// All engines of this build, by name. The first is the one that is compared with the others.
 pub const ENGINES: &[(&str, Open)] = &[
     ("timestone", ours::open),
+    #[cfg(feature = "engines")]
     ("redb", redb::open),
+    #[cfg(feature = "engines")]
     ("lmdb", lmdb::open),
+    #[cfg(feature = "engines")]
     ("sqlite", sqlite::open),
+    #[cfg(feature = "engines")]
     ("fjall", fjall::open),
 ];

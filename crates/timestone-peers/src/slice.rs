@@ -23,11 +23,12 @@ pub struct Point {
     pub in_flight: usize,
 }
 
-/// Puts all keys.
+/// Puts all keys, and waits until all workers read them.
 pub fn fill(engine: &dyn Engine) -> Result<(), Failure> {
     let mut worker = engine.worker()?;
     let keys: Vec<_> = (0..KEYS).collect();
-    keys.chunks(500).try_for_each(|keys| worker.put(keys, 1))
+    keys.chunks(500).try_for_each(|keys| worker.begin_put(keys, 1))?;
+    worker.finish()
 }
 
 /// Operations a second; a key that is put is one.

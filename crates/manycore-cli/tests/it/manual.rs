@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 37] = [
+const COMMANDS: [&[&str]; 40] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -38,6 +38,9 @@ const COMMANDS: [&[&str]; 37] = [
     &["store", "probe"],
     &["store", "verify"],
     &["store", "dump"],
+    &["store", "backup"],
+    &["store", "compact"],
+    &["store", "bench"],
     &["locks"],
     &["machines"],
     &["machines", "measure"],

@@ -52,7 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-capi", &["manycore"]),
     // Durable transactions on the library's versions; histories of them are judged in its tests.
     ("timestone", &["manycore", "manycore-history"]),
-    // It beside other stores, for who builds those: nothing else may need it.
+    // It beside other stores, which are built only when asked for.
     ("timestone-peers", &["timestone", "manycore-measure"]),
     (
         "manycore-bench",
@@ -93,6 +93,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-launch",
             "manycore-placement",
             "timestone",
+            "timestone-peers",
         ],
     ),
     ("manycore-tidy", &[]),
