@@ -29,8 +29,15 @@ fn under(way: &[&str], program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Starts a command, and waits until its program says that it is ready.
+/// Starts a command, and waits until its program says that it is ready. If the test fails, it ends.
 fn ready(command: &mut Command) -> (Child, Lines<BufReader<ChildStdout>>) {
+    // SAFETY: a system call, in the child.
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+            Ok(())
+        });
+    }
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "ready");
