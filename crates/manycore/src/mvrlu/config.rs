@@ -5,6 +5,10 @@ use core::fmt;
 
 use super::object::Version;
 
+/// So often a thread gives up its CPU for one session. One that is still open after that is a long
+/// one, which writers are not to wait for.
+pub(super) const YIELDS: u32 = 8;
+
 /// Limits of a domain's logs.
 pub struct Config {
     /// Bytes of a segment of a log, a multiple of 64: an object has to fit. 16 KiB.

@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 
 use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
+use super::config::YIELDS;
 use super::domain::Domain;
 use super::log;
 use super::object::{InPlaceKindOf, KindOf, Master, OwnedKindOf, Version, VersionOf, newest};
@@ -184,10 +185,11 @@ impl<'a, C: Clock> Handle<'a, C> {
         }
     }
 
-    /// After a look in vain the next is due at twice as much, up to 64 times as much.
+    /// After [`YIELDS`] looks in vain each further one is due at twice as much, up to 64 times as
+    /// much.
     #[inline]
     pub(super) fn at_times(&self, usual: u32) -> u32 {
-        usual.saturating_mul(1 << self.vain.min(6))
+        usual.saturating_mul(1 << self.vain.saturating_sub(YIELDS).min(6))
     }
 
     /// A commit with this stamp was seen: what this thread begins from now on is later, and so is

@@ -8,6 +8,7 @@
 
 use core::ptr::null_mut;
 
+use super::config::YIELDS;
 use super::domain::Domain;
 use super::handle::Handle;
 use super::log::{BATCHES, Batch, Position, Tail};
@@ -89,14 +90,13 @@ impl<C: Clock> Handle<'_, C> {
     /// A session is in the way, and looking more often does not help. But with more threads than
     /// CPUs its thread most likely waits for one: it gets this one's, which is in no session now.
     /// So it is rare that a thread is preempted in a session and the others go on for a whole slice
-    /// of time. Only once: a session that is still there after that is a long one, which writers
-    /// are not to wait for.
+    /// of time.
     fn has_looked_in_vain(&mut self) {
-        if self.vain == 0 {
+        self.vain += 1;
+        if self.vain <= YIELDS {
             hint::yield_now();
         }
-        self.vain += 1;
-        self.hops_max = self.at_times(self.domain.hops_max());
+        self.hops_max = self.domain.hops_max().saturating_mul(1 << self.vain.min(6));
     }
 
     /// Writes back and discards what no session needs, in the logs of all threads. If no session is

@@ -2,6 +2,7 @@
 
 use manycore_traits::{Conflict, Link};
 
+use super::config::YIELDS;
 use super::handle::Handle;
 use super::log;
 use super::object::{Chain, Head, Kind, KindOf, Version, VersionOf, exchange, newest};
@@ -197,7 +198,7 @@ impl<C: Clock> Handle<'_, C> {
     fn has_begun_segment(&mut self, segments: usize) {
         let (domain, record) = (self.domain, self.record);
         // After a look in vain, as of other limits.
-        let low = domain.config.low() << self.vain.min(6);
+        let low = domain.config.low() << self.vain.saturating_sub(YIELDS).min(6);
         let writer = &self.local().writer;
         let grown = writer.segments() - segments;
         let is_filling = writer.live(&record.log) >= low;
