@@ -21,7 +21,7 @@ struct OurWorker<'s> {
 pub fn open(directory: &Path, promise: Promise) -> Result<Box<dyn Engine>, Failure> {
     let durability = match promise {
         Promise::Durable => Durability::Durable,
-        Promise::Eventual => Durability::Eventual,
+        Promise::Eventual => Durability::EVENTUAL,
     };
     let store = Store::open_with(directory, Options::default().with_durability(durability))?;
     Ok(Box::new(Ours { map: store.map("numbers")?, store }))

@@ -74,6 +74,21 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The same error, for another that it concerns.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Io { doing, cause } => {
+                let cause = io::Error::new(cause.kind(), cause.to_string());
+                Self::Io { doing: doing.clone(), cause }
+            }
+            Self::Full(what) => Self::Full(what.clone()),
+            Self::Poisoned(cause) => Self::Poisoned(cause.clone()),
+            other => Self::Poisoned(other.to_string()),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

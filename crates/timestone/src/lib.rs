@@ -76,8 +76,8 @@ pub mod volume;
 pub use error::{Error, Result};
 #[cfg(not(loom))]
 pub use store::{
-    Durability, Isolation, Map, Member, Options, OrderedMap, Queue, Range, ReadOnly, Session, Set,
-    Snapshot, Stats, Stop, Store, Terms, Ticket, Transaction,
+    Committing, Durability, Isolation, Map, Member, Options, OrderedMap, Queue, Range, ReadOnly,
+    Session, Set, Snapshot, Stats, Stop, Store, Terms, Ticket, Transaction,
 };
 
 /// What can be a key or a value: plain data without gaps, of any bits.

@@ -112,6 +112,24 @@ pub struct Superblock {
 }
 
 impl Superblock {
+    /// That of a store that is made now. Nothing is in it, and the image has no frame.
+    pub fn new(uuid: u128, journal_bytes: u64) -> Self {
+        let (life, end) = (Life::new(1), Link::FIRST);
+        Self {
+            uuid,
+            number: life.generation,
+            life,
+            start: Mark::FIRST,
+            horizon: 0,
+            sharp: 0,
+            image: Image { file: 0, life, end, bytes: 0 },
+            journal_bytes: journal_bytes.next_multiple_of(4096),
+            is_clean: true,
+        }
+    }
+}
+
+impl Superblock {
     fn to_layout(self) -> Layout {
         let mut layout = Layout {
             magic: MAGIC,

@@ -63,11 +63,11 @@ fn a_store_is_copied_and_compacted() {
     let map: Map<u64, [u64; 50]> = bank.map("accounts").unwrap();
     let mut me = bank.register().unwrap();
     for key in 0..400 {
-        me.run_with(timestone::Durability::Eventual, |tx| map.insert(tx, key, [key; 50])).unwrap();
+        me.run_with(timestone::Durability::EVENTUAL, |tx| map.insert(tx, key, [key; 50])).unwrap();
     }
     bank.sync().unwrap();
     for key in 1..400 {
-        me.run_with(timestone::Durability::Eventual, |tx| map.remove(tx, &key)).unwrap();
+        me.run_with(timestone::Durability::EVENTUAL, |tx| map.remove(tx, &key)).unwrap();
     }
     drop(me);
     bank.close().unwrap();

@@ -1,58 +1,119 @@
-//! Work that one thread leaves to another.
+//! Work that one thread leaves to another, each time with a window in which it is to be done.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use manycore::sync::atomic::{AtomicBool, Ordering};
+use manycore::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+/// Nobody has rung.
+const SILENT: u64 = u64::MAX;
+
 /// Wakes a thread that works in the background.
-#[derive(Default)]
 pub struct Bell {
-    has_rung: AtomicBool,
+    /// The shortest window, in nanoseconds, of those that have rung since the work began last.
+    shortest: AtomicU64,
     is_ended: AtomicBool,
-    lock: Mutex<()>,
+    /// When the work is due.
+    due: Mutex<Option<Instant>>,
     rung: Condvar,
 }
 
+impl Default for Bell {
+    fn default() -> Self {
+        let (due, rung) = (Mutex::default(), Condvar::new());
+        Self { shortest: AtomicU64::new(SILENT), is_ended: AtomicBool::new(false), due, rung }
+    }
+}
+
 impl Bell {
-    /// There is work. Cheap if that was said before.
-    pub fn ring(&self) {
-        // Relaxed, both: a thread that rings and finds that it has rung may be one window early,
-        // and what it has left is found by the work after that.
-        if !self.has_rung.load(Ordering::Relaxed) && !self.has_rung.swap(true, Ordering::Relaxed) {
-            let _lock = self.lock.lock();
+    /// There is work, which is to begin within a window. Cheap if a window that is not longer was
+    /// asked for since the work began last: that one began earlier. A window of centuries asks for
+    /// nothing.
+    pub fn ring(&self, window: Duration) {
+        let nanoseconds = u64::try_from(window.as_nanos()).unwrap_or(SILENT);
+        // SeqCst: partner of the exchange in `answer`. If this finds a window from before it, what
+        // the thread has done before is found by the work, which begins after the exchange.
+        if self.shortest.load(Ordering::SeqCst) > nanoseconds
+            && self.shortest.fetch_min(nanoseconds, Ordering::SeqCst) > nanoseconds
+        {
+            self.be_due(&mut self.due.lock(), window);
             self.rung.notify_one();
         }
+    }
+
+    fn be_due(&self, due: &mut Option<Instant>, window: Duration) {
+        let end = Instant::now().checked_add(window);
+        *due = [*due, end].into_iter().flatten().min();
     }
 
     /// There is no more work.
     pub fn end(&self) {
         // Relaxed: ordered by the lock.
         self.is_ended.store(true, Ordering::Relaxed);
-        drop(self.lock.lock());
+        drop(self.due.lock());
         self.rung.notify_one();
     }
 
-    /// Works, a window after each time that it has rung, until it ends. `work` says whether it is
-    /// done; if it is not, it is tried again after the window.
-    pub fn answer(&self, window: Duration, mut work: impl FnMut() -> bool) {
-        let mut lock = self.lock.lock();
-        // Relaxed, throughout: ordered by the lock, or looked at again after the window.
+    /// Works when it is due, until it ends. `work` says whether it is done; if it is not, it is
+    /// tried again after the window `retry`.
+    pub fn answer(&self, retry: Duration, mut work: impl FnMut() -> bool) {
+        let mut due = self.due.lock();
+        // Relaxed: ordered by the lock.
         while !self.is_ended.load(Ordering::Relaxed) {
-            if !self.has_rung.load(Ordering::Relaxed) {
-                self.rung.wait(&mut lock);
-                continue;
-            }
-            if !window.is_zero() {
-                self.rung.wait_for(&mut lock, window);
-            }
-            self.has_rung.store(false, Ordering::Relaxed);
-            let unlocked = || {
-                if !work() {
-                    self.has_rung.store(true, Ordering::Relaxed);
+            match *due {
+                None => self.rung.wait(&mut due),
+                Some(end) if Instant::now() < end => {
+                    self.rung.wait_until(&mut due, end);
                 }
-            };
-            MutexGuard::unlocked(&mut lock, unlocked);
+                Some(_) => {
+                    *due = None;
+                    // SeqCst: partner of the load in `ring`.
+                    self.shortest.swap(SILENT, Ordering::SeqCst);
+                    if !MutexGuard::unlocked(&mut due, &mut work) {
+                        self.be_due(&mut due, retry);
+                    }
+                }
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// Waits for the bell to have been answered so often.
+    fn wait_for(answers: &AtomicUsize, count: usize) -> Instant {
+        while answers.load(Ordering::SeqCst) < count {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Instant::now()
+    }
+
+    #[test]
+    fn the_shortest_window_counts_and_a_failure_is_tried_again() {
+        let (bell, answers, hour) =
+            (Bell::default(), AtomicUsize::new(0), Duration::from_secs(3600));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                bell.answer(Duration::from_millis(1), || {
+                    answers.fetch_add(1, Ordering::SeqCst) > 0
+                });
+            });
+            bell.ring(Duration::MAX);
+            bell.ring(hour);
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(answers.load(Ordering::SeqCst), 0, "an hour has not passed");
+            let begin = Instant::now();
+            bell.ring(Duration::from_millis(30));
+            bell.ring(hour);
+            assert!(wait_for(&answers, 1) - begin >= Duration::from_millis(30));
+            wait_for(&answers, 2); // the first one has failed
+            bell.ring(Duration::ZERO);
+            wait_for(&answers, 3);
+            bell.end();
+        });
     }
 }

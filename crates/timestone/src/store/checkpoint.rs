@@ -20,7 +20,7 @@ use crate::device::Storage;
 use crate::error::Result;
 use crate::heap;
 use crate::heap::words::with_words;
-use crate::volume::{Begin, ImageWriter, Images};
+use crate::volume::{Backup, Begin, ImageWriter, Images};
 
 /// After an image that could not be written, the next is tried when this part of the journal has
 /// been filled in addition.
@@ -31,14 +31,20 @@ impl Flusher {
     /// that nothing is going to be written afterwards.
     pub fn checkpoint(&self, is_last: bool) -> Result<()> {
         self.sync()?;
-        self.write_image(&mut self.images.lock(), is_last)
+        match &mut *self.images.lock() {
+            Some(images) => self.write_image(images, is_last),
+            None => Ok(()),
+        }
     }
 
     /// Writes an image if the journal is too full for what the leader has.
     pub(super) fn make_room(&self) -> Result<()> {
         let mut images = self.images.lock();
-        // Another thread may have made room while this one waited for the lock.
-        if self.leader.lock().has_room() { Ok(()) } else { self.write_image(&mut images, false) }
+        match &mut *images {
+            // Another thread may have made room while this one waited for the lock.
+            Some(images) if !self.leader.lock().has_room() => self.write_image(images, false),
+            _ => Ok(()),
+        }
     }
 
     /// Writes images when they are due, until the store is closed.
@@ -46,12 +52,14 @@ impl Flusher {
         self.images_due.answer(Duration::ZERO, || {
             let mut images = self.images.lock();
             let mut leader = self.leader.lock();
-            if leader.journal.used() >= leader.image_at {
+            if let Some(images) = &mut *images
+                && leader.journal.used() >= leader.image_at
+            {
                 leader.image_at = leader.journal.used() + leader.journal.capacity() / RETRY_PART;
                 drop(leader);
                 // An error is that of the thread, too, that finds the journal full and tries it
                 // again.
-                let _ = self.write_image(&mut images, false);
+                let _ = self.write_image(images, false);
             }
             true
         });
@@ -62,6 +70,7 @@ impl Flusher {
     pub fn back_up(&self, storage: &dyn Storage) -> Result<()> {
         self.sync()?;
         let images = self.images.lock();
+        let images = images.as_ref().expect("a store in memory is copied by `write_memory`");
         let backup = images.back_up_to(storage)?;
         let begin = self.begin_image()?;
         let image = self.capture(backup.image())?.finish()?;
@@ -69,9 +78,19 @@ impl Flusher {
             let mut leader = self.leader.lock();
             self.flush(&mut leader)?;
             let journal = &leader.journal;
-            (journal.region().clone(), journal.end(), journal.horizon())
+            let region = journal.region().expect("a store with images has a journal");
+            (region.clone(), journal.end(), journal.horizon())
         };
         backup.finish(storage, (image, begin), (&region, end), sharp)
+    }
+
+    /// Writes a copy of a store in memory. There is no journal that would bring all its objects to
+    /// one moment: so they are read at one. Nobody leads meanwhile.
+    pub fn write_memory(&self, backup: Backup, storage: &dyn Storage) -> Result<()> {
+        self.sync()?;
+        let _leader = self.leader.lock();
+        let image = self.capture(backup.image())?.finish()?;
+        backup.finish_closed(storage, image, self.domain.floor())
     }
 
     fn begin_image(&self) -> Result<Begin> {

@@ -13,6 +13,7 @@
 //! that.
 
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use manycore::clock::Clock as _;
@@ -24,12 +25,13 @@ use parking_lot::Mutex;
 use super::bell::Bell;
 use super::domain::Domain;
 use super::monitor::{Held, Monitor};
+use super::wakers::{Place, Wakers};
 use crate::device::Storage;
 use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::journal::frame::Builder;
 use crate::ring::Reader;
-use crate::volume::{Images, Journal, Volume};
+use crate::volume::{Images, Journal};
 
 /// What a store has done and has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,16 +60,18 @@ pub struct Flusher {
     /// All commits up to this stamp were written.
     written: AtomicU64,
     pub(super) leader: Monitor<Leader>,
-    /// Held by the thread that writes an image. Taken before `leader`.
-    pub(super) images: Mutex<Images>,
+    /// Held by the thread that writes an image. Taken before `leader`. None in memory.
+    pub(super) images: Mutex<Option<Images>>,
     /// The journal is poisoned.
     is_poisoned: AtomicBool,
     /// Something was committed that nobody waits for.
     commits: Bell,
     /// An image is due.
     pub(super) images_due: Bell,
-    /// Keeps the directory locked.
-    _storage: Arc<dyn Storage>,
+    /// Tasks that wait for commits.
+    pub(super) wakers: Wakers,
+    /// Keeps the directory locked. None in memory.
+    storage: Option<Arc<dyn Storage>>,
 }
 
 /// What the leader has.
@@ -105,12 +109,12 @@ impl Flusher {
     pub fn new(
         domain: Domain,
         heap: Arc<Heap>,
-        volume: Volume,
-        storage: Arc<dyn Storage>,
+        journal: Journal,
+        files: Option<(Images, Arc<dyn Storage>)>,
         recovered: u64,
     ) -> Self {
         let durable = domain.floor();
-        let Volume { journal, images } = volume;
+        let (images, storage) = files.unzip();
         let leader = Leader {
             image_at: journal.capacity() / 2,
             journal,
@@ -130,8 +134,14 @@ impl Flusher {
             is_poisoned: AtomicBool::new(false),
             commits: Bell::default(),
             images_due: Bell::default(),
-            _storage: storage,
+            wakers: Wakers::default(),
+            storage,
         }
+    }
+
+    /// Whether there are no files.
+    pub fn is_in_memory(&self) -> bool {
+        self.storage.is_none()
     }
 
     /// Takes a thread's ring, of `ring_bytes` bytes.
@@ -212,15 +222,31 @@ impl Flusher {
     }
 
     /// Something was committed that nobody waits for.
-    pub fn note(&self) {
-        self.commits.ring();
+    /// It is to be on the way to the disk within this window.
+    pub fn note(&self, window: Duration) {
+        self.commits.ring(window);
     }
 
     /// Writes what nobody waits for, until the store is closed.
-    pub fn write_in_background(&self, window: Duration) {
-        // An error is that of the next who waits, too; without one, it is tried again after the
-        // window.
-        self.commits.answer(window, || self.sync().is_ok());
+    pub fn write_in_background(&self, retry: Duration) {
+        self.commits.answer(retry, || {
+            // An error is that of the tasks that wait, and of the next thread that does; without
+            // one, it is tried again.
+            let failure = self.sync().err();
+            let is_done = failure.is_none();
+            self.wakers.wake(self.durable(), failure);
+            is_done
+        });
+    }
+
+    /// Whether a commit is on the disk; if not, the waker's task has a place, and is woken.
+    pub fn poll(&self, stamp: u64, place: &mut Option<Place>, waker: &Waker) -> Poll<Result<()>> {
+        let is_durable = || self.durable() >= stamp;
+        let (state, is_new) = self.wakers.poll(stamp, place, waker, is_durable);
+        if is_new {
+            self.note(Duration::ZERO);
+        }
+        state
     }
 
     /// Lets the threads in the background end.
@@ -275,15 +301,17 @@ impl Flusher {
     fn write(&self, leader: &mut Leader) -> Result<()> {
         if !leader.frame.is_empty() {
             leader.journal.write(&mut leader.frame, leader.horizon)?;
-            leader.stats.frames += 1;
-            leader.stats.transactions += u64::from(leader.frame.len());
-            leader.stats.frame_bytes += leader.frame.size() as u64;
+            if !self.is_in_memory() {
+                leader.stats.frames += 1;
+                leader.stats.transactions += u64::from(leader.frame.len());
+                leader.stats.frame_bytes += leader.frame.size() as u64;
+            }
             if leader.frame.has_objects() {
                 leader.unflushed.push(std::mem::take(&mut leader.frame));
             }
             leader.frame.clear();
             if leader.journal.used() >= leader.image_at {
-                self.images_due.ring();
+                self.images_due.ring(Duration::ZERO);
             }
         }
         // Release: partner of the Acquire in `horizon`.

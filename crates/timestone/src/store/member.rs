@@ -6,7 +6,8 @@ use manycore::session::{Conflict, RawSession};
 use super::flusher::{Flusher, Progress};
 use super::shared::{Shared, Thread};
 use super::terms::{Durability, Isolation, Terms};
-use super::transaction::{Snapshot, Stop, Transaction};
+use super::ticket::Ticket;
+use super::transaction::{Moment, Snapshot, Stop, Transaction};
 use crate::error::{Error, Result};
 
 /// A thread that takes part in a [`Store`](super::Store). It stays on its thread.
@@ -14,15 +15,6 @@ pub struct Member<'s> {
     thread: Thread<'s>,
     /// The stamp of this thread's last commit.
     last: u64,
-}
-
-/// A commit on its way to the disk.
-#[derive(Debug)]
-#[must_use = "a commit may not be on the disk before `wait` has returned"]
-pub struct Ticket<'s, R> {
-    flusher: &'s Flusher,
-    stamp: u64,
-    value: R,
 }
 
 impl<'s> Member<'s> {
@@ -56,22 +48,38 @@ impl<'s> Member<'s> {
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
     ) -> Result<R> {
         let terms: Terms = terms.into();
-        let Shared { flusher, options, .. } = self.thread.shared;
-        let isolation = terms.isolation.unwrap_or(options.isolation);
-        let (value, stamp) = self.transact(isolation, f)?;
-        match terms.durability.unwrap_or(options.durability) {
-            Durability::Durable => flusher.wait(stamp)?,
-            Durability::Buffered => {
-                flusher.wait_until(Progress::Written, stamp)?;
-                flusher.note();
-            }
-            Durability::Eventual => flusher.note(),
-        }
+        let options = &self.thread.shared.options;
+        let durability = terms.durability.unwrap_or(options.durability);
+        let (value, stamp) = self.transact(terms.isolation.unwrap_or(options.isolation), f)?;
+        self.bring(stamp, durability)?;
         Ok(value)
     }
 
+    /// Returns when a commit has come as far as it is to.
+    fn bring(&self, stamp: u64, durability: Durability) -> Result<()> {
+        let Shared { flusher, options, .. } = self.thread.shared;
+        match durability {
+            Durability::Eventual { window } => flusher.note(window),
+            _ if flusher.is_in_memory() => self.show(stamp),
+            Durability::Durable => flusher.wait(stamp)?,
+            Durability::Buffered => {
+                flusher.wait_until(Progress::Written, stamp)?;
+                flusher.note(options.window);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets every transaction that begins afterwards see a commit that no file has: as if it had
+    /// got to one.
+    fn show(&self, stamp: u64) {
+        let Shared { flusher, options, .. } = self.thread.shared;
+        flusher.domain.clock().0.settle(stamp);
+        flusher.note(options.window);
+    }
+
     /// Runs `f` in a transaction and commits it, and returns at once: the ticket says when it is on
-    /// the disk. A thread may have many commits on their way.
+    /// the disk, to threads and to futures. A thread may have many commits on their way.
     ///
     /// # Errors
     ///
@@ -81,35 +89,47 @@ impl<'s> Member<'s> {
         &mut self,
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
     ) -> Result<Ticket<'s, R>> {
-        self.submit_with(self.thread.shared.options.isolation, f)
+        self.submit_with(Terms::default(), f)
     }
 
-    /// As [`submit`](Self::submit), with this isolation.
+    /// As [`submit`](Self::submit), on these terms. Of a durability, the window of
+    /// [`Durability::Eventual`] counts: if nobody waits for the commit, it is written after that
+    /// rather than [`Options::window`](super::Options::window).
     ///
     /// # Errors
     ///
     /// As of [`submit`](Self::submit).
     pub fn submit_with<R>(
         &mut self,
-        isolation: Isolation,
+        terms: impl Into<Terms>,
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
     ) -> Result<Ticket<'s, R>> {
-        let (value, stamp) = self.transact(isolation, f)?;
-        let flusher = &self.thread.shared.flusher;
-        flusher.note();
-        Ok(Ticket { flusher, stamp, value })
+        let terms: Terms = terms.into();
+        let Shared { flusher, options, .. } = self.thread.shared;
+        let (value, stamp) = self.transact(terms.isolation.unwrap_or(options.isolation), f)?;
+        if flusher.is_in_memory() {
+            self.show(stamp);
+            return Ok(Ticket::new(flusher, 0, value));
+        }
+        flusher.note(match terms.durability {
+            Some(Durability::Eventual { window }) => window,
+            _ => options.window,
+        });
+        Ok(Ticket::new(flusher, stamp, value))
     }
 
     /// Reads at one moment, up to which all commits are on the disk; or at this thread's last
     /// commit, if that is later.
     pub fn read<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
-        f(&Snapshot::begin(&mut self.thread, false))
+        let in_memory = self.thread.shared.flusher.is_in_memory();
+        let moment = if in_memory { Moment::Present } else { Moment::Durable };
+        f(&Snapshot::begin(&mut self.thread, moment))
     }
 
     /// Reads at the present moment, also what is not on the disk yet: a crash may take that back.
     /// Waits for the clocks of all CPUs, so that no commit that has returned is missed.
     pub fn read_latest<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
-        f(&Snapshot::begin(&mut self.thread, true))
+        f(&Snapshot::begin(&mut self.thread, Moment::Latest))
     }
 
     fn transact<R>(
@@ -145,27 +165,6 @@ impl<'s> Member<'s> {
                 Stop::Error(error) => return Err(error),
             }
         }
-    }
-}
-
-impl<R> Ticket<'_, R> {
-    /// What the transaction has returned.
-    pub fn value(&self) -> &R {
-        &self.value
-    }
-
-    /// Whether the commit is on the disk.
-    pub fn is_durable(&self) -> bool {
-        self.flusher.durable() >= self.stamp
-    }
-
-    /// Returns when the commit, and with it every earlier one, is on the disk.
-    ///
-    /// # Errors
-    ///
-    /// Those of the devices, or [`Error::Poisoned`].
-    pub fn wait(&self) -> Result<()> {
-        self.flusher.wait(self.stamp)
     }
 }
 

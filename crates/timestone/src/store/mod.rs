@@ -19,7 +19,9 @@ mod record;
 mod set;
 mod shared;
 mod terms;
+mod ticket;
 mod transaction;
+mod wakers;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,19 +31,20 @@ use manycore::mvrlu;
 
 pub use flusher::Stats;
 pub use map::Map;
-pub use member::{Member, Ticket};
+pub use member::Member;
 pub use options::Options;
 pub use ordered::{OrderedMap, Range};
 pub use queue::Queue;
 pub use read_only::ReadOnly;
 pub use set::Set;
 pub use terms::{Durability, Isolation, Terms};
+pub use ticket::{Committing, Ticket};
 pub use transaction::{Session, Snapshot, Stop, Transaction};
 
 use crate::device::{Directory, Storage};
 use crate::error::Result;
 use crate::heap::{self, Filling, Heap};
-use crate::volume::Recovered;
+use crate::volume::{Backup, Images, Journal, Recovered, Volume};
 use background::Background;
 use domain::Domain;
 use flusher::Flusher;
@@ -103,13 +106,59 @@ impl Store {
         let (horizon, transactions) = (recovered.horizon, recovered.transactions);
         let seed = recovered.seed();
         // SAFETY: no domain has the heap yet.
-        let volume = recovered.start(&mut unsafe { heap.entries() })?;
+        let Volume { journal, images } = recovered.start(&mut unsafe { heap.entries() })?;
+        Self::start(heap, options, seed, (journal, horizon), Some((images, storage)), transactions)
+    }
+
+    /// A store without files: the same in all else. Commits return at once, whatever their
+    /// durability; what is to be kept, [`backup`](Self::backup) writes.
+    ///
+    /// ```
+    /// use timestone::{Map, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let stock: Map<u64, u64> = store.map("stock")?;
+    /// let mut me = store.register()?;
+    /// me.run(|tx| stock.insert(tx, 7, 40))?;
+    /// assert_eq!(me.read(|now| stock.get(now, &7)), Some(40));
+    ///
+    /// let directory = tempfile::tempdir()?;
+    /// store.backup(directory.path())?;
+    /// let stock: Map<u64, u64> = Store::open(directory.path())?.map("stock")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system: for memory, and a thread.
+    pub fn in_memory() -> Result<Self> {
+        Self::in_memory_with(Options::default())
+    }
+
+    /// Likewise, with options. The journal's length is that of backups.
+    ///
+    /// # Errors
+    ///
+    /// As of [`in_memory`](Self::in_memory).
+    pub fn in_memory_with(options: Options) -> Result<Self> {
+        let heap = Heap::new(options.heap_bytes)?;
+        Self::start(heap, options, fastrand::u64(..), (Journal::nowhere(), 0), None, 0)
+    }
+
+    fn start(
+        heap: Arc<Heap>,
+        options: Options,
+        seed: u64,
+        (journal, horizon): (Journal, u64),
+        files: Option<(Images, Arc<dyn Storage>)>,
+        recovered: u64,
+    ) -> Result<Self> {
         let clock = RelaxedClock(Since::new(Ordo::default(), horizon));
         let config =
             mvrlu::Config { segments_max: options.log_segments, ..mvrlu::Config::default() };
         let memory = Box::new(heap::Shared(heap.clone()));
         let domain = Domain::with_memory(clock, config, memory, horizon);
-        let flusher = Arc::new(Flusher::new(domain, heap.clone(), volume, storage, transactions));
+        let flusher = Arc::new(Flusher::new(domain, heap.clone(), journal, files, recovered));
         let background = Some(Background::start(&flusher, options.window)?);
         Ok(Self { background, shared: Shared { flusher, heap, options, seed } })
     }
@@ -189,7 +238,8 @@ impl Store {
     /// and perhaps some of what commits meanwhile. Opening the copy recovers it.
     ///
     /// Transactions go on, as beside an image ([`checkpoint`](Self::checkpoint)): the journal has
-    /// no room again before the copy is written.
+    /// no room again before the copy is written. For a copy of a store
+    /// [in memory](Self::in_memory), they wait when their rings are half full.
     ///
     /// # Errors
     ///
@@ -204,7 +254,13 @@ impl Store {
     ///
     /// As of [`backup`](Self::backup).
     pub fn backup_on(&self, storage: &dyn Storage) -> Result<()> {
-        self.shared.flusher.back_up(storage)
+        let Shared { flusher, options, seed, .. } = &self.shared;
+        if flusher.is_in_memory() {
+            let uuid = u128::from(fastrand::u64(..)) << 64 | u128::from(*seed);
+            let backup = Backup::of_memory(storage, uuid, options.journal_bytes())?;
+            return flusher.write_memory(backup, storage);
+        }
+        flusher.back_up(storage)
     }
 
     /// What has been done so far.

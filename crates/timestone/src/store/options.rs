@@ -20,7 +20,9 @@ pub struct Options {
     pub durability: Durability,
     /// Likewise.
     pub isolation: Isolation,
-    /// How long a commit that nobody waits for stays in memory before it is written. 10 ms.
+    /// How long a [`Buffered`](Durability::Buffered) commit stays with the operating system before
+    /// it is flushed, and one of [`submit`](super::Member::submit) in memory if nobody waits for
+    /// it. 10 ms.
     pub window: Duration,
     /// Segments of 16 KiB to which a thread's log of versions may grow. 256.
     pub log_segments: usize,

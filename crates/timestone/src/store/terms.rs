@@ -1,5 +1,7 @@
 //! What a transaction asks for: what it may have seen of others, and when its commit returns.
 
+use std::time::Duration;
+
 /// When a commit returns, and what a crash may take back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
@@ -10,12 +12,20 @@ pub enum Durability {
     /// takes back what was committed within [`Options::window`](super::Options::window) before it,
     /// and the time of a flush: always the last transactions.
     Buffered,
-    /// At once. A crash takes back what was committed within
-    /// [`Options::window`](super::Options::window) before it, and the time of a flush: always the
-    /// last transactions, and none before one that stays. A transaction that another thread begins
-    /// within the uncertainty of the CPUs' clocks, below a microsecond as a rule, may not see it
-    /// yet.
-    Eventual,
+    /// At once. A crash takes back what was committed within the window before it, and the time of
+    /// a flush: always the last transactions, and none before one that stays. A transaction that
+    /// another thread begins within the uncertainty of the CPUs' clocks, below a microsecond as a
+    /// rule, may not see it yet.
+    Eventual {
+        /// How long the commit may stay in memory before it is written. Others, by any thread, may
+        /// take it along earlier. With `Duration::MAX`, only these do.
+        window: Duration,
+    },
+}
+
+impl Durability {
+    /// [`Eventual`](Self::Eventual), with a window of 10 ms.
+    pub const EVENTUAL: Self = Self::Eventual { window: Duration::from_millis(10) };
 }
 
 /// What a transaction may have seen of others when it commits.
@@ -48,9 +58,9 @@ pub enum Isolation {
 /// # let store = Store::open(directory.path())?;
 /// # let map: Map<u64, u64> = store.map("numbers")?;
 /// # let mut me = store.register()?;
-/// me.run_with(Durability::Eventual, |tx| map.insert(tx, 1, 10))?;
+/// me.run_with(Durability::EVENTUAL, |tx| map.insert(tx, 1, 10))?;
 /// me.run_with(Isolation::Serializable, |tx| map.insert(tx, 2, 20))?;
-/// me.run_with((Durability::Eventual, Isolation::Serializable), |tx| map.insert(tx, 3, 30))?;
+/// me.run_with((Durability::EVENTUAL, Isolation::Serializable), |tx| map.insert(tx, 3, 30))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

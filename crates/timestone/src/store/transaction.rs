@@ -39,6 +39,17 @@ pub struct Transaction<'m, 's> {
     is_open: bool,
 }
 
+/// When a snapshot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Up to then, all commits are on the disk.
+    Durable,
+    /// Now, by the clock of this CPU.
+    Present,
+    /// Now: no commit that has returned is later.
+    Latest,
+}
+
 /// A moment to read at.
 pub struct Snapshot<'m, 's> {
     thread: &'m mut Thread<'s>,
@@ -169,10 +180,14 @@ impl<'m, 's> Transaction<'m, 's> {
 }
 
 impl<'m, 's> Snapshot<'m, 's> {
-    /// Begins at what is on the disk; or at the present moment, which no commit that has returned
-    /// is later than.
-    pub(super) fn begin(thread: &'m mut Thread<'s>, is_latest: bool) -> Self {
-        let time = if is_latest { thread.handle.domain().clock().0.fresh() } else { 0 };
+    /// Begins at this moment, or at this thread's last commit if that is later.
+    pub(super) fn begin(thread: &'m mut Thread<'s>, moment: Moment) -> Self {
+        let clock = thread.handle.domain().clock();
+        let time = match moment {
+            Moment::Durable => 0,
+            Moment::Present => clock.present(),
+            Moment::Latest => clock.0.fresh(),
+        };
         // SAFETY: no session is open: `Transaction` and `Snapshot` borrow the thread for as long as
         // theirs is. The time is the clock's, or 0.
         unsafe { thread.handle.begin_at_floor(time) };

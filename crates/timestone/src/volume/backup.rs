@@ -33,6 +33,15 @@ impl Images {
 }
 
 impl Backup {
+    /// Begins a copy of a store in memory, in files that are not there yet.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Images::back_up_to`].
+    pub fn of_memory(storage: &dyn Storage, uuid: u128, journal_bytes: u64) -> Result<Self> {
+        Self::begin(storage, Superblock::new(uuid, journal_bytes))
+    }
+
     pub(super) fn begin(storage: &dyn Storage, superblock: Superblock) -> Result<Self> {
         let files = Files::open(storage)?;
         if files.superblock()?.is_some() {
@@ -76,13 +85,13 @@ impl Backup {
         self.publish(storage, Superblock { start, horizon, sharp, image, ..self.superblock })
     }
 
-    /// Makes the copy a store that was closed.
-    pub(super) fn finish_closed(
-        self,
-        storage: &dyn Storage,
-        image: Image,
-        horizon: u64,
-    ) -> Result<()> {
+    /// Makes the copy a store that was closed. Its image has all commits up to the horizon, and none
+    /// later.
+    ///
+    /// # Errors
+    ///
+    /// As of [`finish`](Self::finish).
+    pub fn finish_closed(self, storage: &dyn Storage, image: Image, horizon: u64) -> Result<()> {
         let Superblock { uuid, journal_bytes, number, .. } = self.superblock;
         self.files.make_journal(uuid, journal_bytes)?;
         let (life, start, sharp) = (Life::new(number), Mark::FIRST, horizon);

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::journal::frame::{BLOCK, Life, Link};
 use crate::journal::region::Region;
 use crate::journal::scan::Scan;
-use crate::superblock::{self, Mark, Superblock};
+use crate::superblock::{self, Superblock};
 
 /// The journal's first frame.
 pub const START: u64 = BLOCK as u64;
@@ -58,22 +58,12 @@ impl Files {
 
     /// Makes a new store: files and names first, and last the superblock that makes it one.
     pub fn make(&self, storage: &dyn Storage, journal_bytes: u64) -> Result<Superblock> {
-        let journal_bytes = journal_bytes.max(JOURNAL_MIN).next_multiple_of(START);
-        let (uuid, life) = (fastrand::u128(..), Life::new(1));
-        self.make_journal(uuid, journal_bytes)?;
-        let image = self.begin_image(0, life.generation).finish()?;
+        let journal_bytes = journal_bytes.max(JOURNAL_MIN);
+        let new = Superblock::new(fastrand::u128(..), journal_bytes);
+        self.make_journal(new.uuid, new.journal_bytes)?;
+        let image = self.begin_image(0, new.number).finish()?;
         storage.flush_names().map_err(Error::io("flush the directory"))?;
-        let superblock = Superblock {
-            uuid,
-            number: life.generation,
-            life,
-            start: Mark::FIRST,
-            horizon: 0,
-            sharp: 0,
-            image,
-            journal_bytes,
-            is_clean: true,
-        };
+        let superblock = Superblock { image, ..new };
         superblock.write(&*self.store)?;
         Ok(superblock)
     }

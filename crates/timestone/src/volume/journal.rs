@@ -8,8 +8,8 @@ use crate::superblock::Mark;
 
 /// The journal of a store that is open.
 pub struct Journal {
-    region: Region,
-    life: Life,
+    /// Where frames are, and what they have in common. None if they are kept nowhere.
+    place: Option<(Region, Life)>,
     /// Frames before this one are not needed any more: others may be written over them.
     start: Mark,
     /// Where the next frame goes.
@@ -27,13 +27,22 @@ pub struct Journal {
 impl Journal {
     /// An empty one. All commits up to the horizon are in the image.
     pub(super) fn new(region: Region, life: Life, start: Mark, horizon: u64) -> Self {
+        Self { place: Some((region, life)), ..Self::at(start, horizon) }
+    }
+
+    /// That of a store in memory: it takes frames and keeps none.
+    pub fn nowhere() -> Self {
+        Self::at(Mark::FIRST, 0)
+    }
+
+    fn at(start: Mark, horizon: u64) -> Self {
         let (written, flushed) = (horizon, start.link.sequence);
-        Self { region, life, start, end: start, horizon, written, flushed, poison: None }
+        Self { place: None, start, end: start, horizon, written, flushed, poison: None }
     }
 
     /// Where the frames are.
-    pub fn region(&self) -> &Region {
-        &self.region
+    pub fn region(&self) -> Option<&Region> {
+        self.place.as_ref().map(|(region, _)| region)
     }
 
     /// Where the next frame goes.
@@ -58,7 +67,7 @@ impl Journal {
 
     /// Bytes for frames.
     pub fn capacity(&self) -> u64 {
-        self.region.bytes()
+        self.region().map_or(u64::MAX, Region::bytes)
     }
 
     /// Fails if an earlier write has failed whose outcome is not known.
@@ -98,8 +107,9 @@ impl Journal {
                 "a frame of {size} bytes, the {JOURNAL} has {room} left"
             )));
         }
-        let (bytes, link) = frame.seal(self.life, self.end.link, horizon, self.flushed);
-        self.region.write(self.end.position, bytes)?;
+        let Some((region, life)) = &self.place else { return Ok(()) };
+        let (bytes, link) = frame.seal(*life, self.end.link, horizon, self.flushed);
+        region.write(self.end.position, bytes)?;
         self.end = Mark { position: self.end.position + bytes.len() as u64, link };
         self.written = horizon;
         Ok(())
@@ -112,8 +122,10 @@ impl Journal {
     /// [`Error::Poisoned`]; and that of the device, after which the journal is poisoned.
     pub fn flush(&mut self) -> Result<()> {
         self.check()?;
-        if !self.is_flushed() {
-            self.region.flush().inspect_err(|cause| self.poison = Some(cause.to_string()))?;
+        if let Some((region, _)) = &self.place
+            && self.flushed != self.end.link.sequence
+        {
+            region.flush().inspect_err(|cause| self.poison = Some(cause.to_string()))?;
             (self.horizon, self.flushed) = (self.written, self.end.link.sequence);
         }
         Ok(())

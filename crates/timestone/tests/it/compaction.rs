@@ -35,7 +35,7 @@ impl Structures {
         let mut me = store.register().unwrap();
         for key in 0..keys {
             let stays = rng.u64(0..one_in) == 0;
-            me.run_with(Durability::Eventual, |tx| {
+            me.run_with(Durability::EVENTUAL, |tx| {
                 self.map.insert(tx, key, [key; 5])?;
                 self.ordered.insert(tx, [key, 1], key as u32)?;
                 self.set.insert(tx, key as u16)?;
@@ -43,7 +43,7 @@ impl Structures {
             })
             .unwrap();
             if !stays {
-                me.run_with(Durability::Eventual, |tx| {
+                me.run_with(Durability::EVENTUAL, |tx| {
                     self.map.remove(tx, &key)?;
                     self.ordered.remove(tx, &[key, 1])?;
                     self.set.remove(tx, &(key as u16))?;
@@ -121,11 +121,11 @@ fn a_directory_is_compacted_and_copied() {
     let map: Map<u64, [u64; 100]> = store.map("values").unwrap();
     let mut me = store.register().unwrap();
     for key in 0..300 {
-        me.run_with(Durability::Eventual, |tx| map.insert(tx, key, [key; 100])).unwrap();
+        me.run_with(Durability::EVENTUAL, |tx| map.insert(tx, key, [key; 100])).unwrap();
     }
     store.checkpoint().unwrap();
     for key in (0..300).filter(|key| key % 30 != 7) {
-        me.run_with(Durability::Eventual, |tx| map.remove(tx, &key)).unwrap();
+        me.run_with(Durability::EVENTUAL, |tx| map.remove(tx, &key)).unwrap();
     }
     assert!(matches!(offline::compact(&path), Err(Error::Locked(_))));
     drop(me);

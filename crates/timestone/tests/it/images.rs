@@ -145,7 +145,7 @@ fn churn(store: &Store, me: u64, rng: &mut Rng, rounds: u64) {
     for round in 0..rounds {
         let key = rng.u64(0..60) * 2 + me;
         member
-            .run_with(Durability::Eventual, |tx| {
+            .run_with(Durability::EVENTUAL, |tx| {
                 // The sum over a thread's keys and its counter stays 0.
                 let before = map.remove(tx, &key)?.unwrap_or(0);
                 let value = if round % 3 == 0 { 0 } else { round };

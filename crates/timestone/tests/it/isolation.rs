@@ -226,7 +226,7 @@ fn histories_are_as_their_isolation_says_also_over_crashes() {
 fn linearizable_transactions_see_what_has_returned_also_if_it_is_not_on_the_disk() {
     let disk = Simulated::new();
     let store = Store::open_on(Arc::new(disk.clone()), options()).unwrap();
-    let terms = (Durability::Eventual, Isolation::Linearizable);
+    let terms = (Durability::EVENTUAL, Isolation::Linearizable);
     let recorded = record(&disk, &store, terms.into(), 2000);
     let checked = check(&recorded.history, STRICT);
     assert!(checked.is_ok(), "{}", checked.unwrap_err());
@@ -238,7 +238,7 @@ fn snapshots_beside_each_other_are_not_serializable() {
     for _ in 0..20 {
         let disk = Simulated::new();
         let store = open(&disk);
-        let terms = (Durability::Eventual, Isolation::Snapshot);
+        let terms = (Durability::EVENTUAL, Isolation::Snapshot);
         let recorded = record(&disk, &store, terms.into(), 2000);
         let found = check(&recorded.history, STRICT).err().map(|violation| violation.anomaly);
         if found == Some(Anomaly::WriteSkew) {

@@ -34,7 +34,7 @@ fn child() {
     let durability = match std::env::var(DURABILITY).unwrap().as_str() {
         "durable" => Durability::Durable,
         "buffered" => Durability::Buffered,
-        _ => Durability::Eventual,
+        _ => Durability::EVENTUAL,
     };
     let store = Store::open_with(directory.join("store"), options()).unwrap();
     let bank = Bank::open(&store);

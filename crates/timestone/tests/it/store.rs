@@ -17,7 +17,7 @@ pub fn open(disk: &Simulated) -> Store {
     Store::open_on(Arc::new(disk.clone()), options()).expect("the files are sound")
 }
 
-fn contents(store: &Store, name: &str) -> Vec<(u64, u64)> {
+pub fn contents(store: &Store, name: &str) -> Vec<(u64, u64)> {
     // Other threads' commits are read when they are on the disk.
     store.sync().expect("the disk is sound");
     let map: Map<u64, u64> = store.map(name).expect("a map of numbers");
@@ -45,11 +45,11 @@ fn a_map_is_what_a_map_of_the_standard_library_is_and_stays_so() {
             let (key, value) = (rng.u64(0..700), rng.u64(..));
             let (found, wanted) = match rng.u8(0..5) {
                 0 | 1 => {
-                    let run = me.run_with(Durability::Eventual, |tx| map.insert(tx, key, value));
+                    let run = me.run_with(Durability::EVENTUAL, |tx| map.insert(tx, key, value));
                     (run.unwrap(), model.insert(key, value))
                 }
                 2 | 3 => {
-                    let run = me.run_with(Durability::Eventual, |tx| map.remove(tx, &key));
+                    let run = me.run_with(Durability::EVENTUAL, |tx| map.remove(tx, &key));
                     (run.unwrap(), model.remove(&key))
                 }
                 _ => (me.read(|now| map.get(now, &key)), model.get(&key).copied()),
@@ -119,11 +119,11 @@ fn what_is_cancelled_or_panics_has_not_been() {
 
 #[test]
 fn other_threads_read_what_is_on_the_disk_or_the_latest_if_they_say_so() {
-    let window = std::time::Duration::from_secs(1000);
-    let store = Store::open_on(Arc::new(Simulated::new()), options().with_window(window)).unwrap();
+    let store = Store::open_on(Arc::new(Simulated::new()), options()).unwrap();
     let map: Map<u64, u64> = store.map("numbers").unwrap();
     let (mut me, mut other) = (store.register().unwrap(), store.register().unwrap());
-    me.run_with(Durability::Eventual, |tx| map.insert(tx, 1, 1)).unwrap();
+    let durability = Durability::Eventual { window: std::time::Duration::MAX };
+    me.run_with(durability, |tx| map.insert(tx, 1, 1)).unwrap();
     assert_eq!(me.read(|now| map.get(now, &1)), Some(1), "its own commit");
     assert_eq!(other.read(|now| map.get(now, &1)), None, "what a crash may take back");
     assert_eq!(other.read_latest(|now| map.get(now, &1)), Some(1));
@@ -205,7 +205,7 @@ fn a_full_heap_is_changed_and_emptied_and_takes_more_then() {
     let store = Store::open_on(Arc::new(Simulated::new()), small).unwrap();
     let map: Map<u64, [u64; 400]> = store.map("large").unwrap();
     let mut me = store.register().unwrap();
-    let mut insert = |key| me.run_with(Durability::Eventual, |tx| map.insert(tx, key, [key; 400]));
+    let mut insert = |key| me.run_with(Durability::EVENTUAL, |tx| map.insert(tx, key, [key; 400]));
     let full = (0..).find_map(|key| insert(key).err().map(|error| (key, error)));
     let (keys, error) = full.expect("the heap is full");
     assert!(matches!(error, Error::Full(_)) && error.to_string().contains("heap_bytes"), "{error}");
@@ -224,7 +224,7 @@ fn a_full_journal_becomes_an_image_again_and_again() {
     let count = |round: u64| move |value: &mut u64| *value += round;
     me.run(|tx| (0..50).try_for_each(|key| map.insert(tx, key, 0).map(|_| ()))).unwrap();
     for round in 0..60_000 {
-        let durability = Durability::Eventual;
+        let durability = Durability::EVENTUAL;
         me.run_with(durability, |tx| map.update(tx, &(round % 50), count(round))).unwrap();
     }
     store.sync().unwrap();
@@ -284,7 +284,7 @@ fn after_a_failed_flush_the_store_is_read_and_not_written() {
         let poisoned = me.run(|tx| map.insert(tx, 1, 3));
         assert!(matches!(poisoned, Err(Error::Poisoned(_))), "{poisoned:?}");
     }
-    let eventual = me.run_with(Durability::Eventual, |tx| map.insert(tx, 1, 4));
+    let eventual = me.run_with(Durability::EVENTUAL, |tx| map.insert(tx, 1, 4));
     assert!(matches!(eventual, Err(Error::Poisoned(_))), "nobody is told that it commits");
     let mut other = store.register().unwrap();
     assert_eq!(other.read(|now| map.get(now, &1)), Some(1), "what is on the disk");
@@ -304,7 +304,7 @@ fn after_a_superblock_that_was_not_flushed_no_commit_succeeds() {
     disk.plan(1, Fault::Flush);
     assert!(store.checkpoint().is_err());
     assert_eq!(disk.met(), 1);
-    let eventual = me.run_with(Durability::Eventual, |tx| map.insert(tx, 1, 1));
+    let eventual = me.run_with(Durability::EVENTUAL, |tx| map.insert(tx, 1, 1));
     assert!(matches!(eventual, Err(Error::Poisoned(_))), "{eventual:?}");
 }
 

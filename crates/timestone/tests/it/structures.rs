@@ -29,10 +29,10 @@ fn compare<K: Persist + Ord + std::fmt::Debug, V: Persist + PartialEq + std::fmt
             let (at, new) = (key(rng.u64(0..keys)), value(rng.u64(..)));
             // Some rounds fill it, and some empty it.
             if rng.u64(0..10) < 3 + 2 * (round % 3) {
-                let run = me.run_with(Durability::Eventual, |tx| map.insert(tx, at, new));
+                let run = me.run_with(Durability::EVENTUAL, |tx| map.insert(tx, at, new));
                 assert_eq!(run.unwrap(), model.insert(at, new));
             } else {
-                let run = me.run_with(Durability::Eventual, |tx| map.remove(tx, &at));
+                let run = me.run_with(Durability::EVENTUAL, |tx| map.remove(tx, &at));
                 assert_eq!(run.unwrap(), model.remove(&at));
             }
             assert_eq!(me.read(|now| map.get(now, &at)), model.get(&at).copied());
@@ -82,10 +82,10 @@ fn an_ordered_map_that_was_emptied_is_small_again() {
     let mut me = store.register().unwrap();
     let mut run = |first: u64| {
         for key in first..first + 2000 {
-            me.run_with(Durability::Eventual, |tx| map.insert(tx, key, key)).unwrap();
+            me.run_with(Durability::EVENTUAL, |tx| map.insert(tx, key, key)).unwrap();
         }
         for key in first..first + 2000 {
-            let removed = me.run_with(Durability::Eventual, |tx| map.remove(tx, &key)).unwrap();
+            let removed = me.run_with(Durability::EVENTUAL, |tx| map.remove(tx, &key)).unwrap();
             assert_eq!(removed, Some(key));
         }
     };
@@ -107,7 +107,7 @@ fn threads_that_insert_and_remove_keys_leave_each_ones_there() {
             let store = &store;
             scope.spawn(move || {
                 let mut me = store.register().unwrap();
-                let terms = (Durability::Eventual, Isolation::Serializable);
+                let terms = (Durability::EVENTUAL, Isolation::Serializable);
                 for round in 0..600 {
                     let key = round * 4 + thread;
                     me.run_with(terms, |tx| map.insert(tx, key, thread)).unwrap();
@@ -158,8 +158,8 @@ fn a_set_is_what_the_one_of_the_standard_library_is() {
     for _ in 0..3000 {
         let key = rng.u32(0..200);
         let (found, wanted) = match rng.u8(0..3) {
-            0 => (me.run_with(Durability::Eventual, |tx| set.insert(tx, key)), model.insert(key)),
-            1 => (me.run_with(Durability::Eventual, |tx| set.remove(tx, &key)), model.remove(&key)),
+            0 => (me.run_with(Durability::EVENTUAL, |tx| set.insert(tx, key)), model.insert(key)),
+            1 => (me.run_with(Durability::EVENTUAL, |tx| set.remove(tx, &key)), model.remove(&key)),
             _ => (Ok(me.read(|now| set.contains(now, &key))), model.contains(&key)),
         };
         assert_eq!(found.unwrap(), wanted);
@@ -181,10 +181,10 @@ fn a_queue_is_what_the_one_of_the_standard_library_is() {
         for _ in 0..1000 {
             let value = [rng.u16(..); 5];
             if rng.bool() {
-                me.run_with(Durability::Eventual, |tx| queue.push(tx, value)).unwrap();
+                me.run_with(Durability::EVENTUAL, |tx| queue.push(tx, value)).unwrap();
                 model.push_back(value);
             } else {
-                let popped = me.run_with(Durability::Eventual, |tx| queue.pop(tx)).unwrap();
+                let popped = me.run_with(Durability::EVENTUAL, |tx| queue.pop(tx)).unwrap();
                 assert_eq!(popped, model.pop_front());
             }
             assert_eq!(me.read(|now| queue.first(now)), model.front().copied());
@@ -213,7 +213,7 @@ fn each_value_of_a_queue_is_popped_once_and_in_order() {
                 let mut me = store.register().unwrap();
                 for count in 0..each {
                     let value = thread << 32 | count;
-                    me.run_with(Durability::Eventual, |tx| queue.push(tx, value)).unwrap();
+                    me.run_with(Durability::EVENTUAL, |tx| queue.push(tx, value)).unwrap();
                 }
             });
         }
@@ -224,7 +224,7 @@ fn each_value_of_a_queue_is_popped_once_and_in_order() {
                 let mut last = [None; 2];
                 while popped.load(Ordering::Relaxed) < 2 * each {
                     let Some(value) =
-                        me.run_with(Durability::Eventual, |tx| queue.pop(tx)).unwrap()
+                        me.run_with(Durability::EVENTUAL, |tx| queue.pop(tx)).unwrap()
                     else {
                         std::thread::yield_now();
                         continue;

@@ -143,7 +143,7 @@ fn snapshots_beside_transfers_see_whole_ones_and_never_go_back() {
                 let mut rng = Rng::with_seed(thread);
                 let mut before = vec![0; THREADS as usize];
                 for count in 1..=3000 {
-                    bank.transfer(&mut me, thread, count, &mut rng, Durability::Eventual);
+                    bank.transfer(&mut me, thread, count, &mut rng, Durability::EVENTUAL);
                     let seen = bank.check(&mut me).unwrap();
                     assert_eq!(seen[thread as usize], count, "a thread's own transfer");
                     assert!(seen.iter().zip(&before).all(|(seen, before)| seen >= before));

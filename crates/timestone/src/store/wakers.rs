@@ -1,0 +1,114 @@
+//! Tasks that wait for commits.
+//!
+//! A future that waits has one place here, however often it is polled, and leaves it when it is
+//! dropped: so there are not more wakers than futures. The thread in the background flushes for
+//! them, since no thread of theirs waits, and wakes them afterwards, when it holds no lock.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::{Poll, Waker};
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result};
+
+/// What a task waits for, and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    stamp: u64,
+    number: u64,
+}
+
+/// The tasks that wait.
+#[derive(Default)]
+pub struct Wakers(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    tasks: BTreeMap<Place, Waker>,
+    next: u64,
+    /// Why the tasks that have no place any more were woken, if their commits are not on the disk.
+    failure: Option<Error>,
+}
+
+impl Wakers {
+    /// Whether a task is to go on. If not, it has a place; and whether that is new.
+    pub fn poll(
+        &self,
+        stamp: u64,
+        place: &mut Option<Place>,
+        waker: &Waker,
+        is_durable: impl Fn() -> bool,
+    ) -> (Poll<Result<()>>, bool) {
+        let mut waiting = self.0.lock();
+        // With the lock: what becomes durable later, wakes the task after it has its place.
+        if is_durable() {
+            place.take().map(|place| waiting.tasks.remove(&place));
+            return (Poll::Ready(Ok(())), false);
+        }
+        let Some(known) = *place else {
+            let new = Place { stamp, number: waiting.next };
+            waiting.next += 1;
+            waiting.tasks.insert(new, waker.clone());
+            *place = Some(new);
+            return (Poll::Pending, true);
+        };
+        match waiting.tasks.get_mut(&known) {
+            Some(before) => {
+                before.clone_from(waker);
+                (Poll::Pending, false)
+            }
+            None => {
+                *place = None;
+                let failure = waiting.failure.as_ref().expect("a task that was woken early");
+                (Poll::Ready(Err(failure.again())), false)
+            }
+        }
+    }
+
+    /// The future is gone.
+    pub fn leave(&self, place: Place) {
+        drop(self.0.lock().tasks.remove(&place));
+    }
+
+    /// Wakes those whose commits have stamps up to this; after a failure, all.
+    pub fn wake(&self, durable: u64, failure: Option<Error>) {
+        let woken = {
+            let mut waiting = self.0.lock();
+            let later = match failure {
+                None => waiting.tasks.split_off(&Place { stamp: durable + 1, number: 0 }),
+                Some(_) => BTreeMap::new(),
+            };
+            waiting.failure = failure.or(waiting.failure.take());
+            std::mem::replace(&mut waiting.tasks, later)
+        };
+        for waker in woken.into_values() {
+            // A waker that panics is not to end the thread that writes the journal.
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_has_one_place_and_leaves_it() {
+        let (wakers, waker, mut places) = (Wakers::default(), Waker::noop(), [None; 3]);
+        for _ in 0..3 {
+            for (place, stamp) in places.iter_mut().zip([5, 6, 7]) {
+                assert!(wakers.poll(stamp, place, waker, || false).0.is_pending());
+            }
+        }
+        assert_eq!(wakers.0.lock().tasks.len(), 3);
+        wakers.leave(places[0].take().unwrap());
+        wakers.wake(6, None);
+        assert_eq!(wakers.0.lock().tasks.len(), 1);
+        assert!(matches!(wakers.poll(6, &mut places[1], waker, || true).0, Poll::Ready(Ok(()))));
+        wakers.wake(6, Some(Error::Full("disk".into())));
+        let failed = wakers.poll(7, &mut places[2], waker, || false);
+        assert!(matches!(failed, (Poll::Ready(Err(Error::Full(_))), false)));
+        assert_eq!(wakers.0.lock().tasks.len(), 0);
+    }
+}
