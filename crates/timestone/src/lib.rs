@@ -29,6 +29,7 @@
 //! | [`Store`] | opens the files, and recovers after a crash |
 //! | [`Member`] | a thread's part: [`run`](Member::run), [`submit`](Member::submit), [`read`](Member::read) |
 //! | [`Map`], [`OrderedMap`], [`Set`], [`Queue`] | what is in a store, by name |
+//! | [`Ptr`] | structures of your own |
 //! | [`ReadOnly`] | a store that no program changes |
 //! | [`Durability`] | when a commit returns, and what a crash may take back |
 //! | [`Isolation`] | what a transaction may have seen of others when it commits |
@@ -76,8 +77,8 @@ pub mod volume;
 pub use error::{Error, Result};
 #[cfg(not(loom))]
 pub use store::{
-    Committing, Durability, Isolation, Map, Member, Options, OrderedMap, Queue, Range, ReadOnly,
-    Session, Set, Snapshot, Stats, Stop, Store, Terms, Ticket, Transaction,
+    Committing, Durability, Isolation, Map, Member, Options, OrderedMap, Ptr, Queue, Range,
+    ReadOnly, Session, Set, Snapshot, Stats, Stop, Store, Terms, Ticket, Transaction,
 };
 
 /// What can be a key or a value: plain data without gaps, of any bits.

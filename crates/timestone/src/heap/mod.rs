@@ -9,13 +9,14 @@
 //! For each run the heap knows which slots are *live*: those whose allocation is on the disk, and
 //! whose end is not. Others are given to `mvrlu`, which uses them again and again.
 
+mod filling;
 mod run;
 pub mod words;
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicUsize, Ordering};
 
 use manycore::mvrlu::Memory;
 use manycore::session::Link;
@@ -24,7 +25,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::error::{Error, Result};
 use crate::journal::record::{ALLOCATED, Entry};
-use crate::volume::{Source, Target};
+pub use filling::Filling;
 use run::{RUN_BYTES, Run};
 
 /// The place of the object from which all others are reached.
@@ -44,7 +45,12 @@ pub struct Heap {
     state: Mutex<State>,
     /// How many runs there are.
     runs: AtomicUsize,
+    /// For each run that there can be, `UNIT`s of its slots; 0 if there is none.
+    units: Box<[AtomicU16]>,
 }
+
+/// What sizes of slots are multiples of.
+const UNIT: usize = 32;
 
 // SAFETY: the heap gives out memory by places; who may touch an object is `mvrlu`'s to say, or
 // there is one thread only.
@@ -88,7 +94,37 @@ impl Heap {
         root.give(0);
         root.set_live(0, true);
         let state = Mutex::new(State { runs: vec![Some(root)], ..State::default() });
-        Ok(Arc::new(Self { base, bytes, state, runs: AtomicUsize::new(1) }))
+        let units = (0..bytes / RUN_BYTES).map(|_| AtomicU16::new(0)).collect();
+        let heap = Self { base, bytes, state, runs: AtomicUsize::new(1), units };
+        heap.open_run(0, words::slot_bytes(ROOT_WORDS));
+        Ok(Arc::new(heap))
+    }
+
+    /// Lets objects be found in a run.
+    fn open_run(&self, index: usize, slot_bytes: usize) {
+        let units = u16::try_from(slot_bytes / UNIT).expect("a slot is small");
+        // Relaxed: a thread that has an object's place has it from where the object was linked,
+        // after this.
+        self.units[index].store(units, Ordering::Relaxed);
+    }
+
+    /// Whether a place is one of an object of `words` words, and none that is free. Of an object
+    /// that ends or is made at the same time, that is not certain.
+    #[inline]
+    pub fn has_object(&self, place: u64, words: usize) -> bool {
+        let slot_bytes = words::slot_bytes(words);
+        let Some((index, _)) = run::position(place, slot_bytes) else { return false };
+        // Relaxed: see `open_run`.
+        let units = self.units.get(index).map_or(0, |units| units.load(Ordering::Relaxed));
+        if usize::from(units) * UNIT != slot_bytes {
+            return false;
+        }
+        // SAFETY: the place is of a slot within the mapping, which begins with a pointer of
+        // `mvrlu`'s: to a version, which is elsewhere, or to another free slot.
+        let head = unsafe { self.address(place).cast::<AtomicPtr<u8>>().as_ref() };
+        // Relaxed: only looked at.
+        let head = head.load(Ordering::Relaxed).addr();
+        !(self.base.addr().get()..self.base.addr().get() + self.bytes).contains(&head)
     }
 
     /// The address of a place.
@@ -278,51 +314,6 @@ impl Drop for Heap {
     }
 }
 
-/// A heap that is being filled from files, before it is in use.
-pub struct Filling<'a>(pub &'a Heap);
-
-impl Target for Filling<'_> {
-    fn apply(&mut self, source: Source<'_>, entry: Entry<'_>) -> Result<(), String> {
-        let heap = self.0;
-        let (place, words) = (entry.place, usize::from(entry.size));
-        let slot_bytes = words::slot_bytes(words);
-        let known = words::is_size(words) && place < heap.bytes as u64;
-        let position = known.then(|| run::position(place, slot_bytes)).flatten();
-        let (index, slot) =
-            position.ok_or(format!("no object of {words} words can be at {place}"))?;
-        let (is_new, is_end, is_sharp) = (entry.is_new(), entry.is_end(), source.is_sharp());
-        let mut state = heap.state.lock();
-        if state.runs.len() <= index {
-            state.runs.resize_with(index + 1, || None);
-            heap.runs.store(index + 1, Ordering::Relaxed); // Relaxed: by one thread
-        }
-        if state.runs[index].is_none() && (is_new || !is_sharp) {
-            state.runs[index] = Some(Run::new(slot_bytes));
-        }
-        let run = state.runs[index].as_mut().filter(|run| run.slot_bytes() == slot_bytes);
-        let run = run.ok_or(format!("objects at {place} do not have {words} words"))?;
-        if is_sharp && is_new == run.is_live(slot) {
-            let state = if is_new { "there already" } else { "not there" };
-            return Err(format!("the object at {place} is {state}"));
-        }
-        // SAFETY: the slot is in a run of this heap, and no domain uses that yet; an entry has not
-        // more words than its object, which `record` has checked.
-        unsafe {
-            let target = heap.words(place, words);
-            if is_new {
-                target.write_bytes(0, words);
-            }
-            let bytes = target.add(entry.first.into()).cast::<u8>();
-            bytes.copy_from_nonoverlapping(entry.words.as_ptr(), entry.words.len());
-        }
-        if is_new || is_end {
-            run.set_live(slot, !is_end);
-            run.set_given(slot, !is_end);
-        }
-        Ok(())
-    }
-}
-
 /// The heap as the memory of a domain.
 pub struct Shared(pub Arc<Heap>);
 
@@ -338,6 +329,7 @@ unsafe impl Memory for Shared {
         };
         let open = state.runs.iter().skip(first).position(has_slots).map(|index| first + index);
         let index = open.unwrap_or_else(|| state.add_run(size, heap.bytes / RUN_BYTES));
+        heap.open_run(index, size);
         heap.runs.store(state.runs.len(), Ordering::Relaxed); // Relaxed: under the lock
         let run = state.runs[index].as_mut().expect("the run was just found or made");
         let mut given = 0;

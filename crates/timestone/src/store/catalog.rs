@@ -84,7 +84,7 @@ pub fn root(
     entry[NAME_AT..].as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
     entry[SCHEMA_AT..].as_mut_bytes()[..schema.len()].copy_from_slice(schema.as_bytes());
     let entry = tx.allocate(&entry)?;
-    tx.lock(ROOT, ROOT_WORDS)?[0] = entry;
+    tx.lock_words(ROOT, ROOT_WORDS)?[0] = entry;
     Ok(structure)
 }
 

@@ -166,7 +166,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
         let hash = self.hash(&key);
         let spot = self.find(tx, &key, hash);
         if spot.leaf != 0 {
-            let leaf = tx.lock(spot.leaf, Self::LEAF_WORDS)?;
+            let leaf = tx.lock_words(spot.leaf, Self::LEAF_WORDS)?;
             let before = Self::value(leaf);
             Self::set_value(leaf, &value);
             return Ok(Some(before));
@@ -177,7 +177,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
         if spot.first != 0 && !shares_hash {
             word = self.make_nodes(tx, spot.first, word, hash, spot.shift)?;
         }
-        tx.lock(spot.node, NODE_WORDS)?[spot.index] = word;
+        tx.lock_words(spot.node, NODE_WORDS)?[spot.index] = word;
         Ok(None)
     }
 
@@ -208,7 +208,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
             node[index(hash)] = self.make_nodes(tx, old, new, hash, shift + BITS)?;
         } else {
             // The new leaf is not in the map yet, and leads to the old one.
-            tx.lock(new, Self::LEAF_WORDS)?[0] = old;
+            tx.lock_words(new, Self::LEAF_WORDS)?[0] = old;
             node[index(hash)] = new;
         }
         Ok(tx.allocate(&node)? | NODE)
@@ -226,7 +226,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
         change: impl FnOnce(&mut V),
     ) -> Result<bool, Stop> {
         let Some(leaf) = self.find_noted(tx, key) else { return Ok(false) };
-        let words = tx.lock(leaf, Self::LEAF_WORDS)?;
+        let words = tx.lock_words(leaf, Self::LEAF_WORDS)?;
         let mut value = Self::value(words);
         change(&mut value);
         Self::set_value(words, &value);
@@ -244,13 +244,13 @@ impl<K: Persist, V: Persist> Map<K, V> {
             tx.note(spot.node, NODE_WORDS);
             return Ok(None);
         }
-        let leaf = tx.lock(spot.leaf, Self::LEAF_WORDS)?;
+        let leaf = tx.lock_words(spot.leaf, Self::LEAF_WORDS)?;
         let (next, value) = (leaf[0], Self::value(leaf));
         match spot.before {
-            0 => tx.lock(spot.node, NODE_WORDS)?[spot.index] = next,
-            before => tx.lock(before, Self::LEAF_WORDS)?[0] = next,
+            0 => tx.lock_words(spot.node, NODE_WORDS)?[spot.index] = next,
+            before => tx.lock_words(before, Self::LEAF_WORDS)?[0] = next,
         }
-        tx.free(spot.leaf, Self::LEAF_WORDS)?;
+        tx.free_words(spot.leaf, Self::LEAF_WORDS)?;
         Ok(Some(value))
     }
 

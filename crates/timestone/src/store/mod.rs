@@ -12,6 +12,8 @@ mod member;
 mod monitor;
 mod options;
 mod ordered;
+mod own;
+mod pointer;
 mod queue;
 mod read_only;
 mod reads;
@@ -34,6 +36,7 @@ pub use map::Map;
 pub use member::Member;
 pub use options::Options;
 pub use ordered::{OrderedMap, Range};
+pub use pointer::Ptr;
 pub use queue::Queue;
 pub use read_only::ReadOnly;
 pub use set::Set;
@@ -210,6 +213,16 @@ impl Store {
     /// As of [`map`](Self::map).
     pub fn queue<T: crate::Persist>(&self, name: &str) -> Result<Queue<T>> {
         Queue::open(&mut self.register()?, name)
+    }
+
+    /// Likewise, an object of the program's own, from which others are reached; all zeros if it is
+    /// made.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn root<T: crate::Persist>(&self, name: &str) -> Result<Ptr<T>> {
+        own::open_root(&mut self.register()?, name)
     }
 
     /// Returns when all that has committed is on the disk.

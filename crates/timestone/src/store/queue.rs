@@ -64,7 +64,7 @@ impl<T: Persist> Queue<T> {
             if tx.object(root, ROOT_WORDS)[0] == 0 {
                 let node = tx.allocate(&vec![0; Self::NODE_WORDS])?;
                 let ends = [tx.allocate(&[node])?, tx.allocate(&[node])?];
-                tx.lock(root, ROOT_WORDS)?[..ROOT_WORDS].copy_from_slice(&ends);
+                tx.lock_words(root, ROOT_WORDS)?[..ROOT_WORDS].copy_from_slice(&ends);
             }
             Ok(Self::at(tx, root))
         })
@@ -90,9 +90,9 @@ impl<T: Persist> Queue<T> {
         let mut words = vec![0; Self::NODE_WORDS];
         words[1..].as_mut_bytes()[..size_of::<T>()].copy_from_slice(value.as_bytes());
         let node = tx.allocate(&words)?;
-        let back = tx.lock(self.back, END_WORDS)?;
+        let back = tx.lock_words(self.back, END_WORDS)?;
         let last = std::mem::replace(&mut back[0], node);
-        tx.lock(last, Self::NODE_WORDS)?[0] = node;
+        tx.lock_words(last, Self::NODE_WORDS)?[0] = node;
         Ok(())
     }
 
@@ -109,8 +109,8 @@ impl<T: Persist> Queue<T> {
             return Ok(None);
         }
         let value = Self::value(tx.object(first, Self::NODE_WORDS));
-        tx.lock(self.front, END_WORDS)?[0] = first;
-        tx.free(before, Self::NODE_WORDS)?;
+        tx.lock_words(self.front, END_WORDS)?[0] = first;
+        tx.free_words(before, Self::NODE_WORDS)?;
         Ok(Some(value))
     }
 

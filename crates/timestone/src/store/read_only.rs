@@ -7,6 +7,8 @@ use super::catalog;
 use super::map::Map;
 use super::options::Options;
 use super::ordered::OrderedMap;
+use super::own;
+use super::pointer::Ptr;
 use super::queue::Queue;
 use super::set::Set;
 use super::transaction::{Session, sealed};
@@ -105,6 +107,15 @@ impl ReadOnly {
         Ok(Queue::at(self, catalog::find_root(self, name, &Queue::<T>::schema())?))
     }
 
+    /// Likewise, an object of the program's own.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn root<T: crate::Persist>(&self, name: &str) -> Result<Ptr<T>> {
+        catalog::find_root(self, name, &own::schema::<T>()).map(Ptr::at)
+    }
+
     /// The store in this heap, which was filled from these files.
     pub(crate) fn of(heap: Arc<Heap>, recovered: &Recovered, storage: Arc<dyn Storage>) -> Self {
         let (seed, horizon) = (recovered.seed(), recovered.horizon);
@@ -138,6 +149,11 @@ impl sealed::Objects for ReadOnly {
 
     #[inline]
     fn note(&self, _: u64, _: usize) {}
+
+    #[inline]
+    fn has_object(&self, place: u64, words: usize) -> bool {
+        self.heap.has_object(place, words)
+    }
 }
 
 impl std::fmt::Debug for ReadOnly {

@@ -3,9 +3,11 @@
 use manycore::clock::Clock as _;
 use manycore::session::{Conflict, RawSession};
 
+use super::pointer::{Ptr, typed};
 use super::record;
 use super::shared::Thread;
 use super::terms::Isolation;
+use crate::Persist;
 use crate::error::{Error, Result};
 use crate::heap::words::{WORDS_MAX, with_words};
 
@@ -56,7 +58,26 @@ pub struct Snapshot<'m, 's> {
 }
 
 /// Reads objects, in a transaction or a snapshot.
-pub trait Session: sealed::Objects {}
+pub trait Session: sealed::Objects {
+    /// What the session sees of an object of the program's own: see [`Ptr`].
+    ///
+    /// Time: that of a few instructions more than an access to memory, if the object has no newer
+    /// versions.
+    ///
+    /// # Panics
+    ///
+    /// If the pointer leads to no object of this size.
+    #[inline]
+    #[track_caller]
+    fn deref<T: Persist>(&self, ptr: Ptr<T>) -> &T
+    where
+        Self: Sized,
+    {
+        let place = ptr.place(|place, words| self.has_object(place, words));
+        self.note(place, Ptr::<T>::WORDS);
+        typed(self.object(place, Ptr::<T>::WORDS))
+    }
+}
 
 impl Session for Transaction<'_, '_> {}
 impl Session for Snapshot<'_, '_> {}
@@ -70,6 +91,9 @@ pub(super) mod sealed {
         /// What the caller is told hangs on all words of this object. What it changes itself, and
         /// objects on the way that lead to the same whatever is changed in them, it need not note.
         fn note(&self, place: u64, words: usize);
+
+        /// Whether there is an object of this size, as far as that can be told from its memory.
+        fn has_object(&self, place: u64, words: usize) -> bool;
     }
 }
 
@@ -77,8 +101,9 @@ pub(super) mod sealed {
 #[inline]
 fn object<'a>(thread: &'a Thread<'_>, place: u64, words: usize) -> &'a [u64] {
     with_words!(words, |W| {
-        // SAFETY: the session is open until the `Transaction` or `Snapshot` is dropped. `Map` and
-        // the catalog link to a place only with the number of words that they allocated there. What
+        // SAFETY: the session is open until the `Transaction` or `Snapshot` is dropped. Structures
+        // link to a place only with the number of words that they allocated there; of a pointer of
+        // the program's, `has_object` has said that there is such an object. What
         // a session sees changes only by `try_lock` of the same session, which borrows the
         // transaction exclusively.
         unsafe { &*thread.handle.deref(thread.shared.heap.link::<W>(place)) }
@@ -137,15 +162,27 @@ impl<'m, 's> Transaction<'m, 's> {
 
     /// Locks an object; its words, to be changed.
     #[inline]
-    pub(super) fn lock(&mut self, place: u64, words: usize) -> Result<&mut [u64], Stop> {
+    pub(super) fn lock_words(&mut self, place: u64, words: usize) -> Result<&mut [u64], Stop> {
         let Thread { handle, shared, .. } = &mut *self.thread;
         with_words!(words, |W| {
-            // SAFETY: the session is open until this transaction is dropped. `Map` and the catalog
-            // link to a place only with the number of words that they allocated there.
+            // SAFETY: the session is open until this transaction is dropped. Structures link to a
+            // place only with the number of words that they allocated there; of a pointer of the
+            // program's, `has_object` has said that there is such an object.
             let data = unsafe { handle.try_lock(shared.heap.link::<W>(place)) }?;
             // SAFETY: the copy is this session's, and is borrowed with all of the transaction.
             Ok(unsafe { &mut *data })
         })
+    }
+
+    /// Locks an object that is not changed: no other changes it before this has committed.
+    pub(super) fn lock_words_const(&mut self, place: u64, words: usize) -> Result<(), Stop> {
+        let Thread { handle, shared, .. } = &mut *self.thread;
+        Ok(with_words!(words, |W| {
+            // SAFETY: the session is open until this transaction is dropped, and there is such an
+            // object: structures have made it with this number of words, or `has_object` has said
+            // so.
+            unsafe { handle.try_lock_const(shared.heap.link::<W>(place)) }
+        })?)
     }
 
     /// A new object with these words first, and zeros behind them. It stays if the transaction
@@ -168,11 +205,12 @@ impl<'m, 's> Transaction<'m, 's> {
     }
 
     /// The object ends with the commit. No other has its place any more then.
-    pub(super) fn free(&mut self, place: u64, words: usize) -> Result<(), Stop> {
+    pub(super) fn free_words(&mut self, place: u64, words: usize) -> Result<(), Stop> {
         let Thread { handle, shared, .. } = &mut *self.thread;
         with_words!(words, |W| {
-            // SAFETY: the session is open until this transaction is dropped. `Map` links to a place
-            // only with the number of words that it allocated there, and has unlinked this object.
+            // SAFETY: the session is open until this transaction is dropped. Structures link to a
+            // place only with the number of words that they allocated there, and have unlinked this
+            // object; for one of the program's own, it is the contract of `free`.
             unsafe { handle.free(shared.heap.link::<W>(place)) }?;
         });
         Ok(())
@@ -205,6 +243,11 @@ impl sealed::Objects for Transaction<'_, '_> {
     fn note(&self, place: u64, words: usize) {
         self.thread.reads.note(place, words);
     }
+
+    #[inline]
+    fn has_object(&self, place: u64, words: usize) -> bool {
+        self.thread.shared.heap.has_object(place, words)
+    }
 }
 
 impl sealed::Objects for Snapshot<'_, '_> {
@@ -215,6 +258,11 @@ impl sealed::Objects for Snapshot<'_, '_> {
 
     #[inline]
     fn note(&self, _: u64, _: usize) {}
+
+    #[inline]
+    fn has_object(&self, place: u64, words: usize) -> bool {
+        self.thread.shared.heap.has_object(place, words)
+    }
 }
 
 impl Drop for Transaction<'_, '_> {

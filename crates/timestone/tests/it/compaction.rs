@@ -142,3 +142,13 @@ fn a_directory_is_compacted_and_copied() {
         assert_eq!(found, (10, Some([7; 100])));
     }
 }
+
+#[test]
+fn objects_of_the_programs_own_are_not_moved() {
+    let disk = Simulated::new();
+    let store = open(&disk);
+    store.root::<[u64; 3]>("own").unwrap();
+    store.close().unwrap();
+    let error = offline::compact_on(Arc::new(disk)).unwrap_err();
+    assert!(matches!(&error, Error::Schema { name, .. } if name == "own"), "{error}");
+}

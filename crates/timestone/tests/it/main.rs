@@ -11,6 +11,7 @@ mod images;
 mod inspect;
 mod isolation;
 mod kills;
+mod own;
 mod promises;
 mod store;
 mod structures;

@@ -83,7 +83,7 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
             let root = catalog::root(tx, name, &schema, &[0; ROOT_WORDS])?;
             if tx.object(root, ROOT_WORDS)[0] == 0 {
                 let leaf = tx.allocate(&Layout::<K, V>::new_leaf())?;
-                tx.lock(root, ROOT_WORDS)?[0] = leaf;
+                tx.lock_words(root, ROOT_WORDS)?[0] = leaf;
             }
             Ok(root)
         })?;
@@ -151,7 +151,7 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
         value: V,
     ) -> Result<Option<V>, Stop> {
         let Spot { way, leaf } = self.find(tx, &key);
-        let words = tx.lock(leaf, Self::LEAF_WORDS)?;
+        let words = tx.lock_words(leaf, Self::LEAF_WORDS)?;
         let index = match Layout::<K, V>::find(words, &key) {
             Ok(index) => {
                 let before = Layout::<K, V>::value(words, index);
@@ -184,7 +184,7 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
         mut upper: u64,
     ) -> Result<(), Stop> {
         while let Some(Step { node, child }) = way.pop() {
-            let words = tx.lock(node, Self::INNER_WORDS)?;
+            let words = tx.lock_words(node, Self::INNER_WORDS)?;
             if Layout::<K, V>::len(words) < Layout::<K, V>::INNER_KEYS {
                 Layout::<K, V>::insert_child(words, child, &first, upper);
                 return Ok(());
@@ -198,7 +198,7 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
             (lower, first, upper) = (node | INNER, middle, tx.allocate(&new)? | INNER);
         }
         let top = tx.allocate(&Layout::<K, V>::new_top(&first, [lower, upper]))?;
-        tx.lock(self.root, ROOT_WORDS)?[0] = top | INNER;
+        tx.lock_words(self.root, ROOT_WORDS)?[0] = top | INNER;
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
             tx.note(leaf, Self::LEAF_WORDS);
             return Ok(false);
         };
-        let words = tx.lock(leaf, Self::LEAF_WORDS)?;
+        let words = tx.lock_words(leaf, Self::LEAF_WORDS)?;
         let mut value = Layout::<K, V>::value(words, index);
         change(&mut value);
         Layout::<K, V>::set_value(words, index, &value);
@@ -236,11 +236,11 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
             tx.note(leaf, Self::LEAF_WORDS);
             return Ok(None);
         };
-        let words = tx.lock(leaf, Self::LEAF_WORDS)?;
+        let words = tx.lock_words(leaf, Self::LEAF_WORDS)?;
         let value = Layout::<K, V>::value(words, index);
         Layout::<K, V>::remove(words, index);
         if Layout::<K, V>::len(words) == 0 && !way.is_empty() {
-            tx.free(leaf, Self::LEAF_WORDS)?;
+            tx.free_words(leaf, Self::LEAF_WORDS)?;
             self.remove_child(tx, way)?;
         }
         Ok(Some(value))
@@ -249,21 +249,21 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
     /// Takes out the child on the way, which has ended; and nodes that have no other.
     fn remove_child(&self, tx: &mut Transaction<'_, '_>, mut way: Vec<Step>) -> Result<(), Stop> {
         while let Some(Step { node, child }) = way.pop() {
-            let words = tx.lock(node, Self::INNER_WORDS)?;
+            let words = tx.lock_words(node, Self::INNER_WORDS)?;
             if Layout::<K, V>::len(words) == 0 {
-                tx.free(node, Self::INNER_WORDS)?;
+                tx.free_words(node, Self::INNER_WORDS)?;
                 continue;
             }
             Layout::<K, V>::remove_child(words, child);
             let only = Layout::<K, V>::child(words, 0);
             if Layout::<K, V>::len(words) == 0 && way.is_empty() {
-                tx.free(node, Self::INNER_WORDS)?;
-                tx.lock(self.root, ROOT_WORDS)?[0] = only;
+                tx.free_words(node, Self::INNER_WORDS)?;
+                tx.lock_words(self.root, ROOT_WORDS)?[0] = only;
             }
             return Ok(());
         }
         let leaf = tx.allocate(&Layout::<K, V>::new_leaf())?;
-        tx.lock(self.root, ROOT_WORDS)?[0] = leaf;
+        tx.lock_words(self.root, ROOT_WORDS)?[0] = leaf;
         Ok(())
     }
 

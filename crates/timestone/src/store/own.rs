@@ -1,0 +1,93 @@
+//! Structures of the program's own: objects that lead to each other.
+
+use zerocopy::IntoBytes;
+
+use super::catalog;
+use super::member::Member;
+use super::pointer::{Ptr, typed_mut};
+use super::transaction::sealed::Objects;
+use super::transaction::{Stop, Transaction};
+use crate::Persist;
+use crate::error::Result;
+use crate::heap::words::WORDS_MAX;
+
+impl Transaction<'_, '_> {
+    /// A new object, which is there when the transaction has committed and has changed another one:
+    /// that leads to it, as a rule. It stays until it is [freed](Self::free).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`](crate::Error::Full) if the heap is.
+    pub fn alloc<T: Persist>(&mut self, value: T) -> Result<Ptr<T>, Stop> {
+        let mut words = [0; WORDS_MAX];
+        let words = &mut words[..Ptr::<T>::WORDS];
+        words.as_mut_bytes()[..size_of::<T>()].copy_from_slice(value.as_bytes());
+        self.allocate(words).map(Ptr::at)
+    }
+
+    /// Locks an object to change it. Others see that when the transaction commits.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Conflict`], which is for [`Member::run`].
+    ///
+    /// # Panics
+    ///
+    /// If the pointer leads to no object of this size.
+    #[inline]
+    #[track_caller]
+    pub fn lock<T: Persist>(&mut self, ptr: Ptr<T>) -> Result<&mut T, Stop> {
+        let place = ptr.place(|place, words| self.has_object(place, words));
+        let words = self.lock_words(place, Ptr::<T>::WORDS)?;
+        Ok(typed_mut(words))
+    }
+
+    /// Locks an object that the transaction has read and does not change: it commits only if no
+    /// other changes the object before. For some objects of a transaction with
+    /// [`Isolation::Snapshot`](super::Isolation::Snapshot); the other levels do it for all.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Conflict`], which is for [`Member::run`].
+    ///
+    /// # Panics
+    ///
+    /// If the pointer leads to no object of this size.
+    #[track_caller]
+    pub fn lock_const<T: Persist>(&mut self, ptr: Ptr<T>) -> Result<(), Stop> {
+        let place = ptr.place(|place, words| self.has_object(place, words));
+        self.lock_words_const(place, Ptr::<T>::WORDS)
+    }
+
+    /// The object ends with the commit.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Conflict`], which is for [`Member::run`].
+    ///
+    /// # Panics
+    ///
+    /// If the pointer leads to no object of this size.
+    ///
+    /// # Safety
+    ///
+    /// When the transaction has committed, no pointer to the object is used by a session that
+    /// begins later: neither one in an object, nor one that the program has kept. Another object
+    /// may be there then.
+    #[track_caller]
+    pub unsafe fn free<T: Persist>(&mut self, ptr: Ptr<T>) -> Result<(), Stop> {
+        let place = ptr.place(|place, words| self.has_object(place, words));
+        self.free_words(place, Ptr::<T>::WORDS)
+    }
+}
+
+/// What the catalog says of a root.
+pub fn schema<T>() -> String {
+    format!("an object of {}", catalog::type_text::<T>())
+}
+
+/// The object of this name, which is made of zeros if there is none.
+pub fn open_root<T: Persist>(member: &mut Member<'_>, name: &str) -> Result<Ptr<T>> {
+    let zeros = vec![0; Ptr::<T>::WORDS];
+    member.run(|tx| catalog::root(tx, name, &schema::<T>(), &zeros)).map(Ptr::at)
+}
