@@ -76,6 +76,9 @@ pub mod volume;
 
 pub use error::{Error, Result};
 #[cfg(not(loom))]
+#[doc(hidden)]
+pub use store::untyped;
+#[cfg(not(loom))]
 pub use store::{
     Committing, Durability, Isolation, Map, Member, Options, OrderedMap, Ptr, Queue, Range,
     ReadOnly, Session, Set, Snapshot, Stats, Stop, Store, Terms, Ticket, Transaction,

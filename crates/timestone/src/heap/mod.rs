@@ -108,6 +108,15 @@ impl Heap {
         self.units[index].store(units, Ordering::Relaxed);
     }
 
+    /// Words of the object at a place, if there can be one: see [`has_object`](Self::has_object).
+    pub fn object_words(&self, place: u64) -> Option<usize> {
+        let index = usize::try_from(place).ok()? / RUN_BYTES;
+        // Relaxed: see `open_run`.
+        let units = self.units.get(index)?.load(Ordering::Relaxed);
+        let words = (usize::from(units) * UNIT / 8).checked_sub(1)?;
+        self.has_object(place, words).then_some(words)
+    }
+
     /// Whether a place is one of an object of `words` words, and none that is free. Of an object
     /// that ends or is made at the same time, that is not certain.
     #[inline]

@@ -18,6 +18,11 @@ const SCHEMA_AT: usize = NAME_AT + NAME_WORDS;
 const SCHEMA_WORDS: usize = 14;
 const ENTRY_WORDS: usize = SCHEMA_AT + SCHEMA_WORDS;
 
+/// A type of bytes as a schema names it: as Rust's arrays.
+pub fn bytes_text(bytes: usize) -> String {
+    format!("[u8; {bytes}] ({bytes} bytes)")
+}
+
 /// A type as a schema names it: its name, without its path, and its size.
 pub fn type_text<T>() -> String {
     let name = std::any::type_name::<T>();

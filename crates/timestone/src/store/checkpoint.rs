@@ -30,6 +30,7 @@ impl Flusher {
     /// Writes what has come, and an image. `is_last` says that no other thread uses the store, and
     /// that nothing is going to be written afterwards.
     pub fn checkpoint(&self, is_last: bool) -> Result<()> {
+        self.check_process()?;
         self.sync()?;
         match &mut *self.images.lock() {
             Some(images) => self.write_image(images, is_last),
@@ -68,6 +69,7 @@ impl Flusher {
     /// Writes a copy of the store into other files: all that has committed before, and perhaps what
     /// commits meanwhile. The journal keeps all frames until then.
     pub fn back_up(&self, storage: &dyn Storage) -> Result<()> {
+        self.check_process()?;
         self.sync()?;
         let images = self.images.lock();
         let images = images.as_ref().expect("a store in memory is copied by `write_memory`");

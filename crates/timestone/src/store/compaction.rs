@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use super::catalog::{self, Known};
-use super::map::{NODE, NODE_WORDS};
 use super::ordered::{INNER, children_at};
 use super::queue;
 use super::read_only::ReadOnly;
 use super::transaction::sealed::Objects;
+use super::trie::{NODE, NODE_WORDS};
 use crate::error::{Error, Result};
 use crate::heap::{Heap, ROOT, ROOT_WORDS};
 

@@ -68,6 +68,8 @@ pub struct Flusher {
     commits: Bell,
     /// An image is due.
     pub(super) images_due: Bell,
+    /// The process that has opened the store.
+    process: u32,
     /// Tasks that wait for commits.
     pub(super) wakers: Wakers,
     /// Keeps the directory locked. None in memory.
@@ -134,6 +136,7 @@ impl Flusher {
             is_poisoned: AtomicBool::new(false),
             commits: Bell::default(),
             images_due: Bell::default(),
+            process: std::process::id(),
             wakers: Wakers::default(),
             storage,
         }
@@ -179,13 +182,22 @@ impl Flusher {
         }
     }
 
-    /// Returns when a commit is on the disk.
+    /// Whether a commit is on the disk, or there is none.
+    pub fn has(&self, stamp: u64) -> bool {
+        self.is_in_memory() || self.durable() >= stamp
+    }
+
+    /// Returns when a commit is on the disk. In memory, at once.
     pub fn wait(&self, stamp: u64) -> Result<()> {
-        self.wait_until(Progress::Durable, stamp)
+        if self.is_in_memory() { Ok(()) } else { self.wait_until(Progress::Durable, stamp) }
     }
 
     /// Returns when a commit has come so far.
     pub fn wait_until(&self, progress: Progress, stamp: u64) -> Result<()> {
+        if self.horizon(progress) >= stamp {
+            return Ok(());
+        }
+        self.check_process()?;
         while self.horizon(progress) < stamp {
             match self.leader.try_lock() {
                 Some(leader) => self.lead(leader, progress, stamp)?,
@@ -206,6 +218,21 @@ impl Flusher {
         }
     }
 
+    /// Fails in a child that was forked: the files are its parent's, and so are the threads that
+    /// hold locks.
+    pub fn check_process(&self) -> Result<()> {
+        if self.is_elsewhere() {
+            let cause = "the store is open in the process of which this is a child by fork";
+            return Err(Error::Poisoned(cause.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether this is not the process that has opened the store.
+    pub fn is_elsewhere(&self) -> bool {
+        std::process::id() != self.process
+    }
+
     /// Fails if nothing gets onto the disk any more.
     pub fn check(&self) -> Result<()> {
         // Relaxed: a hint; a thread that waits for its commit gets the error in any case.
@@ -218,7 +245,7 @@ impl Flusher {
 
     /// Returns when all that has committed before is on the disk.
     pub fn sync(&self) -> Result<()> {
-        self.wait(self.domain.clock().0.fresh())
+        self.wait_until(Progress::Durable, self.domain.clock().0.fresh())
     }
 
     /// Something was committed that nobody waits for.
@@ -241,7 +268,7 @@ impl Flusher {
 
     /// Whether a commit is on the disk; if not, the waker's task has a place, and is woken.
     pub fn poll(&self, stamp: u64, place: &mut Option<Place>, waker: &Waker) -> Poll<Result<()>> {
-        let is_durable = || self.durable() >= stamp;
+        let is_durable = || self.has(stamp);
         let (state, is_new) = self.wakers.poll(stamp, place, waker, is_durable);
         if is_new {
             self.note(Duration::ZERO);
@@ -354,5 +381,11 @@ impl Leader {
     /// Whether what was collected fits into the journal.
     pub fn has_room(&self) -> bool {
         self.frame.is_empty() || self.frame.size() as u64 <= self.journal.room()
+    }
+}
+
+impl std::fmt::Debug for Flusher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Flusher").field("durable", &self.durable()).finish_non_exhaustive()
     }
 }

@@ -1,9 +1,7 @@
 //! A thread's part in a store.
 
-use manycore::clock::Clock as _;
 use manycore::session::{Conflict, RawSession};
 
-use super::flusher::{Flusher, Progress};
 use super::shared::{Shared, Thread};
 use super::terms::{Durability, Isolation, Terms};
 use super::ticket::Ticket;
@@ -13,13 +11,11 @@ use crate::error::{Error, Result};
 /// A thread that takes part in a [`Store`](super::Store). It stays on its thread.
 pub struct Member<'s> {
     thread: Thread<'s>,
-    /// The stamp of this thread's last commit.
-    last: u64,
 }
 
 impl<'s> Member<'s> {
     pub(super) fn new(shared: &'s Shared) -> Result<Self> {
-        Ok(Self { thread: Thread::new(shared)?, last: 0 })
+        Ok(Self { thread: Thread::new(shared)? })
     }
 
     /// Runs `f` in a transaction, again after a conflict with another thread, and commits it.
@@ -49,33 +45,9 @@ impl<'s> Member<'s> {
     ) -> Result<R> {
         let terms: Terms = terms.into();
         let options = &self.thread.shared.options;
-        let durability = terms.durability.unwrap_or(options.durability);
-        let (value, stamp) = self.transact(terms.isolation.unwrap_or(options.isolation), f)?;
-        self.bring(stamp, durability)?;
-        Ok(value)
-    }
-
-    /// Returns when a commit has come as far as it is to.
-    fn bring(&self, stamp: u64, durability: Durability) -> Result<()> {
-        let Shared { flusher, options, .. } = self.thread.shared;
-        match durability {
-            Durability::Eventual { window } => flusher.note(window),
-            _ if flusher.is_in_memory() => self.show(stamp),
-            Durability::Durable => flusher.wait(stamp)?,
-            Durability::Buffered => {
-                flusher.wait_until(Progress::Written, stamp)?;
-                flusher.note(options.window);
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets every transaction that begins afterwards see a commit that no file has: as if it had
-    /// got to one.
-    fn show(&self, stamp: u64) {
-        let Shared { flusher, options, .. } = self.thread.shared;
-        flusher.domain.clock().0.settle(stamp);
-        flusher.note(options.window);
+        let ticket = self.transact(terms.isolation.unwrap_or(options.isolation), f)?;
+        ticket.wait_for(terms.durability.unwrap_or(options.durability))?;
+        Ok(ticket.into_value())
     }
 
     /// Runs `f` in a transaction and commits it, and returns at once: the ticket says when it is on
@@ -105,77 +77,88 @@ impl<'s> Member<'s> {
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
     ) -> Result<Ticket<'s, R>> {
         let terms: Terms = terms.into();
-        let Shared { flusher, options, .. } = self.thread.shared;
-        let (value, stamp) = self.transact(terms.isolation.unwrap_or(options.isolation), f)?;
-        if flusher.is_in_memory() {
-            self.show(stamp);
-            return Ok(Ticket::new(flusher, 0, value));
-        }
-        flusher.note(match terms.durability {
+        let options = &self.thread.shared.options;
+        let ticket = self.transact(terms.isolation.unwrap_or(options.isolation), f)?;
+        ticket.leave(match terms.durability {
             Some(Durability::Eventual { window }) => window,
             _ => options.window,
         });
-        Ok(Ticket::new(flusher, stamp, value))
+        Ok(ticket)
+    }
+
+    /// Begins a transaction that ends by [`Transaction::commit`], for code that cannot be a
+    /// closure. After a conflict the caller begins another one, when it has
+    /// [backed off](Self::back_off).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Poisoned`], and those of the devices, if what has committed before is to make room.
+    pub fn begin(&mut self, isolation: Isolation) -> Result<Transaction<'_, 's>> {
+        self.thread.make_room()?;
+        Ok(Transaction::begin(&mut self.thread, isolation))
+    }
+
+    /// Waits after a conflict, the longer the more attempts there were before.
+    ///
+    /// # Errors
+    ///
+    /// As of [`begin`](Self::begin).
+    pub fn back_off(&mut self, conflict: Conflict, attempts: u32) -> Result<()> {
+        // Versions that are not on the disk are kept.
+        if conflict == Conflict::Full {
+            self.thread.shared.flusher.sync()?;
+        }
+        // SAFETY: the transaction has ended: it has borrowed this member.
+        unsafe { self.thread.handle.back_off(conflict, attempts) };
+        Ok(())
     }
 
     /// Reads at one moment, up to which all commits are on the disk; or at this thread's last
     /// commit, if that is later.
     pub fn read<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
+        f(&self.begin_read())
+    }
+
+    /// As [`read`](Self::read), for code that cannot be a closure: reads until the snapshot is
+    /// dropped.
+    pub fn begin_read(&mut self) -> Snapshot<'_, 's> {
         let in_memory = self.thread.shared.flusher.is_in_memory();
         let moment = if in_memory { Moment::Present } else { Moment::Durable };
-        f(&Snapshot::begin(&mut self.thread, moment))
+        Snapshot::begin(&mut self.thread, moment)
     }
 
     /// Reads at the present moment, also what is not on the disk yet: a crash may take that back.
     /// Waits for the clocks of all CPUs, so that no commit that has returned is missed.
     pub fn read_latest<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
-        f(&Snapshot::begin(&mut self.thread, Moment::Latest))
+        f(&self.begin_read_latest())
+    }
+
+    /// As [`read_latest`](Self::read_latest), until the snapshot is dropped.
+    pub fn begin_read_latest(&mut self) -> Snapshot<'_, 's> {
+        Snapshot::begin(&mut self.thread, Moment::Latest)
     }
 
     fn transact<R>(
         &mut self,
         isolation: Isolation,
         mut f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
-    ) -> Result<(R, u64)> {
+    ) -> Result<Ticket<'s, R>> {
         let mut attempts = 0;
         loop {
-            self.thread.make_room()?;
-            let stopped = match Transaction::begin(&mut self.thread, isolation).run(&mut f) {
-                Ok((value, stamp)) => {
-                    self.last = stamp.unwrap_or(self.last);
-                    if let (Isolation::Linearizable, Some(stamp)) = (isolation, stamp) {
-                        self.thread.handle.domain().clock().0.settle(stamp);
-                    }
-                    // What it has only read may not be on the disk yet, either.
-                    return Ok((value, self.last.max(self.thread.handle.seen())));
-                }
-                Err(stopped) => stopped,
-            };
-            match stopped {
-                Stop::Conflict(conflict) => {
-                    // Versions that are not on the disk are kept.
-                    if conflict == Conflict::Full {
-                        self.thread.shared.flusher.sync()?;
-                    }
-                    // SAFETY: the transaction has ended.
-                    unsafe { self.thread.handle.back_off(conflict, attempts) };
-                    attempts += 1;
-                }
-                Stop::Cancel => return Err(Error::Cancelled),
-                Stop::Error(error) => return Err(error),
+            let ended = self.begin(isolation)?.run(&mut f);
+            match ended {
+                Ok(ticket) => return Ok(ticket),
+                Err(Stop::Conflict(conflict)) => self.back_off(conflict, attempts)?,
+                Err(Stop::Cancel) => return Err(Error::Cancelled),
+                Err(Stop::Error(error)) => return Err(error),
             }
+            attempts += 1;
         }
     }
 }
 
 impl std::fmt::Debug for Member<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Member").field("last", &self.last).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Flusher {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Flusher").field("durable", &self.durable()).finish_non_exhaustive()
+        f.debug_struct("Member").field("last", &self.thread.last).finish_non_exhaustive()
     }
 }

@@ -23,6 +23,9 @@ mod shared;
 mod terms;
 mod ticket;
 mod transaction;
+mod trie;
+#[doc(hidden)]
+pub mod untyped;
 mod wakers;
 
 use std::path::Path;
@@ -234,6 +237,20 @@ impl Store {
         self.shared.flusher.sync()
     }
 
+    /// All commits with stamps up to this are on the disk.
+    pub fn durable(&self) -> u64 {
+        self.shared.flusher.durable()
+    }
+
+    /// Returns when the commit with this stamp is on the disk: see [`Ticket::stamp`].
+    ///
+    /// # Errors
+    ///
+    /// As of [`sync`](Self::sync).
+    pub fn wait(&self, stamp: u64) -> Result<()> {
+        self.shared.flusher.wait(stamp)
+    }
+
     /// Writes all objects into an image, after which the journal has room again for as much as it
     /// had at the begin. Transactions go on meanwhile. One image at a time is written: if another
     /// is under way, this one comes after it.
@@ -293,6 +310,11 @@ impl Store {
 
     fn end(&mut self) -> Result<()> {
         match self.background.take() {
+            // Its threads are the parent's.
+            Some(background) if self.shared.flusher.is_elsewhere() => {
+                std::mem::forget(background);
+                self.shared.flusher.check_process()
+            }
             Some(background) => {
                 background.stop(&self.shared.flusher);
                 self.shared.flusher.checkpoint(true)

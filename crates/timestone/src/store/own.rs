@@ -37,7 +37,7 @@ impl Transaction<'_, '_> {
     #[inline]
     #[track_caller]
     pub fn lock<T: Persist>(&mut self, ptr: Ptr<T>) -> Result<&mut T, Stop> {
-        let place = ptr.place(|place, words| self.has_object(place, words));
+        let place = ptr.place(self.heap());
         let words = self.lock_words(place, Ptr::<T>::WORDS)?;
         Ok(typed_mut(words))
     }
@@ -55,7 +55,7 @@ impl Transaction<'_, '_> {
     /// If the pointer leads to no object of this size.
     #[track_caller]
     pub fn lock_const<T: Persist>(&mut self, ptr: Ptr<T>) -> Result<(), Stop> {
-        let place = ptr.place(|place, words| self.has_object(place, words));
+        let place = ptr.place(self.heap());
         self.lock_words_const(place, Ptr::<T>::WORDS)
     }
 
@@ -76,14 +76,19 @@ impl Transaction<'_, '_> {
     /// may be there then.
     #[track_caller]
     pub unsafe fn free<T: Persist>(&mut self, ptr: Ptr<T>) -> Result<(), Stop> {
-        let place = ptr.place(|place, words| self.has_object(place, words));
+        let place = ptr.place(self.heap());
         self.free_words(place, Ptr::<T>::WORDS)
     }
 }
 
 /// What the catalog says of a root.
 pub fn schema<T>() -> String {
-    format!("an object of {}", catalog::type_text::<T>())
+    schema_of(&catalog::type_text::<T>())
+}
+
+/// Likewise, of an object whose type the catalog calls so.
+pub fn schema_of(type_text: &str) -> String {
+    format!("an object of {type_text}")
 }
 
 /// The object of this name, which is made of zeros if there is none.

@@ -151,8 +151,8 @@ impl sealed::Objects for ReadOnly {
     fn note(&self, _: u64, _: usize) {}
 
     #[inline]
-    fn has_object(&self, place: u64, words: usize) -> bool {
-        self.heap.has_object(place, words)
+    fn heap(&self) -> &Heap {
+        &self.heap
     }
 }
 

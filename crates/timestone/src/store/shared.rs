@@ -28,6 +28,8 @@ pub struct Thread<'s> {
     pub record: Vec<u64>,
     /// What the transaction has read.
     pub reads: Reads,
+    /// The stamp of this thread's last commit.
+    pub last: u64,
 }
 
 impl<'s> Thread<'s> {
@@ -36,7 +38,7 @@ impl<'s> Thread<'s> {
         let (writer, reader) = ring(words);
         let handle = shared.flusher.domain.register();
         shared.flusher.add(handle.member_id(), reader, words * 8)?;
-        Ok(Self { handle, shared, writer, record: Vec::new(), reads: Reads::default() })
+        Ok(Self { handle, shared, writer, record: Vec::new(), reads: Reads::default(), last: 0 })
     }
 
     /// Lets the ring be emptied if it is half full: before a transaction, when nothing is locked.

@@ -1,9 +1,15 @@
 //! Commits on their way to the disk, for threads and for futures.
 
+use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use super::flusher::Flusher;
+use manycore::clock::Clock as _;
+
+use super::flusher::{Flusher, Progress};
+use super::shared::Shared;
+use super::terms::Durability;
 use super::wakers::Place;
 use crate::error::Result;
 
@@ -11,16 +17,14 @@ use crate::error::Result;
 ///
 /// A thread [waits](Self::wait) for it; a task of any executor awaits it, and gets what the
 /// transaction has returned. To drop it takes nothing back.
-#[derive(Debug)]
 #[must_use = "a commit may not be on the disk before `wait` has returned"]
 pub struct Ticket<'s, R> {
-    flusher: &'s Flusher,
+    shared: &'s Shared,
     stamp: u64,
     value: R,
 }
 
 /// A task's wait for a [`Ticket`]. Dropped, it leaves nothing behind, and the commit goes on.
-#[derive(Debug)]
 #[must_use = "futures do nothing unless they are polled"]
 pub struct Committing<'s, R> {
     flusher: &'s Flusher,
@@ -31,8 +35,8 @@ pub struct Committing<'s, R> {
 }
 
 impl<'s, R> Ticket<'s, R> {
-    pub(super) fn new(flusher: &'s Flusher, stamp: u64, value: R) -> Self {
-        Self { flusher, stamp, value }
+    pub(super) fn new(shared: &'s Shared, stamp: u64, value: R) -> Self {
+        Self { shared, stamp, value }
     }
 
     /// What the transaction has returned.
@@ -40,9 +44,20 @@ impl<'s, R> Ticket<'s, R> {
         &self.value
     }
 
+    /// Likewise, without the ticket: the commit goes on.
+    pub fn into_value(self) -> R {
+        self.value
+    }
+
+    /// The commit's place in the order of all: see [`Store::wait`](super::Store::wait). Of a
+    /// transaction that has only read, the last one that it has seen.
+    pub fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
     /// Whether the commit is on the disk.
     pub fn is_durable(&self) -> bool {
-        self.flusher.durable() >= self.stamp
+        self.shared.flusher.has(self.stamp)
     }
 
     /// Returns when the commit, and with it every earlier one, is on the disk.
@@ -51,7 +66,36 @@ impl<'s, R> Ticket<'s, R> {
     ///
     /// Those of the devices, or [`Error::Poisoned`](crate::Error::Poisoned).
     pub fn wait(&self) -> Result<()> {
-        self.flusher.wait(self.stamp)
+        self.shared.flusher.wait(self.stamp)
+    }
+
+    /// Returns when the commit has come as far as this durability says.
+    ///
+    /// # Errors
+    ///
+    /// As of [`wait`](Self::wait).
+    pub fn wait_for(&self, durability: Durability) -> Result<()> {
+        let Shared { flusher, options, .. } = self.shared;
+        match durability {
+            Durability::Eventual { window } => flusher.note(window),
+            _ if flusher.is_in_memory() => self.leave(options.window),
+            Durability::Durable => flusher.wait(self.stamp)?,
+            Durability::Buffered => {
+                flusher.wait_until(Progress::Written, self.stamp)?;
+                flusher.note(options.window);
+            }
+        }
+        Ok(())
+    }
+
+    /// It is to be written within a window. In memory, every transaction that begins afterwards
+    /// sees it, as if it had got to a disk.
+    pub(super) fn leave(&self, window: Duration) {
+        let flusher = &self.shared.flusher;
+        if flusher.is_in_memory() {
+            flusher.domain.clock().0.settle(self.stamp);
+        }
+        flusher.note(window);
     }
 }
 
@@ -60,8 +104,8 @@ impl<'s, R> IntoFuture for Ticket<'s, R> {
     type IntoFuture = Committing<'s, R>;
 
     fn into_future(self) -> Committing<'s, R> {
-        let Self { flusher, stamp, value } = self;
-        Committing { flusher, stamp, value: Some(value), place: None }
+        let Self { shared, stamp, value } = self;
+        Committing { flusher: &shared.flusher, stamp, value: Some(value), place: None }
     }
 }
 
@@ -92,5 +136,18 @@ impl<R> Drop for Committing<'_, R> {
         if let Some(place) = self.place.take() {
             self.flusher.wakers.leave(place);
         }
+    }
+}
+
+impl<R: fmt::Debug> fmt::Debug for Ticket<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (stamp, value) = (&self.stamp, &self.value);
+        f.debug_struct("Ticket").field("stamp", stamp).field("value", value).finish_non_exhaustive()
+    }
+}
+
+impl<R> fmt::Debug for Committing<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Committing").field("stamp", &self.stamp).finish_non_exhaustive()
     }
 }

@@ -7,8 +7,10 @@ use super::pointer::{Ptr, typed};
 use super::record;
 use super::shared::Thread;
 use super::terms::Isolation;
+use super::ticket::Ticket;
 use crate::Persist;
 use crate::error::{Error, Result};
+use crate::heap::Heap;
 use crate::heap::words::{WORDS_MAX, with_words};
 
 /// Why a transaction does not commit. `?` makes it of what a method returns.
@@ -38,6 +40,7 @@ impl From<Error> for Stop {
 /// a commit, as by a panic, it has not been.
 pub struct Transaction<'m, 's> {
     thread: &'m mut Thread<'s>,
+    isolation: Isolation,
     is_open: bool,
 }
 
@@ -73,7 +76,7 @@ pub trait Session: sealed::Objects {
     where
         Self: Sized,
     {
-        let place = ptr.place(|place, words| self.has_object(place, words));
+        let place = ptr.place(self.heap());
         self.note(place, Ptr::<T>::WORDS);
         typed(self.object(place, Ptr::<T>::WORDS))
     }
@@ -83,6 +86,8 @@ impl Session for Transaction<'_, '_> {}
 impl Session for Snapshot<'_, '_> {}
 
 pub(super) mod sealed {
+    use crate::heap::Heap;
+
     /// Objects by their places.
     pub trait Objects {
         /// The words of an object that was found in this session.
@@ -92,8 +97,8 @@ pub(super) mod sealed {
         /// objects on the way that lead to the same whatever is changed in them, it need not note.
         fn note(&self, place: u64, words: usize);
 
-        /// Whether there is an object of this size, as far as that can be told from its memory.
-        fn has_object(&self, place: u64, words: usize) -> bool;
+        /// The heap in which they are.
+        fn heap(&self) -> &Heap;
     }
 }
 
@@ -103,7 +108,7 @@ fn object<'a>(thread: &'a Thread<'_>, place: u64, words: usize) -> &'a [u64] {
     with_words!(words, |W| {
         // SAFETY: the session is open until the `Transaction` or `Snapshot` is dropped. Structures
         // link to a place only with the number of words that they allocated there; of a pointer of
-        // the program's, `has_object` has said that there is such an object. What
+        // the program's, `Heap::has_object` has said that there is such an object. What
         // a session sees changes only by `try_lock` of the same session, which borrows the
         // transaction exclusively.
         unsafe { &*thread.handle.deref(thread.shared.heap.link::<W>(place)) }
@@ -122,20 +127,43 @@ impl<'m, 's> Transaction<'m, 's> {
         // SAFETY: no session is open: `Transaction` and `Snapshot` borrow the thread for as long as
         // theirs is. The time is the clock's.
         unsafe { thread.handle.begin_at_floor(now) };
-        Self { thread, is_open: true }
+        Self { thread, isolation, is_open: true }
     }
 
-    /// Runs `f` and commits; returns the stamp if it has written something.
+    /// Runs `f` and commits.
     pub(super) fn run<R>(
         mut self,
         f: impl FnOnce(&mut Self) -> Result<R, Stop>,
-    ) -> Result<(R, Option<u64>), Stop> {
+    ) -> Result<Ticket<'s, R>, Stop> {
         let value = f(&mut self)?;
-        Ok((value, self.commit()?))
+        self.commit_with(value)
     }
 
-    fn commit(&mut self) -> Result<Option<u64>, Stop> {
-        let Thread { handle, shared, writer, record, reads } = &mut *self.thread;
+    /// Commits, and returns at once. If nobody [waits](Ticket::wait_for) for the ticket, the commit
+    /// is written with the next one that somebody waits for.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Conflict`] if another thread was faster, and [`Error::TooLarge`]: the transaction is
+    /// as if it had not been.
+    pub fn commit(self) -> Result<Ticket<'s, ()>, Stop> {
+        self.commit_with(())
+    }
+
+    fn commit_with<R>(mut self, value: R) -> Result<Ticket<'s, R>, Stop> {
+        let stamp = self.decide()?;
+        let Thread { handle, shared, last, .. } = &mut *self.thread;
+        *last = stamp.unwrap_or(*last);
+        if let (Isolation::Linearizable, Some(stamp)) = (self.isolation, stamp) {
+            handle.domain().clock().0.settle(stamp);
+        }
+        // What it has only read may not be on the disk yet, either.
+        Ok(Ticket::new(shared, (*last).max(handle.seen()), value))
+    }
+
+    /// The stamp, if it has written something.
+    fn decide(&mut self) -> Result<Option<u64>, Stop> {
+        let Thread { handle, shared, writer, record, reads, .. } = &mut *self.thread;
         if let Some(conflict) = handle.doomed() {
             return Err(conflict.into());
         }
@@ -167,7 +195,7 @@ impl<'m, 's> Transaction<'m, 's> {
         with_words!(words, |W| {
             // SAFETY: the session is open until this transaction is dropped. Structures link to a
             // place only with the number of words that they allocated there; of a pointer of the
-            // program's, `has_object` has said that there is such an object.
+            // program's, `Heap::has_object` has said so.
             let data = unsafe { handle.try_lock(shared.heap.link::<W>(place)) }?;
             // SAFETY: the copy is this session's, and is borrowed with all of the transaction.
             Ok(unsafe { &mut *data })
@@ -179,8 +207,8 @@ impl<'m, 's> Transaction<'m, 's> {
         let Thread { handle, shared, .. } = &mut *self.thread;
         Ok(with_words!(words, |W| {
             // SAFETY: the session is open until this transaction is dropped, and there is such an
-            // object: structures have made it with this number of words, or `has_object` has said
-            // so.
+            // object: structures have made it with this number of words, or `Heap::has_object` has
+            // said so.
             unsafe { handle.try_lock_const(shared.heap.link::<W>(place)) }
         })?)
     }
@@ -245,8 +273,8 @@ impl sealed::Objects for Transaction<'_, '_> {
     }
 
     #[inline]
-    fn has_object(&self, place: u64, words: usize) -> bool {
-        self.thread.shared.heap.has_object(place, words)
+    fn heap(&self) -> &Heap {
+        &self.thread.shared.heap
     }
 }
 
@@ -260,8 +288,8 @@ impl sealed::Objects for Snapshot<'_, '_> {
     fn note(&self, _: u64, _: usize) {}
 
     #[inline]
-    fn has_object(&self, place: u64, words: usize) -> bool {
-        self.thread.shared.heap.has_object(place, words)
+    fn heap(&self) -> &Heap {
+        &self.thread.shared.heap
     }
 }
 

@@ -7,7 +7,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use timestone::device::{Fault, Faulty, Simulated};
-use timestone::{Durability, Error, Isolation, Map, Options, Store};
+use timestone::{Durability, Error, Isolation, Map, Options, Stop, Store};
 
 use crate::store::{contents, open, options};
 use crate::threads::{Bank, THREADS};
@@ -210,4 +210,34 @@ fn memory_of_objects_that_come_and_go_is_used_again_without_files() {
         me.run(|tx| map.insert(tx, key, [key; 100])).unwrap();
         me.run(|tx| map.remove(tx, &key)).unwrap();
     }
+}
+
+#[test]
+fn transactions_without_closures() {
+    let disk = Simulated::new();
+    let store = unhurried(&disk);
+    let map: Map<u64, u64> = store.map("numbers").unwrap();
+    let (mut me, mut other) = (store.register().unwrap(), store.register().unwrap());
+    let mut tx = me.begin(Isolation::Serializable).unwrap();
+    map.insert(&mut tx, 1, 1).unwrap();
+    let first = tx.commit().unwrap();
+    assert!(!first.is_durable());
+    let second = me.submit(|tx| map.insert(tx, 2, 2)).unwrap();
+    assert!(second.stamp() > first.stamp());
+    store.wait(first.stamp()).unwrap();
+    assert!(first.is_durable() && store.durable() >= first.stamp());
+    // Dropped, it has not been; and one that meets a faster one begins again.
+    let mut tx = me.begin(Isolation::Snapshot).unwrap();
+    map.insert(&mut tx, 3, 3).unwrap();
+    drop(tx);
+    let mut tx = me.begin(Isolation::Snapshot).unwrap();
+    other.run(|tx| map.insert(tx, 1, 2)).unwrap();
+    let Err(Stop::Conflict(conflict)) = map.insert(&mut tx, 1, 3) else { panic!("both commit") };
+    drop(tx);
+    me.back_off(conflict, 0).unwrap();
+    let mut tx = me.begin(Isolation::Snapshot).unwrap();
+    map.insert(&mut tx, 1, 3).unwrap();
+    tx.commit().unwrap().wait_for(Durability::Buffered).unwrap();
+    let now = me.begin_read();
+    assert_eq!((map.get(&now, &1), map.get(&now, &2), map.get(&now, &3)), (Some(3), Some(2), None));
 }

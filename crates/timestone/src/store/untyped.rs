@@ -1,0 +1,108 @@
+//! Objects and maps without types: for the C library. Programs in Rust use [`Ptr`](crate::Ptr) and
+//! [`Map`](crate::Map).
+
+use super::catalog;
+use super::transaction::sealed::Objects;
+use super::transaction::{Session, Stop, Transaction};
+use super::trie::{Bytes, NODE_WORDS, Trie};
+use super::{Store, own};
+use crate::error::Result;
+use crate::heap::words::WORDS_MAX;
+
+/// Bytes of the largest object.
+pub const BYTES_MAX: usize = WORDS_MAX * 8;
+
+/// What a session sees of an object; none if there is none at this place.
+pub fn object<S: Session>(session: &S, place: u64) -> Option<&[u64]> {
+    let words = session.heap().object_words(place)?;
+    session.note(place, words);
+    Some(session.object(place, words))
+}
+
+/// The object, to be changed; none if there is none.
+pub fn lock<'t>(
+    tx: &'t mut Transaction<'_, '_>,
+    place: u64,
+) -> Result<Option<&'t mut [u64]>, Stop> {
+    match tx.heap().object_words(place) {
+        Some(words) => tx.lock_words(place, words).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Locks an object that is not changed; whether there is one.
+pub fn lock_const(tx: &mut Transaction<'_, '_>, place: u64) -> Result<bool, Stop> {
+    match tx.heap().object_words(place) {
+        Some(words) => tx.lock_words_const(place, words).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// A new object.
+pub fn alloc(tx: &mut Transaction<'_, '_>, bytes: &[u8]) -> Result<u64, Stop> {
+    let mut words = vec![0; bytes.len().div_ceil(8).max(1)];
+    zerocopy::IntoBytes::as_mut_bytes(&mut *words)[..bytes.len()].copy_from_slice(bytes);
+    tx.allocate(&words)
+}
+
+/// The object ends with the commit; whether there is one.
+///
+/// # Safety
+///
+/// As of [`Transaction::free`].
+pub unsafe fn free(tx: &mut Transaction<'_, '_>, place: u64) -> Result<bool, Stop> {
+    match tx.heap().object_words(place) {
+        Some(words) => tx.free_words(place, words).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// The object of this name, which is made of zeros if there is none.
+pub fn root(store: &Store, name: &str, bytes: usize) -> Result<u64> {
+    let zeros = vec![0; bytes.div_ceil(8).max(1)];
+    let schema = own::schema_of(&catalog::bytes_text(bytes));
+    store.register()?.run(|tx| catalog::root(tx, name, &schema, &zeros))
+}
+
+/// A map of bytes. In the files it is a `Map<[u8; K], [u8; V]>`.
+#[derive(Clone, Copy)]
+pub struct ByteMap(Trie<Bytes>);
+
+impl ByteMap {
+    /// The map of this name, which is made if there is none.
+    pub fn open(store: &Store, name: &str, key_bytes: usize, value_bytes: usize) -> Result<Self> {
+        let [key, value] = [key_bytes, value_bytes].map(catalog::bytes_text);
+        let schema = format!("a map from {key} to {value}");
+        let mut member = store.register()?;
+        let root = member.run(|tx| catalog::root(tx, name, &schema, &[0; NODE_WORDS]))?;
+        let shape = Bytes { key: key_bytes, value: value_bytes };
+        Ok(Self(Trie { root, seed: store.shared.seed, shape }))
+    }
+
+    /// Bytes of a key, and of a value.
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.0.shape.key, self.0.shape.value)
+    }
+
+    /// The value of a key, which has as many bytes as it is to have.
+    pub fn get<'s>(&self, session: &'s impl Session, key: &[u8]) -> Option<&'s [u8]> {
+        // The leaf is the session's, and its value is behind its key.
+        let leaf = self.0.get(session, key)?;
+        Some(self.0.value(leaf))
+    }
+
+    /// Sets the value of a key.
+    pub fn put(&self, tx: &mut Transaction<'_, '_>, key: &[u8], value: &[u8]) -> Result<(), Stop> {
+        self.0.insert(tx, key, value, |_| ())
+    }
+
+    /// Removes a key; whether it was there.
+    pub fn remove(&self, tx: &mut Transaction<'_, '_>, key: &[u8]) -> Result<bool, Stop> {
+        self.0.remove(tx, key, |_| ())
+    }
+
+    /// Visits all keys and values, in no order.
+    pub fn for_each(&self, session: &impl Session, mut visit: impl FnMut(&[u8], &[u8])) {
+        self.0.for_each(session, |leaf| visit(self.0.key(leaf), self.0.value(leaf)));
+    }
+}
