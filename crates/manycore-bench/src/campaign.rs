@@ -7,6 +7,7 @@
 //! for a round.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use manycore_measure::paired::{Rounds, Schedule, Stopwatch};
 
@@ -160,4 +161,24 @@ impl<P, C, S> Samples<P, C, S> {
 /// A value of each slice.
 pub(crate) fn values<S>(slices: &[S], value: impl Fn(&S) -> f64) -> Vec<f64> {
     slices.iter().map(value).collect()
+}
+
+/// All that take part, the base line first: ours, then those of others that are not named twice.
+pub(crate) fn subjects(syncs: &[String], against: &[String]) -> Vec<String> {
+    let others = against.iter().filter(|peer| !syncs.contains(peer));
+    syncs.iter().chain(others).cloned().collect()
+}
+
+/// What is wrong with a campaign whatever it measures; `None` if nothing is.
+pub(crate) fn fault(
+    slice: Duration,
+    operations: Option<u64>,
+    rounds: Rounds,
+) -> Option<&'static str> {
+    let faults = [
+        (slice < Duration::from_millis(1), "a slice needs at least 1 ms"),
+        (operations == Some(0), "no operations: give at least 1"),
+        (rounds == Rounds::Count(0), "no rounds: at least 6 give an interval"),
+    ];
+    faults.into_iter().find_map(|(wrong, fault)| wrong.then_some(fault))
 }

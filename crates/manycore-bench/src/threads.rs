@@ -195,7 +195,8 @@ pub(crate) fn run<W: Work>(
     };
     let last = shared.read();
     let after = footprint::in_use();
-    shared.stop.store(true, Ordering::Relaxed); // Relaxed: a thread that sees it later works a little longer
+    // Relaxed: a thread that sees it later works a little longer.
+    shared.stop.store(true, Ordering::Relaxed);
     if ended.is_empty() {
         ended = gather(&threads, settings);
     }

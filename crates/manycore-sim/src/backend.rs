@@ -31,7 +31,7 @@ use crate::coherence::Kind;
 use crate::engine::{self, Handle};
 use crate::explore;
 
-/// This many [`word`]s there are.
+/// How many [`word`]s there are.
 pub use crate::engine::WORDS;
 
 /// Charges a load of up to 8 bytes; the caller does it when this returns, and nothing in between.

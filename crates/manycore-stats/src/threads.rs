@@ -137,6 +137,6 @@ pub struct Blocked {
 
 /// Places in the table of waits between those of one seat and of the next.
 pub const WAITS_APART: usize = 16;
-/// This many places from its own are looked at for a thread and a lock. A table that is as full as
-/// that takes no new ones; the seat has the sum all the same.
+/// The most places, from its own on, in which a thread searches a lock's. A table that is as full
+/// as that takes no new ones; the seat has the sum all the same.
 pub const WAITS_LOOKS: usize = 32;

@@ -47,6 +47,7 @@ use std::time::Duration;
 
 use manycore_measure::paired::Rounds;
 
+use crate::campaign::{fault, subjects};
 use crate::failure::Failure;
 use crate::found::Found;
 use crate::front::Front;
@@ -59,6 +60,7 @@ pub use grid::TaskGrid;
 pub use render::render;
 #[cfg(test)]
 pub(crate) use slice::Slice;
+
 pub use task::{Mix, Records, Task};
 
 /// Threads that use an index.
@@ -118,14 +120,6 @@ impl Options {
         }
     }
 
-    /// All that take part, the base line first.
-    fn subjects(&self) -> Vec<String> {
-        let mut subjects = self.workload.syncs.clone();
-        let others = self.against.iter().filter(|peer| !self.workload.syncs.contains(peer));
-        subjects.extend(others.cloned());
-        subjects
-    }
-
     fn check(&self) -> Result<(), Failure> {
         self.workload.check(own::native::CONTENDERS)?;
         let structure = &self.workload.structure;
@@ -137,10 +131,7 @@ impl Options {
                 format!("no {structure} of others is called `{unknown}`: choose from {known}")
             }),
             self.workload.refusal(peers::CONTENDERS, &self.against),
-            (self.slice < Duration::from_millis(1)).then(|| "a slice needs at least 1 ms".into()),
-            (self.operations == Some(0)).then(|| "no operations: give at least 1".into()),
-            (self.rounds == Rounds::Count(0))
-                .then(|| "no rounds: at least 6 give an interval".into()),
+            fault(self.slice, self.operations, self.rounds).map(str::to_owned),
         ];
         match faults.into_iter().flatten().next() {
             Some(fault) => Err(Failure::Usage(fault)),
@@ -152,6 +143,7 @@ impl Options {
 /// Measures.
 pub fn run(options: &Options) -> Result<Found, Failure> {
     options.check()?;
-    let samples = campaign::run(options, options.workload.points(), options.subjects())?;
+    let syncs = subjects(&options.workload.syncs, &options.against);
+    let samples = campaign::run(options, options.workload.points(), syncs)?;
     Ok(Found { measurements: samples.measurements()?, failures: samples.failures() })
 }

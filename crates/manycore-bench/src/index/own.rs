@@ -293,19 +293,29 @@ macro_rules! library {
             }
         }
 
+        #[inline]
+        fn get(handle: &mut impl MapHandle<u64, u64>, key: u64) -> Seen {
+            let value = handle.get(&key);
+            value.map_or(Seen::Nothing, |value| Seen::at::<u64, u64>(&key, &value))
+        }
+
+        #[inline]
+        fn put(handle: &mut impl MapHandle<u64, u64>, key: u64, count: u32) {
+            handle.insert(key, value::<u64, u64>(key, count));
+        }
+
         /// A map that reads and writes, each as a step of its own.
         struct InTwoSteps<H>(H);
 
         impl<H: MapHandle<u64, u64>> IndexHandle for InTwoSteps<H> {
             #[inline]
             fn get(&mut self, key: u64) -> Seen {
-                let value = self.0.get(&key);
-                value.map_or(Seen::Nothing, |value| Seen::at::<u64, u64>(&key, &value))
+                get(&mut self.0, key)
             }
 
             #[inline]
             fn put(&mut self, key: u64, count: u32) {
-                self.0.insert(key, value::<u64, u64>(key, count));
+                put(&mut self.0, key, count);
             }
 
             #[inline]
@@ -333,13 +343,12 @@ macro_rules! library {
         impl IndexHandle for BinaryHandle<'_> {
             #[inline]
             fn get(&mut self, key: u64) -> Seen {
-                let value = self.0.get(&key);
-                value.map_or(Seen::Nothing, |value| Seen::at::<u64, u64>(&key, &value))
+                get(&mut self.0, key)
             }
 
             #[inline]
             fn put(&mut self, key: u64, count: u32) {
-                self.0.insert(key, value::<u64, u64>(key, count));
+                put(&mut self.0, key, count);
             }
 
             #[inline]

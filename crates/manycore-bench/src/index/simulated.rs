@@ -6,10 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use manycore_measure::{Measurement, Metric};
-use manycore_sim::{Model, thread};
+use manycore_sim::thread;
 use serde::{Deserialize, Serialize};
 
 use super::any_index::{Abilities, AnyIndex, find};
@@ -21,139 +20,64 @@ use super::task::{Task, key_of};
 use super::verify::{Verdict, verify};
 use crate::failure::Failure;
 use crate::found::Found;
-use crate::simulated::{
-    Beside, Finding, Job, Program, Question, Run, SimulatedCampaign, SimulatedProgram,
-    SimulatorPool, variant,
-};
-use crate::slice::Pinning;
-use crate::structure::{self, Simulated, SimulatedActor, SimulatedUse};
-
-/// What an operation takes beside its accesses. A guess, the same for all.
-const BESIDE: Beside = Beside::each(5.0);
+use crate::simulated::{Beside, Finding, Program, Run, SimulatedProgram};
+use crate::structure::{self, Grid, Simulated, SimulatedActor, SimulatedOptions, SimulatedUse};
 
 /// What an entry of a scan takes beside its accesses, in nanoseconds. A guess, the same for all.
 const ENTRY_NS: f64 = 1.0;
 
-/// The largest index that is simulated: each record is put in by a simulated insertion.
-const RECORDS_MAX: u64 = 10_000_000;
-
 /// What to simulate.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The machine.
-    pub machine: Model,
-    /// How many of its CPUs the threads may use; all if nothing is said.
-    pub cpus: Option<u32>,
-    /// What threads do.
-    pub workload: TaskGrid,
-    /// Simulated time that is counted.
-    pub duration: Duration,
-    /// Operations of each thread, whatever time they take; none if it is the duration that counts.
-    pub operations: Option<u64>,
-    /// Which CPUs the threads run on.
-    pub pinning: Pinning,
-    /// Whether to vary what nobody knows about the machine.
-    pub sweep: bool,
-    /// Who does it.
-    pub pool: SimulatorPool,
-}
-
-impl Options {
-    /// The usual workload, for a millisecond.
-    pub fn new(machine: Model, pool: SimulatorPool) -> Self {
-        Self {
-            machine,
-            cpus: None,
-            workload: TaskGrid::default(),
-            duration: Duration::from_millis(1),
-            operations: None,
-            pinning: Pinning::Auto,
-            sweep: false,
-            pool,
-        }
-    }
-}
+pub type Options = SimulatedOptions<TaskGrid>;
 
 /// Simulates.
 pub fn run(options: &Options) -> Result<Found, Failure> {
-    options.check()?;
-    let campaign = SimulatedCampaign {
-        points: &options.workload.points(),
-        mechanisms: &options.workload.syncs,
-        machines: &variant::of(&options.machine, options.sweep),
-        pool: &options.pool,
-    };
-    let job = |point: &Task, sync: &str, machine: &str| options.job(point, sync, machine);
-    let record = |point: &Task, sync: &str, findings: &[Finding], base: Option<&[Finding]>| {
-        options.record(point, sync, findings, base)
-    };
-    Ok(campaign.run(job, record))
+    structure::run(options)
 }
 
-impl Options {
-    fn check(&self) -> Result<(), Failure> {
-        let question = Question {
-            machine: &self.machine,
-            locks: &[],
-            threads: &self.workload.threads,
-            cpus: self.cpus.as_slice(),
-            duration: Some(self.duration),
-        };
-        question.check()?;
-        self.workload.check(CONTENDERS)?;
-        if self.operations == Some(0) {
-            return Err(Failure::Usage("no operations: give at least 1".to_owned()));
-        }
-        match self.workload.records.initial {
-            0..=RECORDS_MAX => Ok(()),
-            many => Err(Failure::Usage(format!(
-                "{many} records take too long to put in: simulate at most {RECORDS_MAX}"
-            ))),
-        }
+impl Grid for TaskGrid {
+    type Task = Task;
+
+    const WORKLOAD: &'static str = "index";
+    const ELEMENTS: &'static str = "records";
+
+    fn check_simulated(&self) -> Result<(), Failure> {
+        self.check(CONTENDERS)
     }
 
-    fn job(&self, point: &Task, sync: &str, machine: &str) -> Job {
-        let task = Task { sync: sync.to_owned(), ..point.clone() };
-        Job {
-            machine: machine.to_owned(),
-            cpus: self.cpus,
-            mechanism: sync.to_owned(),
-            threads: point.threads,
-            program: Program::of(&Load { task, operations: self.operations }),
-            measured: self.duration,
-            pinning: self.pinning,
-            seed: point.records.seed,
-            every_turn: false,
-            // No thread waits for a CPU, so that there is no reason to sleep.
-            patient: point.threads <= self.cpus(),
-        }
+    fn tasks(&self) -> Vec<Task> {
+        self.points()
     }
 
-    fn cpus(&self) -> u32 {
-        self.cpus.unwrap_or(self.machine.machine().topology.cpus())
+    fn syncs(&self) -> &[String] {
+        &self.syncs
     }
 
-    fn record(
-        &self,
-        point: &Task,
-        sync: &str,
-        findings: &[Finding],
-        base: Option<&[Finding]>,
-    ) -> Measurement {
-        let mut record = structure::simulated("index", sync, findings, base);
-        record.machine.clone_from(&self.machine.name);
-        let contender = find(CONTENDERS, &point.structure, sync);
-        describe(&mut record, point, contender);
-        record.parameters.insert("cpus".to_owned(), f64::from(self.cpus()).into());
-        let (bound, value) = match self.operations {
-            Some(count) => ("operations", count as f64),
-            None => ("duration_ns", self.duration.as_nanos() as f64),
-        };
-        record.parameters.insert(bound.to_owned(), value.into());
+    fn threads(&self) -> &[u32] {
+        &self.threads
+    }
+
+    fn initial(&self) -> u64 {
+        self.records.initial
+    }
+
+    fn seed(&self) -> u64 {
+        self.records.seed
+    }
+
+    fn threads_of(task: &Task) -> u32 {
+        task.threads
+    }
+
+    fn program(task: &Task, sync: &str, beside: Beside, operations: Option<u64>) -> Program {
+        let task = Task { sync: sync.to_owned(), ..task.clone() };
+        Program::of(&Load { task, beside, operations })
+    }
+
+    fn describe(record: &mut Measurement, task: &Task, sync: &str) {
+        describe(record, task, find(CONTENDERS, &task.structure, sync));
         if let Some(each) = record.metrics.remove(SCANNED) {
-            record.metrics.insert("entries".to_owned(), times(&each, &record));
+            record.metrics.insert("entries".to_owned(), times(&each, record));
         }
-        record
     }
 }
 
@@ -177,6 +101,8 @@ fn times(each: &Metric, record: &Measurement) -> Metric {
 pub(crate) struct Load {
     /// The index and its operations.
     pub task: Task,
+    /// What an operation takes beside its accesses.
+    pub beside: Beside,
     /// Operations of each thread; none if it is time that bounds them.
     pub operations: Option<u64>,
 }
@@ -196,7 +122,7 @@ impl SimulatedProgram for Load {
             let contender = find(CONTENDERS, &task.structure, &task.sync).ok_or_else(unknown)?;
             let index = (contender.make)(task);
             let (numbers, inserted) = (&numbers[..], &inserted);
-            Ok(Use { index, abilities: contender.abilities, task, numbers, inserted })
+            Ok(Use { index, abilities: contender.abilities, load: self, numbers, inserted })
         })
     }
 }
@@ -205,7 +131,7 @@ impl SimulatedProgram for Load {
 struct Use<'a> {
     index: Box<dyn AnyIndex>,
     abilities: Abilities,
-    task: &'a Task,
+    load: &'a Load,
     numbers: &'a [u64],
     inserted: &'a Arc<Inserted>,
 }
@@ -220,7 +146,7 @@ impl SimulatedUse for Use<'_> {
 
     fn actor(&self, thread: u32, operations: Operations) -> SimulatedThread<'_> {
         let actor = Actor::new(self.index.handle(), thread, self.inserted);
-        SimulatedThread { actor, operations, numbers: self.numbers }
+        SimulatedThread { actor, operations, numbers: self.numbers, beside: self.load.beside }
     }
 
     fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
@@ -228,7 +154,7 @@ impl SimulatedUse for Use<'_> {
     }
 
     fn verify(&self, tallies: &[Tally], operations: u64) -> Result<BTreeMap<String, f64>, String> {
-        let Self { index, abilities, task, inserted, .. } = self;
+        let Self { index, abilities, load: Load { task, .. }, inserted, .. } = self;
         let tally = Tally::sum(tallies.iter().copied());
         let Verdict { lost } =
             verify(&**index, *abilities, task, inserted, &tally, thread::progress)?;
@@ -244,6 +170,7 @@ struct SimulatedThread<'a> {
     actor: Actor<'a>,
     operations: Operations,
     numbers: &'a [u64],
+    beside: Beside,
 }
 
 impl SimulatedActor<Tally> for SimulatedThread<'_> {
@@ -259,7 +186,7 @@ impl SimulatedActor<Tally> for SimulatedThread<'_> {
         let before = self.actor.tally.scanned;
         self.actor.act(operation);
         let entries = self.actor.tally.scanned - before;
-        BESIDE.ns(operation.updates()) + entries as f64 * ENTRY_NS
+        self.beside.ns(operation.updates()) + entries as f64 * ENTRY_NS
     }
 
     fn tally(&self) -> Tally {

@@ -1,9 +1,6 @@
 //! `manycore sim index`: threads that use an index on a simulated machine.
 
-use std::time::Duration;
-
 use clap::Args;
-use humantime::parse_duration;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 use manycore_measure::Results;
@@ -13,8 +10,8 @@ use super::own::simulated::CONTENDERS;
 use super::picture::figure;
 use super::{render, simulated};
 use crate::found::Found;
-use crate::front::{Benchmark, Outcome, Pin, PlotOptions, SimulatorOptions, say_troubles};
-use crate::machines;
+use crate::front::{Benchmark, Outcome, PlotOptions, SimulatorOptions, say_troubles};
+use crate::structure::{MachineFlags, RunFlags};
 
 const NOTES: &str = "\
 Examples:
@@ -37,26 +34,12 @@ Exit status:
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// The machine: a name of `manycore machines`, or the file of a model
-    #[arg(long, value_name = "NAME")]
-    machine: String,
-    /// How many of the machine's CPUs the threads may use [default: all]
-    #[arg(long, value_name = "N")]
-    cpus: Option<u32>,
+    #[command(flatten)]
+    machine: MachineFlags,
     #[command(flatten)]
     indexes: IndexOptions,
-    /// Simulated time that is counted
-    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
-    duration: Duration,
-    /// Operations of each thread, which then take as long as they take
-    #[arg(long, value_name = "N", conflicts_with = "duration")]
-    operations: Option<u64>,
-    /// CPUs of the threads
-    #[arg(long, value_enum, default_value = "auto")]
-    pin: Pin,
-    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
-    #[arg(long)]
-    sweep: bool,
+    #[command(flatten)]
+    run: RunFlags,
     #[command(flatten)]
     plot: PlotOptions,
     /// Print the result as JSON
@@ -70,16 +53,9 @@ impl Benchmark for Options {
     const NAME: &'static str = "index";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
-        let machine = machines::find(&self.machine)?;
-        let settings = simulated::Options {
-            cpus: self.cpus,
-            workload: self.indexes.workload(CONTENDERS),
-            duration: self.duration,
-            operations: self.operations,
-            pinning: self.pin.pinning(),
-            sweep: self.sweep,
-            ..simulated::Options::new(machine, self.pool.start(terminal)?)
-        };
+        let pool = || self.pool.start(terminal);
+        let workload = self.indexes.workload(CONTENDERS);
+        let settings = self.machine.options(&self.run, workload, pool)?;
         let Found { measurements, failures } = simulated::run(&settings)?;
         say_troubles(&settings.pool, terminal);
         let title = format!("manycore sim index, {} (simulated)", settings.machine.name);

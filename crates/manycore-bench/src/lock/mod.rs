@@ -30,6 +30,7 @@ use std::time::Duration;
 
 pub use manycore_measure::paired::Rounds;
 
+use crate::campaign::fault;
 use crate::contender::{self, BASE, BASE_SHARED};
 use crate::failure::Failure;
 use crate::found::Found;
@@ -153,16 +154,10 @@ impl Options {
 
     fn check(&self) -> Result<(), Failure> {
         self.grid().check()?;
-        let faults = [
-            (self.slice < Duration::from_millis(1), "a slice needs at least 1 ms"),
-            (self.rounds == Rounds::Count(0), "no rounds: at least 6 give an interval"),
-            (
-                !self.native && self.preload.is_none(),
-                "neither native nor through the preload library: choose at least one",
-            ),
-        ];
-        match faults.into_iter().find(|(wrong, _)| *wrong) {
-            Some((_, fault)) => Err(Failure::Usage(fault.into())),
+        let nothing = (!self.native && self.preload.is_none())
+            .then_some("neither native nor through the preload library: choose at least one");
+        match fault(self.slice, None, self.rounds).or(nothing) {
+            Some(fault) => Err(Failure::Usage(fault.into())),
             None => Ok(()),
         }
     }

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::{Model, thread};
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +13,10 @@ use crate::counts::Counts;
 use crate::found::Found;
 use crate::simulated::{
     Beside, Finding, Job, Program, Run, SimulatedCampaign, SimulatedProgram, SimulatorPool, Window,
-    record, sight, variant,
+    sight, variant,
 };
 use crate::slice::Pinning;
+use crate::structure;
 
 /// What an operation takes beside its accesses. A guess, the same for all.
 pub(super) const BESIDE: Beside = Beside::each(10.0);
@@ -43,21 +43,10 @@ pub(super) fn run(options: &Options, model: &Model, pool: &SimulatorPool) -> Fou
         patient: point.threads <= cpus,
     };
     campaign.run(job, |point, sync, findings, base| {
-        let mut record = measurement(sync, findings, base);
+        let mut record = structure::simulated("rmap", sync, findings, base);
         record.machine.clone_from(&model.name);
         options.describe(record, *point)
     })
-}
-
-fn measurement(sync: &str, findings: &[Finding], base: Option<&[Finding]>) -> Measurement {
-    let mut record = record::of("rmap", Mechanism::Sync(sync.to_owned()), findings, 1.0);
-    record.metrics = std::mem::take(&mut record.metrics)
-        .into_iter()
-        .map(|(name, metric)| (name.replace("wait_", "latency_"), metric))
-        .collect();
-    let ratios = base.into_iter().flat_map(|base| record::ratios(findings, base));
-    record.metrics.extend(ratios.filter(|(name, _)| name == "ratio"));
-    record
 }
 
 struct There {

@@ -28,6 +28,7 @@ use std::time::Duration;
 
 pub use manycore_measure::paired::Rounds;
 
+use crate::campaign::{fault, subjects};
 use crate::failure::Failure;
 use crate::found::Found;
 use crate::front::Front;
@@ -90,14 +91,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// All that take part, the base line first.
-    fn subjects(&self) -> Vec<String> {
-        let mut subjects = self.workload.syncs.clone();
-        let others = self.against.iter().filter(|peer| !self.workload.syncs.contains(peer));
-        subjects.extend(others.cloned());
-        subjects
-    }
-
     /// The usual workload, in 31 rounds.
     pub fn new(worker: Command) -> Self {
         Self {
@@ -116,13 +109,8 @@ impl Options {
     fn check(&self) -> Result<(), Failure> {
         self.workload.check(&contenders::native::names(&self.workload.structure))?;
         peers::check(&self.against, &self.workload.structure, self.foreign.is_some())?;
-        let faults = [
-            (self.slice < Duration::from_millis(1), "a slice needs at least 1 ms"),
-            (self.operations == Some(0), "no operations: give at least 1"),
-            (self.rounds == Rounds::Count(0), "no rounds: at least 6 give an interval"),
-        ];
-        match faults.into_iter().find(|(wrong, _)| *wrong) {
-            Some((_, fault)) => Err(Failure::Usage(fault.into())),
+        match fault(self.slice, self.operations, self.rounds) {
+            Some(fault) => Err(Failure::Usage(fault.into())),
             None => Ok(()),
         }
     }
@@ -139,6 +127,7 @@ pub fn usual_syncs(structure: &str) -> Vec<String> {
 /// Measures.
 pub fn run(options: &Options) -> Result<Found, Failure> {
     options.check()?;
-    let samples = campaign::run(options, options.workload.points(), options.subjects())?;
+    let syncs = subjects(&options.workload.syncs, &options.against);
+    let samples = campaign::run(options, options.workload.points(), syncs)?;
     Ok(Found { measurements: samples.measurements()?, failures: samples.failures() })
 }

@@ -1,17 +1,14 @@
 //! `manycore sim set`: threads that use a set on a simulated machine.
 
-use std::time::Duration;
-
 use crate::set::render;
 use crate::set::simulated as set;
 use clap::Args;
-use humantime::parse_duration;
 use manycore_measure::Results;
 
 use super::flags::SetOptions;
 use crate::found::Found;
-use crate::front::{Benchmark, Outcome, Pin, SimulatorOptions, say_troubles};
-use crate::machines;
+use crate::front::{Benchmark, Outcome, SimulatorOptions, say_troubles};
+use crate::structure::{MachineFlags, RunFlags};
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -35,26 +32,12 @@ Exit status:
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// The machine: a name of `manycore machines`, or the file of a model
-    #[arg(long, value_name = "NAME")]
-    machine: String,
-    /// How many of the machine's CPUs the threads may use [default: all]
-    #[arg(long, value_name = "N")]
-    cpus: Option<u32>,
+    #[command(flatten)]
+    machine: MachineFlags,
     #[command(flatten)]
     sets: SetOptions,
-    /// Simulated time that is counted
-    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
-    duration: Duration,
-    /// Operations of each thread, which then take as long as they take
-    #[arg(long, value_name = "N", conflicts_with = "duration")]
-    operations: Option<u64>,
-    /// CPUs of the threads
-    #[arg(long, value_enum, default_value = "auto")]
-    pin: Pin,
-    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
-    #[arg(long)]
-    sweep: bool,
+    #[command(flatten)]
+    run: RunFlags,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -66,15 +49,8 @@ impl Benchmark for Options {
     const NAME: &'static str = "set";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
-        let settings = set::Options {
-            cpus: self.cpus,
-            workload: self.sets.workload(),
-            duration: self.duration,
-            operations: self.operations,
-            pinning: self.pin.pinning(),
-            sweep: self.sweep,
-            ..set::Options::new(machines::find(&self.machine)?, self.pool.start(terminal)?)
-        };
+        let pool = || self.pool.start(terminal);
+        let settings = self.machine.options(&self.run, self.sets.workload(), pool)?;
         let found = set::run(&settings)?;
         say_troubles(&settings.pool, terminal);
         let Found { measurements, failures } = found;

@@ -113,7 +113,7 @@ fn measure(filled: &Filled, settings: &Settings) -> Result<Slice, String> {
     let work = |thread| Use { set: Arc::clone(set), operations: task.operations(thread, &ranks) };
     let ran: Ran<i64> = threads::run(&settings.threads, work)?;
     let added = ran.outcomes.iter().sum::<i64>();
-    verify(&**set, added, task)?;
+    verify(&**set, added, task, LOOKED_UP, || ())?;
     Ok(Slice {
         counts: ran.counts,
         elapsed_ns: ran.elapsed_ns,
@@ -140,11 +140,22 @@ pub(crate) fn apply(handle: &mut dyn SetHandle<u64>, operation: Operation) -> i6
 /// The largest range whose keys are all looked up at the end.
 const LOOKED_UP: u64 = 200_000;
 
-/// Whether the set has as many keys as the threads were told.
-fn verify(set: &dyn AnySet, added: i64, task: &Task) -> Result<(), String> {
-    if task.keys.range <= LOOKED_UP {
+/// Whether the set has as many keys as the threads were told, if its range is at most so large
+/// that each key can be looked up. Calls `progress` before each.
+pub(super) fn verify(
+    set: &dyn AnySet,
+    added: i64,
+    task: &Task,
+    range_max: u64,
+    progress: impl Fn(),
+) -> Result<(), String> {
+    if task.keys.range <= range_max {
         let mut handle = set.handle();
-        let found = (0..task.keys.range).filter(|key| handle.contains(key)).count() as i64;
+        let is_there = |key: &u64| {
+            progress();
+            handle.contains(key)
+        };
+        let found = (0..task.keys.range).filter(is_there).count() as i64;
         let told = task.keys.initial as i64 + added;
         if found != told {
             return Err(format!("the set has {found} keys, and should have {told}"));

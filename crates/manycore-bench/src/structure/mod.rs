@@ -6,12 +6,18 @@
 //! | `program` | the same in a simulated program |
 //! | `records` | from slices, and from simulations, to records |
 //! | `table` | records as a table |
+//! | `campaign`, `flags` | mechanisms at points of a grid on a simulated machine, and its options |
 
+mod campaign;
+mod flags;
 mod program;
 mod records;
 mod slice;
 mod table;
 
+pub use campaign::SimulatedOptions;
+pub(crate) use campaign::{Grid, run};
+pub(crate) use flags::{MachineFlags, RunFlags};
 pub(crate) use program::{Simulated, SimulatedActor, SimulatedUse, simulate};
 pub(crate) use records::{measured, simulated};
 pub(crate) use slice::StructureSlice;

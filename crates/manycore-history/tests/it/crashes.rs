@@ -1,25 +1,8 @@
 //! What crashes may leave of transactions, and what not.
 
-use manycore_history::snapshot::{Anomaly, Isolation, Transaction, Write, check_crash};
+use manycore_history::snapshot::{Anomaly, Isolation, Transaction, check_crash};
 
-/// A transaction that commits: its moments, what it reads, and what it writes (object, before,
-/// after).
-fn committed(
-    (began, ended): (u64, u64),
-    reads: &[(u64, u64)],
-    writes: &[(u64, u64, u64)],
-) -> Transaction {
-    let write = |&(object, before, after): &(u64, u64, u64)| Write { object, before, after };
-    Transaction {
-        thread: 0,
-        began,
-        ended,
-        committed: true,
-        reads: reads.to_vec(),
-        writes: writes.iter().map(write).collect(),
-        lost: Vec::new(),
-    }
-}
+use crate::snapshot::committed;
 
 /// What is found if objects 1 and 2 have these versions, and what had ended by a moment was
 /// acknowledged.
@@ -33,9 +16,9 @@ fn found(history: &[Transaction], left: [u64; 2], acknowledged: u64) -> Option<A
 #[test]
 fn the_last_may_be_taken_back_if_nobody_was_told_of_them() {
     let history = [
-        committed((0, 2), &[], &[(1, 0, 1)]),
-        committed((3, 5), &[(1, 1)], &[(2, 0, 1)]),
-        committed((6, 8), &[], &[(1, 1, 2)]),
+        committed(0, 2, &[], &[(1, 0, 1)]),
+        committed(3, 5, &[(1, 1)], &[(2, 0, 1)]),
+        committed(6, 8, &[], &[(1, 1, 2)]),
     ];
     for (left, acknowledged, anomaly) in [
         ([2, 1], 8, None),
@@ -54,7 +37,7 @@ fn the_last_may_be_taken_back_if_nobody_was_told_of_them() {
 
 #[test]
 fn a_transaction_is_taken_back_whole() {
-    let history = [committed((0, 9), &[], &[(1, 0, 1), (2, 0, 1)])];
+    let history = [committed(0, 9, &[], &[(1, 0, 1), (2, 0, 1)])];
     for (left, anomaly) in [
         ([0, 0], None),
         ([1, 1], None),
@@ -68,15 +51,14 @@ fn a_transaction_is_taken_back_whole() {
 #[test]
 fn nothing_stays_that_was_made_from_what_is_lost() {
     // They overlap, so that time says nothing.
-    let history =
-        [committed((0, 9), &[], &[(1, 0, 1)]), committed((1, 8), &[(1, 1)], &[(2, 0, 1)])];
+    let history = [committed(0, 9, &[], &[(1, 0, 1)]), committed(1, 8, &[(1, 1)], &[(2, 0, 1)])];
     assert_eq!(found(&history, [1, 0], 0), None);
     assert_eq!(found(&history, [0, 1], 0), Some(Anomaly::ReadFromNowhere));
 }
 
 #[test]
 fn what_a_reader_was_told_is_not_lost() {
-    let history = [committed((0, 9), &[], &[(1, 0, 1)]), committed((1, 8), &[(1, 1)], &[])];
+    let history = [committed(0, 9, &[], &[(1, 0, 1)]), committed(1, 8, &[(1, 1)], &[])];
     assert_eq!(found(&history, [0, 0], 7), None);
     assert_eq!(found(&history, [0, 0], 8), Some(Anomaly::ReadFromNowhere));
     assert_eq!(found(&history, [1, 0], 8), None);

@@ -5,7 +5,7 @@ use manycore_history::snapshot::{Anomaly, Isolation, Transaction, Write, check};
 use proptest::prelude::*;
 
 /// A transaction that commits: from, to, what it reads, and what it writes (object, before, after).
-fn committed(
+pub fn committed(
     began: u64,
     ended: u64,
     reads: &[(u64, u64)],

@@ -10,7 +10,7 @@ use manycore_stats::{HELD, Held, Mapping, SHARED, Slab};
 
 use super::{Attempt, Mode, Object, mapping, orders};
 
-/// This many threads' lists are looked at for a lock.
+/// The most threads in whose lists a lock is searched.
 const LOOKS: usize = 256;
 
 // Relaxed throughout: the list is its thread's own. Others look at it now and then, and may find

@@ -124,7 +124,8 @@ const KEPT: usize = 16 << 20;
 
 /// How many allocations there are that nobody has freed.
 pub(crate) fn live() -> usize {
-    LIVE.load(Ordering::Relaxed) // Relaxed: asked by the thread that has the arena, of what it has done itself
+    // Relaxed: asked by the thread that has the arena, of what it has done itself.
+    LIVE.load(Ordering::Relaxed)
 }
 
 fn allocated() {

@@ -63,7 +63,7 @@ unsafe fn with_first(
     }
 }
 
-/// This many descriptors are looked at for one that has a lane.
+/// The most descriptors in which one that has a lane is searched.
 const LOOKS: usize = 16;
 
 /// The descriptors of a list, as far as there is memory.

@@ -9,6 +9,9 @@ use super::object::Version;
 /// one, which writers are not to wait for.
 pub(super) const YIELDS: u32 = 8;
 
+/// The most times that the pause between two looks is doubled.
+pub(super) const DOUBLINGS_MAX: u32 = 6;
+
 /// Limits of a domain's logs.
 pub struct Config {
     /// Bytes of a segment of a log, a multiple of 64: an object has to fit. 16 KiB.

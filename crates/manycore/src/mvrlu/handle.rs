@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
-use super::config::YIELDS;
+use super::config::{DOUBLINGS_MAX, YIELDS};
 use super::domain::Domain;
 use super::log;
 use super::object::{InPlaceKindOf, KindOf, Master, OwnedKindOf, Version, VersionOf, newest};
@@ -185,11 +185,11 @@ impl<'a, C: Clock> Handle<'a, C> {
         }
     }
 
-    /// After [`YIELDS`] looks in vain each further one is due at twice as much, up to 64 times as
-    /// much.
+    /// After [`YIELDS`] looks in vain each further one is due at twice as much: how often that was
+    /// doubled, at most [`DOUBLINGS_MAX`] times.
     #[inline]
-    pub(super) fn at_times(&self, usual: u32) -> u32 {
-        usual.saturating_mul(1 << self.vain.saturating_sub(YIELDS).min(6))
+    pub(super) fn doublings(&self) -> u32 {
+        self.vain.saturating_sub(YIELDS).min(DOUBLINGS_MAX)
     }
 
     /// A commit with this stamp was seen: what this thread begins from now on is later, and so is

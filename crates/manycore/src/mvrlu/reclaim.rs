@@ -8,7 +8,7 @@
 
 use core::ptr::null_mut;
 
-use super::config::YIELDS;
+use super::config::{DOUBLINGS_MAX, YIELDS};
 use super::domain::Domain;
 use super::handle::Handle;
 use super::log::{BATCHES, Batch, Position, Tail};
@@ -96,7 +96,7 @@ impl<C: Clock> Handle<'_, C> {
         if self.vain <= YIELDS {
             hint::yield_now();
         }
-        self.hops_max = self.domain.hops_max().saturating_mul(1 << self.vain.min(6));
+        self.hops_max = self.domain.hops_max().saturating_mul(1 << self.vain.min(DOUBLINGS_MAX));
     }
 
     /// Writes back and discards what no session needs, in the logs of all threads. If no session is

@@ -2,7 +2,6 @@
 
 use manycore_traits::{Conflict, Link};
 
-use super::config::YIELDS;
 use super::handle::Handle;
 use super::log;
 use super::object::{Chain, Head, Kind, KindOf, Version, VersionOf, exchange, newest};
@@ -197,8 +196,7 @@ impl<C: Clock> Handle<'_, C> {
     #[cold]
     fn has_begun_segment(&mut self, segments: usize) {
         let (domain, record) = (self.domain, self.record);
-        // After a look in vain, as of other limits.
-        let low = domain.config.low() << self.vain.saturating_sub(YIELDS).min(6);
+        let low = domain.config.low() << self.doublings();
         let writer = &self.local().writer;
         let grown = writer.segments() - segments;
         let is_filling = writer.live(&record.log) >= low;
@@ -293,7 +291,8 @@ impl<C: Clock> Handle<'_, C> {
         count(&record.counters.commits, 1);
         count(&record.counters.versions, u64::from(versions));
         self.kept.versions += versions;
-        self.kept.is_filling |= self.kept.versions >= self.at_times(domain.versions_max());
+        self.kept.is_filling |=
+            self.kept.versions >= domain.versions_max().saturating_mul(1 << self.doublings());
         self.settled.set(self.settle(stamp).max(settled));
         if self.kept.account.count(-1, self.domain.config.swing) {
             self.domain.account(&self.kept.account);

@@ -2,38 +2,28 @@
 
 use std::sync::Arc;
 
-use loom::cell::UnsafeCell;
 use loom::thread;
 use manycore::reclaim::{Atomic, Config, Domain};
 
 use crate::check;
+use crate::hash_map::Seen;
 
 /// A number that the model sees written, read and dropped.
-struct Number(UnsafeCell<u64>);
-
-// SAFETY: the model checks that nobody reads it while it is written or dropped.
-unsafe impl Send for Number {}
-// SAFETY: likewise.
-unsafe impl Sync for Number {}
+struct Number(Seen);
 
 impl Number {
     fn new(number: u64) -> Self {
-        let this = Self(UnsafeCell::new(0));
-        // SAFETY: nobody else has it.
-        this.0.with_mut(|place| unsafe { *place = number });
-        this
+        Self(Seen::new(number))
     }
 
     fn get(&self) -> u64 {
-        // SAFETY: nobody writes it meanwhile: that is what the model checks.
-        self.0.with(|place| unsafe { *place })
+        self.0.get()
     }
 }
 
 impl Drop for Number {
     fn drop(&mut self) {
-        // SAFETY: nobody reads it meanwhile: that is what the model checks.
-        self.0.with_mut(|place| unsafe { *place = u64::MAX });
+        self.0.end();
     }
 }
 

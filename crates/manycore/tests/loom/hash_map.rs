@@ -23,20 +23,26 @@ impl Hasher for Same {
 }
 
 /// A number, of which the checker sees when it is read and when it was written.
-struct Seen(UnsafeCell<u64>);
+pub(crate) struct Seen(UnsafeCell<u64>);
 
 impl Seen {
-    fn new(number: u64) -> Self {
+    pub(crate) fn new(number: u64) -> Self {
         let seen = Self(UnsafeCell::new(0));
         // SAFETY: nobody else has it; the checker notes the write.
         seen.0.with_mut(|place| unsafe { *place = number });
         seen
     }
 
-    fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         // SAFETY: it is not changed; the checker reports a read that is not ordered after its
         // making.
         self.0.with(|number| unsafe { *number })
+    }
+
+    /// Notes that it is not to be read any more.
+    pub(crate) fn end(&self) {
+        // SAFETY: the checker reports a read that is not ordered before it.
+        self.0.with_mut(|place| unsafe { *place = u64::MAX });
     }
 }
 

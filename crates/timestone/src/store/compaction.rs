@@ -24,7 +24,7 @@ struct Compaction<'a> {
 ///
 /// # Safety
 ///
-/// No domain has the heap, and no other thread.
+/// No domain and no other thread uses the new heap.
 pub unsafe fn copy(from: &ReadOnly, to: &Arc<Heap>) -> Result<()> {
     let compaction = Compaction { from, to };
     let mut first = 0;
@@ -36,7 +36,7 @@ pub unsafe fn copy(from: &ReadOnly, to: &Arc<Heap>) -> Result<()> {
     let mut root = [0; ROOT_WORDS];
     root.copy_from_slice(from.object(ROOT, ROOT_WORDS));
     root[0] = first;
-    // SAFETY: the contract of this function.
+    // SAFETY: no other thread uses the new heap, as the caller ensures.
     unsafe { to.set_root(root) };
     Ok(())
 }

@@ -43,7 +43,7 @@ impl Reads {
         for (place, words) in objects.iter() {
             let locked = with_words!(*words, |W| {
                 let link: Link<W> = heap.link(*place);
-                // SAFETY: the contract of this function.
+                // SAFETY: the session is open and has found the object, as the caller ensures.
                 unsafe { handle.try_lock_const(link) }
             });
             match locked {

@@ -1,75 +1,19 @@
 //! Images beside transactions: no commit waits for one, and what is recovered from it is right.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fastrand::Rng;
-use parking_lot::{Mutex, MutexGuard};
 use timestone::device::{Device, Fault, Faulty, Simulated, Storage};
 use timestone::{Durability, Map, Options, Store};
 
+use crate::gated::Gated;
 use crate::store::{open, options};
 
-/// A disk on which images are flushed only while nobody holds the gate.
-#[derive(Clone, Default)]
-struct Gated {
-    disk: Simulated,
-    gate: Arc<Mutex<()>>,
-    /// A flush has come to the gate.
-    has_come: Arc<AtomicBool>,
-}
-
-struct GatedDevice {
-    below: Arc<dyn Device>,
-    storage: Gated,
-}
-
-impl Gated {
-    fn shut(&self) -> MutexGuard<'_, ()> {
-        self.has_come.store(false, Ordering::Relaxed);
-        self.gate.lock()
-    }
-
-    fn wait_for_image(&self) {
-        while !self.has_come.load(Ordering::Relaxed) {
-            std::thread::yield_now();
-        }
-    }
-}
-
-impl Storage for Gated {
-    fn open(&self, name: &'static str) -> io::Result<Arc<dyn Device>> {
-        let below = self.disk.open(name)?;
-        let storage = self.clone();
-        let is_image = name.starts_with("image");
-        Ok(if is_image { Arc::new(GatedDevice { below, storage }) } else { below })
-    }
-
-    fn flush_names(&self) -> io::Result<()> {
-        self.disk.flush_names()
-    }
-}
-
-impl Device for GatedDevice {
-    fn size(&self) -> io::Result<u64> {
-        self.below.size()
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.below.read_at(offset, into)
-    }
-
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.below.write_at(offset, bytes)
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        self.storage.has_come.store(true, Ordering::Relaxed);
-        let _open = self.storage.gate.lock();
-        self.below.flush()
-    }
+/// A disk on which images are flushed only while the gate is open.
+fn gated() -> Gated {
+    Gated::new(|name| name.starts_with("image"))
 }
 
 fn numbers(store: &Store) -> BTreeMap<u64, u64> {
@@ -84,7 +28,7 @@ fn numbers(store: &Store) -> BTreeMap<u64, u64> {
 
 #[test]
 fn commits_go_on_while_an_image_is_written_and_are_there_after_a_cut_in_it() {
-    let disk = Gated::default();
+    let disk = gated();
     let store = Store::open_on(Arc::new(disk.clone()), options()).unwrap();
     let map: Map<u64, u64> = store.map("numbers").unwrap();
     let mut me = store.register().unwrap();
@@ -92,7 +36,7 @@ fn commits_go_on_while_an_image_is_written_and_are_there_after_a_cut_in_it() {
     std::thread::scope(|scope| {
         let shut = disk.shut();
         let image = scope.spawn(|| store.checkpoint());
-        disk.wait_for_image();
+        disk.wait_for_flush();
         // The image cannot be finished before these have returned.
         for (key, value) in &wanted {
             me.run(|tx| map.insert(tx, *key, *value)).unwrap();
@@ -107,7 +51,7 @@ fn commits_go_on_while_an_image_is_written_and_are_there_after_a_cut_in_it() {
 
 #[test]
 fn a_commit_for_which_the_journal_has_no_room_waits_for_the_image_and_then_goes_on() {
-    let disk = Gated::default();
+    let disk = gated();
     let store = Store::open_on(Arc::new(disk.clone()), options()).unwrap();
     let map: Map<u64, [u64; 100]> = store.map("large").unwrap();
     let mut me = store.register().unwrap();
@@ -115,7 +59,7 @@ fn a_commit_for_which_the_journal_has_no_room_waits_for_the_image_and_then_goes_
     std::thread::scope(|scope| {
         let shut = disk.shut();
         scope.spawn(|| store.checkpoint().unwrap());
-        disk.wait_for_image();
+        disk.wait_for_flush();
         let committer = scope.spawn(|| {
             let mut me = store.register().unwrap();
             // More than the journal has room for.

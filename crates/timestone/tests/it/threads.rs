@@ -1,15 +1,15 @@
 //! More threads than cores, on a disk that is cut at every call.
 
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use fastrand::Rng;
 use parking_lot::Mutex;
-use timestone::device::{Device, Simulated, Storage};
+use timestone::device::Simulated;
 use timestone::{Durability, Map, Member, Store};
 
+use crate::gated::Gated;
 use crate::store::{open, options};
 
 const ACCOUNTS: u64 = 12;
@@ -185,59 +185,18 @@ fn a_store_with_too_small_a_journal_for_its_threads_says_so() {
     assert!(refused.is_err_and(|error| error.to_string().contains("Options::ring_bytes")));
 }
 
-/// A disk that flushes nothing while a lock is held.
-#[derive(Clone, Default)]
-struct Held {
-    disk: Simulated,
-    gate: Arc<Mutex<()>>,
-}
-
-struct HeldDevice {
-    below: Arc<dyn Device>,
-    gate: Arc<Mutex<()>>,
-}
-
-impl Storage for Held {
-    fn open(&self, name: &'static str) -> io::Result<Arc<dyn Device>> {
-        Ok(Arc::new(HeldDevice { below: self.disk.open(name)?, gate: self.gate.clone() }))
-    }
-
-    fn flush_names(&self) -> io::Result<()> {
-        self.disk.flush_names()
-    }
-}
-
-impl Device for HeldDevice {
-    fn size(&self) -> io::Result<u64> {
-        self.below.size()
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.below.read_at(offset, into)
-    }
-
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.below.write_at(offset, bytes)
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        let _open = self.gate.lock();
-        self.below.flush()
-    }
-}
-
 #[test]
 fn a_commit_beside_an_image_does_not_wait_for_another_commit() {
-    let disk = Held::default();
+    let disk = Gated::new(|_| true);
     let store = Store::open_on(Arc::new(disk.clone()), options()).unwrap();
     let map: Map<u64, u64> = store.map("numbers").unwrap();
     let mut me = store.register().unwrap();
     let moment = Duration::from_millis(100);
     let ((shut, is_shut), (done, is_done)) = (mpsc::channel(), mpsc::channel());
     std::thread::scope(|scope| {
-        let (store, gate) = (&store, &disk.gate);
+        let (store, disk) = (&store, &disk);
         scope.spawn(move || {
-            let _shut = gate.lock();
+            let _shut = disk.shut();
             shut.send(()).unwrap();
             std::thread::sleep(2 * moment);
         });

@@ -110,7 +110,7 @@ pub unsafe trait Queue {
 /// for the lock to be a small part of the work, and few enough to be in that core's cache.
 pub const MANY: u32 = 512;
 
-/// The queues of this many cores are looked at about as fast as a clock.
+/// Reading the queues of this many cores takes about as long as reading a clock.
 pub(super) const FEW: usize = 8;
 
 /// How many entries were put in, more or less: two threads that count at the same time may be

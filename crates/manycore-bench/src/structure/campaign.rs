@@ -1,0 +1,187 @@
+//! Mechanisms at the points of a grid, on a simulated machine.
+
+use std::time::Duration;
+
+use manycore_measure::Measurement;
+use manycore_sim::Model;
+
+use crate::failure::Failure;
+use crate::found::Found;
+use crate::simulated::{
+    Beside, Finding, Job, Program, Question, SimulatedCampaign, SimulatorPool, variant,
+};
+use crate::slice::Pinning;
+
+use super::records;
+
+/// What an operation takes beside its accesses. A guess, the same for all.
+const BESIDE: Beside = Beside::each(5.0);
+
+/// The most elements that are put in, each by a simulated insertion.
+const INITIAL_MAX: u64 = 10_000_000;
+
+/// What to simulate.
+#[derive(Clone, Debug)]
+pub struct SimulatedOptions<G> {
+    /// The machine.
+    pub machine: Model,
+    /// How many of its CPUs the threads may use; all if nothing is said.
+    pub cpus: Option<u32>,
+    /// What threads do.
+    pub workload: G,
+    /// Simulated time that is counted.
+    pub duration: Duration,
+    /// Operations of each thread, whatever time they take; none if it is the duration that counts.
+    pub operations: Option<u64>,
+    /// Which CPUs the threads run on.
+    pub pinning: Pinning,
+    /// Whether to vary what nobody knows about the machine.
+    pub sweep: bool,
+    /// What an operation takes beside its accesses.
+    pub beside: Beside,
+    /// The processes that simulate.
+    pub pool: SimulatorPool,
+}
+
+impl<G: Default> SimulatedOptions<G> {
+    /// The usual workload, for a millisecond.
+    pub fn new(machine: Model, pool: SimulatorPool) -> Self {
+        Self {
+            machine,
+            cpus: None,
+            workload: G::default(),
+            duration: Duration::from_millis(1),
+            operations: None,
+            pinning: Pinning::Auto,
+            sweep: false,
+            beside: BESIDE,
+            pool,
+        }
+    }
+}
+
+/// What threads do with a structure: mechanisms, and points to simulate each at.
+pub(crate) trait Grid {
+    /// A point, with a mechanism.
+    type Task;
+
+    /// What records call the workload.
+    const WORKLOAD: &'static str;
+
+    /// What a structure holds, in the plural.
+    const ELEMENTS: &'static str;
+
+    /// Whether it makes sense on a simulated machine.
+    fn check_simulated(&self) -> Result<(), Failure>;
+
+    /// The points.
+    fn tasks(&self) -> Vec<Self::Task>;
+
+    /// Names of mechanisms; the first is the base line.
+    fn syncs(&self) -> &[String];
+
+    /// Thread counts.
+    fn threads(&self) -> &[u32];
+
+    /// How many elements there are at the start.
+    fn initial(&self) -> u64;
+
+    /// What everything is drawn by.
+    fn seed(&self) -> u64;
+
+    /// How many threads there are at a point.
+    fn threads_of(task: &Self::Task) -> u32;
+
+    /// What the threads do at a point by a mechanism.
+    fn program(task: &Self::Task, sync: &str, beside: Beside, operations: Option<u64>) -> Program;
+
+    /// Adds to a record of a mechanism what it says about its point.
+    fn describe(record: &mut Measurement, task: &Self::Task, sync: &str);
+}
+
+/// Simulates.
+pub(crate) fn run<G: Grid>(options: &SimulatedOptions<G>) -> Result<Found, Failure> {
+    let asked = Asked(options);
+    asked.check()?;
+    let campaign = SimulatedCampaign {
+        points: &options.workload.tasks(),
+        mechanisms: options.workload.syncs(),
+        machines: &variant::of(&options.machine, options.sweep),
+        pool: &options.pool,
+    };
+    let job = |task: &G::Task, sync: &str, machine: &str| asked.job(task, sync, machine);
+    let record = |task: &G::Task, sync: &str, findings: &[Finding], base: Option<&[Finding]>| {
+        asked.record(task, sync, findings, base)
+    };
+    Ok(campaign.run(job, record))
+}
+
+/// What is asked for.
+struct Asked<'a, G>(&'a SimulatedOptions<G>);
+
+impl<G: Grid> Asked<'_, G> {
+    fn check(&self) -> Result<(), Failure> {
+        let SimulatedOptions { machine, cpus, workload, duration, operations, .. } = self.0;
+        let question = Question {
+            machine,
+            locks: &[],
+            threads: workload.threads(),
+            cpus: cpus.as_slice(),
+            duration: Some(*duration),
+        };
+        question.check()?;
+        workload.check_simulated()?;
+        if *operations == Some(0) {
+            return Err(Failure::Usage("no operations: give at least 1".to_owned()));
+        }
+        match workload.initial() {
+            0..=INITIAL_MAX => Ok(()),
+            many => Err(Failure::Usage(format!(
+                "{many} {} take too long to put in: simulate at most {INITIAL_MAX}",
+                G::ELEMENTS
+            ))),
+        }
+    }
+
+    fn job(&self, task: &G::Task, sync: &str, machine: &str) -> Job {
+        let options = self.0;
+        let threads = G::threads_of(task);
+        Job {
+            machine: machine.to_owned(),
+            cpus: options.cpus,
+            mechanism: sync.to_owned(),
+            threads,
+            program: G::program(task, sync, options.beside, options.operations),
+            measured: options.duration,
+            pinning: options.pinning,
+            seed: options.workload.seed(),
+            every_turn: false,
+            // No thread waits for a CPU, so that there is no reason to sleep.
+            patient: threads <= self.cpus(),
+        }
+    }
+
+    fn cpus(&self) -> u32 {
+        self.0.cpus.unwrap_or(self.0.machine.machine().topology.cpus())
+    }
+
+    fn record(
+        &self,
+        task: &G::Task,
+        sync: &str,
+        findings: &[Finding],
+        base: Option<&[Finding]>,
+    ) -> Measurement {
+        let SimulatedOptions { machine, operations, duration, .. } = self.0;
+        let mut record = records::simulated(G::WORKLOAD, sync, findings, base);
+        record.machine.clone_from(&machine.name);
+        G::describe(&mut record, task, sync);
+        record.parameters.insert("cpus".to_owned(), f64::from(self.cpus()).into());
+        let (bound, value) = match operations {
+            Some(count) => ("operations", *count as f64),
+            None => ("duration_ns", duration.as_nanos() as f64),
+        };
+        record.parameters.insert(bound.to_owned(), value.into());
+        record
+    }
+}
