@@ -72,6 +72,7 @@ mod structure;
 pub mod syscall;
 mod syscalls;
 mod threads;
+pub mod txn;
 pub mod uncontended;
 mod unjudged;
 mod wait_pool;

@@ -25,7 +25,7 @@
 //! }
 //! ```
 //!
-//! Transactions, stores and file systems are added in the same way. What cannot run in a process of
+//! Stores and file systems are added in the same way. What cannot run in a process of
 //! this executable, such as a server, has no executor: its command starts it.
 
 use std::io;
@@ -38,7 +38,7 @@ use crate::front::{Front, Run};
 use crate::workload::Workload;
 use crate::{
     accuracy, db, goals, grid, index, kernel, kernel_load, lock, many, mariadb, rmap, set,
-    simulated, syscall, syscalls, uncontended, worker,
+    simulated, syscall, syscalls, txn, uncontended, worker,
 };
 
 /// All workloads, in the order in which help shows them.
@@ -47,6 +47,7 @@ const WORKLOADS: &[&dyn Workload] = &[
     &many::Many,
     &set::Sets,
     &index::Indexes,
+    &txn::Transactions,
     &uncontended::Uncontended,
     &grid::Grid,
     &goals::Goals,
@@ -65,6 +66,7 @@ Examples:
   manycore bench lock --threads 1,2,8 --section 50ns,1us
   manycore bench set --structure list --initial 1000 --update 2,20,80
   manycore bench index --workload ycsb-a,ycsb-e --against scc-tree,ferntree
+  manycore bench txn --workload tpcc --against rwlock,shards
   manycore bench uncontended --preload
   manycore bench grid --quick
   manycore bench rmap --threads 8 --update 50,100
@@ -89,6 +91,7 @@ Examples:
   manycore sim many --quick
   manycore sim set --machine xeon-8180-8x28x2 --structure hash --threads 56,448
   manycore sim index --machine xeon-8180-8x28x2 --threads 56,448 --workload upsert-20
+  manycore sim txn --machine xeon-8180-8x28x2 --threads 56,448 --workload ycsb16
   manycore sim db --lock innodb,sleep,hybrid
   manycore sim kernel --of threads --threads 30,120
   manycore sim rmap --machine xeon-e7-8870-8x15 --threads 1,30,120

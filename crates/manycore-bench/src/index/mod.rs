@@ -61,6 +61,7 @@ pub use render::render;
 #[cfg(test)]
 pub(crate) use slice::Slice;
 
+pub(crate) use task::key_of;
 pub use task::{Mix, Records, Task};
 
 /// Threads that use an index.

@@ -71,6 +71,31 @@ fn sets_of_others_are_measured_beside() {
 }
 
 #[test]
+fn transactions_of_both_kinds_beside_locks() {
+    let short = ["txn", "--sync", "mvrlu,rlu", "--against", "rwlock,shards", "--threads", "1,3"];
+    let size = ["--initial", "200", "--warehouses", "2", "--items", "50", "--customers", "20"];
+    let short = [&short[..], &size, &["-q", "--duration", "2ms", "--slice", "1ms"]].concat();
+    let text = printed(&mut bench(&[&short[..], &["--json"]].concat()));
+    let results: Value = serde_json::from_str(&text).unwrap();
+    let measurements = results["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 2 * 2 * 4);
+    for measurement in measurements {
+        let (parameters, metrics) = (&measurement["parameters"], &measurement["metrics"]);
+        assert_eq!(measurement["workload"], "txn");
+        assert!(measurement["value"].as_f64().unwrap() > 0.0);
+        let is_tpcc = parameters["mix"] == "tpcc";
+        assert_eq!(
+            (&parameters["warehouses"] == 2.0, is_tpcc),
+            (is_tpcc, parameters["initial"] != 200.0)
+        );
+        assert_eq!(metrics.get("count_audits").is_some(), is_tpcc);
+    }
+    let tables = printed(&mut bench(&short));
+    assert!(tables.contains("tpcc: 2 warehouses with 50 items"), "{tables}");
+    assert!(tables.contains("50 % of requests write"), "{tables}");
+}
+
+#[test]
 fn indexes_as_json_tables_and_a_picture() {
     let place = tempfile::tempdir().unwrap();
     let picture = place.path().join("index.svg");
@@ -221,6 +246,11 @@ fn bad_questions_are_named_in_a_line() {
         (&["index", "--against", "ferntree", "--value", "100"], ["ferntree", "--value 8"]),
         (&["index", "--structure", "hash", "--workload", "ycsb-e"], ["ycsb-e", "hash"]),
         (&["index", "--sync", "mvrlu", "--zipf", "-1"], ["-1", "exponent"]),
+        (&["txn", "--sync", "mvrl"], ["mvrl", "mvrlu-serializable"]),
+        (&["txn", "--workload", "tpch"], ["tpch", "tpcc"]),
+        (&["txn", "--initial", "15"], ["15 records", "between 100"]),
+        (&["txn", "--warehouses", "0"], ["0 warehouses", "between 1"]),
+        (&["txn", "--against", "shard"], ["shard", "shards"]),
         (&["goals", "--part", "lists"], ["lists", "zipf"]),
     ] {
         let said = failure(2, &mut bench(arguments));

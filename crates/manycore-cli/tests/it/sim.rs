@@ -67,6 +67,31 @@ fn sets_on_a_machine_with_many_cpus() {
 }
 
 #[test]
+fn transactions_on_a_machine_with_many_cpus() {
+    let question = ["sim", "txn", "--machine", "xeon-4x6", "--threads", "1,24", "-q", "--json"];
+    let size = ["--initial", "1000", "--warehouses", "2", "--items", "50", "--customers", "20"];
+    let ask = || {
+        let how = ["--duration", "50us", "--no-cache"];
+        printed(&mut manycore(&[&question[..], &size, &how].concat()))
+    };
+    let text = ask();
+    assert_eq!(ask(), text, "the same twice");
+    let measurements = measurements(&text);
+    assert_eq!(measurements.len(), 2 * 2 * 4);
+    let value = |mix: &str, sync: &str, threads: u32| {
+        let is_meant = |m: &&Value| {
+            m["parameters"]["mix"] == mix && m["sync"] == sync && m["threads"] == threads
+        };
+        measurements.iter().find(is_meant).unwrap()["value"].as_f64().unwrap()
+    };
+    for mix in ["ycsb16", "tpcc"] {
+        let grows = |sync| value(mix, sync, 24) / value(mix, sync, 1);
+        assert!(grows("one-lock") < 1.5, "{mix}: one transaction at a time: {}", grows("one-lock"));
+    }
+    assert!(value("ycsb16", "mvrlu", 24) > 4.0 * value("ycsb16", "mvrlu", 1));
+}
+
+#[test]
 fn indexes_on_a_machine_with_many_cpus() {
     let question = ["sim", "index", "--machine", "xeon-4x6", "--threads", "1,24", "-q", "--json"];
     let how = ["--initial", "2000", "--duration", "20us", "--no-cache"];

@@ -1,0 +1,47 @@
+//! Orders and payments: four of the transactions of TPC-C, revision 5.11.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `keys` | the tables' keys and fields |
+//! | `load` | what is there at the start |
+//! | `draw` | which transactions, with which input |
+//! | `order`, `payment` | those that change rows |
+//! | `status` | those that read: the status of an order, the level of the stock |
+//! | `audit` | conditions that hold at every moment |
+//!
+//! Rows have the fields that transactions compute with; texts are left out. There is no delivery,
+//! so that of 100 transactions 47 are orders, 45 payments, and 4 of each of the two that read;
+//! beside them there is an audit in a hundred, which the benchmark has not. A database under
+//! snapshot isolation runs these transactions as if one came after the other (A. Fekete and
+//! others, "Making Snapshot Isolation Serializable", TODS 2005).
+
+mod audit;
+mod draw;
+mod keys;
+mod load;
+mod order;
+mod payment;
+mod status;
+
+pub(super) use audit::verify;
+pub(super) use draw::{Draws, Input};
+pub(super) use keys::{DISTRICTS, hot, part};
+pub(super) use load::fill;
+
+use super::database::Session;
+use super::operations::Tally;
+
+/// Runs a transaction; notes what it has found.
+pub(super) fn run(session: &mut dyn Session, input: &Input, tally: &mut Tally) {
+    match input {
+        Input::Order(order) => tally.given_up += u64::from(!order.run(session)),
+        Input::Payment(payment) => payment.run(session),
+        Input::Status(status) => status.run(session),
+        Input::Level(level) => level.run(session),
+        Input::Audit(warehouse) => {
+            tally.audits += 1;
+            let fault = audit::look(session, *warehouse);
+            tally.fault = tally.fault.take().or(fault);
+        }
+    }
+}
