@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{demo, diff, locks, manual, profile, report, run, store, top};
+use crate::{demo, diff, locks, manual, profile, report, run, store};
 
 const NOTES: &str = "\
 Examples:
@@ -61,7 +61,7 @@ pub enum Command {
     Demo(demo::Options),
     Run(run::Options),
     Profile(profile::Options),
-    Top(top::Options),
+    Top(manycore_top::Options),
     Report(report::Options),
     Diff(diff::Options),
     Compare(manycore_compare::Options),

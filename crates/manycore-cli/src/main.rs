@@ -25,7 +25,6 @@ mod profile;
 mod report;
 mod run;
 mod store;
-mod top;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -61,7 +60,7 @@ fn execute(cli: &Cli) -> Result<u8> {
         Command::Bench(options) => options.run(&terminal),
         Command::Sim(options) => options.run(&terminal),
         Command::Compare(options) => manycore_compare::run(options, &terminal),
-        Command::Top(options) => top::run(options, &terminal),
+        Command::Top(options) => manycore_top::run(options, &terminal),
         Command::Predict(options) => manycore_bench::predict::command::run(options, &terminal),
         Command::Figures(options) => manycore_figures::command::run(options, &terminal),
         Command::Store(options) => store::run(options),

@@ -118,10 +118,12 @@ fn no_reader_sees_half_of_a_transaction() {
                         rows.set(Table::Record, 2, [count; 4])
                     });
                 }
+                // Relaxed: a reader that sees it later reads a little longer.
                 has_ended.store(true, Ordering::Relaxed);
             });
             scope.spawn(move || {
                 let mut session = database.session();
+                // Relaxed: likewise.
                 while !has_ended.load(Ordering::Relaxed) {
                     session.read(Parts::ALL, &mut |rows| {
                         let [one, other] = [1, 2].map(|key| rows.get(Table::Record, key));

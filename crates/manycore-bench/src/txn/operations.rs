@@ -98,9 +98,14 @@ impl<'a> Actor<'a> {
             Transaction::Requests(requests) => {
                 self.tally.added += ycsb::run(&mut *self.session, requests);
             }
-            Transaction::Tpcc(input) => {
-                tpcc::run(&mut *self.session, input, &mut self.tally);
-            }
+            Transaction::Tpcc(input) => match tpcc::run(&mut *self.session, input) {
+                tpcc::Outcome::Done => {}
+                tpcc::Outcome::GivenUp => self.tally.given_up += 1,
+                tpcc::Outcome::Audited(fault) => {
+                    self.tally.audits += 1;
+                    self.tally.fault = self.tally.fault.take().or(fault);
+                }
+            },
         }
     }
 }

@@ -36,6 +36,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // Looks into the kernel, and ends in the model of a profile.
     ("manycore-kernel-trace", &["manycore-fuzz", "manycore-profile"]),
+    // Shows the locks of a program while it runs.
+    (
+        "manycore-top",
+        &[
+            "manycore-fuzz",
+            "manycore-measure",
+            "manycore-launch",
+            "manycore-stats",
+            "manycore-profile",
+            "manycore-kernel-trace",
+        ],
+    ),
     // Runs programs under several locks in turn.
     ("manycore-compare", &["manycore-launch", "manycore-measure", "manycore-profile"]),
     // What all libraries need that are put under somebody else's program.
@@ -92,6 +104,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-kernel-trace",
             "manycore-launch",
             "manycore-placement",
+            "manycore-top",
             "timestone",
             "timestone-peers",
         ],

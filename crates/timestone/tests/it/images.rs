@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fastrand::Rng;
-use timestone::device::{Device, Fault, Faulty, Simulated, Storage};
+use timestone::device::{Fault, Faulty, Simulated};
 use timestone::{Durability, Map, Options, Store};
 
 use crate::gated::Gated;

@@ -7,6 +7,7 @@ mod crashes;
 mod damage;
 mod engine;
 mod faults;
+mod gated;
 mod images;
 mod inspect;
 mod isolation;

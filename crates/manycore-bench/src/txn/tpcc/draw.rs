@@ -1,5 +1,6 @@
 //! Which transactions, with which input: clauses 2.4.1, 2.5.1, 2.6.1 and 2.8.1 of TPC-C.
 
+use super::customer::Named;
 use super::keys::{AFTER_DISTRICT, DISTRICTS, District, NAMES};
 use super::order::{LINES_MAX, Line, Order};
 use super::payment::Payment;
@@ -23,13 +24,6 @@ impl Input {
     pub fn updates(&self) -> bool {
         matches!(self, Self::Order(_) | Self::Payment(_))
     }
-}
-
-/// How a transaction names a customer.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Named {
-    Number(u64),
-    LastName(u64),
 }
 
 /// What a thread draws from.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `keys` | the tables' keys and fields |
 //! | `load` | what is there at the start |
+//! | `customer` | a customer, by number or last name |
 //! | `draw` | which transactions, with which input |
 //! | `order`, `payment` | those that change rows |
 //! | `status` | those that read: the status of an order, the level of the stock |
@@ -16,6 +17,7 @@
 //! others, "Making Snapshot Isolation Serializable", TODS 2005).
 
 mod audit;
+mod customer;
 mod draw;
 mod keys;
 mod load;
@@ -29,19 +31,25 @@ pub(super) use keys::{DISTRICTS, hot, part};
 pub(super) use load::fill;
 
 use super::database::Session;
-use super::operations::Tally;
 
-/// Runs a transaction; notes what it has found.
-pub(super) fn run(session: &mut dyn Session, input: &Input, tally: &mut Tally) {
+/// What has come of a transaction.
+pub(super) enum Outcome {
+    Done,
+    /// An order that was not taken.
+    GivenUp,
+    /// Conditions were looked at; what was wrong.
+    Audited(Option<String>),
+}
+
+/// Runs a transaction.
+pub(super) fn run(session: &mut dyn Session, input: &Input) -> Outcome {
     match input {
-        Input::Order(order) => tally.given_up += u64::from(!order.run(session)),
+        Input::Order(order) if !order.run(session) => return Outcome::GivenUp,
+        Input::Order(_) => {}
         Input::Payment(payment) => payment.run(session),
         Input::Status(status) => status.run(session),
         Input::Level(level) => level.run(session),
-        Input::Audit(warehouse) => {
-            tally.audits += 1;
-            let fault = audit::look(session, *warehouse);
-            tally.fault = tally.fault.take().or(fault);
-        }
+        Input::Audit(warehouse) => return Outcome::Audited(audit::look(session, *warehouse)),
     }
+    Outcome::Done
 }

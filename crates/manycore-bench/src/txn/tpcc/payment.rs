@@ -2,9 +2,9 @@
 
 use manycore_traits::Conflict;
 
-use super::draw::Named;
-use super::keys::{District, customer_of};
-use crate::txn::database::{Changes, Order, Parts, Rows, Session, Table};
+use super::customer::Named;
+use super::keys::District;
+use crate::txn::database::{Changes, Parts, Session, Table};
 
 #[derive(Clone, Debug)]
 pub(in crate::txn) struct Payment {
@@ -14,8 +14,7 @@ pub(in crate::txn) struct Payment {
     pub(super) of: District,
     pub(super) by: Named,
     pub(super) amount: u64,
-    /// What the row about it is called: a number of [`AFTER_DISTRICT`](super::keys::AFTER_DISTRICT) bits, of which no two are likely to
-    /// be the same.
+    /// What the row about it is called: no two payments of a district are likely to have the same.
     pub(super) number: u64,
 }
 
@@ -42,22 +41,5 @@ impl Payment {
         let row = [balance.wrapping_sub(amount), paid + amount, payments + 1, name];
         rows.set(Table::Customer, key, row)?;
         rows.set(Table::History, to.history(number), [of.key(), customer, amount, 0])
-    }
-}
-
-impl Named {
-    /// The customer's number: of those with a last name, the one in the middle.
-    pub(super) fn customer(self, of: District, rows: &(impl Rows + ?Sized)) -> Option<u64> {
-        let name = match self {
-            Self::Number(number) => return Some(number),
-            Self::LastName(name) => name,
-        };
-        let mut customers = Vec::new();
-        let range = (of.name(name, 0), of.name(name + 1, 0));
-        rows.scan(Table::Name, range, Order::Up, &mut |key, _| {
-            customers.push(customer_of(key));
-            true
-        });
-        customers.get(customers.len() / 2).copied()
     }
 }

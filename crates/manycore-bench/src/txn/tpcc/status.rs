@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::draw::Named;
+use super::customer::Named;
 use super::keys::{District, order_of, stock};
 use crate::txn::database::{Order, Parts, Rows, Session, Table};
 

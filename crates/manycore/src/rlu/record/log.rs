@@ -77,8 +77,8 @@ impl Log {
         self.committed.with_mut(|committed| {
             // SAFETY: no other thread uses the log, as the caller ensures.
             for copy in unsafe { &mut *committed }.copies.drain(..) {
-                // SAFETY: a copy stays in its log until it is written back, and `copies` lists those
-                // that are not.
+                // SAFETY: a copy stays in its log until it is written back, and `copies` lists
+                // those that are not.
                 let copy = unsafe { &*copy };
                 if copy.kind.drops && copy.has(FREED) {
                     // SAFETY: the object ended with this copy, which is the only one that says so;

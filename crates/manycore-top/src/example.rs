@@ -5,14 +5,14 @@ use manycore_profile::profile::{
     Blocking, Cpu, Frame, Lock, Profile, Stack, Thread, Times, Waited,
 };
 
-use crate::top::follow::{Facts, Pictures};
-use crate::top::kernel::KernelLocks;
+use crate::follow::{Facts, Pictures};
+use crate::kernel::KernelLocks;
 
 /// The locks of the example of a profile: `cache_lock`, sixteen of `CacheDB`, and a recursive one
 /// that nobody waits for. In the last half second only the first was used.
 pub fn pictures() -> Pictures {
     let profile: Profile =
-        serde_json::from_str(include_str!("../../../manycore-profile/src/profile/example.json"))
+        serde_json::from_str(include_str!("../../manycore-profile/src/profile/example.json"))
             .unwrap();
     let busy = in_interval(&profile.locks[0]);
     let locks = profile.locks.into_iter().enumerate().map(|(number, lock)| live(number, lock));

@@ -9,8 +9,8 @@ use manycore_profile::safe;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
-use crate::top::rows::{RowId, Span};
-use crate::top::state::State;
+use crate::rows::{RowId, Span};
+use crate::state::State;
 use manycore_profile::{percent, seconds};
 
 /// Calls that are shown of a stack.

@@ -7,10 +7,10 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span as Words, Text};
 use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Sparkline, Table, TableState};
 
-use crate::top::follow::Pictures;
-use crate::top::rows::{Column, Row, Span};
-use crate::top::state::{Page, State};
-use crate::top::{detail, help};
+use crate::follow::Pictures;
+use crate::rows::{Column, Row, Span};
+use crate::state::{Page, State};
+use crate::{detail, help};
 use manycore_profile::render::shortened;
 use manycore_profile::{percent, seconds};
 
@@ -302,7 +302,7 @@ mod tests {
     use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
     use super::*;
-    use crate::top::{batch, example};
+    use crate::{batch, example};
 
     fn state() -> State {
         let mut state = State::new(Duration::from_secs(1), Column::Waited, Span::Interval, false);

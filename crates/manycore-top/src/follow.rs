@@ -10,8 +10,8 @@ use manycore_profile::analyze::process::StatsFile;
 use manycore_profile::clock::{Clock, ticks};
 use manycore_stats::Mapping;
 
-use crate::top::cpu::{CpuTimes, Seconds};
-use crate::top::find::{Program, command};
+use crate::cpu::{CpuTimes, Seconds};
+use crate::find::{Program, command};
 use manycore_launch::failure::{Failure, Result};
 use manycore_profile::record::directory::ended;
 use manycore_profile::record::entry::{Entry, Subject, entries};

@@ -6,9 +6,9 @@ use std::time::Duration;
 use manycore_profile::profile::Cpu;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::top::follow::Pictures;
-use crate::top::kernel::KernelLocks;
-use crate::top::rows::{self, Column, Row, RowId, Span};
+use crate::follow::Pictures;
+use crate::kernel::KernelLocks;
+use crate::rows::{self, Column, Row, RowId, Span};
 
 /// Intervals whose CPU time is remembered.
 const HISTORY_MAX: usize = 400;
@@ -242,7 +242,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::top::example;
+    use crate::example;
 
     fn state(owns_program: bool) -> State {
         let mut state =

@@ -7,6 +7,14 @@
 //! | `source` | both, and the program itself if it is started here |
 //! | `rows`, `state` | the table; what is shown, and what each key does to it |
 //! | `draw`, `detail`, `help`, `screen`, `batch`, `record` | the screen, whatever happens to it; plain text; a line of JSON |
+//!
+//! ```
+//! use clap::{Args, Command};
+//!
+//! let command = manycore_top::Options::augment_args(Command::new("top"));
+//! let refused = command.try_get_matches_from(["top", "--pid", "that one"]);
+//! assert!(refused.is_err(), "a process has a number");
+//! ```
 
 mod batch;
 mod cpu;

@@ -10,9 +10,9 @@ use ratatui::crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::fcntl_dupfd_cloexec;
 
-use crate::top::draw::draw;
-use crate::top::source::Source;
-use crate::top::state::{Action, State};
+use crate::draw::draw;
+use crate::source::Source;
+use crate::state::{Action, State};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::signals::Inbox;
 

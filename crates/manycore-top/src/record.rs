@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use manycore_profile::analyze::live::{LiveLock, LockId};
 use serde_json::{Value, json};
 
-use crate::top::kernel::KernelLocks;
-use crate::top::rows::{RowId, Span};
-use crate::top::state::State;
+use crate::kernel::KernelLocks;
+use crate::rows::{RowId, Span};
+use crate::state::State;
 
 /// The version of the format.
 const SCHEMA: u32 = 1;
@@ -68,8 +68,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::top::example;
-    use crate::top::rows::Column;
+    use crate::example;
+    use crate::rows::Column;
 
     fn record(span: Span, sort: Column) -> Value {
         let mut state = State::new(Duration::from_secs(1), sort, span, false);

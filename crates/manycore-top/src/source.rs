@@ -13,10 +13,10 @@ use manycore_profile::safe;
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempPath;
 
-use crate::top::find::Program;
-use crate::top::follow::Followed;
-use crate::top::kernel::KernelSide;
-use crate::top::state::State;
+use crate::find::Program;
+use crate::follow::Followed;
+use crate::kernel::KernelSide;
+use crate::state::State;
 use manycore_launch::child::{Ended, Running, describe};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;

@@ -2,9 +2,9 @@
 
 use manycore_measure::{Cell, Column as TableColumn, Table};
 
-use crate::top::draw::{about, name, split, status};
-use crate::top::rows::Column;
-use crate::top::state::State;
+use crate::draw::{about, name, split, status};
+use crate::rows::Column;
+use crate::state::State;
 
 /// Rows of a picture.
 const ROWS: usize = 20;

@@ -9,8 +9,8 @@ use manycore_measure::{count, duration};
 use manycore_profile::analyze::live::{LiveLock, LockId, Picture};
 use manycore_profile::profile::{Lock, Times};
 
-use crate::top::follow::Pictures;
-use crate::top::kernel::KernelLocks;
+use crate::follow::Pictures;
+use crate::kernel::KernelLocks;
 use manycore_profile::percent;
 
 /// Which lock a row is of, from one picture to the next.
@@ -287,7 +287,7 @@ pub fn sort(rows: &mut [Row], column: Column, is_reversed: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::top::example;
+    use crate::example;
 
     fn shown(span: Span, column: Column, is_reversed: bool) -> Vec<Row> {
         let mut rows = rows(&example::pictures(), Some(&example::kernel()), span);
