@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 40] = [
+const COMMANDS: [&[&str]; 42] = [
     &["demo"],
     &["run"],
     &["profile"],
