@@ -69,9 +69,9 @@ fn sets_on_a_machine_with_many_cpus() {
 #[test]
 fn transactions_on_a_machine_with_many_cpus() {
     let question = ["sim", "txn", "--machine", "xeon-4x6", "--threads", "1,24", "-q", "--json"];
-    let size = ["--initial", "1000", "--warehouses", "2", "--items", "50", "--customers", "20"];
+    let size = ["--warehouses", "2", "--items", "50", "--customers", "20"];
     let ask = || {
-        let how = ["--duration", "50us", "--no-cache"];
+        let how = ["--zipf", "0", "--update", "10", "--duration", "200us", "--no-cache"];
         printed(&mut manycore(&[&question[..], &size, &how].concat()))
     };
     let text = ask();
