@@ -21,6 +21,7 @@
 //! | `manycore/rcu.h` | grace periods | `examples/rcu.c` | `rcu` |
 //! | `manycore/ldu.h` | deferred update of objects that carry their node | `examples/ldu.c` | `ldu` |
 //! | `manycore/lock.h` | every lock, by name | `examples/locks.c` | `lock` |
+//! | `manycore/timestone.h` | durable transactions | `examples/bank.c` | `timestone` |
 //! | `manycore/status.h` | what functions return, and the version | | `status` |
 //!
 //! The headers are the reference; they are written by hand, and a test compares them with what is
@@ -47,3 +48,4 @@ mod rcu;
 mod rlu;
 mod stall;
 mod status;
+mod timestone;

@@ -46,9 +46,31 @@ statuses! {
     /// No lock has this name.
     UnknownLock = 10, c"no lock has this name: `manycore locks` lists them";
     /// No session is open.
-    NoSession = 11, c"no session is open: RLU_READER_LOCK or manycore_rcu_read_lock comes first";
+    NoSession = 11, c"no session is open: RLU_READER_LOCK, manycore_rcu_read_lock or ts_begin comes first";
     /// The same update twice.
     Repeated = 12, c"the object was inserted or removed twice in a row";
+    /// Another transaction was faster.
+    Conflict = 13, c"another thread was faster: abort, and begin again";
+    /// The heap, the journal or the disk is full.
+    Full = 14, c"no room in the heap, in the journal or on the disk";
+    /// It does not fit into a record.
+    TooLarge = 15, c"the transaction is too large: divide it";
+    /// Nothing is written any more.
+    Poisoned = 16, c"a write has failed before: close the store, and open it again";
+    /// A file is damaged.
+    Corrupted = 17, c"a file is damaged";
+    /// Another process or handle has it.
+    Locked = 18, c"the store is open already, here or in another process";
+    /// A file of another version.
+    OtherVersion = 19, c"the store has another format than this library";
+    /// A name of something else.
+    OtherType = 20, c"the name is of something else in the store";
+    /// An error of the operating system.
+    Io = 21, c"the operating system has refused: ts_message says what";
+    /// No such key.
+    NotFound = 22, c"no such key";
+    /// A write in a session that only reads.
+    ReadsOnly = 23, c"the session only reads";
 }
 
 /// The text of a status. Never null; the text is there for as long as the library.

@@ -28,7 +28,8 @@
 //! |---|---|
 //! | [`Store`] | opens the files, and recovers after a crash |
 //! | [`Member`] | a thread's part: [`run`](Member::run), [`submit`](Member::submit), [`read`](Member::read) |
-//! | [`Map`], [`OrderedMap`], [`Set`], [`Queue`] | what is in a store, by name |
+//! | [`Map`], [`OrderedMap`], [`Set`], [`Queue`], [`List`] | what is in a store, by name |
+//! | [`Blob`] | bytes of any length |
 //! | [`Ptr`] | structures of your own |
 //! | [`ReadOnly`] | a store that no program changes |
 //! | [`Durability`] | when a commit returns, and what a crash may take back |
@@ -67,6 +68,7 @@ pub mod inspect;
 pub mod journal;
 #[cfg(not(loom))]
 pub mod offline;
+mod random;
 #[doc(hidden)]
 pub mod ring;
 #[cfg(not(loom))]
@@ -80,8 +82,8 @@ pub use error::{Error, Result};
 pub use store::untyped;
 #[cfg(not(loom))]
 pub use store::{
-    Committing, Durability, Isolation, Map, Member, Options, OrderedMap, Ptr, Queue, Range,
-    ReadOnly, Session, Set, Snapshot, Stats, Stop, Store, Terms, Ticket, Transaction,
+    Blob, Committing, Cursor, Durability, Isolation, List, Map, Member, Options, OrderedMap, Ptr,
+    Queue, Range, ReadOnly, Session, Set, Snapshot, Stats, Stop, Store, Terms, Ticket, Transaction,
 };
 
 /// What can be a key or a value: plain data without gaps, of any bits.

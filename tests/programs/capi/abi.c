@@ -3,6 +3,7 @@
 #include <manycore/lock.h>
 #include <manycore/rcu.h>
 #include <manycore/rlu.h>
+#include <manycore/timestone.h>
 
 #define IS(type, size) _Static_assert(sizeof(type) == (size) && _Alignof(type) == 8, #type)
 #define AT(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #type "." #member)
@@ -33,6 +34,10 @@ AT(manycore_rcu_config_t, context, 40);
 IS(manycore_ldu_node_t, 24);
 IS(manycore_ldu_target_t, 16);
 IS(manycore_ldu_drained_t, 16);
+IS(ts_config_t, 40);
+AT(ts_config_t, window_ns, 32);
+IS(ts_contents_t, 48);
+AT(ts_contents_t, is_closed, 40);
 _Static_assert(sizeof(manycore_status_t) == 4 && sizeof(int) == 4, "statuses are 32 bits");
 
 int main(void)

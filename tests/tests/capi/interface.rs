@@ -26,6 +26,11 @@ const TYPES: &[(&str, &str)] = &[
     ("manycore_ldu_node_t", "Node"),
     ("manycore_ldu_target_t", "Callbacks"),
     ("manycore_ldu_drained_t", "Drained"),
+    ("ts_store_t", "TsStore"),
+    ("ts_member_t", "TsMember"),
+    ("ts_map_t", "TsMap"),
+    ("ts_config_t", "Config"),
+    ("ts_contents_t", "Contents"),
     ("size_t", "usize"),
     ("uint32_t", "u32"),
     ("uint64_t", "u64"),
@@ -33,6 +38,9 @@ const TYPES: &[(&str, &str)] = &[
     ("char", "c_char"),
     ("void", "c_void"),
 ];
+
+/// What the names of functions begin with.
+const PREFIXES: &[&str] = &["manycore_", "ts_"];
 
 /// Functions by name: the type of the result, and those of the arguments, in the words of the
 /// sources without `const` and `mut`.
@@ -103,7 +111,7 @@ fn in_sources(folder: &Path, functions: &mut Functions) {
                 vec![if result.is_empty() { "()".to_owned() } else { rust_type(result) }];
             let of = |a: &str| rust_type(a.split_once(':').expect("a typed argument").1);
             types.extend(arguments(list).into_iter().map(of));
-            if name.starts_with("manycore_") {
+            if PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
                 functions.insert(name.to_owned(), types);
             }
         }
@@ -114,7 +122,7 @@ fn in_sources(folder: &Path, functions: &mut Functions) {
 fn in_headers() -> Functions {
     let headers = installed().headers();
     let mut all = String::new();
-    for header in ["rlu", "lock", "rcu", "ldu"] {
+    for header in ["rlu", "lock", "rcu", "ldu", "timestone"] {
         all += &format!("#include <manycore/{header}.h>\n");
     }
     let source = headers.join("all.c");
@@ -129,9 +137,10 @@ fn in_headers() -> Functions {
     for declaration in text.split([';', '{', '}']) {
         let declaration = declaration.trim();
         let Some((before, rest)) = declaration.split_once('(') else { continue };
-        let Some(at) = before.find(" manycore_").or_else(|| before.find("*manycore_")) else {
+        let Some(at) = before.rfind([' ', '*']) else { continue };
+        if !PREFIXES.iter().any(|prefix| before[at + 1..].starts_with(prefix)) {
             continue;
-        };
+        }
         let is_other =
             ["static", "typedef", "return", "="].iter().any(|word| declaration.contains(word));
         if is_other || !declaration.ends_with(')') {

@@ -20,6 +20,13 @@ fn every_function_answers_to_mistakes() {
 }
 
 #[test]
+fn stores_answer_to_mistakes() {
+    for variant in EXAMINED {
+        succeeds(&program("durable.c"), "c11", variant);
+    }
+}
+
+#[test]
 fn destructors_use_what_runs_them() {
     for variant in Variant::ALL {
         succeeds(&program("destructors.c"), "c11", variant);

@@ -29,7 +29,18 @@ typedef enum manycore_status {
     MANYCORE_TIMED_OUT = 9,
     MANYCORE_UNKNOWN_LOCK = 10, /* no lock has this name */
     MANYCORE_NO_SESSION = 11,   /* outside a section */
-    MANYCORE_REPEATED = 12      /* inserted or removed twice in a row */
+    MANYCORE_REPEATED = 12,     /* inserted or removed twice in a row */
+    MANYCORE_CONFLICT = 13,     /* another thread was faster: begin again */
+    MANYCORE_FULL = 14,         /* no room in the heap, in the journal or on the disk */
+    MANYCORE_TOO_LARGE = 15,    /* a transaction that has to be divided */
+    MANYCORE_POISONED = 16,     /* a write has failed before: close the store, and open it again */
+    MANYCORE_CORRUPTED = 17,    /* a file is damaged */
+    MANYCORE_LOCKED = 18,       /* a store is open already, here or in another process */
+    MANYCORE_OTHER_VERSION = 19, /* a store of another format */
+    MANYCORE_OTHER_TYPE = 20,   /* a name of something else */
+    MANYCORE_IO = 21,           /* an error of the operating system: see ts_message */
+    MANYCORE_NOT_FOUND = 22,    /* no such key */
+    MANYCORE_READS_ONLY = 23    /* a change in a session that only reads */
 } manycore_status_t;
 
 /* A line about a status, also of numbers that are none. Never null; stays valid. */

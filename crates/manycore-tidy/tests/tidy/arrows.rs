@@ -61,9 +61,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         "manycore-syscalls",
         &["manycore", "manycore-interpose", "manycore-stats", "manycore-channel"],
     ),
-    ("manycore-capi", &["manycore"]),
     // Durable transactions on the library's versions; histories of them are judged in its tests.
     ("timestone", &["manycore", "manycore-history"]),
+    ("manycore-capi", &["manycore", "timestone"]),
     // It beside other stores, which are built only when asked for.
     ("timestone-peers", &["timestone", "manycore-measure"]),
     (

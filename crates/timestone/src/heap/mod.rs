@@ -274,6 +274,17 @@ impl Heap {
         unsafe { self.words(ROOT, ROOT_WORDS).cast::<[u64; ROOT_WORDS]>().write(words) }
     }
 
+    /// Writes the first words of an object.
+    ///
+    /// # Safety
+    ///
+    /// As of [`add`](Self::add), which has returned this place for an object of more words.
+    pub unsafe fn set_first(&self, place: u64, first: [u64; 2]) {
+        // SAFETY: the object has more words, and nobody else has the heap (contract of this
+        // function).
+        unsafe { self.words(place, first.len()).cast::<[u64; 2]>().write(first) }
+    }
+
     /// An object that was found in this heap.
     ///
     /// # Panics

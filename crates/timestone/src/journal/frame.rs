@@ -16,6 +16,7 @@ use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::record::{self, Entry, Record};
+use crate::random::random;
 
 /// Frames begin and end at multiples of this.
 pub const BLOCK: usize = 4096;
@@ -61,7 +62,7 @@ pub struct Life {
 impl Life {
     /// One that begins now, with a salt of its own.
     pub fn new(generation: u64) -> Self {
-        Self { salt: fastrand::u64(..), generation }
+        Self { salt: random(), generation }
     }
 }
 

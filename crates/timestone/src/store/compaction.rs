@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::catalog::{self, Known};
+use super::list;
 use super::ordered::{INNER, children_at};
 use super::queue;
 use super::read_only::ReadOnly;
@@ -53,6 +54,7 @@ impl Compaction<'_> {
             (Some(("a map", _)), [_, _]) => self.map(known.root),
             (Some(("an ordered map", _)), [key, _]) => self.tree(known.root, key.div_ceil(8)),
             _ if known.schema.starts_with("a queue of ") => self.queue(known.root),
+            _ if known.schema.starts_with("a list of ") => self.linked(known.root),
             _ => Err(Error::Schema {
                 name: known.name.clone(),
                 found: known.schema.clone(),
@@ -133,6 +135,29 @@ impl Compaction<'_> {
             *child = self.node(*child, key_words)?;
         }
         Ok(self.add(&words)? | INNER)
+    }
+
+    /// The objects of a list, each with a place that it is to have: an object's words are known
+    /// only when those of both neighbours are.
+    fn linked(&self, root: u64) -> Result<u64> {
+        let mut old = vec![root];
+        let mut place = self.from.object(root, list::ROOT_WORDS)[list::BEHIND];
+        while place != 0 && place != root {
+            old.push(place);
+            place = self.whole(place)[list::BEHIND];
+        }
+        let new: Vec<u64> =
+            old.iter().map(|place| self.add(&self.whole(*place))).collect::<Result<_>>()?;
+        if old.len() > 1 {
+            for (index, place) in new.iter().enumerate() {
+                let before = new[(index + new.len() - 1) % new.len()];
+                let behind = new[(index + 1) % new.len()];
+                // SAFETY: a `Compaction` is there only in `copy`, whose contract is the same; the
+                // object was just added, with more words than these.
+                unsafe { self.to.set_first(*place, [before, behind]) };
+            }
+        }
+        Ok(new[0])
     }
 
     fn queue(&self, root: u64) -> Result<u64> {

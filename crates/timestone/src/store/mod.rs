@@ -2,11 +2,13 @@
 
 mod background;
 mod bell;
+mod blob;
 mod catalog;
 mod checkpoint;
 pub(crate) mod compaction;
 mod domain;
 mod flusher;
+mod list;
 mod map;
 mod member;
 mod monitor;
@@ -30,11 +32,14 @@ mod wakers;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use manycore::clock::{Ordo, RelaxedClock, Since};
+use manycore::clock::{Clock as _, Ordo, RelaxedClock, Since};
 use manycore::mvrlu;
 
+pub use blob::Blob;
 pub use flusher::Stats;
+pub use list::{Cursor, List};
 pub use map::Map;
 pub use member::Member;
 pub use options::Options;
@@ -50,6 +55,7 @@ pub use transaction::{Session, Snapshot, Stop, Transaction};
 use crate::device::{Directory, Storage};
 use crate::error::Result;
 use crate::heap::{self, Filling, Heap};
+use crate::random::random;
 use crate::volume::{Backup, Images, Journal, Recovered, Volume};
 use background::Background;
 use domain::Domain;
@@ -148,7 +154,7 @@ impl Store {
     /// As of [`in_memory`](Self::in_memory).
     pub fn in_memory_with(options: Options) -> Result<Self> {
         let heap = Heap::new(options.heap_bytes)?;
-        Self::start(heap, options, fastrand::u64(..), (Journal::nowhere(), 0), None, 0)
+        Self::start(heap, options, random(), (Journal::nowhere(), 0), None, 0)
     }
 
     fn start(
@@ -166,7 +172,10 @@ impl Store {
         let domain = Domain::with_memory(clock, config, memory, horizon);
         let flusher = Arc::new(Flusher::new(domain, heap.clone(), journal, files, recovered));
         let background = Some(Background::start(&flusher, options.window)?);
-        Ok(Self { background, shared: Shared { flusher, heap, options, seed } })
+        Ok(Self {
+            background,
+            shared: Shared { flusher, heap, options, seed, has_own: AtomicBool::new(false) },
+        })
     }
 
     /// Lets the calling thread take part. Keep what it returns for as long as the thread does.
@@ -218,6 +227,15 @@ impl Store {
         Queue::open(&mut self.register()?, name)
     }
 
+    /// Likewise, a list.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn list<T: crate::Persist>(&self, name: &str) -> Result<List<T>> {
+        List::open(&mut self.register()?, name)
+    }
+
     /// Likewise, an object of the program's own, from which others are reached; all zeros if it is
     /// made.
     ///
@@ -240,6 +258,11 @@ impl Store {
     /// All commits with stamps up to this are on the disk.
     pub fn durable(&self) -> u64 {
         self.shared.flusher.durable()
+    }
+
+    /// The latest time that a commit which has returned may have as its stamp.
+    pub fn now(&self) -> u64 {
+        self.shared.flusher.domain.clock().0.fresh()
     }
 
     /// Returns when the commit with this stamp is on the disk: see [`Ticket::stamp`].
@@ -286,7 +309,7 @@ impl Store {
     pub fn backup_on(&self, storage: &dyn Storage) -> Result<()> {
         let Shared { flusher, options, seed, .. } = &self.shared;
         if flusher.is_in_memory() {
-            let uuid = u128::from(fastrand::u64(..)) << 64 | u128::from(*seed);
+            let uuid = u128::from(random()) << 64 | u128::from(*seed);
             let backup = Backup::of_memory(storage, uuid, options.journal_bytes())?;
             return flusher.write_memory(backup, storage);
         }

@@ -19,6 +19,7 @@ impl Transaction<'_, '_> {
     ///
     /// [`Error::Full`](crate::Error::Full) if the heap is.
     pub fn alloc<T: Persist>(&mut self, value: T) -> Result<Ptr<T>, Stop> {
+        mark(self)?;
         let mut words = [0; WORDS_MAX];
         let words = &mut words[..Ptr::<T>::WORDS];
         words.as_mut_bytes()[..size_of::<T>()].copy_from_slice(value.as_bytes());
@@ -79,6 +80,17 @@ impl Transaction<'_, '_> {
         let place = ptr.place(self.heap());
         self.free_words(place, Ptr::<T>::WORDS)
     }
+}
+
+/// Lets the catalog say that there are objects of the program's own, before the first one is made:
+/// nobody else knows which of their words lead to others, or which words of a map's values lead to
+/// them.
+pub fn mark(tx: &mut Transaction<'_, '_>) -> Result<(), Stop> {
+    if tx.needs_mark() {
+        catalog::root(tx, "own objects", "objects of the program's own", &[0])?;
+        tx.set_marked();
+    }
+    Ok(())
 }
 
 /// What the catalog says of a root.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::catalog;
+use super::list::List;
 use super::map::Map;
 use super::options::Options;
 use super::ordered::OrderedMap;
@@ -105,6 +106,15 @@ impl ReadOnly {
     /// As of [`map`](Self::map).
     pub fn queue<T: crate::Persist>(&self, name: &str) -> Result<Queue<T>> {
         Ok(Queue::at(self, catalog::find_root(self, name, &Queue::<T>::schema())?))
+    }
+
+    /// Likewise, a list.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn list<T: crate::Persist>(&self, name: &str) -> Result<List<T>> {
+        catalog::find_root(self, name, &List::<T>::schema()).map(List::at)
     }
 
     /// Likewise, an object of the program's own.

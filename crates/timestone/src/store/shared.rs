@@ -1,6 +1,7 @@
 //! What the threads of a store have in common, and what each has for itself.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::domain::Handle;
 use super::flusher::Flusher;
@@ -17,6 +18,8 @@ pub struct Shared {
     pub options: Options,
     /// What keys are hashed with.
     pub seed: u64,
+    /// The catalog is known to speak of objects of the program's own.
+    pub has_own: AtomicBool,
 }
 
 /// What a thread has for itself.

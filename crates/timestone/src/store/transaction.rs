@@ -1,5 +1,7 @@
 //! Sessions of a store: transactions, which write, and snapshots, which read.
 
+use std::sync::atomic::Ordering;
+
 use manycore::clock::Clock as _;
 use manycore::session::{Conflict, RawSession};
 
@@ -42,6 +44,8 @@ pub struct Transaction<'m, 's> {
     thread: &'m mut Thread<'s>,
     isolation: Isolation,
     is_open: bool,
+    /// It has seen to it that the catalog speaks of objects of the program's own.
+    is_marked: bool,
 }
 
 /// When a snapshot is.
@@ -127,7 +131,7 @@ impl<'m, 's> Transaction<'m, 's> {
         // SAFETY: no session is open: `Transaction` and `Snapshot` borrow the thread for as long as
         // theirs is. The time is the clock's.
         unsafe { thread.handle.begin_at_floor(now) };
-        Self { thread, isolation, is_open: true }
+        Self { thread, isolation, is_open: true, is_marked: false }
     }
 
     /// Runs `f` and commits.
@@ -154,6 +158,10 @@ impl<'m, 's> Transaction<'m, 's> {
         let stamp = self.decide()?;
         let Thread { handle, shared, last, .. } = &mut *self.thread;
         *last = stamp.unwrap_or(*last);
+        if self.is_marked {
+            // Relaxed: a thread that does not know it looks at the catalog.
+            shared.has_own.store(true, Ordering::Relaxed);
+        }
         if let (Isolation::Linearizable, Some(stamp)) = (self.isolation, stamp) {
             handle.domain().clock().0.settle(stamp);
         }
@@ -186,6 +194,17 @@ impl<'m, 's> Transaction<'m, 's> {
         let stamp = stamp.expect("a session with writes has a stamp");
         writer.stamp(staged, stamp);
         Ok(Some(stamp))
+    }
+
+    /// Whether the catalog may not speak of objects of the program's own.
+    pub(super) fn needs_mark(&self) -> bool {
+        // Relaxed: see `commit_with`.
+        !self.is_marked && !self.thread.shared.has_own.load(Ordering::Relaxed)
+    }
+
+    /// The catalog speaks of them, if this transaction commits.
+    pub(super) fn set_marked(&mut self) {
+        self.is_marked = true;
     }
 
     /// Locks an object; its words, to be changed.

@@ -40,6 +40,7 @@ pub fn lock_const(tx: &mut Transaction<'_, '_>, place: u64) -> Result<bool, Stop
 
 /// A new object.
 pub fn alloc(tx: &mut Transaction<'_, '_>, bytes: &[u8]) -> Result<u64, Stop> {
+    own::mark(tx)?;
     let mut words = vec![0; bytes.len().div_ceil(8).max(1)];
     zerocopy::IntoBytes::as_mut_bytes(&mut *words)[..bytes.len()].copy_from_slice(bytes);
     tx.allocate(&words)

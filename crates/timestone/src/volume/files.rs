@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::journal::frame::{BLOCK, Life, Link};
 use crate::journal::region::Region;
 use crate::journal::scan::Scan;
+use crate::random::random;
 use crate::superblock::{self, Superblock};
 
 /// The journal's first frame.
@@ -59,7 +60,8 @@ impl Files {
     /// Makes a new store: files and names first, and last the superblock that makes it one.
     pub fn make(&self, storage: &dyn Storage, journal_bytes: u64) -> Result<Superblock> {
         let journal_bytes = journal_bytes.max(JOURNAL_MIN);
-        let new = Superblock::new(fastrand::u128(..), journal_bytes);
+        let uuid = u128::from(random()) << 64 | u128::from(random());
+        let new = Superblock::new(uuid, journal_bytes);
         self.make_journal(new.uuid, new.journal_bytes)?;
         let image = self.begin_image(0, new.number).finish()?;
         storage.flush_names().map_err(Error::io("flush the directory"))?;

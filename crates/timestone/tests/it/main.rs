@@ -12,6 +12,7 @@ mod images;
 mod inspect;
 mod isolation;
 mod kills;
+mod lists;
 mod own;
 mod promises;
 mod store;
