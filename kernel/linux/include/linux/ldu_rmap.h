@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _LINUX_LDU_RMAP_H
+#define _LINUX_LDU_RMAP_H
+/*
+ * Reverse maps whose updates are logged: see mm/ldu_rmap.c.
+ */
+
+#include <linux/jump_label.h>
+#include <linux/mm_types.h>
+
+struct address_space;
+
+#ifdef CONFIG_LDU_RMAP
+
+DECLARE_STATIC_KEY_FALSE(ldu_file_key);
+
+/* Whether updates of i_mmap are logged. */
+static inline bool ldu_file_enabled(void)
+{
+	return static_branch_unlikely(&ldu_file_key);
+}
+
+void ldu_file_init(struct address_space *mapping);
+void ldu_file_retire(struct address_space *mapping);
+bool ldu_file_is_pending(struct address_space *mapping);
+
+void ldu_file_write_locked(struct address_space *mapping);
+void ldu_file_read_locked(struct address_space *mapping);
+bool ldu_file_read_trylocked(struct address_space *mapping);
+void ldu_file_begin_update(struct address_space *mapping);
+void ldu_file_end_update(struct address_space *mapping);
+
+void ldu_file_link(struct vm_area_struct *vma, struct address_space *mapping);
+void ldu_file_unlink(struct vm_area_struct **vmas, int count,
+		     struct address_space *mapping);
+
+void ldu_vma_init(struct vm_area_struct *vma);
+bool ldu_vma_was_logged(struct vm_area_struct *vma);
+
+/* Drops the owner's reference; whether no log has one. */
+static inline bool ldu_vma_put(struct vm_area_struct *vma)
+{
+	return atomic_dec_and_test(&vma->ldu_refs);
+}
+
+#else
+
+static inline bool ldu_file_enabled(void)
+{
+	return false;
+}
+
+static inline void ldu_file_init(struct address_space *mapping)
+{
+}
+
+static inline void ldu_file_retire(struct address_space *mapping)
+{
+}
+
+static inline bool ldu_file_is_pending(struct address_space *mapping)
+{
+	return false;
+}
+
+static inline void ldu_file_write_locked(struct address_space *mapping)
+{
+}
+
+static inline void ldu_file_read_locked(struct address_space *mapping)
+{
+}
+
+static inline bool ldu_file_read_trylocked(struct address_space *mapping)
+{
+	return true;
+}
+
+static inline void ldu_file_begin_update(struct address_space *mapping)
+{
+}
+
+static inline void ldu_file_end_update(struct address_space *mapping)
+{
+}
+
+static inline void ldu_file_link(struct vm_area_struct *vma,
+				 struct address_space *mapping)
+{
+}
+
+static inline void ldu_file_unlink(struct vm_area_struct **vmas, int count,
+				   struct address_space *mapping)
+{
+}
+
+static inline void ldu_vma_init(struct vm_area_struct *vma)
+{
+}
+
+static inline bool ldu_vma_was_logged(struct vm_area_struct *vma)
+{
+	return false;
+}
+
+static inline bool ldu_vma_put(struct vm_area_struct *vma)
+{
+	return true;
+}
+
+#endif /* CONFIG_LDU_RMAP */
+#endif /* _LINUX_LDU_RMAP_H */

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lightweight deferred updates (LDU): a log before a tree.
+ *
+ * Fork, exit and mmap link and unlink elements of trees that are read much
+ * more seldom than they are changed, and take the tree's rwsem for each. Here
+ * they put the element into the tree's log instead. Whoever takes the rwsem
+ * empties the log before anything else, so that every section under the rwsem
+ * begins with an empty log and a tree that is up to date. An element that is
+ * unlinked while it is still in the log was never in the tree: nothing is left
+ * to do for it.
+ *
+ * After
+ *	S.-G. Lee and others, "LDU: lightweight deferred updates", and
+ *	S. Boyd-Wickizer and others, "OpLog: a library for scaling update-heavy
+ *	data structures" (2013).
+ *
+ * What an update guarantees when ldu_mark() and ldu_settle() have returned is
+ * what stock's "lock, update, unlock" guarantees:
+ *
+ *   (a) a section that takes the rwsem later begins with the update applied;
+ *   (b) a section that has taken the rwsem earlier is over, unless it said
+ *	 that it looks at no element but its own (ldu_begin_update()).
+ *
+ * They hold by one pair of full barriers:
+ *
+ *	ldu_mark(), ldu_settle()		a section
+ *	  node into the log			  rwsem taken
+ *	  smp_mb()				  smp_mb()
+ *	  is the rwsem taken?			  is the log empty?
+ *
+ * Either the section finds the node and drains the log, or the update finds
+ * the rwsem taken and waits until it is free.
+ *
+ * Elements are linked in the order in which they were put into the log: a
+ * walker that visits elements with equal keys in their order meets the parent
+ * of a fork before its child.
+ *
+ * A node's state is changed by two: its owner, of whom there is one at a time,
+ * and the one who drains, under the rwsem.
+ *
+ *	QUEUED	WANT
+ *	  0	 -	in the tree or not, as ->linked says; it is the owner's
+ *	  1	 1	in the log, to be linked
+ *	  1	 0	in the log, to be unlinked
+ *
+ * An element is linked at most once, and unlinked at most once after that: so
+ * a node changes at most once while it is in the log, and nothing is linked in
+ * the place of something older.
+ *
+ * Draining applies what it reads, and clears QUEUED if the state is still that;
+ * if not, it applies what it reads then. So it never leaves a node whose owner
+ * has changed his mind meanwhile, and the owner never waits.
+ */
+
+#include <linux/ldu.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+
+#define LDU_QUEUED	1
+#define LDU_WANT	2
+
+/* Flags of a root. */
+#define LDU_DRAINING	1
+#define LDU_UPDATER	2
+
+/* A log of this many nodes is drained by who makes it longer. */
+unsigned int ldu_limit __read_mostly = 256;
+
+/* How long nodes are left to a section under the rwsem that may come. */
+#define LDU_WORK_DELAY	HZ
+
+static void ldu_count(struct ldu_tree *tree, enum ldu_count what,
+		      unsigned long many)
+{
+	this_cpu_add(tree->counts->of[what], many);
+}
+
+void ldu_root_init(struct ldu_root *root)
+{
+	init_llist_head(&root->log);
+	root->flags = 0;
+	root->is_active = false;
+	INIT_LIST_HEAD(&root->active);
+}
+
+void ldu_node_init(struct ldu_node *node)
+{
+	atomic_set(&node->state, 0);
+	node->ordinal = 0;
+	node->linked = false;
+}
+
+static struct ldu_node *ldu_node(struct llist_node *entry)
+{
+	return container_of(entry, struct ldu_node, entry);
+}
+
+/* Lets the worker look at the root after a while. */
+static void ldu_activate(struct ldu_tree *tree, struct ldu_root *root)
+{
+	spin_lock(&tree->lock);
+	if (!root->is_active) {
+		/* Pairs with the READ_ONCE() in ldu_push(). */
+		WRITE_ONCE(root->is_active, true);
+		list_add_tail(&root->active, &tree->roots);
+		schedule_delayed_work(&tree->work, LDU_WORK_DELAY);
+	}
+	spin_unlock(&tree->lock);
+}
+
+/* Returns the node's ordinal. */
+static unsigned int ldu_push(struct ldu_tree *tree, struct ldu_root *root,
+			     struct ldu_node *node)
+{
+	struct llist_node *first = READ_ONCE(root->log.first);
+	unsigned int ordinal;
+
+	/* The first node may be drained, but its memory stays meanwhile. */
+	rcu_read_lock();
+	do {
+		ordinal = 1;
+		if (first)
+			ordinal += READ_ONCE(ldu_node(first)->ordinal);
+		WRITE_ONCE(node->ordinal, ordinal);
+		node->entry.next = first;
+		/* A full barrier. */
+	} while (!try_cmpxchg(&root->log.first, &first, &node->entry));
+	rcu_read_unlock();
+
+	/*
+	 * Pairs with the smp_mb() in ldu_work(): either this finds that the
+	 * root has been taken off the list, or that finds the node.
+	 */
+	if (!READ_ONCE(root->is_active))
+		ldu_activate(tree, root);
+	ldu_count(tree, LDU_PUSH, 1);
+	return ordinal;
+}
+
+/**
+ * ldu_mark - says that an element is to be in the tree, or not
+ * @tree: the kind of tree
+ * @root: the tree
+ * @node: the element's; the caller is its owner, and alone
+ * @want: whether it is to be in the tree, in which it is not, or the reverse
+ *
+ * Call ldu_settle() after one or several of these, before anything that relies
+ * on the update: before page tables are filled for an element that was linked,
+ * or freed for one that was unlinked.
+ *
+ * Returns whether the log is long.
+ */
+bool ldu_mark(struct ldu_tree *tree, struct ldu_root *root,
+	      struct ldu_node *node, bool want)
+{
+	int new = LDU_QUEUED | (want ? LDU_WANT : 0);
+	int old;
+
+	/*
+	 * Acquire: pairs with the release in ldu_drain_node(), which has
+	 * written ->linked before.
+	 */
+	while ((old = atomic_read_acquire(&node->state)) & LDU_QUEUED) {
+		/* It is unlinked, and is never linked again. */
+		WARN_ON_ONCE(want || !(old & LDU_WANT));
+		/* A full barrier, as ldu_push() has one. */
+		if (atomic_cmpxchg(&node->state, old, new) == old) {
+			ldu_count(tree, LDU_CANCEL, 1);
+			return false;
+		}
+		/* It was drained meanwhile. */
+	}
+
+	node->linked = !want;
+	tree->ops->get(node);
+	atomic_set(&node->state, new);
+	/* Publishes all of that. */
+	return ldu_push(tree, root, node) >= READ_ONCE(ldu_limit);
+}
+
+static void ldu_drain_node(struct ldu_tree *tree, struct ldu_root *root,
+			   struct ldu_node *node)
+{
+	const struct ldu_ops *ops = tree->ops;
+	bool was_linked = node->linked;
+	int old = atomic_read(&node->state);
+
+	for (;;) {
+		bool want = old & LDU_WANT;
+
+		if (want != node->linked) {
+			ops->apply(root, node, want);
+			node->linked = want;
+			ldu_count(tree, want ? LDU_LINK : LDU_UNLINK, 1);
+		}
+		/*
+		 * Release: pairs with the acquire in ldu_mark(). If the owner
+		 * has changed the state since, it finds QUEUED and leaves the
+		 * node to this loop.
+		 */
+		if (atomic_try_cmpxchg(&node->state, &old, old & ~LDU_QUEUED))
+			break;
+		ldu_count(tree, LDU_REDO, 1);
+	}
+
+	if (!(old & LDU_WANT)) {
+		if (!was_linked)
+			ldu_count(tree, LDU_GARBAGE, 1);
+		if (ops->unlinked)
+			ops->unlinked(root, node);
+	}
+	/* The owner may have given up his reference already. */
+	ops->put(node);
+}
+
+/* The caller holds the rwsem for writing. */
+static void ldu_drain(struct ldu_tree *tree, struct ldu_root *root,
+		      enum ldu_count reason)
+{
+	struct llist_node *entry, *next;
+
+	rwsem_assert_held_write(tree->ops->rwsem(root));
+	WRITE_ONCE(root->flags, root->flags | LDU_DRAINING);
+	/* A full barrier: pairs with the first smp_rmb() in ldu_is_pending(). */
+	entry = llist_del_all(&root->log);
+	if (entry) {
+		if (tree->ops->begin)
+			tree->ops->begin(root);
+		/* Oldest first. */
+		entry = llist_reverse_order(entry);
+		for (; entry; entry = next) {
+			next = entry->next;
+			ldu_drain_node(tree, root, ldu_node(entry));
+		}
+		if (tree->ops->end)
+			tree->ops->end(root);
+		ldu_count(tree, reason, 1);
+	}
+	/* Release: pairs with the second smp_rmb() in ldu_is_pending(). */
+	smp_store_release(&root->flags, root->flags & ~LDU_DRAINING);
+}
+
+/**
+ * ldu_begin_update - says that a section looks at no element but its own
+ * @root: the tree, whose rwsem the caller has taken for writing
+ *
+ * Updates do not wait for it until ldu_end_update(). That is sound: who finds
+ * the mark knows that an updater held the rwsem at that moment, so that every
+ * walker before it is over, and every one after it drains the log. If a walker
+ * after it has missed the node, then it took the rwsem before the node was put
+ * in; then the mark was cleared before that, and the update, which has found
+ * the rwsem taken, finds the mark cleared.
+ */
+void ldu_begin_update(struct ldu_root *root)
+{
+	WRITE_ONCE(root->flags, root->flags | LDU_UPDATER);
+}
+
+/**
+ * ldu_end_update - ends what ldu_begin_update() has begun
+ * @root: the tree; call it before the rwsem is released
+ */
+void ldu_end_update(struct ldu_root *root)
+{
+	/* Ordered before the next section by the rwsem's release. */
+	WRITE_ONCE(root->flags, root->flags & ~LDU_UPDATER);
+}
+
+/* Drains for an update, which is no walker. The caller has taken the rwsem. */
+static void ldu_drain_as_updater(struct ldu_tree *tree, struct ldu_root *root,
+				 enum ldu_count reason)
+{
+	ldu_begin_update(root);
+	ldu_drain(tree, root, reason);
+	ldu_end_update(root);
+	up_write(tree->ops->rwsem(root));
+}
+
+/**
+ * ldu_settle - returns when no section relies on the tree as it was
+ * @tree: the kind of tree
+ * @root: the tree
+ * @is_long: whether an ldu_mark() since the last call has returned true
+ *
+ * May sleep, if a walker has the rwsem.
+ */
+void ldu_settle(struct ldu_tree *tree, struct ldu_root *root, bool is_long)
+{
+	struct rw_semaphore *rwsem = tree->ops->rwsem(root);
+
+	/* Pairs with the smp_mb() in ldu_has_log(). */
+	smp_mb();
+	if (rwsem_is_locked(rwsem)) {
+		/* Pairs with the order in which an updater ends. */
+		smp_rmb();
+		if (!(READ_ONCE(root->flags) & LDU_UPDATER)) {
+			ldu_count(tree, LDU_SETTLE_WAIT, 1);
+			down_write(rwsem);
+			ldu_drain_as_updater(tree, root, LDU_DRAIN_SETTLE);
+			return;
+		}
+		ldu_count(tree, LDU_SETTLE_SKIP, 1);
+	}
+	if (is_long && down_write_trylock(rwsem))
+		ldu_drain_as_updater(tree, root, LDU_DRAIN_LIMIT);
+}
+
+/* Whether there is a log; the caller has taken the rwsem. */
+static bool ldu_has_log(struct ldu_root *root)
+{
+	/* Pairs with the smp_mb() in ldu_settle(). */
+	smp_mb();
+	return !llist_empty(&root->log);
+}
+
+/**
+ * ldu_write_locked - empties the log
+ * @tree: the kind of tree
+ * @root: the tree, whose rwsem the caller has just taken for writing
+ */
+void ldu_write_locked(struct ldu_tree *tree, struct ldu_root *root)
+{
+	if (ldu_has_log(root))
+		ldu_drain(tree, root, LDU_DRAIN_HELPER);
+}
+
+/**
+ * ldu_read_locked - empties the log
+ * @tree: the kind of tree
+ * @root: the tree, whose rwsem the caller has just taken for reading; it has
+ *	it for reading when this returns, but may not have had it in between
+ */
+void ldu_read_locked(struct ldu_tree *tree, struct ldu_root *root)
+{
+	struct rw_semaphore *rwsem = tree->ops->rwsem(root);
+
+	if (!ldu_has_log(root))
+		return;
+	up_read(rwsem);
+	down_write(rwsem);
+	ldu_drain(tree, root, LDU_DRAIN_HELPER);
+	downgrade_write(rwsem);
+}
+
+/**
+ * ldu_read_trylocked - the same without sleeping
+ * @tree: the kind of tree
+ * @root: the tree, whose rwsem the caller has just taken for reading
+ *
+ * Returns whether the caller has the rwsem.
+ */
+bool ldu_read_trylocked(struct ldu_tree *tree, struct ldu_root *root)
+{
+	struct rw_semaphore *rwsem = tree->ops->rwsem(root);
+
+	if (!ldu_has_log(root))
+		return true;
+	up_read(rwsem);
+	if (!down_write_trylock(rwsem))
+		return false;
+	ldu_drain(tree, root, LDU_DRAIN_HELPER);
+	downgrade_write(rwsem);
+	return true;
+}
+
+/**
+ * ldu_is_pending - whether the tree may have elements that are not in it yet
+ * @root: the tree
+ *
+ * For a look at the tree without its rwsem, which comes after this.
+ */
+bool ldu_is_pending(struct ldu_root *root)
+{
+	if (!llist_empty(&root->log))
+		return true;
+	/* Pairs with the llist_del_all() in ldu_drain(). */
+	smp_rmb();
+	if (READ_ONCE(root->flags) & LDU_DRAINING)
+		return true;
+	/* Pairs with the release at the end of ldu_drain(). */
+	smp_rmb();
+	return false;
+}
+
+/**
+ * ldu_retire - leaves no trace of a root
+ * @tree: the kind of tree
+ * @root: the tree; nobody updates it any more
+ *
+ * May sleep.
+ */
+void ldu_retire(struct ldu_tree *tree, struct ldu_root *root)
+{
+	struct rw_semaphore *rwsem = tree->ops->rwsem(root);
+
+	/* Pairs with list_del_init_careful() in ldu_work_root(). */
+	if (!list_empty_careful(&root->active)) {
+		spin_lock(&tree->lock);
+		list_del_init(&root->active);
+		root->is_active = false;
+		spin_unlock(&tree->lock);
+	}
+	if (llist_empty(&root->log))
+		return;
+	down_write(rwsem);
+	ldu_drain(tree, root, LDU_DRAIN_RETIRE);
+	up_write(rwsem);
+}
+
+/* Drains a root, or leaves it to who has the rwsem. */
+static void ldu_work_root(struct ldu_tree *tree, struct ldu_root *root)
+{
+	struct rw_semaphore *rwsem = tree->ops->rwsem(root);
+
+	if (!llist_empty(&root->log) && down_write_trylock(rwsem))
+		ldu_drain_as_updater(tree, root, LDU_DRAIN_WORKER);
+
+	WRITE_ONCE(root->is_active, false);
+	/* Pairs with the push in ldu_push(). */
+	smp_mb();
+	if (llist_empty(&root->log))
+		/* The last access to the root: pairs with ldu_retire(). */
+		list_del_init_careful(&root->active);
+	else
+		WRITE_ONCE(root->is_active, true);
+}
+
+/**
+ * ldu_work - drains the logs that nobody else has drained
+ * @work: of a struct ldu_tree
+ *
+ * Roots do not go away while the tree's lock is held: see ldu_retire().
+ */
+void ldu_work(struct work_struct *work)
+{
+	struct ldu_tree *tree =
+		container_of(to_delayed_work(work), struct ldu_tree, work);
+	struct ldu_root *root;
+	LIST_HEAD(roots);
+
+	spin_lock(&tree->lock);
+	list_splice_init(&tree->roots, &roots);
+	while (!list_empty(&roots)) {
+		root = list_first_entry(&roots, struct ldu_root, active);
+		list_move_tail(&root->active, &tree->roots);
+		ldu_work_root(tree, root);
+		if (need_resched()) {
+			spin_unlock(&tree->lock);
+			cond_resched();
+			spin_lock(&tree->lock);
+		}
+	}
+	if (!list_empty(&tree->roots))
+		schedule_delayed_work(&tree->work, LDU_WORK_DELAY);
+	spin_unlock(&tree->lock);
+}
