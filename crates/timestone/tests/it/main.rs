@@ -8,6 +8,7 @@ mod damage;
 mod engine;
 mod faults;
 mod gated;
+mod gates;
 mod images;
 mod inspect;
 mod isolation;
