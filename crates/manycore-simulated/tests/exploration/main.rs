@@ -4,6 +4,7 @@
 //! A failure names its seed;
 //! `MANYCORE_SEED=... cargo test -p manycore-simulated --test exploration NAME` repeats it.
 
+mod art;
 mod clocks;
 mod collections;
 mod flat_combining;

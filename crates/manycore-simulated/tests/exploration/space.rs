@@ -7,7 +7,9 @@ use manycore_history::run::{self, Explored, Mix};
 use manycore_sim::thread;
 use manycore_simulated::collections::hash::FixedState;
 use manycore_simulated::collections::space::{HashMap, Map, Space};
+use manycore_simulated::collections::versioned::art::Art;
 use manycore_simulated::collections::versioned::btree::BPlus;
+use manycore_simulated::collections::versioned::{Ordered, Seek, Structure};
 use manycore_simulated::session::Sessions;
 use manycore_simulated::{mvrlu, rlu};
 
@@ -17,7 +19,7 @@ use crate::explore;
 type Small<K, V, M = mvrlu::Domain> = Map<K, V, BPlus<3, 3>, M>;
 
 /// Looks for a grace period after each session.
-fn eager() -> Space {
+pub(crate) fn eager() -> Space {
     let config = mvrlu::Config {
         segment_bytes: 1024,
         segments: 2,
@@ -76,11 +78,14 @@ const PAIRS: u64 = 3;
 
 /// Of each pair of keys one is there, now in the one map and now in the other; a reader finds one
 /// of each, with its value.
-fn moves_between_two<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
+fn moves_between_two<P, M: Sessions + 'static>(make: impl Fn() -> Space<M>)
+where
+    P: Seek<u64, u64> + Ordered<u64, u64> + Structure<Settings: Default>,
+{
     explore().schedules(700).check(|| {
         let space = make();
-        let (one, other) =
-            (Small::<u64, u64, M>::new_in(&space), HashMap::<_, _, FixedState, _>::new_in(&space));
+        let one = Map::<u64, u64, P, M>::new_in(&space);
+        let other = HashMap::<_, _, FixedState, _>::new_in(&space);
         (0..PAIRS).for_each(|pair| _ = one.set(pair, pair));
         thread::parallel(3, |me| {
             let mut handle = space.handle();
@@ -108,14 +113,47 @@ fn moves_between_two<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
                 );
             }
         });
-        one.check();
     });
 }
 
 #[test]
 fn between_two_maps() {
-    moves_between_two(eager);
-    moves_between_two(Space::<rlu::Domain>::default);
+    moves_between_two::<BPlus<3, 3>, _>(eager);
+    moves_between_two::<BPlus<3, 3>, _>(Space::<rlu::Domain>::default);
+    moves_between_two::<Art, _>(eager);
+    moves_between_two::<Art, _>(Space::<rlu::Domain>::default);
+}
+
+/// A transaction changes a leaf, and has its left neighbour take it up. A thread that looks up one
+/// key finds what was there before, or after; but not between.
+fn a_leaf_is_merged<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
+    const NEVER: u64 = 1_000;
+    explore().schedules(700).check(|| {
+        let map = Small::<u64, u64, M>::new_in(&make());
+        (1..7).for_each(|key| _ = map.set(key, 1));
+        thread::parallel(2, |me| {
+            let mut handle = map.space().handle();
+            if me == 0 {
+                handle.transact(|tx| {
+                    tx.set(&map, 4, NEVER)?;
+                    (1..4).try_for_each(|key| tx.delete(&map, &key).map(drop))?;
+                    tx.set(&map, 4, 2)
+                });
+                return;
+            }
+            for _ in 0..3 {
+                let found = map.by(&mut handle).get(&4);
+                assert!(matches!(found, Some(1 | 2)), "a value that was never there: {found:?}");
+            }
+        });
+        map.check();
+    });
+}
+
+#[test]
+fn nobody_sees_what_a_transaction_had_for_a_while() {
+    a_leaf_is_merged(eager);
+    a_leaf_is_merged(Space::<rlu::Domain>::default);
 }
 
 const THERE: u64 = 0x00C0_FFEE;
@@ -149,11 +187,14 @@ impl Drop for Live {
 }
 
 /// Threads put values in, take them out and give up halfway, while others look at them.
-fn values<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
+fn values<P, M: Sessions + 'static>(make: impl Fn() -> Space<M>)
+where
+    P: Seek<u64, u64> + Ordered<u64, u64> + Structure<Settings: Default>,
+{
     explore().schedules(700).check(|| {
         let space = make();
-        let (tree, table) =
-            (Small::<u64, Live, M>::new_in(&space), HashMap::<_, _, FixedState, _>::new_in(&space));
+        let tree = Map::<u64, Live, P, M>::new_in(&space);
+        let table = HashMap::<_, _, FixedState, _>::new_in(&space);
         (0..3).for_each(|key| _ = tree.set(key, Live::new()));
         thread::parallel(3, |me| {
             let (me, mut handle) = (u64::from(me), space.handle());
@@ -187,9 +228,12 @@ fn values<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
 
 #[test]
 fn values_are_dropped_once_and_not_too_soon() {
-    values(eager);
-    values(Space::<rlu::Domain>::default);
-    values(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
+    values::<BPlus<3, 3>, _>(eager);
+    values::<BPlus<3, 3>, _>(Space::<rlu::Domain>::default);
+    values::<BPlus<3, 3>, _>(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
+    values::<Art, _>(eager);
+    values::<Art, _>(Space::<rlu::Domain>::default);
+    values::<Art, _>(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
 }
 
 /// One replaces a value again and again, and drops what nobody sees any more; what the other has

@@ -63,6 +63,10 @@ macro_rules! for_each_set {
                 $crate::collections::space::BTreeMap::<u64, ()>::default();
             btree_rlu, "btree", "rlu", _sizes =>
                 $crate::collections::space::BTreeMap::<u64, (), $crate::rlu::Domain>::default();
+            art_mvrlu, "art", "mvrlu", _sizes =>
+                $crate::collections::space::ArtMap::<u64, ()>::default();
+            art_rlu, "art", "rlu", _sizes =>
+                $crate::collections::space::ArtMap::<u64, (), $crate::rlu::Domain>::default();
             list_flat_combining, "list", "flat-combining", _sizes =>
                 $crate::collections::list::CombinedList::<u64, ()>::default();
             hash_flat_combining, "hash", "flat-combining", sizes =>

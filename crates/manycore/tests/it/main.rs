@@ -7,6 +7,7 @@
 )]
 
 mod adaptive_rw;
+mod art;
 mod atomic;
 // States by the hundred thousand, of a model: nothing of the library is in it.
 #[cfg(not(miri))]

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use manycore::collections::hash::FixedState;
-use manycore::collections::space::{BTreeMap, Handle, HashMap, Limit, Map, Space};
+use manycore::collections::space::{ArtMap, BTreeMap, Handle, HashMap, Limit, Map, Space};
+use manycore::collections::versioned::art::Art;
 use manycore::collections::versioned::btree::BPlus;
 use manycore::collections::versioned::{Growing, Seek, Structure};
 use manycore::session::Sessions;
@@ -104,6 +105,8 @@ where
 fn a_bank_over_two_maps() {
     bank::<BPlus<3, 3>, mvrlu::Domain>(unless_interpreted(8, 3));
     bank::<BPlus<3, 3>, rlu::Domain>(unless_interpreted(4, 3));
+    bank::<Art, mvrlu::Domain>(unless_interpreted(8, 3));
+    bank::<Art, rlu::Domain>(unless_interpreted(4, 3));
     bank::<Growing, mvrlu::Domain>(unless_interpreted(8, 3));
     bank::<Growing, rlu::Domain>(unless_interpreted(4, 3));
 }
@@ -116,6 +119,8 @@ fn linearizable() {
         run::check_map(Native, &mix, &BTreeMap::<u64, u64>::new());
         run::check_map(Native, &mix, &Small::<u64, u64, rlu::Domain>::new());
         run::check_set(Native, &mix, &Small::<u64, ()>::new());
+        run::check_map(Native, &mix, &ArtMap::<u64, u64>::new());
+        run::check_map(Native, &mix, &ArtMap::<u64, u64, rlu::Domain>::new());
         run::check_map(Native, &mix, &HashMap::<u64, u64>::new());
         run::check_map(Native, &mix, &HashMap::<u64, u64, FixedState, rlu::Domain>::new());
     }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use manycore::collections::hash::RandomState;
-use manycore::collections::space::{BTreeMap, HashMap, Map, Space};
+use manycore::collections::space::{ArtKey, BTreeMap, HashMap, Map, Space};
+use manycore::collections::versioned::art::Art;
 use manycore::collections::versioned::btree::BPlus;
 use manycore::collections::versioned::{Growing, Seek, Structure};
 use manycore::session::{Conflict, Sessions};
@@ -53,6 +54,14 @@ impl PartialOrd for Count {
 impl Ord for Count {
     fn cmp(&self, _: &Self) -> std::cmp::Ordering {
         std::cmp::Ordering::Equal
+    }
+}
+
+impl ArtKey for Counted {
+    type Bytes<'a> = [u8; 8];
+
+    fn bytes(&self) -> [u8; 8] {
+        self.0.bytes()
     }
 }
 
@@ -143,7 +152,7 @@ proptest! {
                         let range = (from.as_ref(), to.as_ref());
                         let ours = || map.space().snapshot(|now| {
                             let range = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
-                            let found = now.range::<_, _, [u8], _, 3, 3>(&map, range);
+                            let found = now.range::<_, _, _, [u8], _>(&map, range);
                             found.rev().map(|(key, value)| (key.clone(), value.0)).collect::<Vec<_>>()
                         });
                         let theirs = || standard.range::<Vec<u8>, _>(range).rev()
@@ -168,7 +177,7 @@ proptest! {
 }
 
 /// Without messages of panics that are expected.
-fn quietly<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn quietly<R>(f: impl FnOnce() -> R) -> R {
     static HOOK: std::sync::Once = std::sync::Once::new();
     HOOK.call_once(|| {
         let usual = std::panic::take_hook();
@@ -239,6 +248,8 @@ where
 fn every_key_and_value_is_dropped_once() {
     drops_once::<BPlus<3, 3>, mvrlu::Domain>();
     drops_once::<BPlus<3, 3>, rlu::Domain>();
+    drops_once::<Art, mvrlu::Domain>();
+    drops_once::<Art, rlu::Domain>();
     drops_once::<Growing, mvrlu::Domain>();
     drops_once::<Growing, rlu::Domain>();
 }

@@ -6,6 +6,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use manycore::collections::space::ArtKey;
+
 /// How many there are, of those that were made under the same [`live`].
 type Count = Arc<AtomicI64>;
 
@@ -26,8 +28,8 @@ pub fn live(f: impl FnOnce()) -> i64 {
     count.load(SeqCst)
 }
 
-/// The calls of `f` that its values make of `Ord`, `Hash`, `Eq`, `Clone`: the one with this number
-/// panics on this thread.
+/// The calls of `f` that its values make of `Ord`, `Hash`, `Eq`, `Clone`, `ArtKey`: the one with
+/// this number panics on this thread.
 pub fn with_fuse<R>(calls: u64, f: impl FnOnce() -> R) -> std::thread::Result<R> {
     FUSE.set(Some(calls));
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
@@ -99,6 +101,15 @@ impl Ord for Live {
     fn cmp(&self, other: &Self) -> Ordering {
         burn();
         self.number.cmp(&other.number)
+    }
+}
+
+impl ArtKey for Live {
+    type Bytes<'a> = [u8; 8];
+
+    fn bytes(&self) -> [u8; 8] {
+        burn();
+        self.number.bytes()
     }
 }
 

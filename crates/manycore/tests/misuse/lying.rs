@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use manycore::collections::hash::{ChainedTable, CombinedTable, LockedTable, RcuTable};
 use manycore::collections::list::{CombinedList, HarrisList, LazyList, LockedList, RcuList};
 use manycore::collections::queue::OrderedQueue;
-use manycore::collections::space::{self, Map};
+use manycore::collections::space::{self, ArtKey, Map};
 use manycore::collections::stack::OrderedStack;
 use manycore::collections::tree::{CombinedTree, LockedTree, RcuTree};
 use manycore::collections::versioned::btree::BPlus;
@@ -62,6 +62,18 @@ impl Ord for Liar {
             1 | 2 => Ordering::Less,
             _ => Ordering::Greater,
         }
+    }
+}
+
+/// Of the same bytes now and then, also at the beginning only.
+impl ArtKey for Liar {
+    type Bytes<'a> = Vec<u8>;
+
+    fn bytes(&self) -> Vec<u8> {
+        assert!(*self.0.number < 1000, "a key after its end");
+        let same = vec![7; random() as usize % 20];
+        let other = (0..random() % 3).map(|_| (random() % 100) as u8);
+        same.into_iter().chain(other).collect()
     }
 }
 
@@ -135,6 +147,8 @@ lies! { lies_in_a_map:
     map_tree_combined: CombinedTree::<Liar, Live>::default();
     map_space_tree: Map::<Liar, Live, BPlus<3, 3>>::default();
     map_space_tree_rlu: Map::<Liar, Live, BPlus<3, 3>, rlu::Domain>::default();
+    map_space_art: space::ArtMap::<Liar, Live>::default();
+    map_space_art_rlu: space::ArtMap::<Liar, Live, rlu::Domain>::default();
     map_space_table: space::HashMap::<Liar, Live>::default();
 }
 

@@ -126,6 +126,7 @@ fn values_panic_at_their_end() {
         ends_panic_in_a_map(CombinedTree::<u64, Live>::default);
         ends_panic_in_a_map(Map::<u64, Live, BPlus<3, 3>>::default);
         ends_panic_in_a_map(Map::<u64, Live, BPlus<3, 3>, rlu::Domain>::default);
+        ends_panic_in_a_map(space::ArtMap::<u64, Live>::default);
         ends_panic_in_a_map(space::HashMap::<u64, Live>::default);
     });
 }
@@ -162,6 +163,7 @@ sets! {
     tree_combined: CombinedTree::<Live, ()>::default();
     tree_rcu: RcuTree::<Live, Adaptive>::default();
     tree_space: Map::<Live, (), BPlus<3, 3>>::default();
+    art_space: space::ArtMap::<Live, ()>::default();
     table_space: space::HashMap::<Live, ()>::default();
     tree_rcu_qsbr: RcuTree::<Live, Adaptive, Quiescent>::default();
 }
@@ -186,6 +188,8 @@ maps! {
     map_tree_combined: CombinedTree::<Live, Live>::default();
     map_space_tree: Map::<Live, Live, BPlus<3, 3>>::default();
     map_space_tree_rlu: Map::<Live, Live, BPlus<3, 3>, rlu::Domain>::default();
+    map_space_art: space::ArtMap::<Live, Live>::default();
+    map_space_art_rlu: space::ArtMap::<Live, Live, rlu::Domain>::default();
     map_space_table: space::HashMap::<Live, Live>::default();
 }
 

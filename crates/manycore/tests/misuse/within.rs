@@ -95,6 +95,8 @@ fn values_of_maps() {
     values_use_their_map(CombinedTree::<u64, Uses>::default);
     values_use_their_map(space::BTreeMap::<u64, Uses>::default);
     values_use_their_map(space::BTreeMap::<u64, Uses, rlu::Domain>::default);
+    values_use_their_map(space::ArtMap::<u64, Uses>::default);
+    values_use_their_map(space::ArtMap::<u64, Uses, rlu::Domain>::default);
     values_use_their_map(space::HashMap::<u64, Uses>::default);
 }
 

@@ -7,7 +7,7 @@ use super::Space;
 use super::entry::Entry;
 use super::map::{HashMap, Map};
 use crate::collections::versioned::btree::BPlus;
-use crate::collections::versioned::{Datum, Seek, Structure};
+use crate::collections::versioned::{Datum, Ordered, Seek, Structure};
 use crate::session::{Open, Sessions, View};
 
 /// Each by a handle that the space keeps: see [`Access`](super::Access) for what they do.
@@ -230,23 +230,41 @@ where
         });
         map
     }
+}
 
+/// Of maps in the order of their keys.
+impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
     /// Clones of the smallest key and its value.
-    pub fn first(&self) -> Option<(K, V)> {
+    pub fn first(&self) -> Option<(K, V)>
+    where
+        K: Clone,
+        V: Clone,
+        P: Ordered<K, K>,
+    {
         self.space().snapshot(|now| now.first(self).map(|(k, v)| (k.clone(), v.clone())))
     }
 
     /// Clones of the largest key and its value.
-    pub fn last(&self) -> Option<(K, V)> {
+    pub fn last(&self) -> Option<(K, V)>
+    where
+        K: Clone,
+        V: Clone,
+        P: Ordered<K, K>,
+    {
         self.space().snapshot(|now| now.last(self).map(|(k, v)| (k.clone(), v.clone())))
     }
 
     /// Calls `f` with the keys of a range and their values, in their order, until it returns false:
     /// at one moment, in a session.
+    ///
+    /// # Panics
+    ///
+    /// If the range begins after its end, as of the standard library's map.
     pub fn range<Q>(&self, range: impl core::ops::RangeBounds<Q>, mut f: impl FnMut(&K, &V) -> bool)
     where
         K: Borrow<Q>,
-        Q: Ord + ?Sized,
+        P: Ordered<K, Q>,
+        Q: ?Sized,
     {
         self.space().snapshot(|now| _ = now.range(self, range).all(|(key, value)| f(key, value)));
     }

@@ -7,6 +7,7 @@ use core::mem::{ManuallyDrop, needs_drop};
 use foldhash::fast::RandomState;
 
 use super::Space;
+use crate::collections::versioned::art::Art;
 use crate::collections::versioned::{Datum, Growing, Structure, btree};
 use crate::mvrlu;
 use crate::session::{RawSession, Sessions};
@@ -35,12 +36,31 @@ pub struct Map<K: Datum, V: Datum, P: Structure, M: Sessions + 'static = mvrlu::
 /// let from_n = words.space().snapshot(|now| {
 ///     // As the standard library's, it has to be told that a range of strings is one of `str`.
 ///     let from = (Bound::Included("n"), Bound::Unbounded);
-///     let range = now.range::<_, _, str, _, 30, 61>(&words, from);
+///     let range = now.range::<_, _, _, str, _>(&words, from);
 ///     range.map(|(word, count)| format!("{word} {count}")).collect::<Vec<_>>()
 /// });
 /// assert_eq!(from_n, ["not 1", "or 1", "to 2"]);
 /// ```
 pub type BTreeMap<K, V, M = mvrlu::Domain> = Map<K, V, btree::Usual, M>;
+
+/// A map in the order of the bytes of its keys: an adaptive radix tree (ART). How it is made says
+/// `collections/versioned/art/mod.rs`.
+///
+/// ```
+/// use manycore::collections::space::ArtMap;
+///
+/// let words = ArtMap::<String, usize>::default();
+/// for word in "to be or not to be, to bear or to beat".split([' ', ',']) {
+///     words.update_or_insert(word.to_owned(), |count| count.unwrap_or(&0) + 1);
+/// }
+/// assert_eq!(words.get("to"), Some(4));
+/// let from_be = words.space().snapshot(|now| {
+///     let found = now.prefix(&words, "be").rev();
+///     found.map(|(word, count)| format!("{word} {count}")).collect::<Vec<_>>()
+/// });
+/// assert_eq!(from_be, ["beat 1", "bear 1", "be 2"]);
+/// ```
+pub type ArtMap<K, V, M = mvrlu::Domain> = Map<K, V, Art, M>;
 
 /// A map in no order: a hash table that grows, and takes no lock to be read while it does. How it
 /// is made says `collections/versioned/growing/mod.rs`. `S` hashes the keys: by default with a

@@ -40,6 +40,7 @@
 //! another thread.
 
 mod access;
+mod art;
 mod direct;
 mod entry;
 mod handle;
@@ -55,13 +56,14 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::ptr::NonNull;
 
+pub use crate::collections::versioned::art::ArtKey;
 use crate::mvrlu;
 use crate::per_cpu::PerCpu;
 use crate::session::{Conflict, RawSession, Sessions};
 pub use access::Access;
 pub use entry::{Entry, Modified, Upsert};
 pub use handle::{GaveUp, Handle, Limit};
-pub use map::{BTreeMap, HashMap, Map};
+pub use map::{ArtMap, BTreeMap, HashMap, Map};
 pub use registered::Registered;
 pub use snapshot::Snapshot;
 pub use transaction::Transaction;

@@ -7,8 +7,7 @@ use core::ptr::NonNull;
 
 use super::identity::check;
 use super::map::Map;
-use crate::collections::versioned::btree::BPlus;
-use crate::collections::versioned::{Datum, Seek, Structure};
+use crate::collections::versioned::{Datum, Ordered, Seek, Structure};
 use crate::session::Sessions;
 
 /// Collections of a space as they are at one moment. What is found stays as long as the snapshot
@@ -122,47 +121,49 @@ impl<M: Sessions> Snapshot<'_, '_, M> {
     /// # Panics
     ///
     /// If the range begins after its end, as of the standard library's map.
-    pub fn range<'r, K, V, Q, R, const LEAF: usize, const INNER: usize>(
+    pub fn range<'r, K, V, P, Q, R>(
         &'r self,
-        map: &'r Map<K, V, BPlus<LEAF, INNER>, M>,
+        map: &'r Map<K, V, P, M>,
         range: R,
     ) -> impl DoubleEndedIterator<Item = (&'r K, &'r V)>
     where
         K: Datum + Borrow<Q>,
         V: Datum,
-        Q: Ord + ?Sized,
+        P: Ordered<K, Q>,
+        Q: ?Sized,
         R: RangeBounds<Q>,
     {
         check(self.domain, map.space().domain());
         // SAFETY: `Snapshot` is there only while its session is open, which is one of the map's
         // domain, and changes nothing.
-        unsafe { BPlus::<LEAF, INNER>::range(*map.parts(), self.session, &range, ()) }
+        unsafe { P::range(map.parts(), self.session, &range, ()) }
     }
 
     /// All keys with their values, in their order, from either end.
-    pub fn iter<'r, K, V, const LEAF: usize, const INNER: usize>(
+    pub fn iter<'r, K, V, P>(
         &'r self,
-        map: &'r Map<K, V, BPlus<LEAF, INNER>, M>,
+        map: &'r Map<K, V, P, M>,
     ) -> impl DoubleEndedIterator<Item = (&'r K, &'r V)>
     where
-        K: Datum + Ord,
+        K: Datum,
         V: Datum,
+        P: Ordered<K, K>,
     {
-        self.range::<K, V, K, _, LEAF, INNER>(map, ..)
+        self.range::<K, V, P, K, _>(map, ..)
     }
 
     /// The smallest key and its value.
-    pub fn first<'r, K: Datum + Ord, V: Datum, const LEAF: usize, const INNER: usize>(
+    pub fn first<'r, K: Datum, V: Datum, P: Ordered<K, K>>(
         &'r self,
-        map: &'r Map<K, V, BPlus<LEAF, INNER>, M>,
+        map: &'r Map<K, V, P, M>,
     ) -> Option<(&'r K, &'r V)> {
         self.iter(map).next()
     }
 
     /// The largest key and its value.
-    pub fn last<'r, K: Datum + Ord, V: Datum, const LEAF: usize, const INNER: usize>(
+    pub fn last<'r, K: Datum, V: Datum, P: Ordered<K, K>>(
         &'r self,
-        map: &'r Map<K, V, BPlus<LEAF, INNER>, M>,
+        map: &'r Map<K, V, P, M>,
     ) -> Option<(&'r K, &'r V)> {
         self.iter(map).next_back()
     }

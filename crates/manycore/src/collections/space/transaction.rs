@@ -11,8 +11,7 @@ use core::ptr::NonNull;
 use super::identity::check;
 use super::map::Map;
 use super::pending::Pending;
-use crate::collections::versioned::btree::BPlus;
-use crate::collections::versioned::{Change, Datum, Observe, Seek, Word};
+use crate::collections::versioned::{Change, Datum, Observe, Ordered, Seek, Word};
 use crate::session::{self, Conflict, Link, RawSession, Sessions};
 
 /// A transaction on collections of a space. It sees them as they were when it began, and as it has
@@ -21,11 +20,11 @@ use crate::session::{self, Conflict, Link, RawSession, Sessions};
 /// After a conflict it can only abort: pass that on by `?`. If it does not, it is run again all the
 /// same.
 pub struct Transaction<'t, 's, 'm, M: Sessions + 'static> {
-    session: &'t mut M::Handle<'s>,
-    domain: NonNull<M>,
+    pub(super) session: &'t mut M::Handle<'s>,
+    pub(super) domain: NonNull<M>,
     /// Maps that want to know by how many keys they have more.
     changed: Vec<Changed<'m, M::Handle<'s>>>,
-    reads: Reads<M::Handle<'s>>,
+    pub(super) reads: Reads<M::Handle<'s>>,
 }
 
 /// A map that wants to know by how many keys it has more after a commit.
@@ -82,6 +81,10 @@ unsafe fn lock<S: RawSession, T: Copy>(session: &mut S, link: Link<()>) -> Resul
 }
 
 impl<S: RawSession> Observe<S> for Reads<S> {
+    fn is_interested(&self) -> bool {
+        self.0.is_some()
+    }
+
     fn observe<T: Copy + 'static>(&self, link: Link<T>) {
         if let Some(reads) = &self.0 {
             let link = Link::from_ptr(link.as_ptr());
@@ -220,33 +223,35 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
     /// # Panics
     ///
     /// If the range begins after its end, as of the standard library's map.
-    pub fn range<'r, K, V, Q, R, const LEAF: usize, const INNER: usize>(
+    pub fn range<'r, K, V, P, Q, R>(
         &'r self,
-        map: &'r Map<K, V, BPlus<LEAF, INNER>, M>,
+        map: &'r Map<K, V, P, M>,
         range: R,
     ) -> impl DoubleEndedIterator<Item = (&'r K, &'r V)>
     where
         K: Datum + Borrow<Q>,
         V: Datum,
-        Q: Ord + ?Sized,
+        P: Ordered<K, Q>,
+        Q: ?Sized,
         R: RangeBounds<Q>,
     {
         check(self.domain, map.space().domain());
         // SAFETY: `Transaction` is there only while its session is open, which is a snapshot of the
         // map's domain; what changes something borrows all of it, which the range has borrowed.
-        unsafe { BPlus::<LEAF, INNER>::range(*map.parts(), &*self.session, &range, &self.reads) }
+        unsafe { P::range(map.parts(), &*self.session, &range, &self.reads) }
     }
 
     /// All keys with their values, in their order, from either end.
-    pub fn iter<'r, K, V, const LEAF: usize, const INNER: usize>(
+    pub fn iter<'r, K, V, P>(
         &'r self,
-        map: &'r Map<K, V, BPlus<LEAF, INNER>, M>,
+        map: &'r Map<K, V, P, M>,
     ) -> impl DoubleEndedIterator<Item = (&'r K, &'r V)>
     where
-        K: Datum + Ord,
+        K: Datum,
         V: Datum,
+        P: Ordered<K, K>,
     {
-        self.range::<K, V, K, _, LEAF, INNER>(map, ..)
+        self.range::<K, V, P, K, _>(map, ..)
     }
 
     /// Gives the key a value; returns the one it had.

@@ -5,10 +5,12 @@
 //! and changed, a [chain](Chain) or a [search tree](Search); [this many chains](Hashed) among which
 //! keys are placed; or [buckets](Growing) that become more.
 
+pub mod art;
 pub mod btree;
 mod chain;
 mod growing;
 mod handle;
+mod retire;
 mod roots;
 mod search;
 mod structure;
@@ -20,7 +22,7 @@ pub use handle::{Handle, Reads, Writes};
 pub use roots::{Hashed, One};
 pub use search::Search;
 pub(in crate::collections) use structure::{Change, Observe};
-pub use structure::{Seek, Structure};
+pub use structure::{Ordered, Seek, Structure};
 pub use word::Datum;
 pub(in crate::collections) use word::Word;
 

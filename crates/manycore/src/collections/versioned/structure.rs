@@ -1,5 +1,7 @@
 //! What maps of any keys and values ask of the structure that keeps their entries.
 
+use core::ops::RangeBounds;
+
 use super::word::{Datum, Word};
 use crate::session::{Conflict, Link, RawSession, View};
 
@@ -59,11 +61,22 @@ pub enum Change<V> {
 
 /// Is told of the objects on which an answer depends.
 pub trait Observe<S> {
+    /// Whether it wants to be told, so that it pays to find out on what an answer depends.
+    #[inline]
+    fn is_interested(&self) -> bool {
+        true
+    }
+
     /// The answer depends on this object: if it stays as it is, so does the answer.
     fn observe<T: Copy + 'static>(&self, link: Link<T>);
 }
 
 impl<S, O: Observe<S>> Observe<S> for &O {
+    #[inline]
+    fn is_interested(&self) -> bool {
+        (*self).is_interested()
+    }
+
     #[inline]
     fn observe<T: Copy + 'static>(&self, link: Link<T>) {
         (*self).observe(link);
@@ -72,6 +85,11 @@ impl<S, O: Observe<S>> Observe<S> for &O {
 
 /// Does not want to know.
 impl<S> Observe<S> for () {
+    #[inline]
+    fn is_interested(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn observe<T: Copy + 'static>(&self, _link: Link<T>) {}
 }
@@ -123,4 +141,29 @@ pub trait Seek<K: Datum, Q: ?Sized>: Structure {
         _more: isize,
     ) {
     }
+}
+
+/// A structure in which keys are in an order, which is that of what they can be borrowed as.
+pub trait Ordered<K: Datum, Q: ?Sized>: Structure {
+    /// Entries, from either end.
+    type Range<'r, V: Datum, S: RawSession + 'r, O: Observe<S>>: DoubleEndedIterator<
+        Item = (&'r K, &'r V),
+    >;
+
+    /// The entries of a range.
+    ///
+    /// # Panics
+    ///
+    /// If the range begins after its end, as of the standard library's.
+    ///
+    /// # Safety
+    ///
+    /// In a snapshot of the domain to which the parts belong, which changes nothing as long as this
+    /// is used.
+    unsafe fn range<'r, V: Datum, S: RawSession, O: Observe<S>>(
+        parts: &Self::Parts<K, V>,
+        session: &'r S,
+        range: &impl RangeBounds<Q>,
+        observer: O,
+    ) -> Self::Range<'r, V, S, O>;
 }

@@ -53,7 +53,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// In a snapshot of the domain to which the tree belongs, which changes nothing as long as this
     /// is used.
-    pub unsafe fn range<'r, K, V, Q, S, O>(
+    pub(super) unsafe fn entries<'r, K, V, Q, S, O>(
         anchor: Link<Anchor>,
         session: &'r S,
         range: &impl RangeBounds<Q>,
@@ -95,7 +95,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
                 }
                 Bound::Unbounded => Self::walk(anchor, session, |_| Ordering::Greater, |_| ()),
             };
-            let over = |node| path.push(node);
+            let over = |node| path.pass(node);
             let back = match end {
                 Bound::Included(key) | Bound::Excluded(key) => {
                     Self::walk::<K, V, S>(anchor, session, order(key), over)
@@ -129,15 +129,15 @@ where
 
     /// The entry at a place of a leaf.
     fn entry(leaf: &'r Leaf<K, V, LEAF>, at: usize) -> (&'r K, &'r V) {
-        // SAFETY: the leaf was found in a session that lasts as long as `'r` (contract of `range`),
-        // and so do its keys and values.
+        // SAFETY: the leaf was found in a session that lasts as long as `'r` (contract of
+        // `entries`), and so do its keys and values.
         unsafe { (read(&leaf.keys()[at]).get(), read(&leaf.values()[at]).get()) }
     }
 
     /// The front goes on to the next leaf.
     fn step(&mut self) {
         let link = self.front.leaf.end.next;
-        // SAFETY: the session lasts, and has found the leaf (contract of `range`).
+        // SAFETY: the session lasts, and has found the leaf (contract of `entries`).
         self.front = Gap { link, leaf: unsafe { &*self.session.deref(link) }, at: 0 };
         if link != self.back.link {
             self.observer.observe(link);
@@ -152,7 +152,7 @@ where
         loop {
             let Some(above) = level.checked_sub(1) else { return false };
             level = above;
-            // SAFETY: the session lasts, and has come over the path (contract of `range`).
+            // SAFETY: the session lasts, and has come over the path (contract of `entries`).
             let node =
                 unsafe { &*self.session.deref(typed::<Inner<K, INNER>>(self.path.nodes[level])) };
             match node.position(child) {
@@ -166,13 +166,13 @@ where
         }
         for node in &mut self.path.nodes[level + 1..self.path.length] {
             *node = child;
-            // SAFETY: the session lasts (contract of `range`) and has found the node, on a level of
-            // inner nodes.
+            // SAFETY: the session lasts (contract of `entries`) and has found the node, on a level
+            // of inner nodes.
             let inner = unsafe { &*self.session.deref(typed::<Inner<K, INNER>>(child)) };
             child = inner.at(inner.len());
         }
         let link = typed(child);
-        // SAFETY: the session lasts (contract of `range`) and has found the node, on the level of
+        // SAFETY: the session lasts (contract of `entries`) and has found the node, on the level of
         // leaves.
         let leaf: &Leaf<K, V, LEAF> = unsafe { &*self.session.deref(link) };
         self.back = Gap { link, leaf, at: leaf.len() };

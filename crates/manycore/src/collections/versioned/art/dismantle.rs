@@ -1,0 +1,83 @@
+//! The end of a tree that nobody uses any more, in a domain that goes on.
+//!
+//! Nodes are freed by transactions all the same, since versions of them may be in threads' logs:
+//! those go as they always do.
+
+use alloc::vec::Vec;
+
+use super::Art;
+use super::node::{Anchor, Below, Kind, Leaf, Wide};
+use super::walk::of_any_size;
+use crate::collections::versioned::word::Datum;
+use crate::session::{self, Conflict, Link, RawSession, View};
+
+impl Art {
+    /// Frees everything, a node at a time.
+    ///
+    /// # Safety
+    ///
+    /// The handle is in no session, and of the domain to which the tree belongs; that is not used
+    /// again.
+    pub(super) unsafe fn dismantle_nodes<K: Datum, V: Datum, S: RawSession>(
+        anchor: Link<Anchor>,
+        handle: &mut S,
+    ) {
+        // SAFETY: `retry` has begun the session; the anchor is there, and freed once.
+        let root = session::retry(handle, View::Latest, |session| unsafe {
+            let root = (*session.deref(anchor)).root;
+            session.free(anchor).map(|()| root)
+        });
+        let mut left = Vec::from([root]);
+        while let Some(below) = left.pop() {
+            // SAFETY: `retry` has begun the session; what is below is there, since nobody else uses
+            // the tree, and is freed once: one link has led to it, from what is freed already.
+            let more = session::retry(handle, View::Latest, |session| unsafe {
+                let mut more = Vec::new();
+                Self::free::<K, V, S>(session, below, &mut more)?;
+                Ok(more)
+            });
+            left.extend(more);
+        }
+    }
+
+    /// Frees a node or a leaf, and says what is below.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has found it; after the commit nothing leads to it.
+    unsafe fn free<K: Datum, V: Datum, S: RawSession>(
+        session: &mut S,
+        below: Below,
+        more: &mut Vec<Below>,
+    ) -> Result<(), Conflict> {
+        let Some(kind) = below.kind() else { return Ok(()) };
+        // SAFETY: the contract of this function; links are what their kinds say.
+        unsafe {
+            of_any_size!(below, kind, link => {
+                let node = *session.deref(link);
+                session.free(link)?;
+                more.push(node.end);
+                more.extend(node.entries().map(|(_, below)| below));
+            }, otherwise match kind {
+                Kind::Wide => {
+                    let link = below.link::<Wide>();
+                    let node = *session.deref(link);
+                    session.free(link)?;
+                    more.push(node.end);
+                    for &part in node.parts.iter().filter(|part| !part.is_null()) {
+                        more.extend((*session.deref(part)).entries(0).map(|(_, below)| below));
+                        session.free(part)?;
+                    }
+                }
+                _ => {
+                    let link = below.link::<Leaf<K, V>>();
+                    let leaf = *session.deref(link);
+                    session.free(link)?;
+                    leaf.key.free(session)?;
+                    leaf.value.free(session)?;
+                }
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! Where a key would be that is not there.
+
+use super::Art;
+use super::key::ArtKey;
+use super::node::{Anchor, Below};
+use super::walk::{Gone, Slot, Way, common};
+use crate::collections::versioned::word::Datum;
+use crate::session::{Link, RawSession};
+
+/// Where a key would be.
+pub enum Place {
+    /// At a link that leads nowhere, of the last node on its way.
+    Free,
+    /// At a link that leads to something else, with which the key has its first bytes in common.
+    Between(Parting),
+}
+
+/// Where the way of a new key leaves those that there are.
+pub struct Parting {
+    pub slot: Slot,
+    /// What the link leads to.
+    pub below: Below,
+    /// This many bytes are common.
+    pub common: usize,
+    /// The byte that follows, if the other does not end there.
+    pub other: Option<u8>,
+}
+
+impl Parting {
+    /// Between what is above the link and what that leads to, and between the key and the other. If
+    /// they are the same, the other has come since; and that it is elsewhere, likewise.
+    ///
+    /// # Safety
+    ///
+    /// In the session that has found it; from `depth` on the key is below the link.
+    unsafe fn checked<S: RawSession>(
+        self,
+        session: &S,
+        key: &[u8],
+        depth: usize,
+    ) -> Result<Place, Gone> {
+        // SAFETY: the contract of this function.
+        let path = unsafe { Art::path(session, self.below) };
+        let is_same = self.other.is_none() && self.common == key.len();
+        let is_between = self.common >= depth && path.is_none_or(|path| self.common < path.depth());
+        if is_between && !is_same { Ok(Place::Between(self)) } else { Err(Gone) }
+    }
+}
+
+impl Art {
+    /// Where a key is to be put in that a walk has not found.
+    ///
+    /// If nodes have skipped bytes, it is a leaf that says at which byte the key leaves the way;
+    /// that may be above nodes which the walk has passed.
+    ///
+    /// # Errors
+    ///
+    /// If what there is has changed since.
+    ///
+    /// # Safety
+    ///
+    /// In the session in which the walk was.
+    pub(super) unsafe fn place<K: Datum + ArtKey, V: Datum, S: RawSession>(
+        anchor: Link<Anchor>,
+        session: &S,
+        key: &[u8],
+        way: &Way,
+    ) -> Result<Place, Gone> {
+        // SAFETY: the session has found what the way has (contract of this function).
+        unsafe {
+            if way.is_exact && way.below.is_none() {
+                return Ok(Place::Free);
+            }
+            let from = if way.below.is_none() { way.slot.holder } else { way.below };
+            let parting = Self::parting_from::<K, V, S>(session, key, way, from)?;
+            if way.below.is_none()
+                && parting.common + usize::from(way.slot.byte.is_some()) >= way.depth
+            {
+                return Ok(Place::Free);
+            }
+            if parting.common >= way.depth {
+                return parting.checked(session, key, way.depth);
+            }
+            let (slot, below, depth) = Self::parting(anchor, session, key, parting.common)?;
+            let again = Way { slot, below, above: slot, depth, is_exact: false };
+            let parting = Self::parting_from::<K, V, S>(session, key, &again, below)?;
+            parting.checked(session, key, depth)
+        }
+    }
+
+    /// What a key has in common with all that is below a node, or with a leaf.
+    ///
+    /// # Safety
+    ///
+    /// As of [`place`](Self::place).
+    unsafe fn parting_from<K: Datum + ArtKey, V: Datum, S: RawSession>(
+        session: &S,
+        key: &[u8],
+        way: &Way,
+        below: Below,
+    ) -> Result<Parting, Gone> {
+        let (slot, depth) = (way.slot, way.depth);
+        // SAFETY: the session has found it (contract of this function).
+        let path = unsafe { Self::path(session, below) };
+        let known = path.filter(|path| way.is_exact && path.depth() > depth);
+        if let Some(bytes) = known.and_then(|path| path.since(depth)) {
+            let more = common(&key[depth..], bytes);
+            let other = bytes.get(more).copied();
+            return Ok(Parting { slot, below, common: depth + more, other });
+        }
+        // SAFETY: likewise.
+        let leaf = unsafe { Self::some_leaf::<K, V, S>(session, below)?.key.get() }.bytes();
+        let common = common(key, leaf.as_ref());
+        Ok(Parting { slot, below, common, other: leaf.as_ref().get(common).copied() })
+    }
+}

@@ -1,0 +1,216 @@
+//! A key fewer: from a node that has more, from one that has become small and whose place a smaller
+//! one takes, or from one that has only one left, which then is not needed.
+//!
+//! That a node has two keys at least, but for the anchor, is so at every commit, although the parts
+//! of a wide one are locked one by one:
+//!
+//! - A transaction that takes the last key out of a part changes the node, which then has it no
+//!   longer. So of two such transactions, of any part, one is after the other and sees what that
+//!   has done.
+//! - If it leaves the node wide, it has seen more than [`FEW`] keys elsewhere: more than a part
+//!   has, so that two parts at least have some. Others, at the same time, leave one in each.
+
+use alloc::vec::Vec;
+
+use super::Art;
+use super::node::{Anchor, Below, Kind, Node, PART, Part, Wide, part_of};
+use super::walk::{Slot, Way, of_any_size};
+use crate::collections::versioned::retire::retire;
+use crate::session::{Conflict, Link, RawSession};
+use crate::sync::mutation;
+
+/// A wide node with no more keys than this is made smaller.
+const FEW: usize = 44;
+const _: () = assert!(FEW > PART);
+
+/// A part with no more keys than this has the others counted.
+const FEW_IN_PART: usize = 6;
+
+/// With how many keys a node of a size is made smaller: some fewer than the next size has, so that
+/// a key that comes and goes does not move all others each time.
+const fn few(size: usize) -> usize {
+    match size {
+        4 => 1,
+        16 => 3,
+        _ => 14,
+    }
+}
+
+impl Art {
+    /// Takes out a leaf, or what else is at the end of a way.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has come this way; it frees what it takes out.
+    pub(super) unsafe fn unlink<S: RawSession>(session: &mut S, way: &Way) -> Result<(), Conflict> {
+        let slot = way.slot;
+        let kind = slot.holder.kind().ok_or(Conflict::Retry)?;
+        // SAFETY: the session has come this way (contract of this function).
+        unsafe {
+            of_any_size!(slot.holder, kind, link => {
+                Self::unlink_from_node(session, link, way)
+            }, otherwise match kind {
+                Kind::Wide => Self::unlink_from_wide(session, slot.holder.link(), way),
+                _ => {
+                    let anchor = &mut *session.try_lock(slot.holder.link::<Anchor>())?;
+                    if anchor.root != way.below {
+                        return Err(Conflict::Retry);
+                    }
+                    anchor.root = Below::NONE;
+                    Ok(())
+                }
+            })
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As of [`unlink`](Self::unlink), from this node.
+    unsafe fn unlink_from_node<const N: usize, S: RawSession>(
+        session: &mut S,
+        link: Link<Node<N>>,
+        way: &Way,
+    ) -> Result<(), Conflict>
+    where
+        Below: From<Link<Node<N>>>,
+    {
+        let count = |node: &Node<N>| node.len() + usize::from(!node.end.is_none());
+        // SAFETY: the session has found the node, and what is above it (contract of this function);
+        // copies are the session's own. After the commit nothing leads to a node that is freed:
+        // what did is locked, and leads elsewhere.
+        unsafe {
+            let byte = way.slot.byte;
+            if count(&*session.deref(link)) - 1 > few(N) {
+                let node = &mut *session.try_lock(link)?;
+                if node.get(byte) != way.below || count(node) < 3 {
+                    return Err(Conflict::Retry);
+                }
+                if !mutation!("art-stays-linked") {
+                    node.remove(byte);
+                }
+                return Ok(());
+            }
+            let mut node = retire(session, link)?;
+            if node.get(byte) != way.below {
+                return Err(Conflict::Retry);
+            }
+            node.remove(byte);
+            let entries: Vec<_> = node.entries().collect();
+            let instead = Self::instead(
+                session,
+                |session| Self::node_of(session, node.path, node.end, &entries),
+                node.end,
+                &entries,
+            )?;
+            Self::redirect(session, way.above, link.into(), instead)
+        }
+    }
+
+    /// What takes the place of a node that has become small: the only one that is left below it, or
+    /// a smaller node.
+    fn instead<S: RawSession>(
+        session: &mut S,
+        make: impl FnOnce(&mut S) -> Below,
+        end: Below,
+        entries: &[(u8, Below)],
+    ) -> Result<Below, Conflict> {
+        match (end.is_none(), entries) {
+            (true, &[(_, only)]) => Ok(only),
+            (false, []) => Ok(end),
+            // Only if another has been faster.
+            (true, []) => Err(Conflict::Retry),
+            _ => Ok(make(session)),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As of [`unlink`](Self::unlink), from this node.
+    unsafe fn unlink_from_wide<S: RawSession>(
+        session: &mut S,
+        link: Link<Wide>,
+        way: &Way,
+    ) -> Result<(), Conflict> {
+        // SAFETY: as of `unlink_from_node`. A part is there as long as its node, which is freed
+        // together with all that it has.
+        unsafe {
+            let node = *session.deref(link);
+            let byte = way.slot.byte;
+            let of_byte = byte.map(|byte| (part_of(byte), node.parts[part_of(byte).0]));
+            let left = match of_byte {
+                None => 0,
+                Some((_, part)) if part.is_null() => return Err(Conflict::Retry),
+                Some((_, part)) => (*session.deref(part)).len() - 1,
+            };
+            if left <= FEW_IN_PART {
+                let parts = node.parts.iter().filter(|part| !part.is_null());
+                let all = parts.map(|&part| (*session.deref(part)).len()).sum::<usize>();
+                let all = all + usize::from(!node.end.is_none()) - 1;
+                if all <= FEW {
+                    return Self::narrow(session, link, way);
+                }
+            }
+            match of_byte {
+                Some(((_, place), part)) if left > 0 => {
+                    let part = &mut *session.try_lock(part)?;
+                    if part.below[place] != way.below || part.len() < 2 {
+                        return Err(Conflict::Retry);
+                    }
+                    part.below[place] = Below::NONE;
+                }
+                Some(((at, place), part)) => {
+                    let node = &mut *session.try_lock(link)?;
+                    if node.parts[at] != part {
+                        return Err(Conflict::Retry);
+                    }
+                    node.parts[at] = Link::NULL;
+                    let part: Part = retire(session, part)?;
+                    if part.below[place] != way.below || part.len() != 1 {
+                        return Err(Conflict::Retry);
+                    }
+                }
+                None => Self::redirect(session, way.slot, way.below, Below::NONE)?,
+            }
+            Ok(())
+        }
+    }
+
+    /// Has a smaller node take the place of a wide one, without what is at the end of the way.
+    ///
+    /// # Safety
+    ///
+    /// As of [`unlink`](Self::unlink), from this node.
+    unsafe fn narrow<S: RawSession>(
+        session: &mut S,
+        link: Link<Wide>,
+        way: &Way,
+    ) -> Result<(), Conflict> {
+        let Slot { byte, .. } = way.slot;
+        // SAFETY: as of `unlink_from_wide`.
+        unsafe {
+            let mut node: Wide = retire(session, link)?;
+            let mut entries = Vec::with_capacity(FEW + 1);
+            for (at, &link) in node.parts.iter().enumerate().filter(|(_, part)| !part.is_null()) {
+                let part: Part = retire(session, link)?;
+                entries.extend(part.entries(at));
+            }
+            let old = match byte {
+                None => core::mem::replace(&mut node.end, Below::NONE),
+                Some(byte) => match entries.iter().position(|(other, _)| *other == byte) {
+                    None => Below::NONE,
+                    Some(place) => entries.remove(place).1,
+                },
+            };
+            if old != way.below {
+                return Err(Conflict::Retry);
+            }
+            let instead = Self::instead(
+                session,
+                |session| Self::node_of(session, node.path, node.end, &entries),
+                node.end,
+                &entries,
+            )?;
+            Self::redirect(session, way.above, link.into(), instead)
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The way to a key.
+
+use super::Art;
+use super::key::ArtKey;
+use super::node::{Anchor, Below, Kind, Leaf, Part, Path, Wide, part_of};
+use crate::collections::versioned::structure::Observe;
+use crate::collections::versioned::word::Datum;
+use crate::session::{Link, RawSession};
+use crate::sync::mutation;
+
+/// Where a link is: in a node or in the anchor, for a byte. Without a byte it is that to the key
+/// that ends there, or the anchor's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    pub holder: Below,
+    pub byte: Option<u8>,
+}
+
+/// How a walk has ended.
+#[derive(Clone, Copy)]
+pub struct Way {
+    /// The link at which it has ended, and what that leads to.
+    pub slot: Slot,
+    pub below: Below,
+    /// The link to the node in which that is.
+    pub above: Slot,
+    /// This many bytes of the key come before what the last link leads to.
+    pub depth: usize,
+    /// They are those of the way: all of them were compared.
+    pub is_exact: bool,
+}
+
+/// A leaf at the end of a walk.
+pub struct Found<'s, K, V> {
+    pub link: Link<Leaf<K, V>>,
+    pub leaf: &'s Leaf<K, V>,
+    /// Whether it is the key's.
+    pub is_there: bool,
+}
+
+/// A node that is there no longer was found: the walk is to begin anew. Since it was found, a
+/// commit has led elsewhere.
+pub struct Gone;
+
+/// Does the same with a link to a node of 4, 16 or 48 bytes, of the type that the kind says.
+macro_rules! of_any_size {
+    ($below:expr, $kind:expr, $link:ident => $action:expr, otherwise $other:expr) => {
+        match $kind {
+            $crate::collections::versioned::art::node::Kind::Four => {
+                let $link = $below.link::<$crate::collections::versioned::art::node::Node<4>>();
+                $action
+            }
+            $crate::collections::versioned::art::node::Kind::Sixteen => {
+                let $link = $below.link::<$crate::collections::versioned::art::node::Node<16>>();
+                $action
+            }
+            $crate::collections::versioned::art::node::Kind::FortyEight => {
+                let $link = $below.link::<$crate::collections::versioned::art::node::Node<48>>();
+                $action
+            }
+            _ => $other,
+        }
+    };
+}
+pub(super) use of_any_size;
+
+impl Art {
+    /// The path of a node. None for what is no node.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has found it.
+    #[inline]
+    pub(super) unsafe fn path<S: RawSession>(session: &S, node: Below) -> Option<&Path> {
+        // SAFETY: what a session has found stays until its end (contract of this function), and is
+        // what its kind says.
+        unsafe {
+            let kind = node.kind()?;
+            of_any_size!(node, kind, link => Some(&(*session.deref(link)).path), otherwise match kind {
+                Kind::Wide => Some(&(*session.deref(node.link::<Wide>())).path),
+                _ => None,
+            })
+        }
+    }
+
+    /// The path of a node, and what its link for the next byte of a key leads to, which that byte
+    /// is. None if the node's bytes are not the key's, as far as it has them.
+    ///
+    /// # Safety
+    ///
+    /// As of [`path`](Self::path).
+    #[inline]
+    unsafe fn step<'s, S: RawSession>(
+        session: &'s S,
+        node: Below,
+        kind: Kind,
+        (key, from): (&[u8], usize),
+    ) -> (&'s Path, Option<(Option<u8>, Below)>) {
+        let next = |path: &Path| path.admits(key, from).then(|| key.get(path.depth()).copied());
+        // SAFETY: as of `path`. A part is there as long as its node.
+        unsafe {
+            of_any_size!(node, kind, link => {
+                let node = &*session.deref(link);
+                (&node.path, next(&node.path).map(|byte| (byte, node.get(byte))))
+            }, otherwise {
+                let node = &*session.deref(node.link::<Wide>());
+                let below = |byte| match byte {
+                    None => node.end,
+                    Some(byte) => Self::in_part(session, node, byte),
+                };
+                (&node.path, next(&node.path).map(|byte| (byte, below(byte))))
+            })
+        }
+    }
+
+    /// A byte's link in a wide node.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has found the node.
+    #[inline]
+    pub(super) unsafe fn in_part<S: RawSession>(session: &S, node: &Wide, byte: u8) -> Below {
+        let (part, place) = part_of(byte);
+        let link: Link<Part> = node.parts[part];
+        if link.is_null() {
+            return Below::NONE;
+        }
+        // SAFETY: the node was found in the session (contract of this function), and so was this.
+        unsafe { (*session.deref(link)).at(place) }
+    }
+
+    /// Goes where a key is, or would be.
+    ///
+    /// # Safety
+    ///
+    /// In a session of the domain to which the tree belongs.
+    #[inline]
+    pub(super) unsafe fn walk<'s, K: Datum + ArtKey, V: Datum, S: RawSession>(
+        anchor: Link<Anchor>,
+        session: &'s S,
+        key: &[u8],
+    ) -> (Way, Option<Found<'s, K, V>>) {
+        loop {
+            // SAFETY: the contract of this function.
+            if let Ok(found) = unsafe { Self::walk_once(anchor, session, key) } {
+                return found;
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As of [`walk`](Self::walk).
+    #[inline]
+    unsafe fn walk_once<'s, K: Datum + ArtKey, V: Datum, S: RawSession>(
+        anchor: Link<Anchor>,
+        session: &'s S,
+        key: &[u8],
+    ) -> Result<(Way, Option<Found<'s, K, V>>), Gone> {
+        let begin = Slot { holder: anchor.into(), byte: None };
+        // SAFETY: the anchor is there as long as the tree; links that a session has found lead to
+        // what stays until its end, and is what their kinds say (contract of this function).
+        unsafe {
+            let below = (*session.deref(anchor)).root;
+            let mut way = Way { slot: begin, below, above: begin, depth: 0, is_exact: true };
+            loop {
+                let Some(kind) = way.below.kind() else { return Ok((way, None)) };
+                match kind {
+                    Kind::Leaf => {
+                        let link = way.below.link::<Leaf<K, V>>();
+                        let leaf = &*session.deref(link);
+                        if leaf.is_gone {
+                            return Err(Gone);
+                        }
+                        let is_there =
+                            leaf.key.get().bytes().as_ref() == key || mutation!("art-trusts-way");
+                        return Ok((way, Some(Found { link, leaf, is_there })));
+                    }
+                    Kind::Anchor | Kind::Gone => return Err(Gone),
+                    _ => {}
+                }
+                let (path, next) = Self::step(session, way.below, kind, (key, way.depth));
+                if path.is_gone() {
+                    return Err(Gone);
+                }
+                let Some((byte, below)) = next else { return Ok((way, None)) };
+                way.is_exact &= path.since(way.depth).is_some();
+                way.above = way.slot;
+                way.slot = Slot { holder: way.below, byte };
+                way.below = below;
+                way.depth = path.depth() + usize::from(byte.is_some());
+            }
+        }
+    }
+
+    /// The link that leads to the node, leaf or nothing at which a key's way and another's part,
+    /// which begin with the same bytes, this many.
+    ///
+    /// # Safety
+    ///
+    /// As of [`walk`](Self::walk).
+    pub(super) unsafe fn parting<S: RawSession>(
+        anchor: Link<Anchor>,
+        session: &S,
+        key: &[u8],
+        common: usize,
+    ) -> Result<(Slot, Below, usize), Gone> {
+        // SAFETY: as of `walk`.
+        unsafe {
+            let mut slot = Slot { holder: anchor.into(), byte: None };
+            let (mut below, mut depth) = ((*session.deref(anchor)).root, 0);
+            while let Some(path) = Self::path(session, below) {
+                if path.is_gone() {
+                    return Err(Gone);
+                }
+                if path.depth() > common {
+                    break;
+                }
+                let byte = key.get(path.depth()).copied();
+                depth = path.depth() + usize::from(byte.is_some());
+                slot = Slot { holder: below, byte };
+                below = Self::get(session, slot);
+            }
+            match below.kind() {
+                Some(Kind::Gone) => Err(Gone),
+                _ => Ok((slot, below, depth)),
+            }
+        }
+    }
+
+    /// What a link leads to.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has found the node in which it is.
+    pub(super) unsafe fn get<S: RawSession>(session: &S, slot: Slot) -> Below {
+        let (holder, byte) = (slot.holder, slot.byte);
+        // SAFETY: as of `path`.
+        unsafe {
+            let Some(kind) = holder.kind() else { return Below::NONE };
+            of_any_size!(holder, kind, link => (*session.deref(link)).get(byte), otherwise match kind {
+                Kind::Wide => {
+                    let node = &*session.deref(holder.link::<Wide>());
+                    match byte {
+                        None => node.end,
+                        Some(byte) => Self::in_part(session, node, byte),
+                    }
+                }
+                Kind::Anchor => (*session.deref(holder.link::<Anchor>())).root,
+                _ => Below::NONE,
+            })
+        }
+    }
+
+    /// Some leaf below, or the leaf itself.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has found what is given.
+    pub(super) unsafe fn some_leaf<K: Datum, V: Datum, S: RawSession>(
+        session: &S,
+        mut below: Below,
+    ) -> Result<&Leaf<K, V>, Gone> {
+        // SAFETY: as of `path`.
+        unsafe {
+            while let Some(kind) = below.kind() {
+                if kind == Kind::Leaf {
+                    let leaf = &*session.deref(below.link::<Leaf<K, V>>());
+                    return if leaf.is_gone { Err(Gone) } else { Ok(leaf) };
+                }
+                below = of_any_size!(below, kind, link => {
+                    let node = &*session.deref(link);
+                    if node.path.is_gone() {
+                        return Err(Gone);
+                    }
+                    if node.end.is_none() { node.at(0) } else { node.end }
+                }, otherwise match kind {
+                    Kind::Wide => {
+                        let node = &*session.deref(below.link::<Wide>());
+                        let part = node.parts.iter().find(|part| !part.is_null());
+                        match part {
+                            _ if !node.end.is_none() => node.end,
+                            Some(&part) => {
+                                let below = (*session.deref(part)).below;
+                                below.into_iter().find(|below| !below.is_none()).ok_or(Gone)?
+                            }
+                            None => return Err(Gone),
+                        }
+                    }
+                    _ => return Err(Gone),
+                });
+            }
+            Err(Gone)
+        }
+    }
+
+    /// Tells of the object in which a link is. For one of a wide node that is the node itself, or
+    /// the part if there is one.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has found the node.
+    pub(super) unsafe fn observe<S: RawSession>(
+        session: &S,
+        slot: Slot,
+        observer: &impl Observe<S>,
+    ) {
+        let holder = slot.holder;
+        let Some(kind) = holder.kind() else { return };
+        of_any_size!(holder, kind, link => observer.observe(link), otherwise match kind {
+            Kind::Wide => {
+                let link = holder.link::<Wide>();
+                // SAFETY: as of `path`.
+                let node = unsafe { &*session.deref(link) };
+                let part = slot.byte.map(|byte| node.parts[part_of(byte).0]);
+                match part.filter(|part| !part.is_null()) {
+                    Some(part) => observer.observe(part),
+                    None => observer.observe(link),
+                }
+            }
+            Kind::Anchor => observer.observe(holder.link::<Anchor>()),
+            _ => {}
+        });
+    }
+}
+
+/// How many bytes two keys have in common at their beginnings.
+pub fn common(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
