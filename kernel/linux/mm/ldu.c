@@ -81,15 +81,9 @@ void ldu_root_init(struct ldu_root *root)
 {
 	init_llist_head(&root->log);
 	root->flags = 0;
+	root->is_used = false;
 	root->is_active = false;
 	INIT_LIST_HEAD(&root->active);
-}
-
-void ldu_node_init(struct ldu_node *node)
-{
-	atomic_set(&node->state, 0);
-	node->ordinal = 0;
-	node->linked = false;
 }
 
 static struct ldu_node *ldu_node(struct llist_node *entry)
@@ -97,11 +91,15 @@ static struct ldu_node *ldu_node(struct llist_node *entry)
 	return container_of(entry, struct ldu_node, entry);
 }
 
-/* Lets the worker look at the root after a while. */
+/*
+ * Lets the worker look at the root after a while. If the root has ended
+ * meanwhile, there is no log, and the root's memory is still there: the caller
+ * is in a section of RCU.
+ */
 static void ldu_activate(struct ldu_tree *tree, struct ldu_root *root)
 {
 	spin_lock(&tree->lock);
-	if (!root->is_active) {
+	if (!root->is_active && !llist_empty(&root->log)) {
 		/* Pairs with the READ_ONCE() in ldu_push(). */
 		WRITE_ONCE(root->is_active, true);
 		list_add_tail(&root->active, &tree->roots);
@@ -117,9 +115,11 @@ static unsigned int ldu_push(struct ldu_tree *tree, struct ldu_root *root,
 	struct llist_node *first = READ_ONCE(root->log.first);
 	unsigned int ordinal;
 
-	/* The first node may be drained, but its memory stays meanwhile. */
-	rcu_read_lock();
+	/* Before the push: who drains the node, and ends the root, finds it. */
+	if (!READ_ONCE(root->is_used))
+		WRITE_ONCE(root->is_used, true);
 	do {
+		/* The first node may be drained; RCU keeps its memory. */
 		ordinal = 1;
 		if (first)
 			ordinal += READ_ONCE(ldu_node(first)->ordinal);
@@ -127,7 +127,6 @@ static unsigned int ldu_push(struct ldu_tree *tree, struct ldu_root *root,
 		node->entry.next = first;
 		/* A full barrier. */
 	} while (!try_cmpxchg(&root->log.first, &first, &node->entry));
-	rcu_read_unlock();
 
 	/*
 	 * Pairs with the smp_mb() in ldu_work(): either this finds that the
@@ -146,9 +145,10 @@ static unsigned int ldu_push(struct ldu_tree *tree, struct ldu_root *root,
  * @node: the element's; the caller is its owner, and alone
  * @want: whether it is to be in the tree, in which it is not, or the reverse
  *
- * Call ldu_settle() after one or several of these, before anything that relies
- * on the update: before page tables are filled for an element that was linked,
- * or freed for one that was unlinked.
+ * Call it, once or several times, between ldu_begin() and ldu_settle(), and
+ * nothing that relies on the update before that has returned: fill no page
+ * tables for an element that was linked, and free none of one that was
+ * unlinked.
  *
  * Returns whether the log is long.
  */
@@ -279,32 +279,66 @@ static void ldu_drain_as_updater(struct ldu_tree *tree, struct ldu_root *root,
 }
 
 /**
+ * ldu_begin - begins updates of a tree
+ *
+ * From here to ldu_settle() the caller does not sleep: what others have drained
+ * stays in memory, and so does a root that has ended.
+ */
+void ldu_begin(void)
+{
+	rcu_read_lock();
+}
+
+/* Waits for the walker that has the rwsem, and drains. */
+static void ldu_wait(struct ldu_tree *tree, struct ldu_root *root)
+{
+	const struct ldu_ops *ops = tree->ops;
+
+	/* If the root has ended, then the nodes were drained before. */
+	if (ops->pin && !ops->pin(root)) {
+		rcu_read_unlock();
+		return;
+	}
+	rcu_read_unlock();
+	ldu_count(tree, LDU_SETTLE_WAIT, 1);
+	down_write(ops->rwsem(root));
+	ldu_drain_as_updater(tree, root, LDU_DRAIN_SETTLE);
+	if (ops->unpin)
+		ops->unpin(root);
+}
+
+/**
  * ldu_settle - returns when no section relies on the tree as it was
  * @tree: the kind of tree
  * @root: the tree
- * @is_long: whether an ldu_mark() since the last call has returned true
+ * @is_long: whether an ldu_mark() since ldu_begin() has returned true
  *
  * May sleep, if a walker has the rwsem.
  */
 void ldu_settle(struct ldu_tree *tree, struct ldu_root *root, bool is_long)
 {
 	struct rw_semaphore *rwsem = tree->ops->rwsem(root);
+	bool is_locked;
 
 	/* Pairs with the smp_mb() in ldu_has_log(). */
 	smp_mb();
-	if (rwsem_is_locked(rwsem)) {
-		/* Pairs with the order in which an updater ends. */
-		smp_rmb();
+	is_locked = rwsem_is_locked(rwsem);
+	/*
+	 * Pairs with the release of the rwsem by who had it last: what that
+	 * section has read and written comes before what the caller goes on
+	 * with, and before this look at the mark.
+	 */
+	smp_acquire__after_ctrl_dep();
+	if (is_locked) {
 		if (!(READ_ONCE(root->flags) & LDU_UPDATER)) {
-			ldu_count(tree, LDU_SETTLE_WAIT, 1);
-			down_write(rwsem);
-			ldu_drain_as_updater(tree, root, LDU_DRAIN_SETTLE);
+			ldu_wait(tree, root);
 			return;
 		}
 		ldu_count(tree, LDU_SETTLE_SKIP, 1);
 	}
 	if (is_long && down_write_trylock(rwsem))
 		ldu_drain_as_updater(tree, root, LDU_DRAIN_LIMIT);
+	rcu_read_unlock();
 }
 
 /* Whether there is a log; the caller has taken the rwsem. */
@@ -395,13 +429,13 @@ void ldu_retire(struct ldu_tree *tree, struct ldu_root *root)
 {
 	struct rw_semaphore *rwsem = tree->ops->rwsem(root);
 
-	/* Pairs with list_del_init_careful() in ldu_work_root(). */
-	if (!list_empty_careful(&root->active)) {
-		spin_lock(&tree->lock);
-		list_del_init(&root->active);
-		root->is_active = false;
-		spin_unlock(&tree->lock);
-	}
+	if (!READ_ONCE(root->is_used))
+		return;
+	/* Who was about to put it on the list finds that there is no log. */
+	spin_lock(&tree->lock);
+	list_del_init(&root->active);
+	root->is_active = false;
+	spin_unlock(&tree->lock);
 	if (llist_empty(&root->log))
 		return;
 	down_write(rwsem);
@@ -421,8 +455,7 @@ static void ldu_work_root(struct ldu_tree *tree, struct ldu_root *root)
 	/* Pairs with the push in ldu_push(). */
 	smp_mb();
 	if (llist_empty(&root->log))
-		/* The last access to the root: pairs with ldu_retire(). */
-		list_del_init_careful(&root->active);
+		list_del_init(&root->active);
 	else
 		WRITE_ONCE(root->is_active, true);
 }

@@ -154,6 +154,7 @@ static void update(struct place *this, bool want)
 	if (want)
 		__atomic_store_n(&this->element, make(), __ATOMIC_RELEASE);
 	__atomic_fetch_add(&this->version, 1, __ATOMIC_SEQ_CST);
+	ldu_begin();
 	is_long = ldu_mark(&kind, &tree.root, &this->element->node, want);
 	ldu_settle(&kind, &tree.root, is_long);
 	for (walker = 0; walker < WALKERS; walker++) {

@@ -13,6 +13,7 @@ mod flat_combining;
 mod growing;
 mod hash_map;
 mod horizon;
+mod kernel_log;
 mod ldu;
 mod lists;
 mod mutations;

@@ -25,9 +25,12 @@
  *	in the log any more; may be NULL
  * @get: takes a reference that keeps an element's memory
  * @put: drops one; memory is given back after a grace period of RCU
+ * @pin: takes a reference that keeps a root, unless it has ended; NULL if the
+ *	owner of an element keeps the root until ldu_settle() has returned
+ * @unpin: drops it; may sleep
  *
- * All are called with the rwsem held for writing, but for @get and @rwsem, and
- * none may sleep.
+ * All are called with the rwsem held for writing, but for @rwsem, @get, @pin
+ * and @unpin, and none but @unpin may sleep.
  */
 struct ldu_ops {
 	struct rw_semaphore *(*rwsem)(struct ldu_root *root);
@@ -37,6 +40,8 @@ struct ldu_ops {
 	void (*unlinked)(struct ldu_root *root, struct ldu_node *node);
 	void (*get)(struct ldu_node *node);
 	void (*put)(struct ldu_node *node);
+	bool (*pin)(struct ldu_root *root);
+	void (*unpin)(struct ldu_root *root);
 };
 
 /* What is counted, for each kind of tree. */
@@ -93,9 +98,11 @@ void ldu_work(struct work_struct *work);
 
 extern unsigned int ldu_limit;
 
-void ldu_root_init(struct ldu_root *root);
-void ldu_node_init(struct ldu_node *node);
+bool ldu_register(const struct ldu_tree *tree);
 
+void ldu_root_init(struct ldu_root *root);
+
+void ldu_begin(void);
 bool ldu_mark(struct ldu_tree *tree, struct ldu_root *root,
 	      struct ldu_node *node, bool want);
 void ldu_settle(struct ldu_tree *tree, struct ldu_root *root, bool is_long);

@@ -9,15 +9,23 @@
 #include <linux/mm_types.h>
 
 struct address_space;
+struct anon_vma;
 
 #ifdef CONFIG_LDU_RMAP
 
 DECLARE_STATIC_KEY_FALSE(ldu_file_key);
+DECLARE_STATIC_KEY_FALSE(ldu_anon_key);
 
 /* Whether updates of i_mmap are logged. */
 static inline bool ldu_file_enabled(void)
 {
 	return static_branch_unlikely(&ldu_file_key);
+}
+
+/* Whether updates of the trees of anon_vmas are logged. */
+static inline bool ldu_anon_enabled(void)
+{
+	return static_branch_unlikely(&ldu_anon_key);
 }
 
 void ldu_file_init(struct address_space *mapping);
@@ -34,8 +42,30 @@ void ldu_file_link(struct vm_area_struct *vma, struct address_space *mapping);
 void ldu_file_unlink(struct vm_area_struct **vmas, int count,
 		     struct address_space *mapping);
 
-void ldu_vma_init(struct vm_area_struct *vma);
-bool ldu_vma_was_logged(struct vm_area_struct *vma);
+void ldu_anon_init(struct anon_vma *anon_vma);
+void ldu_anon_retire(struct anon_vma *root);
+
+void ldu_anon_write_locked(struct anon_vma *root);
+void ldu_anon_read_locked(struct anon_vma *root);
+bool ldu_anon_read_trylocked(struct anon_vma *root);
+void ldu_anon_begin_update(struct anon_vma *root);
+void ldu_anon_end_update(struct anon_vma *root);
+
+void ldu_anon_link(struct vm_area_struct *vma, struct anon_vma *root);
+void ldu_anon_unlink(struct vm_area_struct *vma, struct anon_vma *root);
+
+static inline void ldu_vma_init(struct vm_area_struct *vma)
+{
+	atomic_set(&vma->ldu_refs, 1);
+	ldu_node_init(&vma->ldu_file);
+	ldu_node_init(&vma->ldu_anon);
+}
+
+/* Whether others may still look at the VMA, under RCU: see ldu_push(). */
+static inline bool ldu_vma_was_logged(struct vm_area_struct *vma)
+{
+	return vma->ldu_file.ordinal || vma->ldu_anon.ordinal;
+}
 
 /* Drops the owner's reference; whether no log has one. */
 static inline bool ldu_vma_put(struct vm_area_struct *vma)
@@ -91,6 +121,50 @@ static inline void ldu_file_link(struct vm_area_struct *vma,
 
 static inline void ldu_file_unlink(struct vm_area_struct **vmas, int count,
 				   struct address_space *mapping)
+{
+}
+
+static inline bool ldu_anon_enabled(void)
+{
+	return false;
+}
+
+static inline void ldu_anon_init(struct anon_vma *anon_vma)
+{
+}
+
+static inline void ldu_anon_retire(struct anon_vma *root)
+{
+}
+
+static inline void ldu_anon_write_locked(struct anon_vma *root)
+{
+}
+
+static inline void ldu_anon_read_locked(struct anon_vma *root)
+{
+}
+
+static inline bool ldu_anon_read_trylocked(struct anon_vma *root)
+{
+	return true;
+}
+
+static inline void ldu_anon_begin_update(struct anon_vma *root)
+{
+}
+
+static inline void ldu_anon_end_update(struct anon_vma *root)
+{
+}
+
+static inline void ldu_anon_link(struct vm_area_struct *vma,
+				 struct anon_vma *root)
+{
+}
+
+static inline void ldu_anon_unlink(struct vm_area_struct *vma,
+				   struct anon_vma *root)
 {
 }
 

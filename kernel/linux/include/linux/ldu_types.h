@@ -2,6 +2,7 @@
 #ifndef _LINUX_LDU_TYPES_H
 #define _LINUX_LDU_TYPES_H
 
+#include <linux/atomic.h>
 #include <linux/llist.h>
 #include <linux/types.h>
 
@@ -20,16 +21,25 @@ struct ldu_node {
 	bool linked;
 };
 
+static inline void ldu_node_init(struct ldu_node *node)
+{
+	atomic_set(&node->state, 0);
+	node->ordinal = 0;
+	node->linked = false;
+}
+
 /**
  * struct ldu_root - the log of one tree
  * @log: nodes that are to be linked or unlinked, newest first
  * @flags: what is being done to the tree; written under its rwsem
+ * @is_used: whether there has been a log
  * @is_active: whether the root is on the list of the worker
  * @active: links it there
  */
 struct ldu_root {
 	struct llist_head log;
 	unsigned int flags;
+	bool is_used;
 	bool is_active;
 	struct list_head active;
 };

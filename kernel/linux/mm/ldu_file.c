@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reverse maps whose updates are logged (see mm/ldu.c for the log).
+ * i_mmap, whose updates are logged (see mm/ldu.c for the log).
  *
- * Of i_mmap these are logged: dup_mmap() and mmap_region() link VMAs,
- * unlink_file_vma_batch_process() unlinks them. What changes the keys of a VMA
- * that is in the tree takes i_mmap_rwsem, which empties the log.
+ * dup_mmap() and mmap_region() log that a VMA is to be linked,
+ * unlink_file_vma_batch_process() that it is to be unlinked. What changes the
+ * keys of a VMA that is in the tree takes i_mmap_rwsem, which empties the log.
  *
  * A VMA stays in the tree after its owner has freed it, until the log is
  * applied. Its memory is kept by vma->ldu_refs; of its fields only the keys
@@ -13,12 +13,10 @@
  * empties the log first.
  */
 
-#include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/ldu.h>
 #include <linux/ldu_rmap.h>
 #include <linux/mm.h>
-#include <linux/seq_file.h>
 
 #include "internal.h"
 #include "vma.h"
@@ -137,6 +135,7 @@ void ldu_file_link(struct vm_area_struct *vma, struct address_space *mapping)
 
 	if (vma_is_shared_maywrite(vma))
 		mapping_allow_writable(mapping);
+	ldu_begin();
 	is_long = ldu_mark(&ldu_file_tree, &mapping->i_ldu, &vma->ldu_file,
 			   true);
 	ldu_settle(&ldu_file_tree, &mapping->i_ldu, is_long);
@@ -149,6 +148,7 @@ void ldu_file_unlink(struct vm_area_struct **vmas, int count,
 	bool is_long = false;
 	int i;
 
+	ldu_begin();
 	for (i = 0; i < count; i++) {
 		VM_WARN_ON_ONCE(vmas[i]->vm_file->f_mapping != mapping);
 		if (vma_is_shared_maywrite(vmas[i]))
@@ -159,87 +159,10 @@ void ldu_file_unlink(struct vm_area_struct **vmas, int count,
 	ldu_settle(&ldu_file_tree, &mapping->i_ldu, is_long);
 }
 
-void ldu_vma_init(struct vm_area_struct *vma)
+static int __init ldu_file_start(void)
 {
-	atomic_set(&vma->ldu_refs, 1);
-	ldu_node_init(&vma->ldu_file);
-}
-
-/* Whether others may still look at the VMA, under RCU: see ldu_push(). */
-bool ldu_vma_was_logged(struct vm_area_struct *vma)
-{
-	return vma->ldu_file.ordinal;
-}
-
-static const char * const ldu_count_names[LDU_NR_COUNTS] = {
-	[LDU_PUSH] = "push",
-	[LDU_CANCEL] = "cancel",
-	[LDU_SETTLE_SKIP] = "settle_skip",
-	[LDU_SETTLE_WAIT] = "settle_wait",
-	[LDU_DRAIN_HELPER] = "drain_helper",
-	[LDU_DRAIN_SETTLE] = "drain_settle",
-	[LDU_DRAIN_LIMIT] = "drain_limit",
-	[LDU_DRAIN_WORKER] = "drain_worker",
-	[LDU_DRAIN_RETIRE] = "drain_retire",
-	[LDU_LINK] = "applied_insert",
-	[LDU_UNLINK] = "applied_remove",
-	[LDU_GARBAGE] = "garbage",
-	[LDU_REDO] = "redo",
-};
-
-static int ldu_show(struct seq_file *file, void *unused)
-{
-	const struct ldu_tree *tree = &ldu_file_tree;
-	unsigned long sum;
-	int what, cpu;
-
-	seq_printf(file, "mode %s\nlimit %u\n",
-		   ldu_file_enabled() ? "global,file" : "off", ldu_limit);
-	for (what = 0; what < LDU_NR_COUNTS; what++) {
-		sum = 0;
-		for_each_possible_cpu(cpu)
-			sum += per_cpu_ptr(tree->counts, cpu)->of[what];
-		seq_printf(file, "%s.%s %lu\n", tree->name,
-			   ldu_count_names[what], sum);
-	}
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(ldu);
-
-static bool ldu_wanted __initdata;
-
-static int __init ldu_parse(char *text)
-{
-	if (!strcmp(text, "off")) {
-		ldu_wanted = false;
-	} else if (!strcmp(text, "global") || !strcmp(text, "global,file")) {
-		ldu_wanted = true;
-	} else {
-		pr_warn("ldu=%s: it is off or global[,file]\n", text);
-		return 0;
-	}
-	return 1;
-}
-__setup("ldu=", ldu_parse);
-
-static int __init ldu_parse_limit(char *text)
-{
-	unsigned int limit;
-
-	if (kstrtouint(text, 0, &limit) || !limit) {
-		pr_warn("ldu_limit=%s: it is a number, and not 0\n", text);
-		return 0;
-	}
-	ldu_limit = limit;
-	return 1;
-}
-__setup("ldu_limit=", ldu_parse_limit);
-
-static int __init ldu_start(void)
-{
-	if (ldu_wanted)
+	if (ldu_register(&ldu_file_tree))
 		static_branch_enable(&ldu_file_key);
-	debugfs_create_file("ldu", 0444, NULL, NULL, &ldu_fops);
 	return 0;
 }
-late_initcall(ldu_start);
+late_initcall(ldu_file_start);
