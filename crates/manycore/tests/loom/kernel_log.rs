@@ -71,6 +71,11 @@ struct Log {
     is_settled: AtomicBool,
 }
 
+// SAFETY: threads reach the cells by the protocol, and the checker reports those that race.
+unsafe impl Send for Log {}
+// SAFETY: likewise.
+unsafe impl Sync for Log {}
+
 impl Log {
     fn new(fault: Fault) -> Arc<Self> {
         Arc::new(Self {
@@ -179,7 +184,7 @@ impl Log {
                     }
                     self.in_tree.store(tree.len(), Relaxed);
                 });
-                // SAFETY: as above.
+                // SAFETY: the node is queued, so that it is the drain's: the checker looks.
                 node.linked.with_mut(|linked| unsafe { *linked = want });
             }
             if self.fault == Fault::Redo {
