@@ -74,6 +74,7 @@ impl Error {
     }
 }
 
+#[cfg(not(loom))]
 impl Error {
     /// The same error, for another that it concerns.
     pub(crate) fn again(&self) -> Self {

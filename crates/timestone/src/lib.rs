@@ -68,6 +68,8 @@ pub mod inspect;
 pub mod journal;
 #[cfg(not(loom))]
 pub mod offline;
+#[doc(hidden)]
+pub mod protocol;
 mod random;
 #[doc(hidden)]
 pub mod ring;

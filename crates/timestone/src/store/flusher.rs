@@ -8,9 +8,9 @@
 //!
 //! # Memory order
 //!
-//! The leader holds a lock. Others read D, which it stores (Release) when the frame is on the disk
-//! and the heap knows its objects; sessions read at the domain's floor, which is raised to D after
-//! that.
+//! The leader holds a lock. Others read D, which it stores (Release) when the frame is on the disk,
+//! the heap knows its objects, and the domain's floor, at which sessions read, was raised to it.
+//! The steps and their order are in [`protocol`](crate::protocol).
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -18,8 +18,7 @@ use std::time::Duration;
 
 use manycore::clock::Clock as _;
 use manycore::mvrlu::MemberId;
-use manycore::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use manycore::sync::hint;
+use manycore::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use super::bell::Bell;
@@ -30,6 +29,7 @@ use crate::device::Storage;
 use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::journal::frame::Builder;
+use crate::protocol::{Horizons, Rings};
 use crate::ring::Reader;
 use crate::volume::{Images, Journal};
 
@@ -55,10 +55,7 @@ pub struct Stats {
 pub struct Flusher {
     pub domain: Domain,
     pub(super) heap: Arc<Heap>,
-    /// All commits up to this stamp are on the disk.
-    durable: AtomicU64,
-    /// All commits up to this stamp were written.
-    written: AtomicU64,
+    horizons: Horizons,
     pub(super) leader: Monitor<Leader>,
     /// Held by the thread that writes an image. Taken before `leader`. None in memory.
     pub(super) images: Mutex<Option<Images>>,
@@ -79,11 +76,9 @@ pub struct Flusher {
 /// What the leader has.
 pub struct Leader {
     pub journal: Journal,
-    rings: Vec<(MemberId, Reader)>,
-    /// Records that were collected and not written.
+    rings: Rings,
+    /// Records that were collected and not written: all up to the horizon of `rings`.
     frame: Builder,
-    /// They are all up to this.
-    horizon: u64,
     /// Frames that make or end objects, which are not on the disk.
     unflushed: Vec<Builder>,
     /// From this number of bytes in the journal on an image is due.
@@ -120,17 +115,15 @@ impl Flusher {
         let leader = Leader {
             image_at: journal.capacity() / 2,
             journal,
-            rings: Vec::new(),
+            rings: Rings::new(durable),
             frame: Builder::default(),
-            horizon: durable,
             unflushed: Vec::new(),
             stats: Stats { recovered, ..Stats::default() },
         };
         Self {
             domain,
             heap,
-            durable: AtomicU64::new(durable),
-            written: AtomicU64::new(durable),
+            horizons: Horizons::new(durable),
             leader: Monitor::new(leader),
             images: Mutex::new(images),
             is_poisoned: AtomicBool::new(false),
@@ -150,7 +143,7 @@ impl Flusher {
     /// Takes a thread's ring, of `ring_bytes` bytes.
     pub fn add(&self, member: MemberId, reader: Reader, ring_bytes: usize) -> Result<()> {
         let mut leader = self.leader.lock();
-        leader.rings.retain(|(_, reader)| !reader.is_left());
+        leader.rings.forget_left();
         let needed = (leader.rings.len() as u64 + 1) * ring_bytes as u64;
         let capacity = leader.journal.capacity();
         if needed > capacity {
@@ -158,14 +151,13 @@ impl Flusher {
                 "the rings of all threads have {needed} bytes, the journal {capacity}: make Options::ring_bytes smaller"
             )));
         }
-        leader.rings.push((member, reader));
+        leader.rings.add(member, reader);
         Ok(())
     }
 
     /// All commits up to this stamp are on the disk.
     pub fn durable(&self) -> u64 {
-        // Acquire: partner of the Release in `flush`.
-        self.durable.load(Ordering::Acquire)
+        self.horizons.durable()
     }
 
     pub fn stats(&self) -> Stats {
@@ -176,9 +168,8 @@ impl Flusher {
     /// All commits up to this stamp have come so far.
     pub fn horizon(&self, progress: Progress) -> u64 {
         match progress {
-            // Acquire: partner of the Release in `write`.
-            Progress::Written => self.written.load(Ordering::Acquire),
-            Progress::Durable => self.durable(),
+            Progress::Written => self.horizons.written(),
+            Progress::Durable => self.horizons.durable(),
         }
     }
 
@@ -303,31 +294,17 @@ impl Flusher {
         Ok(Outcome::Done)
     }
 
-    /// Closes a time that is not before the stamp, and takes all records up to it.
+    /// Takes all records up to a time that is not before the stamp.
     fn collect(&self, leader: &mut Leader, stamp: u64) {
-        let clock = self.domain.clock();
-        let horizon = loop {
-            let now = clock.present();
-            // Another CPU's clock may be a moment behind that of the leader before.
-            if now >= stamp && now > leader.horizon {
-                break now;
-            }
-            hint::pause();
-        };
-        self.domain.close(horizon);
-        for (member, reader) in &mut leader.rings {
-            // SAFETY: the member registered with this domain.
-            let fate = || unsafe { self.domain.fate(*member, horizon) };
-            reader.take(horizon, fate, |stamp, words| leader.frame.push_words(stamp, words));
-        }
-        leader.rings.retain(|(_, reader)| !reader.is_left());
-        leader.horizon = horizon;
+        let Leader { rings, frame, .. } = leader;
+        // SAFETY: `add` gets members of this domain only.
+        unsafe { rings.collect(&self.domain, stamp, |stamp, words| frame.push_words(stamp, words)) }
     }
 
     /// Writes what was collected.
     fn write(&self, leader: &mut Leader) -> Result<()> {
         if !leader.frame.is_empty() {
-            leader.journal.write(&mut leader.frame, leader.horizon)?;
+            leader.journal.write(&mut leader.frame, leader.rings.horizon())?;
             if !self.is_in_memory() {
                 leader.stats.frames += 1;
                 leader.stats.transactions += u64::from(leader.frame.len());
@@ -341,24 +318,21 @@ impl Flusher {
                 self.images_due.ring(Duration::ZERO);
             }
         }
-        // Release: partner of the Acquire in `horizon`.
-        self.written.store(leader.horizon, Ordering::Release);
+        self.horizons.note_written(leader.rings.horizon());
         Ok(())
     }
 
     /// Brings onto the disk what was written, and lets sessions at the floor see it.
     pub(super) fn flush(&self, leader: &mut Leader) -> Result<()> {
-        let flushed = leader.journal.flush();
-        self.note_poison(leader);
-        flushed?;
-        for frame in leader.unflushed.drain(..) {
-            self.take_note(&frame);
-        }
-        let horizon = self.horizon(Progress::Written);
-        self.domain.raise_floor(horizon);
-        // Release: partner of the Acquire in `durable`.
-        self.durable.store(horizon, Ordering::Release);
-        Ok(())
+        self.horizons.flush(&self.domain, || {
+            let flushed = leader.journal.flush();
+            self.note_poison(leader);
+            flushed?;
+            for frame in leader.unflushed.drain(..) {
+                self.take_note(&frame);
+            }
+            Ok(())
+        })
     }
 
     /// Tells the heap which objects are on the disk now.

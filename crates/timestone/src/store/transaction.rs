@@ -14,6 +14,7 @@ use crate::Persist;
 use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::heap::words::{WORDS_MAX, with_words};
+use crate::protocol;
 
 /// Why a transaction does not commit. `?` makes it of what a method returns.
 #[derive(Debug)]
@@ -187,13 +188,10 @@ impl<'m, 's> Transaction<'m, 's> {
         if words > max {
             return Err(Error::TooLarge { bytes: words * 8, max: max * 8 }.into());
         }
-        let staged = writer.stage(record);
         self.is_open = false;
-        // SAFETY: the session is open up to here.
-        let stamp = unsafe { handle.commit_at() }.expect("a session without a conflict commits");
-        let stamp = stamp.expect("a session with writes has a stamp");
-        writer.stamp(staged, stamp);
-        Ok(Some(stamp))
+        // SAFETY: the session is open up to here, has written something, and has no conflict.
+        let stamp = unsafe { protocol::commit(handle, writer, record) };
+        Ok(Some(stamp.expect("a session without a conflict commits")))
     }
 
     /// Whether the catalog may not speak of objects of the program's own.

@@ -1,8 +1,10 @@
-//! The ring between a thread that commits and the thread that writes the journal, under the loom
-//! model checker: `RUSTFLAGS="--cfg loom" cargo test -p timestone --test loom --release`.
+//! What threads that commit, the thread that writes the journal and those that read do beside each
+//! other, under the loom model checker:
+//! `RUSTFLAGS="--cfg loom" cargo test -p timestone --test loom --release`.
 #![cfg(loom)]
 
 #[path = "../../../manycore/tests/loom/caught.rs"]
 mod caught;
+mod commits;
 mod mutations;
 mod rings;

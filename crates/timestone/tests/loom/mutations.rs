@@ -8,6 +8,19 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("ring-stage", "rings::records_come_whole_and_in_order", "a record of"),
     ("ring-tail", "rings::records_come_whole_and_in_order", "a record of"),
     ("ring-looks-once", "rings::records_come_whole_and_in_order", "a record of"),
+    (
+        "commit-stages-late",
+        "commits::frames_have_all_commits_up_to_their_horizons",
+        "commits up to",
+    ),
+    (
+        "collect-late-horizon",
+        "commits::frames_have_all_commits_up_to_their_horizons",
+        "commits up to",
+    ),
+    ("floor-before-flush", "commits::what_is_read_is_on_the_disk", "and the disk has"),
+    ("horizon-load", "commits::what_is_read_is_on_the_disk", "and the disk has"),
+    ("horizon-store", "commits::what_is_read_is_on_the_disk", "and the disk has"),
 ];
 
 #[test]
