@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crate::Options;
 use crate::device::Directory;
 use crate::error::Result;
 use crate::heap::{Filling, Heap, words};
@@ -63,7 +62,7 @@ pub fn dump(
     mut visit: impl FnMut(Option<&Record<'_>>, Entry<'_>),
 ) -> Result<Contents> {
     let storage = Directory::open_to_read(directory)?;
-    let heap = Heap::new(Options::default().heap_bytes)?;
+    let heap = Heap::to_read()?;
     let mut seen = Seen { filling: Filling(&heap), visit: &mut visit };
     let recovered = Recovered::read_existing(&storage, &mut seen)?;
     Ok(Contents::of(&recovered, heap.live()))

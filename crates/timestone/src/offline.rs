@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::ReadOnly;
 use crate::device::{Directory, Storage};
 use crate::error::Result;
 use crate::heap::{Filling, Heap, words};
 use crate::store::compaction;
 use crate::volume::Recovered;
-use crate::{Options, ReadOnly};
 
 /// How much there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Sizes {
 /// As of [`Store::open`](crate::Store::open); if there is no store, or one in the other directory.
 pub fn backup(directory: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Sizes> {
     let from = Directory::open_to_read(directory)?;
-    let heap = Heap::new(Options::default().heap_bytes)?;
+    let heap = Heap::to_read()?;
     let recovered = Recovered::read_existing(&from, &mut Filling(&heap))?;
     // SAFETY: no domain has the heap.
     let mut objects = unsafe { heap.entries() };
@@ -66,8 +66,7 @@ pub fn compact(directory: impl AsRef<Path>) -> Result<(Sizes, Sizes)> {
 ///
 /// As of [`compact`].
 pub fn compact_on(storage: Arc<dyn Storage>) -> Result<(Sizes, Sizes)> {
-    let bytes = Options::default().heap_bytes;
-    let (heap, compacted) = (Heap::new(bytes)?, Heap::new(bytes)?);
+    let (heap, compacted) = (Heap::to_read()?, Heap::to_read()?);
     let recovered = Recovered::read_existing(&*storage, &mut Filling(&heap))?;
     let before = Sizes::of(&heap);
     let store = ReadOnly::of(heap, &recovered, storage);

@@ -15,7 +15,14 @@ impl Target for Filling<'_> {
         let heap = self.0;
         let (place, words) = (entry.place, usize::from(entry.size));
         let slot_bytes = words::slot_bytes(words);
-        let known = words::is_size(words) && place < heap.bytes as u64;
+        if place >= heap.bytes as u64 {
+            return Err(format!(
+                "an object is at {place}, and {} bytes of addresses are reserved: if the store is \
+                 sound, it wants a larger Options::heap_bytes",
+                heap.bytes
+            ));
+        }
+        let known = words::is_size(words);
         let position = known.then(|| run::position(place, slot_bytes)).flatten();
         let (index, slot) =
             position.ok_or(format!("no object of {words} words can be at {place}"))?;

@@ -100,6 +100,22 @@ impl Heap {
         Ok(Arc::new(heap))
     }
 
+    /// With as many addresses as a store has if nothing else is said; or as the process gets, which
+    /// may have a limit (`ulimit -v`), or run under a checker of its memory.
+    ///
+    /// # Errors
+    ///
+    /// That of the operating system, if it gives fewer than 64 MiB.
+    pub fn to_read() -> Result<Arc<Self>> {
+        let (mut bytes, least) = (64 << 30, 64 << 20);
+        loop {
+            match Self::new(bytes) {
+                Err(_) if bytes > least => bytes /= 2,
+                result => return result,
+            }
+        }
+    }
+
     /// Lets objects be found in a run.
     fn open_run(&self, index: usize, slot_bytes: usize) {
         let units = u16::try_from(slot_bytes / UNIT).expect("a slot is small");

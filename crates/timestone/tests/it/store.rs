@@ -132,6 +132,22 @@ fn other_threads_read_what_is_on_the_disk_or_the_latest_if_they_say_so() {
 }
 
 #[test]
+fn a_store_that_is_larger_than_its_addresses_says_so() {
+    let disk = Simulated::new();
+    let store = open(&disk);
+    let map: Map<u64, [u64; 1000]> = store.map("large").unwrap();
+    let mut me = store.register().unwrap();
+    for key in 0..2000 {
+        me.run_with(Durability::EVENTUAL, |tx| map.insert(tx, key, [key; 1000])).unwrap();
+    }
+    drop(me);
+    store.close().unwrap();
+    let small = options().with_heap_bytes(8 << 20);
+    let error = Store::open_on(Arc::new(disk), small).unwrap_err().to_string();
+    assert!(error.contains("wants a larger Options::heap_bytes"), "{error}");
+}
+
+#[test]
 fn a_name_of_something_else_is_refused() {
     let store = open(&Simulated::new());
     store.map::<u64, u64>("numbers").unwrap();
