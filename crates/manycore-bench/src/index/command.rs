@@ -22,11 +22,13 @@ Examples:
 
 Mechanisms:
   btree  mvrlu, rlu
+  art    mvrlu, rlu: the bytes of keys, of which many may be the same
   hash   mvrlu-growing, map; of numbers also plain, rcu, rcu-mcs
   bst    mvrlu, of numbers
 
 Indexes of others:
   btree  scc-tree, skiplist, ferntree, congee (of numbers), rwlock, shards
+  art    congee (of numbers)
   hash   papaya, scc, dashmap
 
 Workloads:

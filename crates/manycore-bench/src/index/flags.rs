@@ -11,7 +11,7 @@ use crate::popularity::Popularity;
 /// What threads do with which index.
 #[derive(Args, Debug)]
 pub struct IndexOptions {
-    /// The structure: btree, hash or bst
+    /// The structure: btree, art, hash or bst
     #[arg(long, value_name = "NAME", default_value = "btree")]
     structure: String,
     /// Mechanisms; the first is the base line [default: all that can do the workloads]

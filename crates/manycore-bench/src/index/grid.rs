@@ -13,12 +13,12 @@ const RECORDS_MAX: u64 = 1 << 30;
 const POPULAR_MAX: u64 = 10_000_000;
 
 /// What there is to choose from.
-pub(crate) const STRUCTURES: [&str; 3] = ["btree", "hash", "bst"];
+pub(crate) const STRUCTURES: [&str; 4] = ["btree", "art", "hash", "bst"];
 
 /// A structure, mechanisms, and a grid of points.
 #[derive(Clone, Debug)]
 pub struct TaskGrid {
-    /// `btree`, `hash` or `bst`.
+    /// `btree`, `art`, `hash` or `bst`.
     pub structure: String,
     /// Names of mechanisms; the first is the base line.
     pub syncs: Vec<String>,

@@ -3,6 +3,7 @@
 //! | structure | name | what it is |
 //! |---|---|---|
 //! | `btree` | `mvrlu`, `rlu` | `space::BTreeMap` |
+//! | `art` | `mvrlu`, `rlu` | `space::ArtMap` |
 //! | `hash` | `mvrlu-growing` | `space::HashMap` |
 //! | `hash` | `map`, `plain` | `HashMap`, `PlainHashMap` |
 //! | `hash` | `rcu`, `rcu-mcs` | `RcuTable`, whose writers lock a bucket by `adaptive` or by `mcs` |
@@ -15,8 +16,9 @@ macro_rules! library {
         use $library::collections::hash::{FixedState, HashMapHandle, PlainHashMapHandle, RcuTable};
         use $library::collections::space::{self, Map};
         use $library::collections::tree::MvrluTree;
+        use $library::collections::versioned::art::{Art, ArtKey};
         use $library::collections::versioned::btree::{BPlus, Usual};
-        use $library::collections::versioned::{Growing, Seek, Structure};
+        use $library::collections::versioned::{Growing, Ordered, Seek, Structure};
         use $library::collections::{HashMap, PlainHashMap};
         use $library::lock::{Adaptive, Mcs};
         use $library::reclaim::Config;
@@ -42,6 +44,18 @@ macro_rules! library {
                 structure: "btree",
                 abilities: Abilities::ALL,
                 make: |task| for_kinds!(task, K, V => InSpace::<K, V, Usual, rlu::Domain>::default()),
+            },
+            Contender {
+                name: "mvrlu",
+                structure: "art",
+                abilities: Abilities::ALL,
+                make: |task| for_kinds!(task, K, V => InSpace::<K, V, Art, mvrlu::Domain>::default()),
+            },
+            Contender {
+                name: "rlu",
+                structure: "art",
+                abilities: Abilities::ALL,
+                make: |task| for_kinds!(task, K, V => InSpace::<K, V, Art, rlu::Domain>::default()),
             },
             Contender {
                 name: "mvrlu-growing",
@@ -172,19 +186,58 @@ macro_rules! library {
                 map: &Map<K, V, Self, M>,
                 me: &mut space::Handle<'_, M>,
                 from: u64,
-                mut scan: Scan,
+                scan: Scan,
             ) -> Scan {
-                let spelled = K::spell(from);
-                me.snapshot(|now| {
-                    let entries = now.range(map, Onward(asked::<K>(&spelled)));
-                    scan.take_all::<K, V>(entries.map(|(key, value)| (key.borrow(), value)));
-                });
-                scan
+                onward(map, me, from, scan)
             }
 
             fn check(map: &Map<K, V, Self, M>) {
                 map.check();
             }
+        }
+
+        impl<K, V, M> Walk<K, V, M> for Art
+        where
+            K: Key + ArtKey,
+            V: Value,
+            M: Sessions + 'static,
+            Art: Ordered<K, K::Asked>,
+        {
+            #[inline]
+            fn scan(
+                map: &Map<K, V, Self, M>,
+                me: &mut space::Handle<'_, M>,
+                from: u64,
+                scan: Scan,
+            ) -> Scan {
+                onward(map, me, from, scan)
+            }
+
+            fn check(map: &Map<K, V, Self, M>) {
+                map.check();
+            }
+        }
+
+        /// Reads entries from a key on.
+        #[inline]
+        fn onward<K, V, P, M>(
+            map: &Map<K, V, P, M>,
+            me: &mut space::Handle<'_, M>,
+            from: u64,
+            mut scan: Scan,
+        ) -> Scan
+        where
+            K: Key,
+            V: Value,
+            P: Ordered<K, K::Asked>,
+            M: Sessions + 'static,
+        {
+            let spelled = K::spell(from);
+            me.snapshot(|now| {
+                let entries = now.range(map, Onward(asked::<K>(&spelled)));
+                scan.take_all::<K, V>(entries.map(|(key, value)| (key.borrow(), value)));
+            });
+            scan
         }
 
         impl<K: Key, V: Value, M: Sessions + 'static> Walk<K, V, M> for Growing<FixedState> {

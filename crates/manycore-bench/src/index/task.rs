@@ -16,7 +16,7 @@ use crate::popularity::{Popularity, Ranks};
 /// An index and what is done with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// `btree`, `hash` or `bst`.
+    /// `btree`, `art`, `hash` or `bst`.
     pub structure: String,
     /// The mechanism.
     pub sync: String,

@@ -5,7 +5,7 @@
 //! | `btree` | `scc-tree` | scc's `TreeIndex` |
 //! | `btree` | `skiplist` | crossbeam's `SkipMap` |
 //! | `btree` | `ferntree` | ferntree's `Tree`, a B+tree whose readers look whether they were disturbed |
-//! | `btree` | `congee` | congee's tree over the bytes of keys (ART), likewise |
+//! | `btree`, `art` | `congee` | congee's tree over the bytes of keys (ART), likewise |
 //! | `btree` | `rwlock` | the standard library's `BTreeMap` under `parking_lot`'s `RwLock` |
 //! | `btree` | `shards` | 64 of these, each for a part of the keys |
 //! | `hash` | `papaya`, `scc`, `dashmap` | the hash maps of these crates |
@@ -42,6 +42,12 @@ pub(crate) const CONTENDERS: &[Contender] = &[
     Contender {
         name: "congee",
         structure: "btree",
+        abilities: Abilities::ALL.of_numbers(),
+        make: |_| Box::new(ordered::Congee::default()),
+    },
+    Contender {
+        name: "congee",
+        structure: "art",
         abilities: Abilities::ALL.of_numbers(),
         make: |_| Box::new(ordered::Congee::default()),
     },
