@@ -37,10 +37,10 @@ version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 capi    := crates/manycore-capi
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-deep field soak soak-servers bench bench-set docs install install-library clean
+.PHONY: help build demo test test-deep field integration-kyoto soak soak-servers bench bench-set docs install install-library clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the command and the libraries that it preloads, into target/release; BPF=no
 	$(call setup,build)
@@ -78,6 +78,9 @@ field: ## programs that others wrote, under each kind of lock; half an hour, aft
 	$(call setup,build)
 	@$(build)
 	@scripts/field
+
+integration-kyoto: ## Kyoto Cabinet's own tests over the library's map, and ours beside CacheDB; its source by apt, a few minutes
+	@integrations/kyoto/test
 
 bench: ## measure what the project promises, on this machine
 	$(call setup,bench)

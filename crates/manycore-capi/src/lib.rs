@@ -20,6 +20,7 @@
 //! | `manycore/rlu.h` | the macros `RLU_*` of the papers on RLU and MV-RLU: objects with versions | `examples/list.c`, `examples/transfers.cc` | `rlu` |
 //! | `manycore/rcu.h` | grace periods | `examples/rcu.c` | `rcu` |
 //! | `manycore/ldu.h` | deferred update of objects that carry their node | `examples/ldu.c` | `ldu` |
+//! | `manycore/map.h` | a map of byte strings: locked records, transactions, snapshots | `examples/map.c` | `map` |
 //! | `manycore/lock.h` | every lock, by name | `examples/locks.c` | `lock` |
 //! | `manycore/timestone.h` | durable transactions | `examples/bank.c` | `timestone` |
 //! | `manycore/status.h` | what functions return, and the version | | `status` |
@@ -43,6 +44,7 @@
 
 mod ldu;
 mod lock;
+mod map;
 mod process;
 mod rcu;
 mod rlu;

@@ -46,7 +46,7 @@ statuses! {
     /// No lock has this name.
     UnknownLock = 10, c"no lock has this name: `manycore locks` lists them";
     /// No session is open.
-    NoSession = 11, c"no session is open: RLU_READER_LOCK, manycore_rcu_read_lock or ts_begin comes first";
+    NoSession = 11, c"no session is open: RLU_READER_LOCK, manycore_rcu_read_lock, ts_begin or manycore_map_begin comes first";
     /// The same update twice.
     Repeated = 12, c"the object was inserted or removed twice in a row";
     /// Another transaction was faster.
@@ -71,6 +71,8 @@ statuses! {
     NotFound = 22, c"no such key";
     /// A write in a session that only reads.
     ReadsOnly = 23, c"the session only reads";
+    /// A map's transaction can only be aborted.
+    Failed = 24, c"the transaction has failed before: abort it";
 }
 
 /// The text of a status. Never null; the text is there for as long as the library.

@@ -1,6 +1,7 @@
 /* Sizes, alignments and offsets, as docs/src/capi.md has them. They do not change within a version of the shared library's name. */
 #include <manycore/ldu.h>
 #include <manycore/lock.h>
+#include <manycore/map.h>
 #include <manycore/rcu.h>
 #include <manycore/rlu.h>
 #include <manycore/timestone.h>
@@ -38,6 +39,11 @@ IS(ts_config_t, 40);
 AT(ts_config_t, window_ns, 32);
 IS(ts_contents_t, 48);
 AT(ts_contents_t, is_closed, 40);
+IS(manycore_map_config_t, 24);
+AT(manycore_map_config_t, records, 8);
+AT(manycore_map_config_t, log_bytes, 16);
+IS(manycore_map_bytes_t, 16);
+AT(manycore_map_bytes_t, size, 8);
 _Static_assert(sizeof(manycore_status_t) == 4 && sizeof(int) == 4, "statuses are 32 bits");
 
 int main(void)

@@ -15,10 +15,10 @@
 static void statuses(void)
 {
     int i, j;
-    for (i = MANYCORE_OK; i <= MANYCORE_READS_ONLY + 1; i++)
+    for (i = MANYCORE_OK; i <= MANYCORE_FAILED + 1; i++)
         for (j = MANYCORE_OK; j < i; j++)
             EXPECT(1, strcmp(manycore_strerror(i), manycore_strerror(j)) != 0);
-    EXPECT(0, strcmp(manycore_strerror(-1), manycore_strerror(MANYCORE_READS_ONLY + 1)));
+    EXPECT(0, strcmp(manycore_strerror(-1), manycore_strerror(MANYCORE_FAILED + 1)));
     EXPECT(MANYCORE_VERSION, manycore_version());
 }
 

@@ -21,6 +21,11 @@ const TYPES: &[(&str, &str)] = &[
     ("manycore_rcu_head_t", "Head"),
     ("manycore_rcu_config_t", "Config"),
     ("manycore_rlu_config_t", "Config"),
+    ("manycore_map_t", "Map"),
+    ("manycore_map_config_t", "Config"),
+    ("manycore_map_bytes_t", "Bytes"),
+    ("manycore_map_visit_t", "Visit"),
+    ("manycore_map_decide_t", "Decide"),
     ("manycore_ldu_t", "Ldu"),
     ("manycore_ldu_table_t", "Arc<Table>"),
     ("manycore_ldu_node_t", "Node"),
@@ -122,7 +127,7 @@ fn in_sources(folder: &Path, functions: &mut Functions) {
 fn in_headers() -> Functions {
     let headers = installed().headers();
     let mut all = String::new();
-    for header in ["rlu", "lock", "rcu", "ldu", "timestone"] {
+    for header in ["rlu", "lock", "rcu", "ldu", "map", "timestone"] {
         all += &format!("#include <manycore/{header}.h>\n");
     }
     let source = headers.join("all.c");

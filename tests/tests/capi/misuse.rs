@@ -27,6 +27,13 @@ fn stores_answer_to_mistakes() {
 }
 
 #[test]
+fn a_map_answers_to_mistakes() {
+    for variant in Variant::ALL {
+        succeeds(&program("maps.c"), "c11", variant);
+    }
+}
+
+#[test]
 fn destructors_use_what_runs_them() {
     for variant in Variant::ALL {
         succeeds(&program("destructors.c"), "c11", variant);

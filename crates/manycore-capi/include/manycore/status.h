@@ -40,7 +40,8 @@ typedef enum manycore_status {
     MANYCORE_OTHER_TYPE = 20,   /* a name of something else */
     MANYCORE_IO = 21,           /* an error of the operating system: see ts_message */
     MANYCORE_NOT_FOUND = 22,    /* no such key */
-    MANYCORE_READS_ONLY = 23    /* a change in a session that only reads */
+    MANYCORE_READS_ONLY = 23,   /* a change in a session that only reads */
+    MANYCORE_FAILED = 24        /* a map's transaction can only be aborted */
 } manycore_status_t;
 
 /* A line about a status, also of numbers that are none. Never null; stays valid. */

@@ -5,6 +5,7 @@
 //! `MANYCORE_SEED=... cargo test -p manycore-simulated --test exploration NAME` repeats it.
 
 mod art;
+mod bytes;
 mod clocks;
 mod collections;
 mod flat_combining;

@@ -18,6 +18,7 @@
 //! | [`hash`] | a hash table of chains |
 //! | [`tree`] | a search tree |
 //! | [`space`] | maps of any keys and values, in order or not, that snapshots and transactions see together |
+//! | [`bytes`] | a map of byte strings, with locked records, transactions and a place to go on from |
 //! | [`stack`] | a stack |
 //! | [`queue`] | a queue out of which everything is taken at once |
 //! | [`interval`] | trees of intervals, which are updated often and read seldom |
@@ -36,6 +37,8 @@
 //! assert!(SetHandle::contains(&mut ConcurrentSet::handle(&primes), &3));
 //! ```
 
+#[cfg(not(loom))]
+pub mod bytes;
 mod combined;
 pub mod hash;
 mod hashing;

@@ -176,6 +176,14 @@ impl<'a, C: Clock> Handle<'a, C> {
         self.meet(conflict)
     }
 
+    /// Whether the session may lock some hundred objects more: its log is not larger than
+    /// [`Config::segments_max`](super::Config::segments_max) segments.
+    #[cfg(not(loom))]
+    pub(crate) fn has_room(&mut self) -> bool {
+        let most = self.domain.config.segments_max;
+        self.local().writer.has_room(most)
+    }
+
     /// What there is to do between two sessions, if there is anything.
     #[inline]
     pub(super) fn between_sessions(&mut self) {

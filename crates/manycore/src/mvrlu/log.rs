@@ -319,6 +319,13 @@ impl Writer {
         Some(())
     }
 
+    /// Whether the present transaction leaves this many segments with more than the one that it
+    /// fills.
+    #[cfg(not(loom))]
+    pub fn has_room(&self, most: usize) -> bool {
+        self.filled.len() + 3 < most
+    }
+
     /// A segment that was given back lately, because it is in this CPU's cache.
     fn take_spare(&mut self, log: &Log) -> Option<*mut Segment> {
         // Acquire: partner of the Release in `give_back`.

@@ -148,6 +148,8 @@ mod durable;
 mod handle;
 mod log;
 mod object;
+#[cfg(not(loom))]
+mod pair;
 mod reclaim;
 mod record;
 mod stats;
@@ -160,6 +162,8 @@ pub use config::{Config, Report, Stall};
 pub use domain::Domain;
 pub use durable::{MemberId, Write};
 pub use handle::Handle;
+#[cfg(not(loom))]
+pub(crate) use pair::Pair;
 pub use stats::Stats;
 
 pub use crate::depot::Memory;

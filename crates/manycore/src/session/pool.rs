@@ -16,7 +16,7 @@ const FINE_MAX: usize = 512;
 pub(crate) const SIZE_MAX: usize = 32 << 10;
 const CLASSES: usize = FINE_MAX / STEP + (SIZE_MAX / FINE_MAX).ilog2() as usize;
 
-fn class_of(size: usize) -> usize {
+pub(crate) const fn class_of(size: usize) -> usize {
     if size <= FINE_MAX {
         size.div_ceil(STEP) - 1
     } else {
@@ -24,7 +24,7 @@ fn class_of(size: usize) -> usize {
     }
 }
 
-fn size_of_class(class: usize) -> usize {
+pub(crate) const fn size_of_class(class: usize) -> usize {
     let fine = FINE_MAX / STEP;
     if class < fine { (class + 1) * STEP } else { FINE_MAX << (class - fine + 1) }
 }

@@ -13,6 +13,7 @@ mod atomic;
 #[cfg(not(miri))]
 mod asymmetry;
 mod bank;
+mod bytes;
 mod collections;
 mod condvar;
 mod flat_combining;

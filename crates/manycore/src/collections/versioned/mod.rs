@@ -18,6 +18,7 @@ mod word;
 
 pub use chain::Chain;
 pub use growing::Growing;
+pub(in crate::collections) use growing::{Bucket, Directory, UNTOLD};
 pub use handle::{Handle, Reads, Writes};
 pub use roots::{Hashed, One};
 pub use search::Search;
@@ -188,7 +189,7 @@ impl<K: Copy, V: Copy, M: Sessions, P: Arrangement> core::fmt::Debug for Version
 }
 
 /// A new object.
-fn create<T: Copy, S: RawSession>(handle: &mut S, data: T) -> Link<T> {
+pub(in crate::collections) fn create<T: Copy, S: RawSession>(handle: &mut S, data: T) -> Link<T> {
     // SAFETY: the handle has just been registered, and so is in no session; this one has begun when
     // it allocates, and ends here.
     unsafe {

@@ -8,11 +8,8 @@ use super::bucket::Bucket;
 use super::{Directory, Growing, UNTOLD};
 use crate::collections::versioned::structure::{Change, Observe, Seek, Structure};
 use crate::collections::versioned::word::{Datum, Word};
-use crate::session::{self, Conflict, RawSession, View};
+use crate::session::{Conflict, RawSession, View};
 use crate::sync::{clock, mutation};
-
-/// This many entries of a chain are freed in one transaction.
-const CHAINED: usize = 128;
 
 impl<H: BuildHasher + Send + Sync + 'static> Structure for Growing<H> {
     type Parts<K: Datum, V: Datum> = Directory<Word<K>, Word<V>, H>;
@@ -33,43 +30,17 @@ impl<H: BuildHasher + Send + Sync + 'static> Structure for Growing<H> {
         unsafe { parts.visit_all(session, f) };
     }
 
-    /// Buckets lie in the table's memory, of which threads' logs may have versions: that goes to
-    /// the domain, which drops it when nobody touches it any more.
     unsafe fn dismantle<K: Datum, V: Datum, S: RawSession>(
         parts: Self::Parts<K, V>,
         handle: &mut S,
     ) {
-        for place in parts.places() {
-            let mut is_cut = false;
-            while !is_cut {
-                // SAFETY: `retry` has begun the session; buckets stay as long as their memory, and
-                // each word is in one entry. What `try_lock` returns is this session's copy.
-                is_cut = session::retry(handle, View::Latest, |session| unsafe {
-                    if (*session.deref(place)).has_no_chain() {
-                        return Ok(true);
-                    }
-                    let bucket = &mut *session.try_lock(place)?;
-                    let has_more = bucket.cut_chain(session, CHAINED, |session, key, value| {
-                        key.free(session)?;
-                        value.free(session)
-                    })?;
-                    Ok(!has_more)
-                });
-            }
-            // SAFETY: `retry` has begun the session; the memory stays until `parts` is dropped,
-            // which is freed below.
-            session::retry(handle, View::Latest, |session| unsafe {
-                let bucket = *session.deref(place);
-                session.free_in_place(place)?;
-                bucket.entries().iter().try_for_each(|(key, value)| {
-                    key.free(session)?;
-                    value.free(session)
-                })
+        // SAFETY: the contract of this function; each word is in one entry.
+        unsafe {
+            Directory::dismantle(Box::new(parts), handle, |session, key, value| {
+                key.free(session)?;
+                value.free(session)
             });
         }
-        let parts = handle.make_owned(Box::new(parts));
-        // SAFETY: `retry` has begun the session; made just now, and nobody has a link to it.
-        session::retry(handle, View::Latest, |session| unsafe { session.free_owned(parts) });
     }
 
     const COUNTS: bool = true;

@@ -31,7 +31,7 @@ pub struct Bucket<K, V> {
 }
 
 /// An entry in a chain. Written in sessions that have locked its bucket.
-pub(super) struct Entry<K, V> {
+pub struct Entry<K, V> {
     next: Link<Entry<K, V>>,
     key: K,
     value: V,
@@ -278,7 +278,7 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
 
 impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
     /// Has one bucket be born of another: it gets the keys whose hashes have the next bit. Says
-    /// whether it was: not, if the chain has more entries than one session can free.
+    /// whether it was: not, if the chain has more entries than may be freed.
     ///
     /// # Safety
     ///
@@ -287,6 +287,7 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
         session: &mut S,
         parent: Link<Self>,
         child: Link<Self>,
+        most: usize,
         hash_of: impl Fn(&K) -> usize,
     ) -> Result<bool, Conflict> {
         // SAFETY: the session is open, and the buckets are of one table (contract of this
@@ -294,7 +295,6 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
         // different objects; after the commit nothing leads to the entries that are freed: the
         // links to them were in `whole`.
         unsafe {
-            let most = session.locks_max::<Entry<K, V>>();
             if (*session.deref(parent)).has_chained_more_than(session, most) {
                 return Ok(false);
             }

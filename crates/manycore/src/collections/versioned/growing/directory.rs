@@ -45,7 +45,7 @@ pub struct Directory<K, V, S = Mixing> {
 
 impl<K: Copy, V: Copy, S> Directory<K, V, S> {
     /// With this number of buckets, a power of two, without entries.
-    pub(super) fn new(first: usize, load: usize, hasher: S) -> Self {
+    pub(in crate::collections) fn new(first: usize, load: usize, hasher: S) -> Self {
         let places = array::allocate(first);
         let level = first.ilog2() as u8;
         // SAFETY: the array has this length, and no other thread has it.
@@ -65,7 +65,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
 
     /// The hash of a key, or of what a key can be borrowed as. The lower bits say which bucket.
     #[inline]
-    pub(super) fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> usize
+    pub(in crate::collections) fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> usize
     where
         S: BuildHasher,
     {
@@ -163,7 +163,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
     }
 
     /// There are this many keys more.
-    pub(super) fn count(&self, more: isize) {
+    pub(in crate::collections) fn count(&self, more: isize) {
         if more != 0 {
             self.keys.fetch_add(more.cast_unsigned(), Ordering::Relaxed); // Relaxed: a statistic
         }

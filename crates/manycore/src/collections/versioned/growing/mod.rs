@@ -72,6 +72,7 @@ mod any;
 mod array;
 mod bucket;
 mod directory;
+mod dismantle;
 mod tags;
 
 use core::hash::{BuildHasher, Hash};
@@ -81,7 +82,8 @@ use super::{Arrangement, Placement, Versioned};
 use crate::collections::hashing::Mixing;
 use crate::session::{self, Conflict, Link, RawSession, Sessions, View};
 use crate::sync::mutation;
-use bucket::Bucket;
+pub(in crate::collections) use bucket::Bucket;
+use bucket::Entry;
 pub use directory::Directory;
 
 /// Keys are spread over buckets, which become more. `S` makes their hashes.
@@ -99,7 +101,7 @@ impl Arrangement for Growing {
 }
 
 /// How many keys are inserted or removed at most before a thread tells of them.
-const UNTOLD: isize = 32;
+pub(in crate::collections) const UNTOLD: isize = 32;
 
 /// What keeps a bucket from being born now.
 enum Birth {
@@ -140,7 +142,7 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
     ///
     /// In a session of the domain to which the buckets belong.
     #[inline]
-    unsafe fn find<'s, S: RawSession>(
+    pub(in crate::collections) unsafe fn find<'s, S: RawSession>(
         &self,
         session: &'s S,
         hash: usize,
@@ -165,7 +167,7 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
     ///
     /// In no session; the handle is one of the domain to which the buckets belong.
     #[cold]
-    unsafe fn grow<S: RawSession>(&self, handle: &mut S, births: isize) {
+    pub(in crate::collections) unsafe fn grow<S: RawSession>(&self, handle: &mut S, births: isize) {
         for _ in 0..births {
             let Some(number) = self.claim() else { return };
             // SAFETY: the contract of this function is that of `bear`, and `claim` has given the
@@ -182,28 +184,12 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
     ///
     /// As for [`grow`](Self::grow).
     unsafe fn bear<S: RawSession>(&self, handle: &mut S, number: usize) -> Birth {
-        let parent = self.parent(number);
-        let level = number.ilog2() as u8;
-        let (place, place_of_parent) = (self.place_or_make(number), self.place_or_make(parent));
         loop {
             let birth = session::retry(handle, View::Snapshot, |session| {
+                let most = session.locks_max::<Entry<K, V>>();
                 // SAFETY: `retry` has begun the session, of the domain to which the buckets belong
-                // (contract of this function); those stay as long as the table.
-                unsafe {
-                    if (*session.deref(place)).is_born() {
-                        return Ok(Birth::Done);
-                    }
-                    let known = &*session.deref(place_of_parent);
-                    if !known.is_born() {
-                        return Ok(Birth::After(parent));
-                    }
-                    if known.level() < level {
-                        return Ok(Birth::After(parent | 1 << known.level()));
-                    }
-                    let is_done =
-                        Bucket::divide(session, place_of_parent, place, |key| self.hash_of(key))?;
-                    Ok(if is_done { Birth::Done } else { Birth::Refused })
-                }
+                // (contract of this function).
+                unsafe { self.try_bear(session, number, most) }
             });
             let Birth::After(other) = birth else { return birth };
             // SAFETY: the contract of this function, for a bucket that is not one of the first
@@ -213,7 +199,100 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
             }
         }
     }
+
+    /// Has a bucket be born in a session that is open, if the one of which it is born is there, and
+    /// not more than this many entries hang from that.
+    ///
+    /// # Safety
+    ///
+    /// In a session of the domain to which the buckets belong.
+    unsafe fn try_bear<S: RawSession>(
+        &self,
+        session: &mut S,
+        number: usize,
+        most: usize,
+    ) -> Result<Birth, Conflict> {
+        let parent = self.parent(number);
+        let level = number.ilog2() as u8;
+        let (place, place_of_parent) = (self.place_or_make(number), self.place_or_make(parent));
+        // SAFETY: the session is one of the domain to which the buckets belong (contract of this
+        // function); those stay as long as the table.
+        unsafe {
+            if (*session.deref(place)).is_born() {
+                return Ok(Birth::Done);
+            }
+            let known = &*session.deref(place_of_parent);
+            if !known.is_born() {
+                return Ok(Birth::After(parent));
+            }
+            if known.level() < level {
+                return Ok(Birth::After(parent | 1 << known.level()));
+            }
+            let hash_of = |key: &K| self.hash_of(key);
+            let is_done = Bucket::divide(session, place_of_parent, place, most, hash_of)?;
+            Ok(if is_done { Birth::Done } else { Birth::Refused })
+        }
+    }
+
+    /// Has a bucket be born that has been claimed, and those before it, in a session that is open.
+    ///
+    /// # Safety
+    ///
+    /// As for [`try_bear`](Self::try_bear).
+    unsafe fn bear_within<S: RawSession>(
+        &self,
+        session: &mut S,
+        number: usize,
+    ) -> Result<bool, Conflict> {
+        loop {
+            // SAFETY: the contract of this function.
+            match unsafe { self.try_bear(session, number, CHAINED) }? {
+                Birth::Done => return Ok(true),
+                Birth::Refused => return Ok(false),
+                Birth::After(other) => {
+                    // SAFETY: the contract of this function.
+                    let is_done = unsafe { self.bear_within(session, other) }?;
+                    if !is_done {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has one bucket more be born in a session that is open, if there are too many keys. Says
+    /// which: if the session is aborted, it has to be born by [`bear_again`](Self::bear_again).
+    ///
+    /// # Safety
+    ///
+    /// As for [`try_bear`](Self::try_bear).
+    pub(in crate::collections) unsafe fn grow_within<S: RawSession>(
+        &self,
+        session: &mut S,
+    ) -> Result<Option<usize>, Conflict> {
+        let Some(number) = self.claim() else { return Ok(None) };
+        // SAFETY: the contract of this function.
+        unsafe { self.bear_within(session, number) }.map(|_| Some(number))
+    }
+
+    /// Has a bucket be born whose birth was aborted.
+    ///
+    /// # Safety
+    ///
+    /// As for [`grow`](Self::grow).
+    pub(in crate::collections) unsafe fn bear_again<S: RawSession>(
+        &self,
+        handle: &mut S,
+        number: usize,
+    ) {
+        // SAFETY: the contract of this function. If it is refused, so be it.
+        unsafe { self.bear(handle, number) };
+    }
 }
+
+/// This many entries of a chain are freed in one transaction, where it may have other objects to
+/// lock.
+const CHAINED: usize = 128;
 
 impl<K: Copy, V: Copy, H> Directory<K, V, H> {
     /// Calls `f` with each entry of a bucket, and of those that were born of it, until it says that
@@ -249,7 +328,7 @@ impl<K: Copy, V: Copy, H> Directory<K, V, H> {
     /// # Safety
     ///
     /// In a snapshot of the domain to which the buckets belong.
-    unsafe fn visit_all<'s, S: RawSession>(
+    pub(in crate::collections) unsafe fn visit_all<'s, S: RawSession>(
         &self,
         session: &'s S,
         mut f: impl FnMut(&'s K, &'s V) -> bool,

@@ -55,6 +55,55 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         Ok(())
     }
 
+    /// Gives an entry another key with the same hash.
+    ///
+    /// # Safety
+    ///
+    /// As for [`replace`](Self::replace).
+    pub unsafe fn replace_key<S: RawSession>(
+        &mut self,
+        session: &mut S,
+        spot: Spot<K, V>,
+        key: K,
+    ) -> Result<(), Conflict> {
+        match spot {
+            // SAFETY: the index is that of one of the entries, which are within the words.
+            Spot::Here(index) => unsafe { (*self.at_mut(index)).0 = key },
+            // SAFETY: the session has found the entry in the bucket's chain, which stays until the
+            // session's end.
+            Spot::InChain(link) => unsafe { (*session.try_lock(link)?).key = key },
+        }
+        Ok(())
+    }
+
+    /// Locks what it may take to replace and take out this many entries, and these ones: nothing of
+    /// that meets a conflict then.
+    ///
+    /// # Safety
+    ///
+    /// In a session that has locked the bucket.
+    pub unsafe fn lock_chain<S: RawSession>(
+        &self,
+        session: &mut S,
+        count: usize,
+        mut is_among: impl FnMut(&K) -> bool,
+    ) -> Result<(), Conflict> {
+        let (mut next, mut before) = (self.more, 0);
+        while !next.is_null() {
+            // SAFETY: the bucket was found in this session (contract of this function), and so is
+            // the link: the entry stays until the session's end.
+            unsafe {
+                let entry = &*session.deref(next);
+                let link = core::mem::replace(&mut next, entry.next);
+                if before < count || is_among(&entry.key) {
+                    session.try_lock_const(link)?;
+                }
+            }
+            before += 1;
+        }
+        Ok(())
+    }
+
     /// Takes this many entries out of the chain at most, and tells of each; whether there are more.
     ///
     /// # Safety

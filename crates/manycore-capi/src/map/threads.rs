@@ -1,0 +1,191 @@
+//! Each thread's access to each map, made when it first uses that.
+//!
+//! A thread that ends gives up what it has; a map that is destroyed takes back what threads have.
+//! They meet under one lock, [`MAPS`], so that one of the two does it.
+
+use core::cell::{Cell, RefCell, UnsafeCell};
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use manycore::collections::bytes::{ByteMap, Handle};
+
+use crate::status::Status;
+
+/// `manycore_map_t`.
+pub struct Map {
+    /// Of no other map, before or after.
+    id: u64,
+    /// From a box, which is freed after the handles that borrow it.
+    map: NonNull<ByteMap>,
+}
+
+/// A thread's access. Others look at it, and drop it, only when its thread does not use the map.
+struct Member {
+    handle: UnsafeCell<Handle<'static>>,
+    /// Whether its thread is in a function, or in what that calls.
+    is_inside: AtomicBool,
+}
+
+/// From boxes, each in one list.
+struct Members(Vec<*mut Member>);
+
+// SAFETY: a handle in no function's use may be dropped by another thread, which holds the lock.
+unsafe impl Send for Members {}
+
+/// The maps that are there, by their ids.
+static MAPS: Mutex<BTreeMap<u64, Members>> = Mutex::new(BTreeMap::new());
+
+fn maps() -> MutexGuard<'static, BTreeMap<u64, Members>> {
+    // Nothing in it is left half done by a panic, of which there are none here.
+    MAPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The map that the thread used last, and its access. No map has the id 0.
+type Last = (u64, *mut Member);
+
+thread_local! {
+    static LAST: Cell<Last> = const { Cell::new((0, null_mut())) };
+    static ALL: All = const { All(RefCell::new(Vec::new())) };
+}
+
+/// What the thread has.
+struct All(RefCell<Vec<Last>>);
+
+impl Drop for All {
+    fn drop(&mut self) {
+        LAST.set((0, null_mut()));
+        let mut maps = maps();
+        for (id, member) in self.0.get_mut().drain(..) {
+            let Some(members) = maps.get_mut(&id) else { continue };
+            members.0.retain(|other| *other != member);
+            // SAFETY: from a box; the map is there, and so has not dropped it, and does not any
+            // more. Its thread is this one, which is in no function.
+            drop(unsafe { Box::from_raw(member) });
+        }
+    }
+}
+
+impl Member {
+    /// # Safety
+    ///
+    /// The map stays for as long as this.
+    unsafe fn new(map: &Map) -> Self {
+        // SAFETY: the contract of this function.
+        let map: &'static ByteMap = unsafe { map.map.as_ref() };
+        Self { handle: UnsafeCell::new(map.handle()), is_inside: AtomicBool::new(false) }
+    }
+
+    /// Calls `f`, unless the thread is in such a call already.
+    ///
+    /// # Safety
+    ///
+    /// By its thread.
+    #[inline]
+    unsafe fn with<R>(
+        &self,
+        f: impl FnOnce(&mut Handle<'static>) -> Result<R, Status>,
+    ) -> Result<R, Status> {
+        // Relaxed, throughout: of one thread, or ordered by the program.
+        if self.is_inside.load(Ordering::Relaxed) {
+            return Err(Status::Busy);
+        }
+        self.is_inside.store(true, Ordering::Relaxed);
+        // SAFETY: only this thread has it, and `is_inside` says that no other call does.
+        let result = f(unsafe { &mut *self.handle.get() });
+        self.is_inside.store(false, Ordering::Relaxed);
+        result
+    }
+
+    /// Whether its thread is in a function, or in a transaction, or keeps others out.
+    ///
+    /// # Safety
+    ///
+    /// Its thread does not use it now.
+    unsafe fn is_busy(&self) -> bool {
+        // Relaxed: see `with`.
+        // SAFETY: the contract of this function.
+        self.is_inside.load(Ordering::Relaxed) || unsafe { &*self.handle.get() }.keeps_others_out()
+    }
+}
+
+impl Map {
+    pub fn new(map: ByteMap) -> Self {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        // Relaxed: only for a number of its own.
+        let id = IDS.fetch_add(1, Ordering::Relaxed) + 1;
+        maps().insert(id, Members(Vec::new()));
+        Self { id, map: NonNull::from(Box::leak(Box::new(map))) }
+    }
+
+    pub fn map(&self) -> &ByteMap {
+        // SAFETY: the box is freed by `destroy`, with this.
+        unsafe { self.map.as_ref() }
+    }
+
+    /// Calls `f` with the calling thread's access.
+    #[inline]
+    pub fn with<R>(
+        &self,
+        f: impl FnOnce(&mut Handle<'static>) -> Result<R, Status>,
+    ) -> Result<R, Status> {
+        let (id, mut member) = LAST.get();
+        if id != self.id {
+            member = self.member();
+        }
+        if member.is_null() {
+            // Its thread ends, and keeps nothing any more.
+            // SAFETY: it is gone before the map.
+            let member = unsafe { Member::new(self) };
+            // SAFETY: it is this thread's.
+            return unsafe { member.with(f) };
+        }
+        // SAFETY: the map is there, and so is the member, which is this thread's.
+        unsafe { (*member).with(f) }
+    }
+
+    /// The thread's access; null if the thread ends.
+    #[cold]
+    fn member(&self) -> *mut Member {
+        ALL.try_with(|all| {
+            let mut all = all.0.borrow_mut();
+            let known = all.iter().find(|(id, _)| *id == self.id).copied();
+            let last = known.unwrap_or_else(|| {
+                let mut maps = maps();
+                // Those of maps that are gone.
+                all.retain(|(id, _)| maps.contains_key(id));
+                // SAFETY: `destroy` drops the members before the map.
+                let member = Box::into_raw(Box::new(unsafe { Member::new(self) }));
+                maps.entry(self.id).or_insert(Members(Vec::new())).0.push(member);
+                all.push((self.id, member));
+                (self.id, member)
+            });
+            LAST.set(last);
+            last.1
+        })
+        .unwrap_or(null_mut())
+    }
+
+    /// The end of the map, unless a thread is in it.
+    ///
+    /// # Safety
+    ///
+    /// No other thread uses it now, and none later if this succeeds.
+    pub unsafe fn destroy(self: Box<Self>) -> Result<(), Box<Self>> {
+        let mut maps = maps();
+        let members = maps.entry(self.id).or_insert(Members(Vec::new()));
+        // SAFETY: members in the list are there; no thread uses them (contract of this function).
+        if members.0.iter().any(|member| unsafe { (**member).is_busy() }) {
+            return Err(self);
+        }
+        for member in members.0.drain(..) {
+            // SAFETY: from a box, and in no other list that leads to it while the map is there.
+            drop(unsafe { Box::from_raw(member) });
+        }
+        maps.remove(&self.id);
+        // SAFETY: from a box, and all that borrowed it is gone.
+        drop(unsafe { Box::from_raw(self.map.as_ptr()) });
+        Ok(())
+    }
+}

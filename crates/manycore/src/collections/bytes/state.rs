@@ -1,0 +1,31 @@
+//! Whom a handle keeps out, and what its transaction has to tell.
+
+use alloc::vec::Vec;
+
+use super::table::Table;
+use super::tally::Change;
+
+/// Whom the handle keeps from changing records.
+pub(super) enum Keeps {
+    Nobody,
+    /// It holds the gate.
+    Others,
+    /// It holds the gate, and its session is open.
+    Transaction(Transaction),
+}
+
+/// What a transaction has to tell, or to take back, when it ends.
+#[derive(Default)]
+pub(super) struct Transaction {
+    pub change: Change,
+    /// Buckets that were claimed and are born in it.
+    pub born: Vec<(*const Table, usize)>,
+    /// By how many records the tables have heard that they have more.
+    pub told: Vec<(*const Table, isize)>,
+    /// Tables that the root led to, and those that it leads to instead.
+    pub replaced: Vec<*const Table>,
+    pub made: Vec<*const Table>,
+    pub has_failed: bool,
+    /// Others were kept out before, and are afterwards.
+    pub is_inner: bool,
+}

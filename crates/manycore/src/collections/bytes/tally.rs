@@ -1,0 +1,69 @@
+//! How many records and bytes there are, counted on each CPU's line.
+
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{CachePadded, array_of, const_new, cpu, tuning};
+
+/// How many CPUs have counters of their own; with more, some share.
+const COUNTERS: usize = 64;
+
+/// Sums that wrap: a record may be counted on one CPU and taken off on another.
+pub(super) struct Tally([CachePadded<Counters>; COUNTERS]);
+
+struct Counters {
+    records: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// By how much something is more, or less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Change {
+    pub records: isize,
+    pub bytes: isize,
+}
+
+impl Change {
+    pub fn and(self, other: Self) -> Self {
+        Self { records: self.records + other.records, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl Counters {
+    const_new! {
+        fn new() -> Self {
+            Self { records: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
+        }
+    }
+}
+
+impl Tally {
+    pub fn new() -> Self {
+        Self(array_of!(CachePadded(Counters::new()); COUNTERS))
+    }
+
+    #[inline]
+    pub fn add(&self, change: Change) {
+        let counters = &self.0[cpu::current() as usize % tuning::places(COUNTERS)];
+        // Relaxed, throughout: statistics. What others are told of a change, they count, since
+        // that orders the one before the other.
+        if change.records != 0 {
+            counters.records.fetch_add(change.records.cast_unsigned(), Ordering::Relaxed);
+        }
+        if change.bytes != 0 {
+            counters.bytes.fetch_add(change.bytes.cast_unsigned(), Ordering::Relaxed);
+        }
+    }
+
+    fn sum(&self, of: impl Fn(&Counters) -> &AtomicUsize) -> usize {
+        let sum = self.0.iter().map(|c| of(c).load(Ordering::Relaxed)); // Relaxed: see `add`
+        // While others count, it may be less than nothing for a moment.
+        sum.fold(0, usize::wrapping_add).cast_signed().max(0).cast_unsigned()
+    }
+
+    pub fn records(&self) -> usize {
+        self.sum(|counters| &counters.records)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.sum(|counters| &counters.bytes)
+    }
+}

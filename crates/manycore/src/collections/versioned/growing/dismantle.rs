@@ -1,0 +1,52 @@
+//! The end of a table, in a domain that goes on.
+
+use alloc::boxed::Box;
+
+use super::{CHAINED, Directory};
+use crate::session::{self, Conflict, RawSession, View};
+
+impl<K, V, H> Directory<K, V, H>
+where
+    K: Copy + Send + Sync + 'static,
+    V: Copy + Send + Sync + 'static,
+    H: Send + Sync + 'static,
+{
+    /// Frees what is in the entries, in as many transactions as that takes, of a table that no
+    /// session will find any more. Buckets lie in the table's memory, of which threads' logs may
+    /// have versions: that goes to the domain, which drops it when nobody touches it any more.
+    ///
+    /// # Safety
+    ///
+    /// The handle is in no session, and of the domain to which the buckets belong. `free` frees
+    /// what an entry has.
+    pub(in crate::collections) unsafe fn dismantle<S: RawSession>(
+        table: Box<Self>,
+        handle: &mut S,
+        free: impl Fn(&mut S, K, V) -> Result<(), Conflict>,
+    ) {
+        for place in table.places() {
+            let mut is_cut = false;
+            while !is_cut {
+                // SAFETY: `retry` has begun the session; buckets stay as long as their memory. What
+                // `try_lock` returns is this session's copy.
+                is_cut = session::retry(handle, View::Latest, |session| unsafe {
+                    if (*session.deref(place)).has_no_chain() {
+                        return Ok(true);
+                    }
+                    let bucket = &mut *session.try_lock(place)?;
+                    Ok(!bucket.cut_chain(session, CHAINED, &free)?)
+                });
+            }
+            // SAFETY: `retry` has begun the session; the memory stays until the table is dropped,
+            // which is freed below.
+            session::retry(handle, View::Latest, |session| unsafe {
+                let bucket = *session.deref(place);
+                session.free_in_place(place)?;
+                bucket.entries().iter().try_for_each(|(key, value)| free(session, *key, *value))
+            });
+        }
+        let table = handle.make_owned(table);
+        // SAFETY: `retry` has begun the session; made just now, and nobody has a link to it.
+        session::retry(handle, View::Latest, |session| unsafe { session.free_owned(table) });
+    }
+}
