@@ -36,6 +36,7 @@ mod rw_stress;
 mod sequences;
 mod snapshots;
 mod space;
+mod space_histories;
 mod space_threads;
 mod space_values;
 mod stress;
