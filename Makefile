@@ -37,7 +37,7 @@ version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 capi    := crates/manycore-capi
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-deep field integration-kyoto soak soak-servers bench bench-set docs install install-library clean
+.PHONY: help build demo test test-deep test-kernel field integration-kyoto soak soak-servers bench bench-set docs install install-library clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,11 @@ test: ## all checks; installs the Debian packages it needs when root; ends with 
 test-deep: ## what takes long: Miri, sanitizers, readers of files under any bytes; an hour or two
 	$(call setup,deep)
 	@scripts/test-deep
+
+# What a kernel with logged reverse maps does: the storms, and what locks they take. It installs the Debian packages it needs when root.
+test-kernel: ## Linux with LDU in QEMU: builds it twice, storms, checks; an hour
+	$(if $(filter yes,$(SETUP)),@$(MAKE) -s -C kernel/linux setup)
+	@$(MAKE) -s -C kernel/linux storm bench storm-debug BOOTS=3
 
 # Seconds for each program under each lock.
 SOAK ?= 300
