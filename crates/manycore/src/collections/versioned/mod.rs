@@ -18,6 +18,7 @@ mod word;
 
 pub use chain::Chain;
 pub use growing::Growing;
+#[cfg(not(loom))]
 pub(in crate::collections) use growing::{Bucket, Directory, UNTOLD};
 pub use handle::{Handle, Reads, Writes};
 pub use roots::{Hashed, One};

@@ -233,7 +233,11 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
             Ok(if is_done { Birth::Done } else { Birth::Refused })
         }
     }
+}
 
+/// For sessions that are open, or were.
+#[cfg(not(loom))]
+impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
     /// Has a bucket be born that has been claimed, and those before it, in a session that is open.
     ///
     /// # Safety

@@ -60,6 +60,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     /// # Safety
     ///
     /// As for [`replace`](Self::replace).
+    #[cfg(not(loom))]
     pub unsafe fn replace_key<S: RawSession>(
         &mut self,
         session: &mut S,
@@ -82,6 +83,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     /// # Safety
     ///
     /// In a session that has locked the bucket.
+    #[cfg(not(loom))]
     pub unsafe fn lock_chain<S: RawSession>(
         &self,
         session: &mut S,
