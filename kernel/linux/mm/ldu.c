@@ -4,9 +4,9 @@
  *
  * Fork, exit and mmap link and unlink elements of trees that are read much
  * more seldom than they are changed, and take the tree's rwsem for each. Here
- * they put the element into the tree's log instead. Whoever takes the rwsem
- * empties the log before anything else, so that every section under the rwsem
- * begins with an empty log and a tree that is up to date. An element that is
+ * they put the element into the tree's log instead. The next section under the
+ * rwsem empties the log before anything else, so that every section begins with
+ * an empty log and a tree that is up to date. An element that is
  * unlinked while it is still in the log was never in the tree: nothing is left
  * to do for it.
  *

@@ -29,7 +29,7 @@ pub(crate) const CONTENDERS: &[Contender] = &[
 /// The tables of a part.
 type Tables = [BTreeMap<u64, Row>; TABLES];
 
-/// A lock for each of so many parts, or one for all.
+/// `LOCKS` locks: one for each part, or one for all.
 struct Locked<const LOCKS: u64>(Box<[CachePadded<RwLock<Tables>>]>);
 
 impl<const LOCKS: u64> Default for Locked<LOCKS> {

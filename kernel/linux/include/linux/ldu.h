@@ -3,7 +3,7 @@
 #define _LINUX_LDU_H
 /*
  * Lightweight deferred updates (LDU) of trees that an rwsem protects: an
- * update is put into a log, without the rwsem, and whoever takes the rwsem
+ * update is put into a log, without the rwsem, and the next to take the rwsem
  * applies the log before anything else. See mm/ldu.c for the protocol.
  */
 

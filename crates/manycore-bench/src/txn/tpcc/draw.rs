@@ -59,7 +59,7 @@ impl Draws {
         District { warehouse: self.home, number: self.random.u64(..DISTRICTS) }
     }
 
-    /// One of so many, some more often than others.
+    /// A number below `count`, some more often than others.
     fn skewed(&mut self, spread: u64, count: u64) -> u64 {
         (self.random.u64(..=spread) | self.random.u64(..count)) % count
     }

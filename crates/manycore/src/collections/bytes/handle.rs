@@ -191,7 +191,7 @@ impl<'m, C: Clock> Handle<'m, C> {
     pub(super) fn open_gate(&mut self) {
         debug_assert!(!matches!(self.keeps, Keeps::Nobody), "the gate is this handle's");
         self.keeps = Keeps::Nobody;
-        // SAFETY: whoever keeps others out has acquired the gate, and has not released it.
+        // SAFETY: the thread that keeps others out has acquired the gate, and has not released it.
         unsafe { self.map.gate.release_write() };
     }
 
