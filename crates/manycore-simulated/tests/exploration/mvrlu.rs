@@ -242,3 +242,46 @@ fn nobody_finds_what_was_freed_under_a_wrong_clock() {
     explore().check(leaves(wrong, View::Latest, 4));
     explore().check(leaves(wrong, View::Snapshot, 3));
 }
+
+/// A transaction changes an object, and frees it. A thread that reads the latest, and has found the
+/// object before, reads what it was before.
+#[test]
+fn what_is_freed_shows_what_it_was() {
+    const NEVER: u32 = 1_000;
+    explore().check(|| {
+        let domain = counter();
+        let object = zero(&domain);
+        let root = {
+            let mut handle = domain.register();
+            // SAFETY: a session, from begin to end.
+            unsafe {
+                handle.begin(View::Latest);
+                let root = handle.alloc(object);
+                handle.commit().unwrap();
+                root
+            }
+        };
+        thread::parallel(2, |me| {
+            let mut handle = domain.register();
+            // SAFETY: sessions, from begin to end; the object is freed once, and after that nothing
+            // leads to it.
+            unsafe {
+                if me == 0 {
+                    handle.begin(View::Latest);
+                    *handle.try_lock(root).expect("nobody else changes it") = Link::NULL;
+                    *handle.try_lock(object).expect("likewise") = NEVER;
+                    handle.free(object).expect("likewise");
+                    assert_eq!(*handle.deref(object), NEVER, "the session's own");
+                    handle.commit().unwrap();
+                    return;
+                }
+                handle.begin(View::Latest);
+                let found = *handle.deref(root);
+                if !found.is_null() {
+                    assert_eq!(*handle.deref(found), 0, "a value that was never there");
+                }
+                handle.commit().unwrap();
+            }
+        });
+    });
+}

@@ -31,7 +31,7 @@ pub(super) unsafe fn retire<T: Mortal, S: RawSession>(
         let copy = session.try_lock(link)?;
         let old = *copy;
         // A session that has changed an object sees its own copy.
-        if core::ptr::eq(seen, copy) && !mutation!("retire-unmarked") {
+        if core::ptr::eq(seen, copy) && !mutation!("mvrlu-freed-changed") {
             (*copy).set_gone();
         }
         session.free(link)?;
