@@ -261,6 +261,7 @@ fn what_is_freed_shows_what_it_was() {
                 root
             }
         };
+        let moments = AtomicU32::new(0);
         thread::parallel(2, |me| {
             let mut handle = domain.register();
             // SAFETY: sessions, from begin to end; the object is freed once, and after that nothing
@@ -271,16 +272,18 @@ fn what_is_freed_shows_what_it_was() {
                     *handle.try_lock(root).expect("nobody else changes it") = Link::NULL;
                     *handle.try_lock(object).expect("likewise") = NEVER;
                     handle.free(object).expect("likewise");
-                    assert_eq!(*handle.deref(object), NEVER, "the session's own");
+                    let own = *handle.deref(object);
                     handle.commit().unwrap();
+                    assert_eq!(own, NEVER, "what the session itself has changed");
                     return;
                 }
                 handle.begin(View::Latest);
-                let found = *handle.deref(root);
-                if !found.is_null() {
-                    assert_eq!(*handle.deref(found), 0, "a value that was never there");
-                }
+                let link = *handle.deref(root);
+                // Time for the commit.
+                (0..20).for_each(|_| _ = moments.load(Ordering::Relaxed));
+                let found = if link.is_null() { 0 } else { *handle.deref(link) };
                 handle.commit().unwrap();
+                assert_eq!(found, 0, "a value that was never there");
             }
         });
     });
