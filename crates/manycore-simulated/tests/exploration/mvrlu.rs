@@ -13,7 +13,7 @@ use manycore_simulated::sync::hint;
 
 use crate::clocks::Skewed;
 use crate::explore;
-use crate::sessions::{bank, history, leaves};
+use crate::sessions::{bank, freed, history, leaves};
 
 /// With a look for a grace period after each session, and logs that go round soon.
 fn domain<C: Clock>(clock: C) -> Domain<C> {
@@ -243,48 +243,7 @@ fn nobody_finds_what_was_freed_under_a_wrong_clock() {
     explore().check(leaves(wrong, View::Snapshot, 3));
 }
 
-/// A transaction changes an object, and frees it. A thread that reads the latest, and has found the
-/// object before, reads what it was before.
 #[test]
 fn what_is_freed_shows_what_it_was() {
-    const NEVER: u32 = 1_000;
-    explore().check(|| {
-        let domain = counter();
-        let object = zero(&domain);
-        let root = {
-            let mut handle = domain.register();
-            // SAFETY: a session, from begin to end.
-            unsafe {
-                handle.begin(View::Latest);
-                let root = handle.alloc(object);
-                handle.commit().unwrap();
-                root
-            }
-        };
-        let moments = AtomicU32::new(0);
-        thread::parallel(2, |me| {
-            let mut handle = domain.register();
-            // SAFETY: sessions, from begin to end; the object is freed once, and after that nothing
-            // leads to it.
-            unsafe {
-                if me == 0 {
-                    handle.begin(View::Latest);
-                    *handle.try_lock(root).expect("nobody else changes it") = Link::NULL;
-                    *handle.try_lock(object).expect("likewise") = NEVER;
-                    handle.free(object).expect("likewise");
-                    let own = *handle.deref(object);
-                    handle.commit().unwrap();
-                    assert_eq!(own, NEVER, "what the session itself has changed");
-                    return;
-                }
-                handle.begin(View::Latest);
-                let link = *handle.deref(root);
-                // Time for the commit.
-                (0..20).for_each(|_| _ = moments.load(Ordering::Relaxed));
-                let found = if link.is_null() { 0 } else { *handle.deref(link) };
-                handle.commit().unwrap();
-                assert_eq!(found, 0, "a value that was never there");
-            }
-        });
-    });
+    explore().check(freed(counter));
 }

@@ -7,7 +7,7 @@ use manycore_simulated::session::View;
 
 use crate::clocks::Skewed;
 use crate::explore;
-use crate::sessions::{bank, history, leaves};
+use crate::sessions::{bank, freed, history, leaves};
 
 fn domain<C: Clock>(clock: C, deferred: usize) -> Domain<C> {
     Domain::new(clock, Config { deferred, ..Config::default() })
@@ -60,4 +60,10 @@ fn nobody_finds_what_was_freed_under_a_wrong_clock() {
         explore().check(leaves(wrong(deferred), View::Snapshot, 4));
         explore().check(leaves(wrong(deferred), View::Latest, 4));
     }
+}
+
+#[test]
+fn what_is_freed_shows_what_it_was() {
+    explore().check(freed(counter));
+    explore().check(freed(deferred));
 }

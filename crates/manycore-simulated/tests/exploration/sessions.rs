@@ -6,6 +6,7 @@ use manycore_history::run::{Explored, Threads};
 use manycore_history::snapshot::{self, Isolation};
 use manycore_sim::thread;
 use manycore_simulated::session::{self, Conflict, Link, RawSession, Sessions, View};
+use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
 
 /// Threads change random numbers of a few; what they have seen and written has an order that
 /// explains it.
@@ -167,6 +168,49 @@ pub fn leaves<M: Sessions>(domain: impl Fn() -> M, view: View, changes: u32) -> 
                 };
                 assert_eq!(number, leaf, "a leaf that was freed");
                 assert_eq!(number, again, "what a session reads has changed");
+            }
+        });
+    }
+}
+
+/// A session changes an object, and frees it. A thread that reads the latest, and has found the
+/// object before, reads what it was before.
+pub fn freed<M: Sessions>(domain: impl Fn() -> M) -> impl Fn() {
+    const NEVER: u32 = 1_000;
+    move || {
+        let domain = domain();
+        let moments = AtomicU32::new(0);
+        // SAFETY: a session, from begin to end.
+        let (root, object) = unsafe {
+            let mut handle = domain.register();
+            handle.begin(View::Latest);
+            let object = handle.alloc(0_u32);
+            let root = handle.alloc(object);
+            handle.commit().unwrap();
+            (root, object)
+        };
+        thread::parallel(2, |me| {
+            let mut handle = domain.register();
+            // SAFETY: sessions, from begin to end; the object is freed once, and after that nothing
+            // leads to it.
+            unsafe {
+                if me == 0 {
+                    handle.begin(View::Latest);
+                    *handle.try_lock(root).expect("nobody else changes it") = Link::NULL;
+                    *handle.try_lock(object).expect("nobody else changes it") = NEVER;
+                    handle.free(object).expect("nobody else changes it");
+                    let own = *handle.deref(object);
+                    handle.commit().unwrap();
+                    assert_eq!(own, NEVER, "what the session itself has changed");
+                    return;
+                }
+                handle.begin(View::Latest);
+                let link = *handle.deref(root);
+                // Time for the commit. Relaxed: nothing hangs on it.
+                (0..20).for_each(|_| _ = moments.load(Ordering::Relaxed));
+                let found = if link.is_null() { 0 } else { *handle.deref(link) };
+                handle.commit().unwrap();
+                assert_eq!(found, 0, "a value that was never there");
             }
         });
     }

@@ -40,7 +40,8 @@
 //!   [`RelaxedClock`](crate::clock::RelaxedClock) does without.
 //! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` reads of
 //!   each object what is committed, and asks no clock: enough for an operation on one key of a
-//!   structure in which that is right under RCU, too.
+//!   structure in which that is right under RCU, too. An object that a session has changed and then
+//!   freed shows to those who have found it before what it was before that session.
 //! - *No thread for grace periods.* Any thread looks for one, when it has committed this many
 //!   versions ([`Config::versions_max`]) or its log is half full, or when it has gone over this
 //!   many versions that looking costs no more than what was spent on them ([`Config::hops_max`]); a

@@ -12,7 +12,7 @@ use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::session::pool::SIZE_MAX;
 use crate::sync::atomic::Ordering;
 use crate::sync::cell::UnsafeCell;
-use crate::sync::{hint, mutation, order};
+use crate::sync::{hint, order};
 
 #[cold]
 fn too_large(bytes: usize, segment_bytes: usize) -> ! {
@@ -253,19 +253,10 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     fn commit_locked(&mut self) -> Option<u64> {
-        let mut writes = false;
-        for &version in &self.kept.locked {
-            // SAFETY: `locked` has versions of this session only, which are in its log and are not
-            // discarded before they were published, below.
-            let version = unsafe { &*version };
-            writes |= version.is_write();
-            // Those who read the latest, and have found the object before, read what it was before
-            // this commit. What the session has had there meanwhile was true at no moment.
-            if version.has(FREED) && !mutation!("mvrlu-freed-changed") {
-                version.set(BARE);
-            }
-        }
-        if !writes {
+        // SAFETY: `locked` has versions of this session only, which are in its log and are not
+        // discarded before they were published, below.
+        let ready = |writes, version: &*mut Version| unsafe { (**version).ready() } | writes;
+        if !self.kept.locked.iter().fold(false, ready) {
             self.unlock_all();
             self.close();
             return None;

@@ -45,7 +45,8 @@
 //!   that began after the commit are not waited for, and a thread that would wait for itself
 //!   panics.
 //! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` asks no
-//!   clock; a writer then waits for the session's end even if it has read the copy.
+//!   clock; a writer then waits for the session's end even if it has read the copy. An object that
+//!   a session has changed and then freed shows what it was before, as in [MV-RLU](crate::mvrlu).
 //! - *No clock is trusted.* See below. So commits and snapshots do not wait for clocks either, as
 //!   those of [MV-RLU](crate::mvrlu) do.
 //! - *Logs* are lists of copies, whose memory comes from the domain's pool, as that of objects

@@ -99,7 +99,8 @@ impl<C: Clock> Handle<'_, C> {
     fn commit_locked(&mut self) {
         // SAFETY: `locked` has copies of this session only, which stay until they were written back
         // or given up.
-        if !self.locked.iter().any(|copy| unsafe { &**copy }.is_write()) {
+        let ready = |writes, copy: &*mut Header| unsafe { (**copy).ready() } | writes;
+        if !self.locked.iter().fold(false, ready) {
             self.unlock_all();
             return self.close();
         }

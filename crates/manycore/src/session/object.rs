@@ -23,6 +23,7 @@ use super::pool::{Depot, Pool, SIZE_MAX};
 use crate::exhaust::exhaust;
 use crate::sync::atomic::{AtomicPtr, AtomicU64};
 use crate::sync::cell::UnsafeCell;
+use crate::sync::mutation;
 
 /// An object's word before its data: its newest copy, which may be one that is being written; or
 /// null.
@@ -140,6 +141,17 @@ impl<X: 'static> Header<X> {
     /// Whether its commit changes the object.
     pub fn is_write(&self) -> bool {
         !self.has(BARE) || self.has(FREED)
+    }
+
+    /// Readies it for the commit, before that is decided; says whether that changes the object. One
+    /// that ends has no data then, also if the session has changed it before: who reads the latest,
+    /// and has found the object, reads what it was before the session. What that has had there
+    /// meanwhile was true at no moment.
+    pub fn ready(&self) -> bool {
+        if self.has(FREED) && !mutation!("sessions-freed-changed") {
+            self.set(BARE);
+        }
+        self.is_write()
     }
 }
 

@@ -91,16 +91,9 @@ impl<'m, C: Clock> Handle<'m, C> {
         self.read(View::Latest, |session, table| {
             // SAFETY: the session is open, and what it has found stays until its end.
             unsafe {
-                loop {
-                    let (link, _, bucket) = table.find(session, hash);
-                    let found = bucket.find(session, hash, is(key));
-                    // What was found in a chain may be what a transaction had in between, which has
-                    // freed that entry since: then it has changed the bucket, too.
-                    if bucket.has_no_chain() || core::ptr::eq(bucket, session.deref(link)) {
-                        let (pair, ()) = found?;
-                        break Some(f(pair.get().1));
-                    }
-                }
+                let (_, _, bucket) = table.find(session, hash);
+                let (pair, ()) = bucket.find(session, hash, is(key))?;
+                Some(f(pair.get().1))
             }
         })
     }

@@ -10,7 +10,6 @@ pub mod btree;
 mod chain;
 mod growing;
 mod handle;
-mod retire;
 mod roots;
 mod search;
 mod structure;

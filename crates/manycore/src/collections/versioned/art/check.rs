@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::Art;
 use super::key::ArtKey;
-use super::node::{Anchor, Below, Kind, Leaf, Node, Path, Wide};
+use super::node::{Anchor, Below, Kind, Node, Path, Wide};
 use super::walk::of_any_size;
 use crate::collections::versioned::word::Datum;
 use crate::session::{Link, RawSession};
@@ -44,8 +44,6 @@ impl Art {
             while let Some(below) = left.pop() {
                 let Some(kind) = below.kind() else { continue };
                 if kind == Kind::Leaf {
-                    let leaf = &*session.deref(below.link::<Leaf<K, V>>());
-                    ensure(!leaf.is_gone, "a leaf that is gone")?;
                     nodes.leaves += 1;
                     continue;
                 }
@@ -102,7 +100,6 @@ impl Art {
                 }
                 (node.path, node.end, entries, 3)
             });
-            ensure(!content.0.is_gone(), "a node that is gone")?;
             Ok(content)
         }
     }

@@ -7,7 +7,6 @@ use super::Art;
 use super::node::{Below, Kind, Leaf, Node, PARTS, Part, Path, Wide, part_of};
 use super::place::Parting;
 use super::walk::{Slot, Way, of_any_size};
-use crate::collections::versioned::retire::retire;
 use crate::collections::versioned::word::Datum;
 use crate::session::{Conflict, Link, RawSession};
 use crate::sync::mutation;
@@ -66,6 +65,23 @@ impl Art {
             });
         }
         Ok(())
+    }
+
+    /// Frees an object; returns what the session has of it.
+    ///
+    /// # Safety
+    ///
+    /// As of [`RawSession::free`].
+    pub(super) unsafe fn take<T: Copy, S: RawSession>(
+        session: &mut S,
+        link: Link<T>,
+    ) -> Result<T, Conflict> {
+        // SAFETY: the session has found the object, to which nothing leads after the commit
+        // (contract of this function); until then it stays.
+        unsafe {
+            session.free(link)?;
+            Ok(*session.deref(link))
+        }
     }
 
     /// The smallest node that has room for these entries, which are in the order of their bytes.
@@ -159,7 +175,7 @@ impl Art {
                 node.set(byte, leaf);
                 return Ok(());
             };
-            let old = retire(session, link)?;
+            let old = Self::take(session, link)?;
             if !old.get(Some(byte)).is_none() {
                 return Err(Conflict::Retry);
             }

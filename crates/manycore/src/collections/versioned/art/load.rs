@@ -60,7 +60,7 @@ impl Art {
                     above.add(&before, below);
                 }
                 let (key, value) = (Word::claimed(session, key), Word::claimed(session, value));
-                let leaf: Link<Leaf<K, V>> = session.alloc(Leaf { key, value, is_gone: false });
+                let leaf: Link<Leaf<K, V>> = session.alloc(Leaf { key, value });
                 last = Some((bytes, leaf.into()));
             }
             let Some((last, below)) = last else { return Ok(()) };

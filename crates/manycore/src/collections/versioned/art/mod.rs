@@ -40,14 +40,11 @@
 //!    notice this where bytes are skipped, and go on: then it ends at no leaf, or at one whose key
 //!    begins with that path, so is another, and says the same.
 //! 4. If it leads to a leaf with the key, the leaf was in the tree at the moment at which it was
-//!    read, or just before it was freed.
+//!    read, or just before it was freed. What the session that freed it had there meanwhile,
+//!    no other sees ([`mvrlu`](crate::mvrlu), *Two views*).
 //!
 //! Nothing else is needed of nodes that come between others or go: one that comes between changes
 //! the link above, and not what is below.
-//!
-//! One thing has to be kept from such a walk: what a transaction has had for a while. If it changes
-//! an object and frees it later, the object's last version was true at no moment. So that says that
-//! it is gone (`collections/versioned/retire.rs`), and the walk begins anew.
 //!
 //! # Why a change is where it belongs
 //!
@@ -109,7 +106,6 @@ mod walk;
 use core::borrow::Borrow;
 use core::ops::{Bound, RangeBounds};
 
-use super::retire::retire;
 use super::structure::{Change, Observe, Ordered, Seek, Structure};
 use super::word::{Datum, Word};
 use crate::session::{Conflict, Link, RawSession, View};
@@ -119,7 +115,7 @@ pub use key::ArtKey;
 use node::{Anchor, Below, Leaf, Path};
 use place::Place;
 pub use range::Range;
-use walk::{Gone, Way};
+use walk::{Changed, Way};
 
 /// An adaptive radix tree.
 #[derive(Debug)]
@@ -176,8 +172,8 @@ impl Art {
         unsafe {
             let slot = match Self::place::<K, V, S>(anchor, session, key, way) {
                 Ok(Place::Between(parting)) => parting.slot,
-                // Nothing changes in a snapshot, which has nothing that is gone.
-                Ok(Place::Free) | Err(Gone) => way.slot,
+                // In a snapshot nothing changes.
+                Ok(Place::Free) | Err(Changed) => way.slot,
             };
             Self::observe(session, slot, observer);
         }
@@ -199,7 +195,7 @@ impl Art {
         // commits. The key's bytes are not used any more when that is called.
         unsafe {
             let place = Self::place::<K, V, S>(anchor, session, key, way);
-            match place.map_err(|Gone| Conflict::Retry)? {
+            match place.map_err(|Changed| Conflict::Retry)? {
                 Place::Free => {
                     let leaf = leaf(session);
                     let leaf: Link<Leaf<K, V>> = session.alloc(leaf);
@@ -284,13 +280,13 @@ where
                     0
                 }
                 (None, Change::Put(value)) => {
-                    let leaf = |session: &mut S| Leaf { key: make(session), value, is_gone: false };
+                    let leaf = |session: &mut S| Leaf { key: make(session), value };
                     Self::insert(anchor, session, key, &way, leaf)?;
                     1
                 }
                 (Some((link, old)), Change::Remove) => {
                     Self::unlink(session, &way)?;
-                    let leaf = retire(session, link)?;
+                    let leaf: Leaf<K, V> = Self::take(session, link)?;
                     if !leaf.value.is(old) {
                         return Err(Conflict::Retry);
                     }

@@ -10,16 +10,12 @@
 //! A part is an object of its own, so that an entry more copies 32 links and not 256. A node that
 //! has no key in a part has none there.
 
-use crate::collections::versioned::retire::Mortal;
-use crate::collections::versioned::word::{Datum, Word};
+use crate::collections::versioned::word::Word;
 use crate::session::Link;
 use crate::sync::hint;
 
 /// How many bytes of its path a node has.
 const TAIL: usize = 8;
-
-/// The depth of a node that is gone: see [`Mortal`].
-const GONE: u32 = u32::MAX;
 
 /// What a link from a node leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +32,6 @@ pub enum Kind {
     Wide,
     /// To where the tree begins, which no node leads to.
     Anchor,
-    /// Nowhere any more: what had the link is gone. See [`Mortal`].
-    Gone,
 }
 
 /// A link to what is below, and what that is: in bits of the address that are free since objects
@@ -49,7 +43,6 @@ pub struct Below(Link<()>);
 impl Below {
     const BITS: usize = 7;
     pub const NONE: Self = Self(Link::NULL);
-    const GONE: Self = Self(Link::from_ptr(core::ptr::without_provenance_mut(Self::BITS)));
 
     fn new<T>(link: Link<T>, kind: Kind) -> Self {
         debug_assert!(link.as_ptr().addr() & Self::BITS == 0, "objects are aligned");
@@ -70,7 +63,6 @@ impl Below {
             4 => Kind::FortyEight,
             5 => Kind::Wide,
             6 => Kind::Anchor,
-            7 => Kind::Gone,
             _ => return None,
         })
     }
@@ -112,7 +104,6 @@ impl Target for Anchor {
 pub struct Leaf<K, V> {
     pub key: Word<K>,
     pub value: Word<V>,
-    pub is_gone: bool,
 }
 
 impl<K, V> Clone for Leaf<K, V> {
@@ -125,12 +116,6 @@ impl<K, V> Copy for Leaf<K, V> {}
 
 impl<K, V> Target for Leaf<K, V> {
     const KIND: Kind = Kind::Leaf;
-}
-
-impl<K: Datum, V: Datum> Mortal for Leaf<K, V> {
-    fn set_gone(&mut self) {
-        self.is_gone = true;
-    }
 }
 
 /// The bytes with which all keys below a node begin, as far as the node has them. They never
@@ -150,7 +135,7 @@ impl Path {
     ///
     /// If the key is too long.
     pub fn of(key: &[u8], depth: usize) -> Self {
-        assert!(key.len() < GONE as usize, "a key of 4 GiB: keys of a tree have to be shorter");
+        assert!(key.len() < u32::MAX as usize, "a key of 4 GiB: keys of a tree have to be shorter");
         let (mut tail, known) = ([0; TAIL], depth.min(TAIL));
         tail[TAIL - known..].copy_from_slice(&key[depth - known..depth]);
         Self { tail, depth: depth as u32 }
@@ -160,10 +145,6 @@ impl Path {
     #[inline]
     pub fn depth(&self) -> usize {
         self.depth as usize
-    }
-
-    pub fn is_gone(&self) -> bool {
-        self.depth == GONE
     }
 
     /// The bytes from a place on, if the node has all of them.
@@ -202,12 +183,6 @@ macro_rules! node_kinds {
     )*};
 }
 node_kinds! { 4 Four 16 Sixteen 48 FortyEight }
-
-impl<const N: usize> Mortal for Node<N> {
-    fn set_gone(&mut self) {
-        self.path.depth = GONE;
-    }
-}
 
 impl<const N: usize> Node<N> {
     /// With entries in the order of their bytes, for which there is room.
@@ -318,18 +293,6 @@ pub struct Part {
 
 impl Target for Wide {
     const KIND: Kind = Kind::Wide;
-}
-
-impl Mortal for Wide {
-    fn set_gone(&mut self) {
-        self.path.depth = GONE;
-    }
-}
-
-impl Mortal for Part {
-    fn set_gone(&mut self) {
-        self.below = [Below::GONE; PART];
-    }
 }
 
 /// In which part a byte is, and where there.

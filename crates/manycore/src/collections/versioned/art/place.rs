@@ -3,7 +3,7 @@
 use super::Art;
 use super::key::ArtKey;
 use super::node::{Anchor, Below};
-use super::walk::{Gone, Slot, Way, common};
+use super::walk::{Changed, Slot, Way, common};
 use crate::collections::versioned::word::Datum;
 use crate::session::{Link, RawSession};
 
@@ -38,12 +38,12 @@ impl Parting {
         session: &S,
         key: &[u8],
         depth: usize,
-    ) -> Result<Place, Gone> {
+    ) -> Result<Place, Changed> {
         // SAFETY: the contract of this function.
         let path = unsafe { Art::path(session, self.below) };
         let is_same = self.other.is_none() && self.common == key.len();
         let is_between = self.common >= depth && path.is_none_or(|path| self.common < path.depth());
-        if is_between && !is_same { Ok(Place::Between(self)) } else { Err(Gone) }
+        if is_between && !is_same { Ok(Place::Between(self)) } else { Err(Changed) }
     }
 }
 
@@ -65,7 +65,7 @@ impl Art {
         session: &S,
         key: &[u8],
         way: &Way,
-    ) -> Result<Place, Gone> {
+    ) -> Result<Place, Changed> {
         // SAFETY: the session has found what the way has (contract of this function).
         unsafe {
             if way.is_exact && way.below.is_none() {
@@ -81,7 +81,7 @@ impl Art {
             if parting.common >= way.depth {
                 return parting.checked(session, key, way.depth);
             }
-            let (slot, below, depth) = Self::parting(anchor, session, key, parting.common)?;
+            let (slot, below, depth) = Self::parting(anchor, session, key, parting.common);
             let again = Way { slot, below, above: slot, depth, is_exact: false };
             let parting = Self::parting_from::<K, V, S>(session, key, &again, below)?;
             parting.checked(session, key, depth)
@@ -98,7 +98,7 @@ impl Art {
         key: &[u8],
         way: &Way,
         below: Below,
-    ) -> Result<Parting, Gone> {
+    ) -> Result<Parting, Changed> {
         let (slot, depth) = (way.slot, way.depth);
         // SAFETY: the session has found it (contract of this function).
         let path = unsafe { Self::path(session, below) };

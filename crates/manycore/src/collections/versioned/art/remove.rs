@@ -15,7 +15,6 @@ use alloc::vec::Vec;
 use super::Art;
 use super::node::{Anchor, Below, Kind, Node, PART, Part, Wide, part_of};
 use super::walk::{Slot, Way, of_any_size};
-use crate::collections::versioned::retire::retire;
 use crate::session::{Conflict, Link, RawSession};
 use crate::sync::mutation;
 
@@ -90,7 +89,7 @@ impl Art {
                 }
                 return Ok(());
             }
-            let mut node = retire(session, link)?;
+            let mut node = Self::take(session, link)?;
             if node.get(byte) != way.below {
                 return Err(Conflict::Retry);
             }
@@ -164,7 +163,7 @@ impl Art {
                         return Err(Conflict::Retry);
                     }
                     node.parts[at] = Link::NULL;
-                    let part: Part = retire(session, part)?;
+                    let part: Part = Self::take(session, part)?;
                     if part.below[place] != way.below || part.len() != 1 {
                         return Err(Conflict::Retry);
                     }
@@ -188,10 +187,10 @@ impl Art {
         let Slot { byte, .. } = way.slot;
         // SAFETY: as of `unlink_from_wide`.
         unsafe {
-            let mut node: Wide = retire(session, link)?;
+            let mut node: Wide = Self::take(session, link)?;
             let mut entries = Vec::with_capacity(FEW + 1);
             for (at, &link) in node.parts.iter().enumerate().filter(|(_, part)| !part.is_null()) {
-                let part: Part = retire(session, link)?;
+                let part: Part = Self::take(session, link)?;
                 entries.extend(part.entries(at));
             }
             let old = match byte {

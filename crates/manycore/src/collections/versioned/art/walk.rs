@@ -38,9 +38,8 @@ pub struct Found<'s, K, V> {
     pub is_there: bool,
 }
 
-/// A node that is there no longer was found: the walk is to begin anew. Since it was found, a
-/// commit has led elsewhere.
-pub struct Gone;
+/// What there is has changed since the session has found what led there.
+pub struct Changed;
 
 /// Does the same with a link to a node of 4, 16 or 48 bytes, of the type that the kind says.
 macro_rules! of_any_size {
@@ -140,23 +139,6 @@ impl Art {
         session: &'s S,
         key: &[u8],
     ) -> (Way, Option<Found<'s, K, V>>) {
-        loop {
-            // SAFETY: the contract of this function.
-            if let Ok(found) = unsafe { Self::walk_once(anchor, session, key) } {
-                return found;
-            }
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As of [`walk`](Self::walk).
-    #[inline]
-    unsafe fn walk_once<'s, K: Datum + ArtKey, V: Datum, S: RawSession>(
-        anchor: Link<Anchor>,
-        session: &'s S,
-        key: &[u8],
-    ) -> Result<(Way, Option<Found<'s, K, V>>), Gone> {
         let begin = Slot { holder: anchor.into(), byte: None };
         // SAFETY: the anchor is there as long as the tree; links that a session has found lead to
         // what stays until its end, and is what their kinds say (contract of this function).
@@ -164,26 +146,16 @@ impl Art {
             let below = (*session.deref(anchor)).root;
             let mut way = Way { slot: begin, below, above: begin, depth: 0, is_exact: true };
             loop {
-                let Some(kind) = way.below.kind() else { return Ok((way, None)) };
-                match kind {
-                    Kind::Leaf => {
-                        let link = way.below.link::<Leaf<K, V>>();
-                        let leaf = &*session.deref(link);
-                        if leaf.is_gone {
-                            return Err(Gone);
-                        }
-                        let is_there =
-                            leaf.key.get().bytes().as_ref() == key || mutation!("art-trusts-way");
-                        return Ok((way, Some(Found { link, leaf, is_there })));
-                    }
-                    Kind::Anchor | Kind::Gone => return Err(Gone),
-                    _ => {}
+                let Some(kind) = way.below.kind() else { return (way, None) };
+                if kind == Kind::Leaf {
+                    let link = way.below.link::<Leaf<K, V>>();
+                    let leaf = &*session.deref(link);
+                    let is_there =
+                        leaf.key.get().bytes().as_ref() == key || mutation!("art-trusts-way");
+                    return (way, Some(Found { link, leaf, is_there }));
                 }
                 let (path, next) = Self::step(session, way.below, kind, (key, way.depth));
-                if path.is_gone() {
-                    return Err(Gone);
-                }
-                let Some((byte, below)) = next else { return Ok((way, None)) };
+                let Some((byte, below)) = next else { return (way, None) };
                 way.is_exact &= path.since(way.depth).is_some();
                 way.above = way.slot;
                 way.slot = Slot { holder: way.below, byte };
@@ -204,15 +176,12 @@ impl Art {
         session: &S,
         key: &[u8],
         common: usize,
-    ) -> Result<(Slot, Below, usize), Gone> {
+    ) -> (Slot, Below, usize) {
         // SAFETY: as of `walk`.
         unsafe {
             let mut slot = Slot { holder: anchor.into(), byte: None };
             let (mut below, mut depth) = ((*session.deref(anchor)).root, 0);
             while let Some(path) = Self::path(session, below) {
-                if path.is_gone() {
-                    return Err(Gone);
-                }
                 if path.depth() > common {
                     break;
                 }
@@ -221,10 +190,7 @@ impl Art {
                 slot = Slot { holder: below, byte };
                 below = Self::get(session, slot);
             }
-            match below.kind() {
-                Some(Kind::Gone) => Err(Gone),
-                _ => Ok((slot, below, depth)),
-            }
+            (slot, below, depth)
         }
     }
 
@@ -260,19 +226,15 @@ impl Art {
     pub(super) unsafe fn some_leaf<K: Datum, V: Datum, S: RawSession>(
         session: &S,
         mut below: Below,
-    ) -> Result<&Leaf<K, V>, Gone> {
+    ) -> Result<&Leaf<K, V>, Changed> {
         // SAFETY: as of `path`.
         unsafe {
             while let Some(kind) = below.kind() {
                 if kind == Kind::Leaf {
-                    let leaf = &*session.deref(below.link::<Leaf<K, V>>());
-                    return if leaf.is_gone { Err(Gone) } else { Ok(leaf) };
+                    return Ok(&*session.deref(below.link::<Leaf<K, V>>()));
                 }
                 below = of_any_size!(below, kind, link => {
                     let node = &*session.deref(link);
-                    if node.path.is_gone() {
-                        return Err(Gone);
-                    }
                     if node.end.is_none() { node.at(0) } else { node.end }
                 }, otherwise match kind {
                     Kind::Wide => {
@@ -282,15 +244,15 @@ impl Art {
                             _ if !node.end.is_none() => node.end,
                             Some(&part) => {
                                 let below = (*session.deref(part)).below;
-                                below.into_iter().find(|below| !below.is_none()).ok_or(Gone)?
+                                below.into_iter().find(|below| !below.is_none()).ok_or(Changed)?
                             }
-                            None => return Err(Gone),
+                            None => return Err(Changed),
                         }
                     }
-                    _ => return Err(Gone),
+                    _ => return Err(Changed),
                 });
             }
-            Err(Gone)
+            Err(Changed)
         }
     }
 

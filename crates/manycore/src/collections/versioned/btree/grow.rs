@@ -120,9 +120,6 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
             // SAFETY: session and node are there (contract of this function), and links that a
             // session has found lead to nodes that stay until its end.
             let node = unsafe { &*session.deref(above) };
-            if node.is_gone() {
-                return Err(Conflict::Retry);
-            }
             if let Some(place) = node.position(child) {
                 return Ok(Parent { link: above, node, place });
             }

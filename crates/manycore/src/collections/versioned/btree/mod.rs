@@ -20,9 +20,7 @@
 //! What is below begins where it always did: so the key is in it, or to its right, where its end
 //! says so. That holds for a node that is freed meanwhile, too: it shows what it held when it was
 //! freed, which is after the walk has begun. So an answer from there is one of that moment, within
-//! the call. A transaction may have changed that node before it freed it; then what it held was
-//! true at no moment, and it says that it is gone (`collections/versioned/retire.rs`): the walk
-//! begins anew.
+//! the call.
 //!
 //! A change locks the leaf, and looks again whether the key is before its end: if so, the leaf is
 //! where the key belongs, since a leaf that another has taken up cannot be locked. What else it
@@ -91,9 +89,6 @@ pub struct BPlus<const LEAF: usize, const INNER: usize>;
 /// Leaves of 512 bytes, inner nodes of 1 KiB.
 pub type Usual = BPlus<30, 61>;
 
-/// A leaf that a session has found.
-type Seen<'s, K, V, const LEAF: usize> = (Link<Leaf<K, V, LEAF>>, &'s Leaf<K, V, LEAF>);
-
 /// Levels of inner nodes: more than there is memory for.
 const HEIGHT_MAX: usize = 32;
 
@@ -108,12 +103,7 @@ impl Path {
         Self { nodes: [Link::NULL; HEIGHT_MAX], length: 0 }
     }
 
-    /// The walk has come over a node of the next level; or without one, begins.
-    fn pass<T>(&mut self, node: Option<Link<T>>) {
-        let Some(node) = node else {
-            self.length = 0;
-            return;
-        };
+    fn push<T>(&mut self, node: Link<T>) {
         self.nodes[self.length] = Link::from_ptr(node.as_ptr());
         self.length += 1;
     }
@@ -143,30 +133,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         anchor: Link<Anchor>,
         session: &S,
         order: impl Fn(&K) -> Ordering,
-        mut passed: impl FnMut(Option<Link<Inner<K, INNER>>>),
-    ) -> Seen<'_, K, V, LEAF> {
-        loop {
-            passed(None);
-            // SAFETY: the contract of this function.
-            if let Some(found) = unsafe { Self::walk_once(anchor, session, &order, &mut passed) } {
-                return found;
-            }
-        }
-    }
-
-    /// The same, or nothing if it comes to a node that is gone: since that was found, a commit has
-    /// led elsewhere.
-    ///
-    /// # Safety
-    ///
-    /// As of [`walk`](Self::walk).
-    #[inline]
-    unsafe fn walk_once<'s, K: Datum, V: Datum, S: RawSession>(
-        anchor: Link<Anchor>,
-        session: &'s S,
-        order: &impl Fn(&K) -> Ordering,
-        passed: &mut impl FnMut(Option<Link<Inner<K, INNER>>>),
-    ) -> Option<Seen<'s, K, V, LEAF>> {
+        mut passed: impl FnMut(Link<Inner<K, INNER>>),
+    ) -> (Link<Leaf<K, V, LEAF>>, &Leaf<K, V, LEAF>) {
         // SAFETY: the session is open (contract of this function); the anchor stays as long as the
         // tree, and links that a session has found lead to nodes that stay until its end. How many
         // levels there are says of what type they are: a node never changes its level.
@@ -176,23 +144,20 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
             for _ in 0..height {
                 let mut link = typed::<Inner<K, INNER>>(below);
                 let mut node = &*session.deref(link);
-                while !node.is_gone() && node.end.is_passed(order) {
+                while node.end.is_passed(&order) {
                     link = node.end.next;
                     node = &*session.deref(link);
                 }
-                if node.is_gone() {
-                    return None;
-                }
-                passed(Some(link));
-                below = node.at(node.place(order));
+                passed(link);
+                below = node.at(node.place(&order));
             }
             let mut link = typed::<Leaf<K, V, LEAF>>(below);
             let mut leaf = &*session.deref(link);
-            while !leaf.is_gone() && leaf.end.is_passed(order) {
+            while leaf.end.is_passed(&order) {
                 link = leaf.end.next;
                 leaf = &*session.deref(link);
             }
-            (!leaf.is_gone()).then_some((link, leaf))
+            (link, leaf)
         }
     }
 }
@@ -281,7 +246,7 @@ where
         unsafe {
             let mut path = Path::new();
             let (link, leaf) =
-                Self::walk::<K, V, S>(anchor, session, &order, |node| path.pass(node));
+                Self::walk::<K, V, S>(anchor, session, &order, |node| path.push(node));
             let found = leaf.search(&order).ok().map(|at| *read(&leaf.values()[at]));
             let (change, result) = f(session, found.as_ref().map(|value| value.get()));
             if matches!(change, Change::Keep) || found.is_none() && matches!(change, Change::Remove)

@@ -3,7 +3,6 @@
 
 use core::cmp::Ordering;
 
-use crate::collections::versioned::retire::Mortal;
 use crate::collections::versioned::word::{Datum, Word};
 use crate::session::Link;
 use crate::sync::hint;
@@ -56,21 +55,6 @@ macro_rules! copied {
 }
 copied! { End<K, T> Leaf<K, V; N> Inner<K; N> }
 
-/// The length of a node that is gone: see [`Mortal`].
-const GONE: usize = usize::MAX;
-
-impl<K: Datum, V: Datum, const N: usize> Mortal for Leaf<K, V, N> {
-    fn set_gone(&mut self) {
-        self.length = GONE;
-    }
-}
-
-impl<K: Datum, const N: usize> Mortal for Inner<K, N> {
-    fn set_gone(&mut self) {
-        self.length = GONE;
-    }
-}
-
 /// A word of a node, of which a session has charged the head only.
 #[inline]
 pub fn read<T>(word: &Word<T>) -> &Word<T> {
@@ -122,10 +106,6 @@ impl<K: Datum, V: Datum, const N: usize> Leaf<K, V, N> {
 
     pub fn len(&self) -> usize {
         self.length
-    }
-
-    pub fn is_gone(&self) -> bool {
-        self.length == GONE
     }
 
     /// Where the key is, or would be.
@@ -194,10 +174,6 @@ impl<K: Datum, const N: usize> Inner<K, N> {
     pub fn new(first: Link<()>) -> Self {
         let (keys, below) = ([Word::NONE; N], [Link::NULL; N]);
         Self { end: End::NONE, length: 0, first, keys, below }
-    }
-
-    pub fn is_gone(&self) -> bool {
-        self.length == GONE
     }
 
     /// How many keys there are: one fewer than nodes below.

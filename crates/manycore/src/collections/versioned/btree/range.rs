@@ -95,7 +95,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
                 }
                 Bound::Unbounded => Self::walk(anchor, session, |_| Ordering::Greater, |_| ()),
             };
-            let over = |node| path.pass(node);
+            let over = |node| path.push(node);
             let back = match end {
                 Bound::Included(key) | Bound::Excluded(key) => {
                     Self::walk::<K, V, S>(anchor, session, order(key), over)

@@ -8,7 +8,6 @@
 use super::grow::{Parent, untyped};
 use super::node::{Anchor, Inner, Leaf};
 use super::{BPlus, Path, typed};
-use crate::collections::versioned::retire::retire;
 use crate::collections::versioned::word::Datum;
 use crate::session::{Conflict, Link, RawSession};
 use crate::sync::mutation;
@@ -82,7 +81,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
             let length = |leaf: Link<Leaf<K, V, LEAF>>| (*session.deref(leaf)).len();
             let few = Pair::of(node, place).find(|pair: &Pair<Leaf<K, V, LEAF>>| {
                 let lengths = [length(pair.left), length(pair.right)];
-                are_few(lengths, lengths[0].saturating_add(lengths[1]), LEAF)
+                are_few(lengths, lengths[0] + lengths[1], LEAF)
             });
             let Some(pair) = few else {
                 // A node above that leads to this leaf only was not merged when it came to that.
@@ -96,7 +95,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
                 return Err(Conflict::Retry);
             }
             let left = session.try_lock(pair.left)?;
-            let right = retire(session, pair.right)?;
+            session.free(pair.right)?;
+            let right = *session.deref(pair.right);
             if (*left).end.next != pair.right || (*left).len() + right.len() > LEAF {
                 return Err(Conflict::Retry);
             }
@@ -136,7 +136,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
                 let length = |node: Link<Inner<K, INNER>>| (*session.deref(node)).len();
                 let few = Pair::of(node, place).find(|pair: &Pair<Inner<K, INNER>>| {
                     let lengths = [length(pair.left), length(pair.right)];
-                    are_few(lengths, lengths[0].saturating_add(lengths[1] + 1), INNER)
+                    are_few(lengths, lengths[0] + lengths[1] + 1, INNER)
                 });
                 link = above;
                 let Some(pair) = few else {
@@ -150,7 +150,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
                     return Err(Conflict::Retry);
                 }
                 let left = session.try_lock(pair.left)?;
-                let right = retire(session, pair.right)?;
+                session.free(pair.right)?;
+                let right = *session.deref(pair.right);
                 if (*left).end.next != pair.right || (*left).len() + right.len() + 1 > INNER {
                     return Err(Conflict::Retry);
                 }
@@ -178,7 +179,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
                 return Ok(());
             }
             let begin = &mut *session.try_lock(anchor)?;
-            let node = retire(session, root)?;
+            session.free(root)?;
+            let node = &*session.deref(root);
             if begin.root != untyped(root) || node.len() > 0 {
                 return Err(Conflict::Retry);
             }
