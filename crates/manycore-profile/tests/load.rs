@@ -1,6 +1,7 @@
 //! A profile of the largest statistics that a process can leave is made at once, and in little
 //! memory.
 
+#[path = "it/support.rs"]
 mod support;
 
 use std::path::Path;

@@ -5,7 +5,7 @@
 //! pictures of the page.
 
 mod chromium;
-#[path = "../render/support.rs"]
+#[path = "../it/render/made_up.rs"]
 mod support;
 
 use std::path::Path;

@@ -1,11 +1,10 @@
 //! The run as a whole: threads, intervals, and what would help.
 
-mod support;
-
 use std::path::Path;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::support::{Synthetic, profile_of, run};
 use manycore_profile::analyze::assemble::{Run, Watched, assemble};
 use manycore_profile::analyze::futex::{Count, FutexWaits, Futexes};
 use manycore_profile::analyze::process::key;
@@ -13,7 +12,6 @@ use manycore_profile::analyze::run_analysis::threads::Seen;
 use manycore_profile::analyze::run_analysis::timeline::TimelineBuilder;
 use manycore_profile::profile::{Cause, Profile, Timeline};
 use manycore_stats::{Kind, Record};
-use support::{Synthetic, profile_of, run};
 
 fn process(directory: &Path) -> Synthetic {
     let file = Synthetic::new(directory, 7);

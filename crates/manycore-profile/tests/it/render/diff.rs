@@ -1,6 +1,6 @@
 //! Two profiles against each other.
 
-use super::support::profile;
+use super::made_up::profile;
 use manycore_profile::profile::{Profile, Scope, Source};
 use manycore_profile::render::diff::{Change, diff};
 
@@ -127,7 +127,7 @@ fn it_is_said_where_the_kernel_was_not_watched_alike() {
 #[test]
 fn the_json_is_described() {
     let json = serde_json::to_value(diff(&profile(2, 1), &profile(2, 1))).unwrap();
-    let text = include_str!("../../../../docs/src/json/diff.md");
+    let text = include_str!("../../../../../docs/src/json/diff.md");
     let mut missing = Vec::new();
     let mut open = vec![&json];
     while let Some(value) = open.pop() {

@@ -2,19 +2,15 @@
 //! write over its own, and anybody may write a file of that name. Whatever is in a file that is
 //! named as a profile, it is refused with a sentence, or drawn in all forms.
 
-#[path = "render/support.rs"]
-mod made_up;
-mod support;
-
 use std::fs;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::support::{Synthetic, run};
 use manycore_profile::analyze::process::StatsFile;
 use manycore_profile::profile::read;
 use manycore_profile::render::{diff, folded, page, trace};
 use manycore_stats::{Kind, Mapping};
-use support::Synthetic;
 
 /// Where the parts of the file begin.
 const PARTS: [usize; 11] = [
@@ -76,7 +72,7 @@ fn statistics() {
             if let Ok(Some(stats)) = StatsFile::<Mapping>::open(&file.path) {
                 _ = manycore_profile::analyze::live::Look::at(stats.get(), Some(1_000_000));
                 let stats = manycore_profile::analyze::process::ProcessStats::read(stats.get());
-                _ = manycore_profile::analyze::assemble::assemble(support::run(), &[stats]);
+                _ = manycore_profile::analyze::assemble::assemble(run(), &[stats]);
             }
             for ((word, _), before) in writes.iter().zip(before).rev() {
                 word.store(before, Relaxed);
@@ -99,7 +95,7 @@ fn files_that_are_none() {
 
 #[test]
 fn profiles_in_files() {
-    let profile = made_up::profile(3, 2);
+    let profile = crate::render::made_up::profile(3, 2);
     let valid = serde_json::to_string(&profile).unwrap();
     manycore_fuzz::texts("a profile", &[&valid], |text| match read::from_text("a.json", text) {
         Ok(profile) => {

@@ -1,15 +1,13 @@
 //! Locks are called by their variable, or by the caller that tells what they are for.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::support::{Synthetic, address_of, compile, profile_of};
 use manycore_profile::profile::{Lock, Origin};
 use manycore_stats::Kind;
-use support::{Synthetic, address_of, compile, profile_of};
 
 const BASE: u64 = 0x7f00_0000_0000;
 

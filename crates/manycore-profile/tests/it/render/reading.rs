@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::support::profile;
+use super::made_up::profile;
 use manycore_profile::profile::Profile;
 use manycore_profile::profile::read;
 use manycore_profile::render::page;

@@ -1,16 +1,14 @@
 //! The JSON that scripts depend on, and the sentence that a person reads.
 
-mod support;
-
 use std::path::Path;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::support::{Synthetic, profile_of, run};
 use manycore_profile::analyze::assemble::{Run, assemble};
 use manycore_profile::analyze::futex::FutexWaits;
 use manycore_profile::profile::{Outsider, Profile};
 use manycore_stats::Kind;
-use support::{Synthetic, profile_of, run};
 
 /// One lock with `waits` of `wait` ticks each, `acquired` times held for `hold` ticks.
 fn one_lock(waits: usize, wait: u64, acquired: u64, hold: u64) -> Profile {
@@ -50,7 +48,7 @@ fn json() {
 
 #[test]
 fn the_documented_example_is_a_profile() {
-    let text = include_str!("../schema.md");
+    let text = include_str!("../../schema.md");
     let example = text.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
     let documented: serde_json::Value = serde_json::from_str(example).unwrap();
     let profile: Profile = serde_json::from_str(example).unwrap();

@@ -2,5 +2,5 @@
 
 mod diff;
 mod forms;
+pub mod made_up;
 mod reading;
-mod support;

@@ -1,17 +1,15 @@
 //! Counts are added up exactly, over threads, objects and processes, and the parts of the CPU time
 //! are disjoint.
 
-mod support;
-
 use std::path::Path;
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::support::{Synthetic, profile_of, run};
 use manycore_profile::analyze::assemble::assemble;
 use manycore_profile::analyze::process::StatsFile;
 use manycore_profile::profile::{End, Exit, Profile};
 use manycore_stats::{Kind, Mapping};
-use support::{Synthetic, profile_of, run};
 
 fn lock<'a>(profile: &'a Profile, name: &str) -> &'a manycore_profile::profile::Lock {
     let found = profile.locks.iter().find(|lock| lock.name.contains(name));

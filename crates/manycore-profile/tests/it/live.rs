@@ -1,14 +1,12 @@
 //! Pictures of a program that runs.
 
-mod support;
-
 // Relaxed throughout: one thread writes, and reads afterwards.
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::support::Synthetic;
 use manycore_profile::analyze::live::{Live, LiveLock, Look, Picture, Span, Waiter};
 use manycore_profile::clock::Rate;
 use manycore_stats::Kind;
-use support::Synthetic;
 
 /// A tick is a nanosecond.
 const RATE: Rate = Rate { ticks_per_ns: 1.0, origin: 0 };

@@ -1,6 +1,6 @@
 //! The forms of a profile: the page without a browser, folded stacks, and the trace.
 
-use super::support::{HOSTILE, frame, profile};
+use super::made_up::{HOSTILE, frame, profile};
 use manycore_profile::profile::{CacheMisses, End, OtherNodes, Process, Profile};
 use manycore_profile::render::{folded, page, trace};
 use serde_json::Value;

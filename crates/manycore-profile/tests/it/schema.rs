@@ -3,7 +3,7 @@
 use manycore_profile::profile::{Cause, End, Exit, Origin, Profile, Scope, Source};
 use serde_json::Value;
 
-const DOCUMENT: &str = include_str!("../schema.md");
+const DOCUMENT: &str = include_str!("../../schema.md");
 
 fn example() -> Value {
     let text = DOCUMENT.split("```json").nth(1).unwrap().split("```").next().unwrap();
