@@ -15,9 +15,10 @@ use std::sync::{LazyLock, Mutex};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use manycore::clock::Ordo;
 use manycore::delegate::FlatCombining;
 use manycore::lock::{self, PlainLock};
-use manycore::sync::Deadline;
+use manycore::sync::{Deadline, node};
 use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
 
 /// Time counts from here.
@@ -98,6 +99,11 @@ extern "C" fn manycore_nanoseconds(ticks: u64) -> u64 {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn manycore_clock_boundary() -> u64 {
+    BOUNDARY
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn manycore_cpu_count() -> u32 {
     2
 }
@@ -110,6 +116,33 @@ extern "C" fn manycore_thread_id() -> u32 {
         static ID: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
     }
     ID.with(|id| *id)
+}
+
+/// One counter serves all CPUs: it differs by what a read of it takes.
+const BOUNDARY: u64 = 1_000;
+
+/// A clock of counters asks the kernel for their boundary.
+#[test]
+fn the_kernel_says_the_boundary() {
+    assert_eq!(Ordo::measured().boundary(), BOUNDARY);
+}
+
+/// Each CPU takes nodes for queue locks from a part of the pool of its own.
+#[test]
+fn nodes_of_two_cpus_are_apart() {
+    const NODES: usize = 8;
+    let take_some = || {
+        let nodes: Vec<_> = (0..NODES).map(|_| node::take::<u64>()).collect();
+        // SAFETY: this thread took them, and nothing refers to them.
+        nodes.iter().for_each(|&node| unsafe { node::give_back(node) });
+        (cpu(), nodes.iter().map(|node| node.as_ptr().addr()).collect::<Vec<_>>())
+    };
+    let mut by_cpu = [const { Vec::new() }; 2];
+    while by_cpu.iter().any(Vec::is_empty) {
+        let (cpu, addresses) = thread::spawn(take_some).join().unwrap();
+        by_cpu[cpu as usize].extend(addresses);
+    }
+    assert!(by_cpu[0].iter().max() < by_cpu[1].iter().min(), "{by_cpu:x?}");
 }
 
 /// A CPU for each thread.

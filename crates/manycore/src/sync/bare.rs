@@ -28,6 +28,9 @@ mod symbols {
         pub fn manycore_ticks() -> u64;
         /// Ticks of it in nanoseconds.
         pub fn manycore_nanoseconds(ticks: u64) -> u64;
+        /// By how many ticks the counters of two CPUs may differ at most; `u64::MAX` if the kernel
+        /// has not measured that.
+        pub fn manycore_clock_boundary() -> u64;
         /// How many CPUs there are, at least 1.
         pub fn manycore_cpu_count() -> u32;
         /// The CPU on which the caller runs, below the count.
@@ -128,10 +131,11 @@ pub mod clock {
         ticks
     }
 
-    /// By how much two CPUs' counters may differ at most: a kernel knows, and says so where it
-    /// makes a clock.
+    /// By how much two CPUs' counters may differ at most, if the kernel knows.
     pub fn boundary() -> Option<u64> {
-        None
+        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
+        let ticks = unsafe { super::symbols::manycore_clock_boundary() };
+        (ticks != u64::MAX).then_some(ticks)
     }
 }
 
@@ -191,7 +195,8 @@ pub mod node {
     use core::ptr::NonNull;
 
     use super::atomic::{AtomicU32, Ordering};
-    use super::hint;
+    use super::{cpu, hint};
+    use crate::sync::CachePadded;
 
     /// How many locks with a queue can be held or waited for at a time; a thread that comes then
     /// waits.
@@ -206,14 +211,19 @@ pub mod node {
 
     static BLOCKS: [Block; NODES] = [const { Block(UnsafeCell::new([0; 128])) }; NODES];
 
-    /// A bit for each node in use.
-    static USED: [AtomicU32; NODES / 32] = [const { AtomicU32::new(0) }; NODES / 32];
+    const WORDS: usize = NODES / 32;
+
+    /// A bit for each node in use. Each CPU begins at a word of its own, so that CPUs that take
+    /// different locks write different lines.
+    static USED: [CachePadded<AtomicU32>; WORDS] =
+        [const { CachePadded(AtomicU32::new(0)) }; WORDS];
 
     /// A node in its initial state. It is the caller's until [`give_back`].
     pub fn take<T: Default>() -> NonNull<T> {
         const { assert!(size_of::<T>() <= 128 && align_of::<T>() <= 128) };
+        let own = cpu::current() as usize;
         let number = loop {
-            if let Some(number) = (0..USED.len()).find_map(take_bit) {
+            if let Some(number) = (0..WORDS).find_map(|more| take_bit((own + more) % WORDS)) {
                 break number;
             }
             hint::yield_now();
