@@ -42,7 +42,7 @@ stubs:
     push r15
     sub rsp, 512
     fxsave64 [rsp]
-    ldmxcsr [rip + mxcsr]
+    ldmxcsr [rip + default_mxcsr]
     cld
 .endm
 
@@ -184,5 +184,5 @@ copy_user_fault:
 
 .section .rodata
 .balign 4
-mxcsr: .long 0x1f80
+default_mxcsr: .long 0x1f80
 .section .text

@@ -1,0 +1,195 @@
+//! What each CPU has for itself, at the base of the segment GS.
+
+use core::arch::asm;
+use core::cell::{Cell, UnsafeCell};
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use crate::mm::heap::Cache;
+use crate::mm::frames::FrameCache;
+use crate::sync::order::Held;
+use crate::task::sched::Local;
+use crate::task::thread::Thread;
+use crate::watch::counters::Counts;
+
+/// CPUs at most: sets of them are words.
+pub const MOST: usize = 64;
+
+/// A CPU's own.
+#[repr(C, align(128))]
+pub struct Cpu {
+    this: AtomicPtr<Cpu>,
+    /// The top of the stack onto which a system call goes; entry.s reads it at 8.
+    pub kernel_stack: AtomicU64,
+    /// entry.s keeps the user's stack pointer here, at 16, for a moment.
+    scratch: AtomicU64,
+    /// How many pins and spin locks the running thread has: above 0 it stays on the CPU.
+    pins: Cell<u32>,
+    /// Whether another thread is to run as soon as no pin is left.
+    pub is_due: AtomicBool,
+    /// The CPU's number, from 0.
+    number: AtomicU32,
+    /// Its interrupt controller's.
+    pub apic_id: AtomicU32,
+    /// The thread that runs.
+    pub current: AtomicPtr<Thread>,
+    /// Whether it sleeps for want of threads: then a wake-up needs an interrupt.
+    pub is_idle: AtomicBool,
+    /// The space whose tables it has; 0 for the kernel's.
+    pub space: AtomicU64,
+    /// How often it was asked to forget translations, and how many of these it has done.
+    pub flushes_wanted: AtomicU64,
+    /// The same, done.
+    pub flushes_done: AtomicU64,
+    /// Events.
+    pub counts: Counts,
+    /// The locks that the running thread has while pinned.
+    pub held: Held,
+    /// Threads that are to run here.
+    pub local: Local,
+    /// Free frames.
+    pub frames: UnsafeCell<FrameCache>,
+    /// Free pieces of memory.
+    pub heap: UnsafeCell<Cache>,
+}
+
+const _: () = assert!(offset_of!(Cpu, kernel_stack) == 8 && offset_of!(Cpu, scratch) == 16);
+const PINS: usize = offset_of!(Cpu, pins);
+const CURRENT: usize = offset_of!(Cpu, current);
+const NUMBER: usize = offset_of!(Cpu, number);
+
+// SAFETY: what is not atomic, only the CPU itself uses: `pins` by single instructions, and the caches
+// with interrupts off.
+unsafe impl Sync for Cpu {}
+
+static CPUS: [Cpu; MOST] = [const {
+    Cpu {
+        this: AtomicPtr::new(core::ptr::null_mut()),
+        kernel_stack: AtomicU64::new(0),
+        scratch: AtomicU64::new(0),
+        pins: Cell::new(1),
+        is_due: AtomicBool::new(false),
+        number: AtomicU32::new(0),
+        apic_id: AtomicU32::new(0),
+        current: AtomicPtr::new(core::ptr::null_mut()),
+        is_idle: AtomicBool::new(false),
+        space: AtomicU64::new(0),
+        flushes_wanted: AtomicU64::new(0),
+        flushes_done: AtomicU64::new(0),
+        counts: Counts::new(),
+        held: Held::new(),
+        local: Local::new(),
+        frames: UnsafeCell::new(FrameCache::new()),
+        heap: UnsafeCell::new(Cache::new()),
+    }
+}; MOST];
+
+/// How many there are.
+static COUNT: AtomicU32 = AtomicU32::new(1);
+
+/// How many CPUs run.
+pub fn count() -> usize {
+    COUNT.load(Ordering::Relaxed) as usize // Relaxed: constant once the machine is up
+}
+
+/// All of them run now.
+pub fn set_count(count: usize) {
+    COUNT.store(count as u32, Ordering::Relaxed); // Relaxed: published by the start of threads
+}
+
+/// Those that run.
+pub fn all() -> &'static [Cpu] {
+    &CPUS[..count()]
+}
+
+/// The one with this number.
+pub fn by_number(number: usize) -> &'static Cpu {
+    &CPUS[number]
+}
+
+/// The calling CPU gets its number; it is pinned until its scheduler says otherwise.
+///
+/// # Safety
+///
+/// Once for each CPU, before it does anything else with it.
+pub unsafe fn adopt(number: usize, apic_id: u8) {
+    let cpu = &CPUS[number];
+    let address = core::ptr::from_ref(cpu);
+    cpu.this.store(address.cast_mut(), Ordering::Relaxed); // Relaxed, all: the CPU's own
+    cpu.number.store(number as u32, Ordering::Relaxed);
+    cpu.apic_id.store(u32::from(apic_id), Ordering::Relaxed);
+    // SAFETY: this is what the kernel reads by GS.
+    unsafe { super::msr::write(super::msr::GS_BASE, address as u64) };
+}
+
+/// The calling CPU, which may be another after the next instruction unless the thread is pinned.
+pub fn this() -> &'static Cpu {
+    let cpu: *const Cpu;
+    // SAFETY: `adopt` has put the address there.
+    unsafe { asm!("mov {}, gs:[0]", out(reg) cpu, options(nostack, preserves_flags)) };
+    // SAFETY: it is one of `CPUS`.
+    unsafe { &*cpu }
+}
+
+/// The calling CPU's number, by one instruction.
+pub fn number() -> u32 {
+    let number: u32;
+    // SAFETY: as for `this`.
+    unsafe {
+        asm!("mov {:e}, gs:[{}]", out(reg) number, const NUMBER, options(nostack, preserves_flags));
+    }
+    number
+}
+
+/// The running thread, by one instruction: it is the same wherever that runs.
+pub fn current() -> *const Thread {
+    let thread: *const Thread;
+    // SAFETY: as for `this`.
+    unsafe {
+        asm!("mov {}, gs:[{}]", out(reg) thread, const CURRENT, options(nostack, preserves_flags));
+    }
+    thread
+}
+
+/// The running thread stays on its CPU.
+pub fn pin() {
+    // SAFETY: adds to the CPU's own count; without `nomem`, so that what follows stays behind it.
+    unsafe { asm!("inc dword ptr gs:[{}]", const PINS, options(nostack)) };
+}
+
+/// Takes a [`pin`] back; says whether it was the last.
+pub fn unpin() -> bool {
+    let was_last: u8;
+    // SAFETY: as for `pin`.
+    unsafe {
+        asm!("dec dword ptr gs:[{}]", "setz {}", const PINS, out(reg_byte) was_last, options(nostack));
+    }
+    was_last != 0
+}
+
+/// How many pins the running thread has.
+pub fn pins() -> u32 {
+    let pins: u32;
+    // SAFETY: reads the count.
+    unsafe { asm!("mov {:e}, gs:[{}]", out(reg) pins, const PINS, options(nostack)) };
+    pins
+}
+
+/// Stops until an interrupt; for ever, if they are off.
+pub fn halt() {
+    // SAFETY: changes nothing.
+    unsafe { asm!("hlt", options(nomem, nostack)) };
+}
+
+impl Cpu {
+    /// Its number.
+    pub fn number(&self) -> usize {
+        self.number.load(Ordering::Relaxed) as usize // Relaxed: constant
+    }
+
+    /// Interrupts it.
+    pub fn interrupt(&self, vector: u8) {
+        // Relaxed: constant.
+        super::apic::send(self.apic_id.load(Ordering::Relaxed) as u8, vector);
+    }
+}

@@ -1,0 +1,124 @@
+//! Instructions that Rust has no word for: ports, model-specific registers, control registers.
+
+use core::arch::asm;
+
+/// Base of the segment FS: a user thread's thread-local storage.
+pub const FS_BASE: u32 = 0xc000_0100;
+/// Base of the segment GS: in the kernel, the CPU's [`Cpu`](super::cpu::Cpu).
+pub const GS_BASE: u32 = 0xc000_0101;
+/// What `swapgs` exchanges it with.
+pub const KERNEL_GS_BASE: u32 = 0xc000_0102;
+/// Segments of `syscall`.
+pub const STAR: u32 = 0xc000_0081;
+/// Entry of `syscall`.
+pub const LSTAR: u32 = 0xc000_0082;
+/// Flags that `syscall` clears.
+pub const FMASK: u32 = 0xc000_0084;
+
+/// Reads a register.
+pub fn read(register: u32) -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: callers name registers that every x86-64 CPU has; reading these changes nothing.
+    unsafe { asm!("rdmsr", in("ecx") register, out("eax") low, out("edx") high, options(nomem)) };
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// Writes a register.
+///
+/// # Safety
+///
+/// The kernel goes on with the new value.
+pub unsafe fn write(register: u32, value: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32);
+    }
+}
+
+/// Reads a byte from a port.
+pub fn inb(port: u16) -> u8 {
+    let value: u8;
+    // SAFETY: the devices whose ports the kernel reads do not touch memory in turn.
+    unsafe { asm!("in al, dx", in("dx") port, out("al") value, options(nomem, nostack)) };
+    value
+}
+
+/// Writes a byte to a port.
+pub fn outb(port: u16, value: u8) {
+    // SAFETY: as for `inb`.
+    unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack)) };
+}
+
+/// Writes two bytes to a port.
+pub fn outw(port: u16, value: u16) {
+    // SAFETY: as for `inb`.
+    unsafe { asm!("out dx, ax", in("dx") port, in("ax") value, options(nomem, nostack)) };
+}
+
+/// Writes four bytes to a port.
+pub fn outl(port: u16, value: u32) {
+    // SAFETY: as for `inb`.
+    unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nomem, nostack)) };
+}
+
+/// Reads four bytes from a port.
+pub fn inl(port: u16) -> u32 {
+    let value: u32;
+    // SAFETY: as for `inb`.
+    unsafe { asm!("in eax, dx", in("dx") port, out("eax") value, options(nomem, nostack)) };
+    value
+}
+
+/// The address of the last page fault.
+pub fn fault_address() -> usize {
+    let address: usize;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, cr2", out(reg) address, options(nomem, nostack)) };
+    address
+}
+
+/// The physical address of the page tables in use.
+pub fn page_tables() -> u64 {
+    let address: u64;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, cr3", out(reg) address, options(nomem, nostack)) };
+    address
+}
+
+/// Uses other page tables, or the same without what the CPU remembers of them.
+///
+/// # Safety
+///
+/// They map the kernel.
+pub unsafe fn set_page_tables(address: u64) {
+    // SAFETY: the caller's.
+    unsafe { asm!("mov cr3, {}", in(reg) address, options(nostack)) };
+}
+
+/// Whether interrupts are on.
+pub fn interrupts_on() -> bool {
+    let flags: u64;
+    // SAFETY: reads the flags by way of the stack; there is no red zone.
+    unsafe { asm!("pushfq", "pop {}", out(reg) flags) };
+    flags & 1 << 9 != 0
+}
+
+/// Turns interrupts off; says whether they were on.
+pub fn interrupts_off() -> bool {
+    let were_on = interrupts_on();
+    // SAFETY: nothing is lost, only later. It orders memory accesses, for the compiler.
+    unsafe { asm!("cli") };
+    were_on
+}
+
+/// Turns interrupts on.
+pub fn interrupts_enable() {
+    // SAFETY: handlers are in place before anything calls this.
+    unsafe { asm!("sti") };
+}
+
+/// Turns interrupts on and sleeps until one comes, without a moment in between.
+pub fn wait_for_interrupt() {
+    // SAFETY: as for `interrupts_enable`; `sti` takes effect after the next instruction.
+    unsafe { asm!("sti", "hlt") };
+}

@@ -1,0 +1,71 @@
+//! From one kernel stack to another.
+
+use core::cell::UnsafeCell;
+
+unsafe extern "C" {
+    #[link_name = "switch"]
+    fn switch_stacks(save: *mut u64, load: u64);
+    static thread_begin: u8;
+    static leave: u8;
+}
+
+/// Where a thread that does not run has left its stack.
+pub struct StackPointer(UnsafeCell<u64>);
+
+// SAFETY: used by the CPU that switches from or to the thread only; the scheduler sees to it that
+// this is one at a time.
+unsafe impl Sync for StackPointer {}
+
+impl StackPointer {
+    /// Of a thread that calls `begin(argument)` on the stack that ends at `top`.
+    pub fn beginning(top: u64, begin: extern "C" fn(usize) -> !, argument: usize) -> Self {
+        let at = (top - 72) as *mut u64;
+        let words = [
+            0,
+            0,
+            argument as u64, // r13
+            begin as usize as u64, // r12
+            0,
+            0, // rbp: backtraces end
+            (&raw const thread_begin).addr() as u64,
+            0,
+            0, // the stack is aligned at the call
+        ];
+        // SAFETY: the caller's new stack.
+        unsafe { at.cast::<[u64; 9]>().write(words) };
+        Self(UnsafeCell::new(at as u64))
+    }
+
+    /// Of a thread that runs now.
+    pub const fn running() -> Self {
+        Self(UnsafeCell::new(0))
+    }
+
+    /// For a debugger or a backtrace: where a thread that does not run has left its stack.
+    pub fn peek(&self) -> u64 {
+        // SAFETY: a word; at worst it is old.
+        unsafe { self.0.get().read_volatile() }
+    }
+}
+
+/// Goes from the running thread to another, and returns when somebody comes back to the first.
+///
+/// # Safety
+///
+/// `from` is the running thread's, `to` that of one that does not run and is the caller's to run.
+pub unsafe fn switch(from: &StackPointer, to: &StackPointer) {
+    // SAFETY: the caller's.
+    unsafe { switch_stacks(from.0.get(), *to.0.get()) };
+}
+
+/// Leaves the kernel by this frame, with the stack from there on.
+///
+/// # Safety
+///
+/// The frame is at the top of the running thread's kernel stack, and interrupts are off.
+pub unsafe fn leave_by(frame: *const super::frame::Frame) -> ! {
+    // SAFETY: the caller's.
+    unsafe {
+        core::arch::asm!("mov rsp, {}", "jmp {}", in(reg) frame, in(reg) &raw const leave, options(noreturn))
+    }
+}

@@ -1,0 +1,3 @@
+//! Calls.
+/// s
+pub fn dispatch(_f: &mut crate::arch::frame::Frame) {}

@@ -1,0 +1,4 @@
+//! Devices.
+#![allow(unsafe_code)]
+
+pub mod uart;

@@ -1,0 +1,67 @@
+//! KhronOS: a research kernel whose structures are those of `manycore`.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`arch`] | x86-64: boot, interrupts, CPUs |
+//! | [`mm`] | frames, heap, page tables, address spaces |
+//! | [`sync`] | locks and waiting, over the raw locks of `manycore` |
+//! | [`task`] | threads, scheduler, processes, signals |
+//! | [`vfs`] | files: what programs open |
+//! | [`call`] | system calls: those of Linux on x86-64 |
+//! | [`drive`] | devices |
+//! | [`watch`] | counters, profiler, panics, self-tests |
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+mod arch;
+mod call;
+mod drive;
+mod mm;
+mod sync;
+mod task;
+mod vfs;
+mod watch;
+
+use arch::{apic, boot, cpu, gdt, idt, smp, tsc};
+use mm::{direct_map, frames, stacks, tables};
+use task::{sched, thread};
+
+/// Where boot.s leads the first CPU, with the loader's protocol and its information.
+#[allow(unsafe_code)]
+#[unsafe(no_mangle)]
+extern "C" fn boot_main(information: u32, protocol: u32) -> ! {
+    // SAFETY: the first CPU, once.
+    unsafe {
+        cpu::adopt(0, 0);
+        gdt::load(0);
+    }
+    drive::uart::start();
+    idt::make();
+    idt::load();
+    boot::read(protocol, u64::from(information));
+    frames::start();
+    stacks::start();
+    let end = boot::information().memory.as_slice().iter().map(|range| range.end).max();
+    direct_map::extend(end.unwrap_or(0));
+    apic::enable();
+    let (timer, ticks) = apic::calibrate();
+    tsc::set(ticks);
+    sched::set_slice(timer);
+    cpu::this().apic_id.store(u32::from(apic::id()), core::sync::atomic::Ordering::Relaxed); // Relaxed: own
+    smp::start();
+    tables::drop_identity_map();
+    sched::adopt();
+    smp::open_gate();
+    thread::spawn(main);
+    sched::idle()
+}
+
+/// What the kernel is asked to do: `test` on the command line, or to run programs.
+fn main() {
+    let went_well = watch::selftest::run(boot::information().option("test").unwrap_or(""));
+    println!("khronos: {}", if went_well { "PASSED" } else { "FAILED" });
+    arch::exit::exit(went_well);
+}

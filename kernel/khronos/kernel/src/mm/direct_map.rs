@@ -1,0 +1,29 @@
+//! All physical memory, mapped at one place with pages of 2 MB: nothing that the kernel keeps in
+//! memory ever faults.
+
+use super::tables;
+
+/// Where physical address 0 is mapped.
+pub const BASE: u64 = 0xffff_8000_0000_0000;
+/// Where the kernel's image is mapped: at its physical address plus this.
+pub const IMAGE: u64 = 0xffff_ffff_8000_0000;
+/// What boot.s has mapped.
+const MAPPED_AT_BOOT: u64 = 4 << 30;
+
+/// Where a physical address is mapped.
+pub fn physical(address: u64) -> *mut u8 {
+    core::ptr::with_exposed_provenance_mut((BASE + address) as usize)
+}
+
+/// The physical address of what the direct map or the image holds.
+pub fn address_of<T>(pointer: *const T) -> u64 {
+    let address = pointer.addr() as u64;
+    address - if address >= IMAGE { IMAGE } else { BASE }
+}
+
+/// Maps what boot.s has not: memory behind 4 GB, up to `end`.
+pub fn extend(end: u64) {
+    for address in (MAPPED_AT_BOOT..end).step_by(tables::LARGE as usize) {
+        tables::map_large_kernel(BASE + address, address);
+    }
+}

@@ -1,0 +1,23 @@
+//! Page faults.
+
+unsafe extern "C" {
+    static copy_user_at: u8;
+    static copy_user_end: u8;
+    static copy_user_fault: u8;
+}
+
+/// Whether the instruction copies from or to user memory, where a fault is no error of the kernel's.
+pub fn is_user_copy(instruction: u64) -> bool {
+    let range = (&raw const copy_user_at).addr() as u64..(&raw const copy_user_end).addr() as u64;
+    range.contains(&instruction)
+}
+
+/// Where a copy goes on that cannot.
+pub fn copy_exit() -> u64 {
+    (&raw const copy_user_fault).addr() as u64
+}
+
+/// Tries to give the running process the page for which it has faulted.
+pub fn mend(_address: usize, _error: u64) -> bool {
+    false
+}

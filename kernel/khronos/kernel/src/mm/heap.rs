@@ -1,0 +1,167 @@
+//! The kernel's heap: lists of each CPU for pieces of 16 to 2,048 bytes, whole frames for larger
+//! ones. What is freed stays with the CPU that frees it; batches go back and forth.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::ptr;
+
+use super::direct_map;
+use super::frames;
+use crate::arch::cpu;
+use crate::sync::order::Rank;
+use crate::sync::pin::with_interrupts_off;
+use crate::sync::spin::IrqSpin;
+
+/// 16, 32, ... 2,048 bytes.
+const CLASSES: usize = 8;
+const SMALLEST: usize = 16;
+const LARGEST: usize = SMALLEST << (CLASSES - 1);
+
+/// A free piece.
+#[derive(Clone, Copy)]
+struct Free {
+    next: *mut Free,
+    /// Of the first of a batch: the next batch.
+    next_batch: *mut Free,
+}
+
+/// A CPU's free pieces, by class.
+pub struct Cache {
+    lists: [(*mut Free, usize); CLASSES],
+}
+
+/// Batches that CPUs have too much of.
+struct Depot([*mut Free; CLASSES]);
+
+// SAFETY: the pieces are nobody's; the lock hands them from one CPU to another.
+unsafe impl Send for Depot {}
+
+static DEPOT: IrqSpin<Depot> = IrqSpin::new(Rank::Heap, Depot([ptr::null_mut(); CLASSES]));
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Cache {
+    /// Empty.
+    pub const fn new() -> Self {
+        Self { lists: [(ptr::null_mut(), 0); CLASSES] }
+    }
+
+    fn take(&mut self, class: usize) -> *mut u8 {
+        if self.lists[class].0.is_null() && !self.fetch(class) && !self.carve(class) {
+            return ptr::null_mut();
+        }
+        let (head, count) = &mut self.lists[class];
+        let piece = *head;
+        // SAFETY: the list is not empty, and its pieces are free.
+        *head = unsafe { (*piece).next };
+        *count -= 1;
+        piece.cast()
+    }
+
+    fn give(&mut self, class: usize, piece: *mut u8) {
+        let (head, count) = &mut self.lists[class];
+        let piece = piece.cast::<Free>();
+        // SAFETY: the piece is free, and at least as large as `Free`.
+        unsafe { piece.write(Free { next: *head, next_batch: ptr::null_mut() }) };
+        *head = piece;
+        *count += 1;
+        if *count >= 2 * batch(class) {
+            self.put_back(class);
+        }
+    }
+
+    /// A batch goes to the depot.
+    fn put_back(&mut self, class: usize) {
+        let (head, count) = &mut self.lists[class];
+        let first = *head;
+        let mut last = first;
+        for _ in 1..batch(class) {
+            // SAFETY: the list has at least twice as many.
+            last = unsafe { (*last).next };
+        }
+        let mut depot = DEPOT.lock();
+        // SAFETY: both are free pieces of this list.
+        unsafe {
+            *head = (*last).next;
+            (*last).next = ptr::null_mut();
+            (*first).next_batch = depot.0[class];
+        }
+        depot.0[class] = first;
+        *count -= batch(class);
+    }
+
+    /// A batch comes from the depot, if there is one.
+    fn fetch(&mut self, class: usize) -> bool {
+        let mut depot = DEPOT.lock();
+        let first = depot.0[class];
+        if first.is_null() {
+            return false;
+        }
+        // SAFETY: the depot's batches are of free pieces.
+        depot.0[class] = unsafe { (*first).next_batch };
+        self.lists[class] = (first, batch(class));
+        true
+    }
+
+    /// A frame becomes pieces.
+    fn carve(&mut self, class: usize) -> bool {
+        let Some(frame) = frames::take(0) else { return false };
+        let bytes = SMALLEST << class;
+        for at in (0..frames::BYTES).step_by(bytes) {
+            let piece = direct_map::physical(frame).wrapping_add(at).cast::<Free>();
+            let (head, count) = &mut self.lists[class];
+            // SAFETY: the frame is this allocator's now.
+            unsafe { piece.write(Free { next: *head, next_batch: ptr::null_mut() }) };
+            *head = piece;
+            *count += 1;
+        }
+        true
+    }
+}
+
+/// Pieces in a batch: a frame full, at most 64.
+fn batch(class: usize) -> usize {
+    (frames::BYTES / (SMALLEST << class)).min(64)
+}
+
+struct Heap;
+
+#[global_allocator]
+static HEAP: Heap = Heap;
+
+fn class_of(layout: Layout) -> Option<usize> {
+    let bytes = layout.size().max(layout.align()).max(SMALLEST);
+    (bytes <= LARGEST).then(|| (bytes.next_power_of_two() / SMALLEST).ilog2() as usize)
+}
+
+fn order_of(layout: Layout) -> usize {
+    let bytes = layout.size().max(layout.align());
+    bytes.div_ceil(frames::BYTES).next_power_of_two().ilog2() as usize
+}
+
+fn with_cache<R>(run: impl FnOnce(&mut Cache) -> R) -> R {
+    // SAFETY: the CPU's own, with interrupts off: nothing else uses it meanwhile.
+    with_interrupts_off(|| run(unsafe { &mut *cpu::this().heap.get() }))
+}
+
+// SAFETY: pieces are of powers of two and aligned to their size, as a frame's parts and frames are;
+// each is in one list, or its owner's.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match class_of(layout) {
+            Some(class) => with_cache(|cache| cache.take(class)),
+            None => frames::take(order_of(layout)).map_or(ptr::null_mut(), direct_map::physical),
+        }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        match class_of(layout) {
+            Some(class) => with_cache(|cache| cache.give(class, pointer)),
+            // SAFETY: it came from `alloc` with the same layout.
+            None => unsafe { frames::give(direct_map::address_of(pointer), order_of(layout)) },
+        }
+    }
+}

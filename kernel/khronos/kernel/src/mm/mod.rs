@@ -1,0 +1,10 @@
+//! Memory: frames, the kernel's heap, page tables and address spaces.
+#![allow(unsafe_code)]
+
+pub mod direct_map;
+pub mod fault;
+pub mod frames;
+pub mod heap;
+pub mod shootdown;
+pub mod stacks;
+pub mod tables;

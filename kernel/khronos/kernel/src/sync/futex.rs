@@ -1,0 +1,99 @@
+//! Sleeping on a word of memory, of the kernel's or of a program's.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::order::Rank;
+use super::pin::pin;
+use super::spin::IrqSpin;
+use super::wait::{Early, Patience, sleep_unless};
+use crate::task::{sched, signal, timer};
+use crate::task::thread::{self, Thread};
+
+/// What is waited for: a space (0 for the kernel) and an address in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key {
+    /// The space's number; 0 for the kernel and for memory that spaces share.
+    pub space: u64,
+    /// The address; of shared memory the physical one.
+    pub address: u64,
+}
+
+struct Waiter {
+    key: Key,
+    bits: u32,
+    thread: Arc<Thread>,
+}
+
+const BUCKETS: usize = 256;
+
+#[repr(align(128))]
+struct Bucket(IrqSpin<Vec<Waiter>>);
+
+static TABLE: [Bucket; BUCKETS] =
+    [const { Bucket(IrqSpin::new(Rank::Futex, Vec::new())) }; BUCKETS];
+
+fn bucket(key: Key) -> &'static IrqSpin<Vec<Waiter>> {
+    let mixed = (key.address ^ key.space.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    &TABLE[(mixed >> 56) as usize % BUCKETS].0
+}
+
+/// Sleeps once on the key if `is_unchanged` then says so; it is called pinned, and must not sleep.
+/// Ends when somebody [wakes](wake) a set of bits that has one in common, by [`Early`], or without
+/// cause. `None`: it was changed.
+pub fn wait(
+    key: Key,
+    bits: u32,
+    patience: Patience,
+    is_unchanged: impl FnOnce() -> bool,
+) -> Option<Result<(), Early>> {
+    let this = thread::current_arc();
+    let pin = pin();
+    bucket(key).lock().push(Waiter { key, bits, thread: this.clone() });
+    // On the list first, then the look: who changes the word afterwards finds this thread there.
+    let was_unchanged = is_unchanged();
+    let ended = if was_unchanged {
+        // A wake-up takes the waiter off the list: it may have come already.
+        sleep_unless(&this, patience, || (!is_listed(key, &this)).then_some(()))
+    } else {
+        None
+    };
+    drop(pin);
+    let was_listed = withdraw(key, &this);
+    match ended {
+        _ if !was_unchanged => None,
+        Some(Err(early)) if was_listed => Some(Err(early)),
+        None if was_listed => match patience.deadline {
+            Some(deadline) if timer::has_passed(deadline) => Some(Err(Early::Deadline)),
+            _ if patience.signals && signal::is_due() => Some(Err(Early::Signal)),
+            _ => Some(Ok(())),
+        },
+        _ => Some(Ok(())),
+    }
+}
+
+fn is_listed(key: Key, thread: &Arc<Thread>) -> bool {
+    bucket(key).lock().iter().any(|waiter| Arc::ptr_eq(&waiter.thread, thread))
+}
+
+fn withdraw(key: Key, thread: &Arc<Thread>) -> bool {
+    let mut waiters = bucket(key).lock();
+    let place = waiters.iter().position(|waiter| Arc::ptr_eq(&waiter.thread, thread));
+    place.map(|place| waiters.remove(place)).is_some()
+}
+
+/// Wakes at most `count` of those who wait on the key with one of the bits, longest first; says how
+/// many.
+pub fn wake(key: Key, bits: u32, count: u32) -> u32 {
+    let mut woken = 0;
+    while woken < count {
+        let mut waiters = bucket(key).lock();
+        let is_one = |waiter: &Waiter| waiter.key == key && waiter.bits & bits != 0;
+        let Some(first) = waiters.iter().position(is_one) else { break };
+        let waiter = waiters.remove(first);
+        drop(waiters);
+        sched::wake(&waiter.thread);
+        woken += 1;
+    }
+    woken
+}

@@ -1,0 +1,305 @@
+//! The scheduler: a queue for each CPU, slices of 10 ms, and CPUs without work that take some.
+#![allow(unsafe_code)]
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use super::thread::{self, Thread, state};
+use super::{process, timer};
+use crate::arch::cpu::{self, Cpu};
+use crate::arch::frame::Frame;
+use crate::arch::{apic, gdt, msr, switch};
+use crate::sync::once::Once;
+use crate::sync::order::Rank;
+use crate::sync::pin::{pin, with_interrupts_off};
+use crate::sync::spin::IrqSpin;
+use crate::watch::counters::{Event, count};
+
+/// A CPU's part.
+pub struct Local {
+    queue: IrqSpin<VecDeque<Arc<Thread>>>,
+    /// How long the queue is: for those who look for work.
+    length: AtomicUsize,
+    /// What it runs when there is nothing else.
+    idle: Once<Arc<Thread>>,
+    /// The thread that it has just left.
+    previous: AtomicPtr<Thread>,
+}
+
+impl Default for Local {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Local {
+    /// Nothing to do.
+    pub const fn new() -> Self {
+        Self {
+            queue: IrqSpin::new(Rank::Queue, VecDeque::new()),
+            length: AtomicUsize::new(0),
+            idle: Once::new(),
+            previous: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+}
+
+/// Timer ticks in a slice; measured at boot.
+static SLICE: AtomicU32 = AtomicU32::new(0);
+
+/// Slices are of so many ticks of the CPUs' timers.
+pub fn set_slice(timer_ticks: u32) {
+    SLICE.store(timer_ticks, Ordering::Relaxed); // Relaxed: before other CPUs start
+}
+
+/// The calling code becomes the CPU's thread for when there is nothing to do. Interrupts go on.
+pub fn adopt() {
+    let cpu = cpu::this();
+    let idle = Thread::of_cpu();
+    cpu.current.store(Arc::into_raw(idle.clone()).cast_mut(), Ordering::Relaxed); // Relaxed: own
+    cpu.local.idle.set(idle);
+    apic::start_timer(SLICE.load(Ordering::Relaxed)); // Relaxed: constant since boot
+    cpu::unpin();
+    msr::interrupts_enable();
+}
+
+/// [`adopt`], and does what there is to do for ever.
+pub fn begin() -> ! {
+    adopt();
+    idle()
+}
+
+/// Looks for threads to run, for ever.
+pub fn idle() -> ! {
+    let cpu = cpu::this();
+    loop {
+        msr::interrupts_off();
+        // Its own threads or somebody else's; of others' one look at each interrupt: CPUs that
+        // look all the time keep the lock of the one that has threads, but only for itself.
+        run_next();
+        cpu.is_idle.store(true, Ordering::SeqCst); // SeqCst: then the look; partner of `wake`
+        if cpu.local.length.load(Ordering::SeqCst) == 0 { // SeqCst: after that; partner of `put`
+            msr::wait_for_interrupt();
+        }
+        cpu.is_idle.store(false, Ordering::Relaxed); // Relaxed: a hint from here on
+        msr::interrupts_enable();
+    }
+}
+
+/// The CPU with the longest queue besides this one, of those seen in one round.
+fn busiest(this: &Cpu) -> Option<&'static Cpu> {
+    let length = |cpu: &Cpu| cpu.local.length.load(Ordering::Relaxed); // Relaxed: a hint
+    let others = cpu::all().iter().filter(|cpu| !core::ptr::eq(*cpu, this) && length(cpu) > 0);
+    others.max_by_key(|cpu| length(cpu))
+}
+
+/// Takes half of the longest queue, of the threads that may run here. Returns one of them.
+fn steal(this: &Cpu) -> Option<Arc<Thread>> {
+    let victim = busiest(this)?;
+    let mut loot = None;
+    let mut more = 0;
+    while let Some(thread) = take_from(victim, this) {
+        count(Event::Steals);
+        if loot.is_none() {
+            loot = Some(thread);
+        } else {
+            put(this, thread);
+        }
+        more += 1;
+        if victim.local.length.load(Ordering::Relaxed) <= more { // Relaxed: a hint
+            break;
+        }
+    }
+    loot
+}
+
+fn take_from(victim: &Cpu, this: &Cpu) -> Option<Arc<Thread>> {
+    let mut queue = victim.local.queue.lock();
+    let place = queue.iter().position(|thread| {
+        // Acquire: partner of `has_switched`: its stack is no longer in use. Relaxed: a setting.
+        !thread.on_cpu.load(Ordering::Acquire)
+            && thread.affinity.load(Ordering::Relaxed) & 1 << this.number() != 0
+    })?;
+    victim.local.length.store(queue.len() - 1, Ordering::SeqCst); // SeqCst: see `idle`
+    queue.remove(place)
+}
+
+fn put(cpu: &Cpu, thread: Arc<Thread>) {
+    let mut queue = cpu.local.queue.lock();
+    queue.push_back(thread);
+    cpu.local.length.store(queue.len(), Ordering::SeqCst); // SeqCst: see `idle`
+}
+
+/// A CPU on which the thread may run: its last one, another that is idle if that is busy.
+fn choose(thread: &Thread) -> &'static Cpu {
+    let allowed = thread.affinity.load(Ordering::Relaxed); // Relaxed: a setting
+    let may = |cpu: &&Cpu| allowed & 1 << cpu.number() != 0;
+    let is_idle = |cpu: &&Cpu| cpu.is_idle.load(Ordering::Relaxed); // Relaxed: a hint
+    let last = cpu::by_number(thread.cpu.load(Ordering::Relaxed) as usize); // Relaxed: a hint
+    if may(&last) && is_idle(&last) {
+        return last;
+    }
+    let all = || cpu::all().iter().filter(may);
+    let idle = all().find(is_idle);
+    idle.or_else(|| may(&last).then_some(last)).or_else(|| all().next()).unwrap_or(last)
+}
+
+/// A thread that sleeps, or has not run yet, is going to run; says whether it was so.
+pub fn wake(thread: &Arc<Thread>) -> bool {
+    // SeqCst: what woke it was written before; partner of `prepare_to_sleep`.
+    let woken = thread.state.compare_exchange(
+        state::SLEEPING,
+        state::RUNNABLE,
+        Ordering::SeqCst,
+        Ordering::Relaxed,
+    );
+    if woken.is_err() {
+        return false;
+    }
+    let pin = pin();
+    let target = choose(thread);
+    put(target, thread.clone());
+    if core::ptr::eq(target, pin.cpu()) {
+        // In an interrupt that has come while there was nothing to do.
+        if is_idle_thread(target, cpu::current()) {
+            target.is_due.store(true, Ordering::Relaxed); // Relaxed: the CPU's own
+        }
+    } else if target.is_idle.load(Ordering::SeqCst) { // SeqCst: after `put`; partner of `idle`
+        count(Event::WakeInterrupts);
+        target.interrupt(apic::RESCHEDULE);
+    }
+    true
+}
+
+fn is_idle_thread(cpu: &Cpu, thread: *const Thread) -> bool {
+    cpu.local.idle.find().is_some_and(|idle| Arc::as_ptr(idle) == thread)
+}
+
+/// The running thread, which is pinned and on a list of those who are woken, says that it sleeps;
+/// then it looks whether there is a reason not to; then it [sleeps](sleep) or [stays](stay).
+pub fn prepare_to_sleep(this: &Thread, hears_signals: bool) {
+    this.hears_signals.store(hears_signals, Ordering::Relaxed); // Relaxed: before the next
+    this.state.store(state::SLEEPING, Ordering::SeqCst); // SeqCst: then the look; partner of `wake`
+}
+
+/// It does not sleep after all; says whether nobody has woken it meanwhile. If somebody has, it has
+/// to [`sleep`], which ends at once.
+pub fn stay(this: &Thread) -> bool {
+    this.state
+        .compare_exchange(state::SLEEPING, state::RUNNING, Ordering::Relaxed, Ordering::Relaxed)
+        .is_ok() // Relaxed: the thread's own business
+}
+
+/// Others run until somebody wakes the thread.
+pub fn sleep() {
+    with_interrupts_off(|| {
+        assert!(cpu::pins() == 1, "a thread that sleeps has the pin of its wait only");
+        switch_pinned();
+    });
+}
+
+/// Another thread's turn, if there is one that waits.
+pub fn give_way() {
+    with_interrupts_off(run_next);
+}
+
+/// The same if it is time, unless the thread is pinned. Interrupts are off.
+pub fn preempt_if_due() {
+    // Relaxed: the CPU's own.
+    while cpu::pins() == 0 && cpu::this().is_due.load(Ordering::Relaxed) {
+        count(Event::Preemptions);
+        run_next();
+    }
+}
+
+fn run_next() {
+    cpu::pin();
+    switch_pinned();
+    cpu::unpin();
+}
+
+/// The running thread ends. What it has must be dropped before.
+pub fn end() -> ! {
+    cpu::pin();
+    msr::interrupts_off();
+    thread::current().state.store(state::ENDED, Ordering::Relaxed); // Relaxed: its own
+    switch_pinned();
+    unreachable!("a thread runs that has ended")
+}
+
+/// The CPU goes to the next thread; returns when it is this one's turn. Interrupts are off, and the
+/// thread has one pin, which the next one has then.
+fn switch_pinned() {
+    let cpu = cpu::this();
+    cpu.is_due.store(false, Ordering::Relaxed); // Relaxed, all here: the CPU's own, or the thread's
+    let this = cpu::current();
+    let is_idle = is_idle_thread(cpu, this);
+    // SAFETY: the CPU has a reference to the thread that it runs.
+    let running = unsafe { &*this };
+    let goes_on = running.state.load(Ordering::Relaxed) == state::RUNNING;
+    if goes_on && !is_idle {
+        running.state.store(state::RUNNABLE, Ordering::Relaxed);
+        put(cpu, thread::current_arc());
+    }
+    let next = next(cpu, this).or_else(|| steal(cpu)).unwrap_or_else(|| cpu.local.idle.get().clone());
+    if Arc::as_ptr(&next) == this {
+        running.state.store(state::RUNNING, Ordering::Relaxed);
+        return;
+    }
+    next.state.store(state::RUNNING, Ordering::Relaxed);
+    go_to(cpu, running, next);
+    has_switched();
+}
+
+/// The first thread of the CPU's queue that no other CPU is about to leave. Waiting for that one
+/// would not do: each of two CPUs could wait for the thread that the other leaves.
+fn next(cpu: &Cpu, this: *const Thread) -> Option<Arc<Thread>> {
+    let mut queue = cpu.local.queue.lock();
+    let place = queue.iter().position(|thread| {
+        // Acquire: partner of `has_switched`: its stack is no longer in use, nor its state.
+        Arc::as_ptr(thread) == this || !thread.on_cpu.load(Ordering::Acquire)
+    });
+    let thread = place.and_then(|place| queue.remove(place));
+    cpu.local.length.store(queue.len(), Ordering::SeqCst); // SeqCst: see `idle`
+    thread
+}
+
+fn go_to(cpu: &Cpu, from: &Thread, to: Arc<Thread>) {
+    count(Event::Switches);
+    to.on_cpu.store(true, Ordering::Relaxed); // Relaxed, all: the CPU's own
+    to.cpu.store(cpu.number() as u32, Ordering::Relaxed);
+    cpu.kernel_stack.store(to.stack_top(), Ordering::Relaxed);
+    // SAFETY: of the thread that is going to run here.
+    unsafe { gdt::set_kernel_stack(cpu.number(), to.stack_top()) };
+    process::leave(from);
+    process::enter(cpu, &to);
+    cpu.local.previous.store(core::ptr::from_ref(from).cast_mut(), Ordering::Relaxed);
+    let to = Arc::into_raw(to);
+    cpu.current.store(to.cast_mut(), Ordering::Relaxed);
+    // SAFETY: this thread is the running one; the other one is this CPU's since it was taken from
+    // a queue, and no CPU is on its stack.
+    unsafe { switch::switch(&from.stack_pointer, &(*to).stack_pointer) };
+}
+
+/// The CPU has come to another thread: the one before may run elsewhere from now on, or is gone.
+pub fn has_switched() {
+    let previous = cpu::this().local.previous.load(Ordering::Relaxed); // Relaxed: the CPU's own
+    // SAFETY: `go_to` has put it there, and the CPU still has the reference of when it ran.
+    let previous = unsafe { Arc::from_raw(previous.cast_const()) };
+    previous.on_cpu.store(false, Ordering::Release); // Release: its stack is as it left it
+}
+
+/// A tick of the CPU's timer.
+pub fn tick(frame: &Frame) {
+    count(Event::Ticks);
+    let cpu = cpu::this();
+    if cpu.number() == 0 {
+        crate::drive::uart::poll();
+    }
+    timer::expire();
+    crate::watch::sampler::tick(frame);
+    if cpu.local.length.load(Ordering::Relaxed) > 0 { // Relaxed: a hint
+        cpu.is_due.store(true, Ordering::Relaxed); // Relaxed: the CPU's own
+    }
+}

@@ -1,0 +1,6 @@
+//! What can be seen of the kernel while it runs, and after it has stopped.
+
+pub mod counters;
+pub mod panic;
+pub mod sampler;
+pub mod selftest;

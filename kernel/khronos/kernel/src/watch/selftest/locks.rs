@@ -1,0 +1,119 @@
+//! Each lock of the library, between the kernel's threads; and the kernel's own.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+
+use manycore::lock::{self, PlainLock};
+use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
+
+use super::{Test, in_threads};
+use crate::arch::cpu;
+use crate::sync::order::Rank;
+use crate::sync::sleep::Sleep;
+use crate::sync::spin::Spin;
+use crate::task::sched;
+
+/// A number that only a lock protects.
+struct Counter<L> {
+    lock: L,
+    value: UnsafeCell<u32>,
+}
+
+// SAFETY: the value is touched with the lock held only.
+#[allow(unsafe_code)]
+unsafe impl<L: Sync> Sync for Counter<L> {}
+
+const ROUNDS: u32 = 200;
+
+/// Threads increment under the lock, also two on a CPU; none is lost.
+#[allow(unsafe_code)]
+fn excludes<L: PlainLock + Send + Sync + 'static>() {
+    let threads = cpu::count().min(4) + 1;
+    let counter = Arc::new(Counter { lock: L::new(), value: UnsafeCell::new(0) });
+    let shared = counter.clone();
+    in_threads(threads, |_| u64::MAX, move |_| {
+        for _ in 0..ROUNDS {
+            shared.lock.acquire();
+            // SAFETY: the lock is held while the value is touched, and was acquired above.
+            unsafe {
+                *shared.value.get() += 1;
+                shared.lock.release();
+            }
+        }
+    });
+    // SAFETY: the threads have ended.
+    assert!(unsafe { *counter.value.get() } == threads as u32 * ROUNDS, "an increment is lost");
+}
+
+/// The same of a lock with readers, which see no half of a change.
+#[allow(unsafe_code)]
+fn readers_and_writers<L: RawRwLock + Send + Sync + 'static>() {
+    let counter = Arc::new(Counter { lock: L::new(), value: UnsafeCell::new(0) });
+    let shared = counter.clone();
+    in_threads(4, |_| u64::MAX, move |number| {
+        for _ in 0..ROUNDS {
+            // SAFETY: the lock is held as the value is used, and released as it was acquired.
+            unsafe {
+                if number < 2 {
+                    shared.lock.acquire_write();
+                    *shared.value.get() += 1;
+                    shared.lock.release_write();
+                } else {
+                    shared.lock.acquire_read();
+                    let before = shared.value.get().read_volatile();
+                    core::hint::spin_loop();
+                    assert!(before == shared.value.get().read_volatile(), "somebody writes");
+                    shared.lock.release_read();
+                }
+            }
+        }
+    });
+    // SAFETY: the threads have ended.
+    assert!(unsafe { *counter.value.get() } == 2 * ROUNDS, "an increment is lost");
+}
+
+macro_rules! plain {
+    ($($lock:ident),* $(,)?) => {
+        const PLAIN: &[Test] =
+            &[$((concat!("locks::", stringify!($lock)), excludes::<lock::$lock>)),*];
+    };
+}
+for_each_lock!(plain);
+
+macro_rules! with_readers {
+    ($($lock:ident),* $(,)?) => {
+        const WITH_READERS: &[Test] =
+            &[$((concat!("locks::", stringify!($lock)), readers_and_writers::<lock::$lock>)),*];
+    };
+}
+for_each_rw_lock!(with_readers);
+
+pub const TESTS: &[Test] = &[
+    ("locks::of_the_library", || PLAIN.iter().chain(WITH_READERS).for_each(|(_, test)| test())),
+    ("locks::spin", spin),
+    ("locks::sleep", sleep),
+];
+
+fn spin() {
+    let list = Arc::new(Spin::new(Rank::Small, Vec::new()));
+    let shared = list.clone();
+    in_threads(2 * cpu::count(), |_| u64::MAX, move |number| {
+        (0..ROUNDS).for_each(|_| shared.lock().push(number));
+    });
+    assert!(list.lock().len() == 2 * cpu::count() * ROUNDS as usize);
+}
+
+fn sleep() {
+    let count = Arc::new(Sleep::new(Rank::Process, 0));
+    let shared = count.clone();
+    in_threads(2 * cpu::count(), |_| u64::MAX, move |_| {
+        for _ in 0..ROUNDS {
+            let mut count = shared.lock();
+            let before = *count;
+            sched::give_way(); // its holder may
+            *count = before + 1;
+        }
+    });
+    assert!(*count.lock() == 2 * cpu::count() as u32 * ROUNDS, "an increment is lost");
+}
