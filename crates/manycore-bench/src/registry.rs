@@ -8,10 +8,10 @@
 //! |---|---|
 //! | `mod.rs` | `struct Indexes`, which is a [`Workload`]: names the parts below |
 //! | `command.rs` | flags with their help, a [`Benchmark`](crate::front::Benchmark): `NAME` is `index` |
-//! | `campaign.rs` | a [`Contest`](crate::campaign::Contest): points, candidates, and the slice of a candidate at a point |
-//! | `slice.rs` | a slice: settings, which are an [`Order`](crate::worker::Order), and what executes them |
+//! | `slice.rs` | what executes a slice, in a worker |
 //! | `simulated.rs` | the same on a simulated machine, a [`SimulatedProgram`](crate::simulated::SimulatedProgram) |
-//! | `result.rs`, `render.rs` | from slices to rows; rows as text, and as a picture |
+//! | `result.rs` | points on this host, a [`NativeGrid`](crate::structure::NativeGrid), and what records say of them |
+//! | `render.rs`, `picture.rs` | records as text, and as a picture |
 //!
 //! ```ignore
 //! impl Workload for Indexes {

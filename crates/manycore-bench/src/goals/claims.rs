@@ -4,9 +4,9 @@ use manycore_measure::{Bound, Claim, Measurement};
 
 use super::parts::{GROWING, RIVALS};
 use crate::failure::Failure;
-use crate::set::campaign::Samples;
 use crate::set::peers::is_foreign;
 use crate::set::{Popularity, Task};
+use crate::structure::NativeSamples;
 use crate::unjudged::{Part, UnjudgedClaim};
 use crate::wait_pool::Pooled;
 use manycore_measure::paired::{Better, Protocol};
@@ -23,7 +23,7 @@ const ORIGINAL: [(&str, f64, f64); 6] = [
 ];
 
 /// Judges all claims about a part.
-pub(super) fn judge(part: &str, samples: &Samples) -> Result<Vec<Claim>, Failure> {
+pub(super) fn judge(part: &str, samples: &NativeSamples<Task>) -> Result<Vec<Claim>, Failure> {
     let judge = Judge { part, samples };
     match part {
         "list" => {
@@ -40,7 +40,7 @@ pub(super) fn judge(part: &str, samples: &Samples) -> Result<Vec<Claim>, Failure
 /// The samples of a part.
 struct Judge<'a> {
     part: &'a str,
-    samples: &'a Samples,
+    samples: &'a NativeSamples<Task>,
 }
 
 /// Throughputs that are compared, round by round: where, the base line's, the candidate's.
@@ -202,23 +202,24 @@ mod tests {
 
     use super::*;
     use crate::goals::parts;
-    use crate::set::Slice;
+    use crate::structure::StructureSlice;
 
     /// A run of a part with these speeds, in operations a second, and noise of 2 %.
     fn claim(part: &str, id: &str, speed: impl Fn(&Task, &str) -> f64) -> Claim {
         let plan = parts::of_sets(part, false);
         let mut random = fastrand::Rng::with_seed(1);
-        let mut slice = |speed: f64| Slice {
+        let mut slice = |speed: f64| StructureSlice {
             counts: vec![(speed * (1.0 + 0.02 * random.f64())) as u64],
             elapsed_ns: 1e9,
-            ..Slice::default()
+            ..StructureSlice::default()
         };
-        let mut at = |point: &Task| -> Vec<Vec<Slice>> {
+        let mut at = |point: &Task| -> Vec<Vec<StructureSlice>> {
             let of = |sync: &String| (0..20).map(|_| slice(speed(point, sync))).collect();
             plan.mechanisms.iter().map(of).collect()
         };
         let slices = plan.points.iter().map(&mut at).collect();
-        let samples = Samples::of(plan.points.clone(), plan.mechanisms.clone(), slices);
+        let samples =
+            NativeSamples::<Task>::of(plan.points.clone(), plan.mechanisms.clone(), slices);
         let mut claims = judge(part, &samples).unwrap().into_iter();
         claims.find(|claim| claim.id == id).unwrap_or_else(|| panic!("no claim {id}"))
     }

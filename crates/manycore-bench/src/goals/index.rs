@@ -9,10 +9,10 @@ use manycore_sim::model;
 
 use super::{Found, Options};
 use crate::failure::Failure;
-use crate::index::campaign::{self, Samples};
 use crate::index::simulated;
 use crate::index::{self, Mix, Records, Task, TaskGrid};
 use crate::popularity::Popularity;
+use crate::structure::{self, NativeSamples};
 use crate::unjudged::{Part, UnjudgedClaim};
 use crate::wait_pool::Pooled;
 
@@ -65,7 +65,7 @@ pub(super) fn measure(options: &Options, name: &str, time: Duration) -> Result<F
         ..index::Options::new(options.worker.clone())
     };
     let subjects = [OWN].iter().chain(&RIVALS).map(|name| (*name).to_owned()).collect();
-    let samples = campaign::run(&settings, points, subjects)?;
+    let samples = structure::contest(&settings, points, subjects)?;
     Ok(Found {
         measurements: samples.measurements()?,
         claims: judge(name, size, &samples)?,
@@ -73,12 +73,17 @@ pub(super) fn measure(options: &Options, name: &str, time: Duration) -> Result<F
     })
 }
 
-fn judge(part: &str, size: usize, samples: &Samples) -> Result<Vec<Claim>, Failure> {
+fn judge(part: &str, size: usize, samples: &NativeSamples<Task>) -> Result<Vec<Claim>, Failure> {
     BARS.iter().map(|(mix, bars)| over_rivals(part, *mix, bars[size], samples)).collect()
 }
 
 /// Each of the rivals, and so the best of them.
-fn over_rivals(part: &str, mix: Mix, bar: f64, samples: &Samples) -> Result<Claim, Failure> {
+fn over_rivals(
+    part: &str,
+    mix: Mix,
+    bar: f64,
+    samples: &NativeSamples<Task>,
+) -> Result<Claim, Failure> {
     let open = UnjudgedClaim {
         id: format!("{part}-{mix}"),
         text: format!("{part}, {mix}: {OWN} over the best of {}", RIVALS.join(", ")),
@@ -206,7 +211,7 @@ mod tests {
             subjects.iter().map(of).collect()
         };
         let slices = points.iter().map(&mut at).collect();
-        judge("index", 0, &Samples::of(points, subjects.clone(), slices)).unwrap()
+        judge("index", 0, &NativeSamples::<Task>::of(points, subjects.clone(), slices)).unwrap()
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::front::Front;
 use crate::simulated::SimulatorPool;
 use crate::worker::Command;
 use crate::workload::Workload;
-use crate::{rmap, set};
+use crate::{rmap, set, structure};
 pub use parts::NAMES;
 
 /// What is wanted of sets, indexes and reverse maps.
@@ -102,7 +102,7 @@ fn sets(options: &Options, name: &str, time: Duration) -> Result<Found, Failure>
     };
     let mut points = part.points;
     points.iter_mut().for_each(|point| point.keys.seed = options.seed);
-    let samples = set::campaign::run(&settings, points, part.mechanisms)?;
+    let samples = structure::contest(&settings, points, part.mechanisms)?;
     Ok(Found {
         measurements: samples.measurements()?,
         claims: claims::judge(name, &samples)?,

@@ -1,31 +1,66 @@
-//! From slices to records.
+//! The points of indexes on this host, and what records say of them.
 
 use manycore_measure::{Measurement, Parameter};
 
-use super::any_index::Contender;
-use super::campaign::Samples;
+use super::any_index::{Contender, names};
+use super::grid::TaskGrid;
 use super::slice::{Slice, contender};
-use super::task::Task;
+use super::task::{Records, Task};
+use super::{own, peers};
 use crate::campaign::values;
 use crate::failure::Failure;
 use crate::metrics::median;
-use crate::structure;
+use crate::structure::{NativeGrid, NativeTask, StructureSlice};
 
-impl Samples {
-    /// A record for each mechanism at each point.
-    pub fn measurements(&self) -> Result<Vec<Measurement>, Failure> {
-        let mut all = Vec::new();
-        for (number, point) in self.points.iter().enumerate() {
-            for (mut record, slices) in
-                structure::measured("index", self, number, |slice: &Slice| &slice.used)?
-            {
-                let sync = record.mechanism.name().to_owned();
-                describe(&mut record, point, contender(&Task { sync, ..point.clone() }));
-                add_own(&mut record, point, slices);
-                all.push(record);
-            }
+impl NativeGrid for TaskGrid {
+    fn check_native(&self, against: &[String], _: bool) -> Result<(), Failure> {
+        self.check(own::native::CONTENDERS)?;
+        let structure = &self.structure;
+        let known = names(peers::CONTENDERS, structure);
+        let unknown = against.iter().find(|name| !known.contains(&name.as_str()));
+        let unknown = unknown.map(|unknown| {
+            let known = known.join(", ");
+            format!("no {structure} of others is called `{unknown}`: choose from {known}")
+        });
+        match unknown.or_else(|| self.refusal(peers::CONTENDERS, against)) {
+            Some(fault) => Err(Failure::Usage(fault)),
+            None => Ok(()),
         }
-        Ok(all)
+    }
+}
+
+impl NativeTask for Task {
+    const WORKLOAD: &'static str = "index";
+    type Slice = Slice;
+
+    fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    fn in_round(&self, sync: &str, round: u32) -> Self {
+        let seed = self.records.seed.wrapping_add(u64::from(round));
+        let records = Records { seed, ..self.records.clone() };
+        Self { sync: sync.to_owned(), records, ..self.clone() }
+    }
+
+    fn in_words(&self, sync: &str) -> String {
+        let Self { threads, records, mix, .. } = self;
+        let filling = if records.is_many() {
+            format!(" ({} records to begin with)", records.initial)
+        } else {
+            String::new()
+        };
+        format!("{sync}, {mix}, {threads} threads{filling}")
+    }
+
+    fn used(slice: &Slice) -> &StructureSlice {
+        &slice.used
+    }
+
+    fn describe(&self, record: &mut Measurement, slices: &[Slice]) {
+        let sync = record.mechanism.name().to_owned();
+        describe(record, self, contender(&Self { sync, ..self.clone() }));
+        add_own(record, self, slices);
     }
 }
 

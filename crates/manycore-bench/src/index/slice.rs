@@ -5,7 +5,6 @@
 //! missing that read and wrote in one step.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,26 +15,9 @@ use super::verify::{Verdict, verify};
 use super::{own, peers};
 use crate::counts::Counts;
 use crate::footprint;
-use crate::structure::StructureSlice;
-use crate::threads::{self, ThreadSettings, Turns, Work};
-use crate::worker::{Executor, Order};
-
-/// What runs, and for how long.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Settings {
-    pub task: Task,
-    pub threads: ThreadSettings,
-}
-
-impl Order for Settings {
-    const NAME: &'static str = "index";
-    type Answer = Slice;
-
-    /// With a large index to fill first.
-    fn time_max(&self) -> Duration {
-        self.threads.time_max()
-    }
-}
+use crate::structure::{Settings, StructureSlice};
+use crate::threads::{self, Turns, Work};
+use crate::worker::Executor;
 
 /// What a slice measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -65,7 +47,7 @@ pub(crate) fn executor() -> Executor {
 }
 
 /// Runs one. The error, in one line, says what the index did wrong or what the machine refused.
-fn run(settings: &Settings, kept: &mut Option<Filled>) -> Result<Slice, String> {
+fn run(settings: &Settings<Task>, kept: &mut Option<Filled>) -> Result<Slice, String> {
     let task = &settings.task;
     let mut filled = match kept.take() {
         Some(filled) if filled.is_for(task) => filled,
@@ -122,7 +104,7 @@ impl Filled {
         same(&self.task, task) && self.task.records == task.records
     }
 
-    fn measure(&mut self, settings: &Settings) -> Result<Slice, String> {
+    fn measure(&mut self, settings: &Settings<Task>) -> Result<Slice, String> {
         let (index, task) = (&self.index, &settings.task);
         let inserted = Arc::new(Inserted::new(task.records.initial, self.next, task.threads));
         let counts = Counts::read(|visit| index.statistics(visit));

@@ -1,23 +1,55 @@
-//! From slices to records.
+//! The points of sets on this host, and what records say of them.
 
 use manycore_measure::{Measurement, Parameter};
 
-use super::campaign::Samples;
-use super::task::Task;
+use super::contenders;
+use super::grid::TaskGrid;
+use super::peers;
+use super::task::{Keys, Task};
 use crate::failure::Failure;
-use crate::structure;
+use crate::structure::{NativeGrid, NativeTask, StructureSlice};
 
-impl Samples {
-    /// A record for each mechanism at each point.
-    pub fn measurements(&self) -> Result<Vec<Measurement>, Failure> {
-        let mut all = Vec::new();
-        for (number, point) in self.points.iter().enumerate() {
-            for (mut record, _) in structure::measured("set", self, number, |slice| slice)? {
-                describe(&mut record, point);
-                all.push(record);
-            }
-        }
-        Ok(all)
+impl NativeGrid for TaskGrid {
+    fn check_native(&self, against: &[String], foreign: bool) -> Result<(), Failure> {
+        self.check(&contenders::native::names(&self.structure))?;
+        peers::check(against, &self.structure, foreign)
+    }
+}
+
+impl NativeTask for Task {
+    const WORKLOAD: &'static str = "set";
+    type Slice = StructureSlice;
+
+    fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    fn in_round(&self, sync: &str, round: u32) -> Self {
+        let seed = self.keys.seed.wrapping_add(u64::from(round));
+        let keys = Keys { seed, ..self.keys.clone() };
+        Self { sync: sync.to_owned(), keys, ..self.clone() }
+    }
+
+    fn in_words(&self, sync: &str) -> String {
+        let Self { threads, keys, .. } = self;
+        let filling = if keys.is_many() {
+            format!(" ({} keys to begin with)", keys.initial)
+        } else {
+            String::new()
+        };
+        format!("{sync}, {threads} threads{filling}")
+    }
+
+    fn is_foreign(sync: &str) -> bool {
+        peers::is_foreign(sync)
+    }
+
+    fn used(slice: &StructureSlice) -> &StructureSlice {
+        slice
+    }
+
+    fn describe(&self, record: &mut Measurement, _: &[StructureSlice]) {
+        describe(record, self);
     }
 }
 

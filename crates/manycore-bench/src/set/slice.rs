@@ -5,39 +5,17 @@
 //! At the end what is in the set must be what the threads were told.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use manycore_traits::SetHandle;
-use serde::{Deserialize, Serialize};
 
 use super::contenders::{self, AnySet};
 use super::peers::{self, Peer};
 use super::task::{Operation, Operations, Task};
 use crate::counts::Counts;
 use crate::footprint;
-use crate::structure::StructureSlice;
-use crate::threads::{self, Ran, ThreadSettings, Turns, Work};
-use crate::worker::{Executor, Order};
-
-/// What runs, and for how long.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Settings {
-    pub task: Task,
-    pub threads: ThreadSettings,
-}
-
-impl Order for Settings {
-    const NAME: &'static str = "set";
-    type Answer = Slice;
-
-    /// With a large set to fill first.
-    fn time_max(&self) -> Duration {
-        self.threads.time_max()
-    }
-}
-
-/// What a slice measured.
-pub(crate) type Slice = StructureSlice;
+use crate::structure::{Settings, StructureSlice};
+use crate::threads::{self, Ran, Turns, Work};
+use crate::worker::Executor;
 
 /// Runs slices, in a worker. Beside manycore's sets and those of [`peers`], there are these.
 pub fn executor(more: &'static [Peer]) -> Executor {
@@ -46,7 +24,11 @@ pub fn executor(more: &'static [Peer]) -> Executor {
 }
 
 /// Runs one. The error, in one line, says what the set did wrong or what the machine refused.
-fn run(settings: &Settings, more: &[Peer], kept: &mut Option<Filled>) -> Result<Slice, String> {
+fn run(
+    settings: &Settings<Task>,
+    more: &[Peer],
+    kept: &mut Option<Filled>,
+) -> Result<StructureSlice, String> {
     let task = &settings.task;
     let filled = match kept.take() {
         Some(filled) if filled.is_for(task) => filled,
@@ -105,7 +87,7 @@ impl Work for Use {
     }
 }
 
-fn measure(filled: &Filled, settings: &Settings) -> Result<Slice, String> {
+fn measure(filled: &Filled, settings: &Settings<Task>) -> Result<StructureSlice, String> {
     let Filled { set, bytes_per_key, .. } = filled;
     let (task, bytes_per_key) = (&settings.task, *bytes_per_key);
     let counts = Counts::read(|visit| set.statistics(visit));
@@ -114,7 +96,7 @@ fn measure(filled: &Filled, settings: &Settings) -> Result<Slice, String> {
     let ran: Ran<i64> = threads::run(&settings.threads, work)?;
     let added = ran.outcomes.iter().sum::<i64>();
     verify(&**set, added, task, LOOKED_UP, || ())?;
-    Ok(Slice {
+    Ok(StructureSlice {
         counts: ran.counts,
         elapsed_ns: ran.elapsed_ns,
         latency: ran.latency,

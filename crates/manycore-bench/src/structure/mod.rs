@@ -3,6 +3,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `slice` | one short run: operations, latencies, memory |
+//! | `native` | mechanisms at points of a grid on this host |
 //! | `program` | the same in a simulated program |
 //! | `records` | from slices, and from simulations, to records |
 //! | `table` | records as a table |
@@ -10,6 +11,7 @@
 
 mod campaign;
 mod flags;
+mod native;
 mod program;
 mod records;
 mod slice;
@@ -18,7 +20,9 @@ mod table;
 pub use campaign::SimulatedOptions;
 pub(crate) use campaign::{Grid, run};
 pub(crate) use flags::{MachineFlags, RunFlags};
+pub use native::NativeOptions;
+pub(crate) use native::{NativeGrid, NativeSamples, NativeTask, Settings, contest, measure};
 pub(crate) use program::{Simulated, SimulatedActor, SimulatedUse, simulate};
-pub(crate) use records::{measured, simulated};
+pub(crate) use records::simulated;
 pub(crate) use slice::StructureSlice;
 pub(crate) use table::{render, runs, zipf};

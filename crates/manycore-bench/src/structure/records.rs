@@ -3,8 +3,8 @@
 use manycore_measure::paired::{Better, Protocol};
 use manycore_measure::{Measurement, Mechanism};
 
-use super::slice::StructureSlice;
-use crate::campaign::{BASE, Samples, values};
+use super::{NativeSamples, NativeTask, StructureSlice};
+use crate::campaign::{BASE, values};
 use crate::failure::Failure;
 use crate::metrics::{median, metric, ratio};
 use crate::simulated::{Finding, record};
@@ -14,16 +14,13 @@ use crate::wait_pool::{Draw, WaitPool};
 const PERCENTILES: [(&str, f64); 4] =
     [("latency_p50", 0.5), ("latency_p99", 0.99), ("latency_p99_9", 0.999), ("latency_max", 1.0)];
 
-/// A record for each mechanism at a point that has not failed, with its slices, which have what all
-/// structures have. What is at the point, and what else was measured, is the caller's to add.
-pub(crate) fn measured<'a, P, S>(
-    workload: &str,
-    samples: &'a Samples<P, String, S>,
+/// A record for each mechanism at a point that has not failed.
+pub(super) fn measured<T: NativeTask>(
+    samples: &NativeSamples<T>,
     point: usize,
-    of: impl Fn(&S) -> &StructureSlice,
-) -> Result<Vec<(Measurement, &'a [S])>, Failure> {
+) -> Result<Vec<Measurement>, Failure> {
     let present = samples.present(point);
-    let throughput = |slice: &S| of(slice).throughput();
+    let throughput = |slice: &T::Slice| T::used(slice).throughput();
     let throughputs: Vec<Vec<f64>> =
         present.iter().map(|(_, slices)| values(slices, throughput)).collect();
     let others: Vec<&[f64]> = throughputs[1..].iter().map(Vec::as_slice).collect();
@@ -31,14 +28,15 @@ pub(crate) fn measured<'a, P, S>(
     let mut records = Vec::new();
     for (index, (sync, slices)) in present.into_iter().enumerate() {
         let mechanism = Mechanism::Sync(samples.candidates[sync].clone());
-        let own: Vec<&StructureSlice> = slices.iter().map(&of).collect();
-        let mut record = record_of(workload, mechanism, &own, samples.seed);
+        let own: Vec<&StructureSlice> = slices.iter().map(T::used).collect();
+        let mut record = record_of(T::WORKLOAD, mechanism, &own, samples.seed);
         let others = samples.others.map(|percent| ("others_cpu".to_string(), percent.into()));
         record.parameters.extend(others);
         if index != BASE {
             record.metrics.insert("ratio".into(), ratio(&ratios[index - 1]));
         }
-        records.push((record, slices));
+        samples.points[point].describe(&mut record, slices);
+        records.push(record);
     }
     Ok(records)
 }

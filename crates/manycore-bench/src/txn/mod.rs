@@ -8,7 +8,7 @@
 //! | `operations` | what one thread does, natively and simulated alike |
 //! | `own`, `peers` | databases of the library's maps, and of trees under locks |
 //! | `slice` | one short run, and whether all is there in the end |
-//! | `campaign`, `grid`, `result` | points, rounds of slices, records |
+//! | `grid`, `result` | points, and what records say of them |
 //! | `simulated` | the same on a simulated machine |
 //! | `flags`, `command`, `simulated_command`, `render` | the commands, and their results for a person |
 //!
@@ -23,7 +23,6 @@
 //! # Ok::<(), manycore_bench::Failure>(())
 //! ```
 
-mod campaign;
 mod command;
 mod database;
 #[cfg(test)]
@@ -42,17 +41,12 @@ mod task;
 mod tpcc;
 mod ycsb;
 
-use std::time::Duration;
-
-use manycore_measure::paired::Rounds;
-
-use crate::campaign::{fault, subjects};
 use crate::failure::Failure;
 use crate::found::Found;
 use crate::front::Front;
 use crate::simulated::Simulator;
-use crate::slice::Pinning;
-use crate::worker::{Command, Executor};
+use crate::structure::{self, NativeOptions};
+use crate::worker::Executor;
 use crate::workload::Workload;
 pub use grid::TaskGrid;
 pub use render::render;
@@ -80,61 +74,9 @@ impl Workload for Transactions {
 }
 
 /// What to measure.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What threads do.
-    pub workload: TaskGrid,
-    /// Names of databases of others, to be measured beside.
-    pub against: Vec<String>,
-    /// The length of a slice with few threads per CPU; with many, slices are longer.
-    pub slice: Duration,
-    /// Transactions of each thread in a slice, instead of a time.
-    pub operations: Option<u64>,
-    /// How often to repeat.
-    pub rounds: Rounds,
-    /// Which CPUs the threads run on.
-    pub pinning: Pinning,
-    /// How to start a worker.
-    pub worker: Command,
-    /// Whether to show progress, if standard error is a terminal.
-    pub progress: bool,
-}
-
-impl Options {
-    /// The usual workloads, in 31 rounds.
-    pub fn new(worker: Command) -> Self {
-        Self {
-            workload: TaskGrid::default(),
-            against: Vec::new(),
-            slice: Duration::from_millis(30),
-            operations: None,
-            rounds: Rounds::Count(31),
-            pinning: Pinning::Auto,
-            worker,
-            progress: false,
-        }
-    }
-
-    fn check(&self) -> Result<(), Failure> {
-        self.workload.check(&database::names(own::native::CONTENDERS))?;
-        let known = database::names(peers::CONTENDERS);
-        let unknown = self.against.iter().find(|name| !known.contains(name));
-        let unknown = unknown.map(|unknown| {
-            let known = known.join(", ");
-            format!("no database of others is called `{unknown}`: choose from {known}")
-        });
-        let fault = fault(self.slice, self.operations, self.rounds).map(str::to_owned);
-        match unknown.or(fault) {
-            Some(fault) => Err(Failure::Usage(fault)),
-            None => Ok(()),
-        }
-    }
-}
+pub type Options = NativeOptions<TaskGrid>;
 
 /// Measures.
 pub fn run(options: &Options) -> Result<Found, Failure> {
-    options.check()?;
-    let syncs = subjects(&options.workload.syncs, &options.against);
-    let samples = campaign::run(options, options.workload.points(), syncs)?;
-    Ok(Found { measurements: samples.measurements()?, failures: samples.failures() })
+    structure::measure(options)
 }

@@ -1,32 +1,60 @@
-//! From slices to records.
+//! The points of databases on this host, and what records say of them.
 
 use manycore_measure::{Measurement, Parameter};
 
-use super::campaign::Samples;
+use super::grid::TaskGrid;
 use super::slice::Slice;
 use super::task::{Mix, Size, Task};
+use super::{database, own, peers};
 use crate::campaign::values;
 use crate::failure::Failure;
 use crate::metrics::median;
-use crate::structure;
+use crate::structure::{NativeGrid, NativeTask, StructureSlice};
 
-impl Samples {
-    /// A record for each mechanism at each point.
-    pub fn measurements(&self) -> Result<Vec<Measurement>, Failure> {
-        let mut all = Vec::new();
-        for (number, point) in self.points.iter().enumerate() {
-            for (mut record, slices) in
-                structure::measured("txn", self, number, |slice: &Slice| &slice.used)?
-            {
-                describe(&mut record, point);
-                if point.mix == Mix::Tpcc {
-                    let audits = median("1/op", &values(slices, |slice| slice.audits));
-                    record.metrics.insert(AUDITS.to_owned(), audits);
-                }
-                all.push(record);
+impl NativeGrid for TaskGrid {
+    fn check_native(&self, against: &[String], _: bool) -> Result<(), Failure> {
+        self.check(&database::names(own::native::CONTENDERS))?;
+        let known = database::names(peers::CONTENDERS);
+        match against.iter().find(|name| !known.contains(name)) {
+            Some(unknown) => {
+                let known = known.join(", ");
+                Err(Failure::Usage(format!(
+                    "no database of others is called `{unknown}`: choose from {known}"
+                )))
             }
+            None => Ok(()),
         }
-        Ok(all)
+    }
+}
+
+impl NativeTask for Task {
+    const WORKLOAD: &'static str = "txn";
+    type Slice = Slice;
+
+    fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    fn in_round(&self, sync: &str, round: u32) -> Self {
+        let seed = self.seed.wrapping_add(u64::from(round));
+        Self { sync: sync.to_owned(), seed, ..self.clone() }
+    }
+
+    fn in_words(&self, sync: &str) -> String {
+        let Self { threads, mix, .. } = self;
+        format!("{sync}, {mix}, {threads} threads ({} rows to begin with)", self.rows())
+    }
+
+    fn used(slice: &Slice) -> &StructureSlice {
+        &slice.used
+    }
+
+    fn describe(&self, record: &mut Measurement, slices: &[Slice]) {
+        describe(record, self);
+        if self.mix == Mix::Tpcc {
+            let audits = median("1/op", &values(slices, |slice| slice.audits));
+            record.metrics.insert(AUDITS.to_owned(), audits);
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 //! slices after it. At the end, what was added must be there, and conditions must hold.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,26 +13,9 @@ use super::task::Task;
 use super::{own, peers};
 use crate::counts::Counts;
 use crate::footprint;
-use crate::structure::StructureSlice;
-use crate::threads::{self, ThreadSettings, Turns, Work};
-use crate::worker::{Executor, Order};
-
-/// What runs, and for how long.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Settings {
-    pub task: Task,
-    pub threads: ThreadSettings,
-}
-
-impl Order for Settings {
-    const NAME: &'static str = "txn";
-    type Answer = Slice;
-
-    /// With a large database to fill first.
-    fn time_max(&self) -> Duration {
-        self.threads.time_max()
-    }
-}
+use crate::structure::{Settings, StructureSlice};
+use crate::threads::{self, Turns, Work};
+use crate::worker::Executor;
 
 /// What a slice measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,7 +33,7 @@ pub(crate) fn executor() -> Executor {
 }
 
 /// Runs one. The error, in one line, says what the database did wrong or what the machine refused.
-fn run(settings: &Settings, kept: &mut Option<Filled>) -> Result<Slice, String> {
+fn run(settings: &Settings<Task>, kept: &mut Option<Filled>) -> Result<Slice, String> {
     let task = &settings.task;
     let mut filled = match kept.take() {
         Some(filled) if filled.is_for(task) => filled,
@@ -95,7 +77,7 @@ impl Filled {
         known.sync == task.sync && known.mix == task.mix && known.size == task.size
     }
 
-    fn measure(&mut self, settings: &Settings) -> Result<Slice, String> {
+    fn measure(&mut self, settings: &Settings<Task>) -> Result<Slice, String> {
         let (database, task) = (&self.database, &settings.task);
         let counts = Counts::read(|visit| database.statistics(visit));
         let ranks = task.popularity.ranks(task.size.records);
