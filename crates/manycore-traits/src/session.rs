@@ -92,6 +92,20 @@ pub enum Conflict {
     Retry,
 }
 
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Locked => "another thread has locked the object",
+            Self::Changed => "another thread has changed the object",
+            Self::Freed => "another thread has freed the object",
+            Self::Full => "there is no room for another version yet",
+            Self::Retry => "the transaction asked to be run again",
+        })
+    }
+}
+
+impl core::error::Error for Conflict {}
+
 /// What a session sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {

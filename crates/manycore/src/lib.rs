@@ -1,6 +1,16 @@
 //! Locks, grace periods, versions, deferred update and collections on them, for machines with many
 //! cores.
 //!
+//! ```
+//! # #[cfg(feature = "lock_api")] {
+//! static TOTAL: manycore::Mutex<u64> = manycore::Mutex::new(0);
+//! *TOTAL.lock() += 1;
+//! # }
+//! let users = manycore::collections::space::HashMap::<String, u32>::new();
+//! users.insert("ada".into(), 36);
+//! assert_eq!(users.get("ada"), Some(36));
+//! ```
+//!
 //! | module | what is in it |
 //! |---|---|
 //! | [`lock`] | mutual exclusion: a file per algorithm, from test-and-set to one that learns; condition variables |
@@ -15,22 +25,6 @@
 //! | [`clock`] | what orders commits: the CPUs' counters (ORDO), or a counter |
 //! | [`sync`] | the one place that names atomics, parking, clocks and CPUs, with a back end a platform |
 //!
-//! # A first program
-//!
-//! With the feature `lock_api` every lock is a drop-in for `lock_api::Mutex` or `lock_api::RwLock`;
-//! without it, the raw interfaces of [`RawLock`] and [`RawRwLock`] are all there is:
-//!
-//! ```
-//! use manycore::{RawLock, lock::Futex};
-//!
-//! let lock = Futex::new();
-//! // SAFETY: the node lives until `unlock`, and this thread holds the lock when it unlocks.
-//! unsafe {
-//!     lock.lock(&mut ());
-//!     assert!(!lock.try_lock(&mut ()));
-//!     lock.unlock(&mut ());
-//! }
-//! ```
 //!
 //! # Which one
 //!
@@ -50,6 +44,16 @@
 //! `docs/src/choosing.md` goes through the questions one by one, and [`collections`] has sets and
 //! maps over most of these.
 //!
+//! # Features
+//!
+//! | feature | on by itself | what it does |
+//! |---|---|---|
+//! | `lock_api` | yes | `Mutex`, `RwLock` and `Condvar`; every lock as a raw lock of the crate `lock_api` |
+//! | `std` | yes | a panic in a delegated section goes to the thread that has sent it; without it, it aborts the program |
+//!
+//! Locks without the data that they protect are there without a feature: [`RawLock`],
+//! [`RawRwLock`].
+//!
 //! # Without an operating system
 //!
 //! The crate is `no_std`: it wants an allocator, and for locks not even that. On a machine without
@@ -68,8 +72,11 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
-#[cfg(any(test, loom))]
+#[cfg(any(test, loom, feature = "std"))]
 extern crate std;
+
+#[macro_use]
+mod opaque;
 
 mod asymmetry;
 pub mod clock;
@@ -92,6 +99,10 @@ pub mod session;
 pub mod sync;
 mod thread_registry;
 
+#[cfg(all(feature = "lock_api", not(loom)))]
+pub use lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+#[cfg(all(feature = "lock_api", not(loom)))]
+pub use lock_api;
 pub use manycore_traits::{
     ConcurrentMap, ConcurrentSet, Interval, LockInfo, MapHandle, Order, RawLock, RawRwLock,
     ReverseMap, SetHandle,

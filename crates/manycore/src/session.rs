@@ -151,6 +151,13 @@ pub struct Transaction<'s, 'id, S: RawSession> {
     brand: Brand<'id>,
 }
 
+opaque! {
+    [M] Scope<'_, '_, M>, "Scope";
+    [M: Sessions] Member<'_, '_, M>, "Member";
+    [S] Snapshot<'_, '_, S>, "Snapshot";
+    [S: RawSession] Transaction<'_, '_, S>, "Transaction";
+}
+
 /// A session that is aborted when this is dropped, as by a panic, unless it was committed.
 pub(crate) struct Open<'s, S: RawSession> {
     pub(crate) handle: &'s mut S,

@@ -25,6 +25,7 @@ const NO_ALGORITHM: &[(&str, &str)] = &[
     ("mod.rs", "a module's contents"),
     ("numbers.rs", "numbers that are drawn"),
     ("condvar.rs", "a wait queue with guards"),
+    ("defaults.rs", "names for the locks to begin with"),
     ("plain.rs", "the interface of locks that are used without a node"),
     (
         "preference.rs",

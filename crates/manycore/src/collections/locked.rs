@@ -52,11 +52,7 @@ impl<S: Default, L: RawLock> Default for Locked<S, L> {
     }
 }
 
-impl<S, L> core::fmt::Debug for Locked<S, L> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Locked").finish_non_exhaustive()
-    }
-}
+opaque! { [S, L] Locked<S, L>, "Locked"; }
 
 impl<K, V, S: SequentialMap<K, V> + Send, L: RawLock> ConcurrentMap<K, V> for Locked<S, L> {
     type Handle<'a>

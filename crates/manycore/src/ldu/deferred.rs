@@ -362,8 +362,4 @@ impl<S: Structure<T> + Default, T, Q: Queue + Default, L: RawLock> Default
     }
 }
 
-impl<S: Structure<T>, T, Q: Queue, L> core::fmt::Debug for Deferred<S, T, Q, L> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Deferred").finish_non_exhaustive()
-    }
-}
+opaque! { [S: Structure<T>, T, Q: Queue, L] Deferred<S, T, Q, L>, "Deferred"; }

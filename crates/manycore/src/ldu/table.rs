@@ -241,8 +241,4 @@ impl core::fmt::Debug for Table {
     }
 }
 
-impl<P: TablePointer> core::fmt::Debug for Rooted<P> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Rooted").finish_non_exhaustive()
-    }
-}
+opaque! { [P: TablePointer] Rooted<P>, "Rooted"; }

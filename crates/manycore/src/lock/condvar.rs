@@ -10,10 +10,9 @@ use crate::sync::Deadline;
 ///
 /// ```
 /// use std::thread;
-/// use lock_api::Mutex;
-/// use manycore::lock::{Adaptive, Condvar};
+/// use manycore::{Condvar, Mutex};
 ///
-/// static JOBS: Mutex<Adaptive, Vec<u32>> = Mutex::new(Vec::new());
+/// static JOBS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 /// static CHANGED: Condvar = Condvar::new();
 ///
 /// let worker = thread::spawn(|| {
@@ -54,13 +53,14 @@ impl Condvar {
         }
     }
 
-    /// As [`wait`](Self::wait), until the deadline at most; says whether it was notified.
+    /// As [`wait`](Self::wait), until the deadline at most, such as a `std::time::Instant`; says
+    /// whether it was notified.
     pub fn wait_until<R: RawMutex, T: ?Sized>(
         &self,
         guard: &mut MutexGuard<'_, R, T>,
-        deadline: Deadline,
+        deadline: impl Into<Deadline>,
     ) -> bool {
-        self.wait_at_most(guard, Some(deadline))
+        self.wait_at_most(guard, Some(deadline.into()))
     }
 
     /// As [`wait`](Self::wait), for this time at most; says whether it was notified.

@@ -10,20 +10,25 @@
 //! [`for_each_rw_lock`](crate::for_each_rw_lock). The first of them, [`AdaptiveRw`], is what
 //! `manycore run` puts into a program.
 //!
-//! With the feature `lock_api`, all of them hold data:
+//! With the feature `lock_api`, which is on unless switched off, all of them hold data. `Mutex` and
+//! `RwLock` are the ones to begin with; the others have the same methods:
 //!
 //! ```
 //! # #[cfg(feature = "lock_api")] {
-//! use manycore::lock::{Adaptive, AdaptiveRw};
+//! use manycore::lock::{Mcs, Mutex, RwLock};
+//! use manycore::lock_api;
 //!
-//! let total = lock_api::Mutex::<Adaptive, _>::new(0);
+//! let total = Mutex::new(0);
 //! *total.lock() += 1;
 //!
-//! let numbers = lock_api::RwLock::<AdaptiveRw, _>::new(vec![1, 2]);
+//! let numbers = RwLock::new(vec![1, 2]);
 //! numbers.write().push(3);
 //! let (one, other) = (numbers.read(), numbers.read());
 //! assert_eq!(one.len() + other.len(), 6);
 //! assert!(numbers.try_write().is_none());
+//!
+//! let in_order = lock_api::Mutex::<Mcs, _>::new(0);
+//! *in_order.lock() += 1;
 //! # }
 //! ```
 //!
@@ -40,6 +45,8 @@ mod cna;
 mod cohort;
 #[cfg(all(feature = "lock_api", not(loom)))]
 mod condvar;
+#[cfg(all(feature = "lock_api", not(loom)))]
+mod defaults;
 mod depth_gated;
 mod exponential;
 mod futex;
@@ -84,6 +91,11 @@ pub use clh::Clh;
 pub use cna::Cna;
 #[cfg(all(feature = "lock_api", not(loom)))]
 pub use condvar::Condvar;
+#[cfg(all(feature = "lock_api", not(loom)))]
+pub use defaults::{
+    MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard, RwLock,
+    RwLockReadGuard, RwLockWriteGuard,
+};
 pub use depth_gated::DepthGated;
 pub use exponential::{Exponential, ExponentialPatience};
 pub use futex::Futex;

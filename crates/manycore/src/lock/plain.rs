@@ -151,15 +151,15 @@ macro_rules! lock_api_form {
         // as `lock_api` requires of these.
         unsafe impl$(<$parameter: $bound>)? lock_api::RawMutexTimed for $lock {
             type Duration = core::time::Duration;
-            type Instant = $crate::sync::Deadline;
+            type Instant = $crate::sync::Moment;
 
             fn try_lock_for(&self, timeout: core::time::Duration) -> bool {
                 $crate::lock::PlainLock::try_acquire(self)
                     || $crate::lock::PlainLock::acquire_until(self, $crate::sync::Deadline::after(timeout))
             }
 
-            fn try_lock_until(&self, deadline: $crate::sync::Deadline) -> bool {
-                $crate::lock::PlainLock::acquire_until(self, deadline)
+            fn try_lock_until(&self, deadline: $crate::sync::Moment) -> bool {
+                $crate::lock::PlainLock::acquire_until(self, deadline.into())
             }
         }
     };

@@ -75,6 +75,51 @@ macro_rules! raw_by_preference {
                 unsafe { self.release_write() }
             }
         }
+
+        #[cfg(all(feature = "lock_api", not(loom)))]
+        // SAFETY: with `Preference::Readers` a reader waits for no writer that waits, so that a
+        // thread may read while it reads.
+        unsafe impl lock_api::RawRwLockRecursive for $lock {
+            #[inline]
+            fn lock_shared_recursive(&self) {
+                self.read($crate::lock::Preference::Readers);
+            }
+
+            #[inline]
+            fn try_lock_shared_recursive(&self) -> bool {
+                self.try_read($crate::lock::Preference::Readers)
+            }
+        }
+
+        // Without an operating system there is no clock that a deadline could be told from.
+        #[cfg(all(
+            feature = "lock_api",
+            any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare)))
+        ))]
+        // SAFETY: `read_until` and `write_until` acquire the lock if and only if they return true.
+        unsafe impl lock_api::RawRwLockTimed for $lock {
+            type Duration = core::time::Duration;
+            type Instant = $crate::sync::Moment;
+
+            fn try_lock_shared_for(&self, timeout: core::time::Duration) -> bool {
+                self.read_until(
+                    $crate::lock::Preference::Phases,
+                    Some($crate::sync::Deadline::after(timeout)),
+                )
+            }
+
+            fn try_lock_shared_until(&self, deadline: $crate::sync::Moment) -> bool {
+                self.read_until($crate::lock::Preference::Phases, Some(deadline.into()))
+            }
+
+            fn try_lock_exclusive_for(&self, timeout: core::time::Duration) -> bool {
+                self.write_until(Some($crate::sync::Deadline::after(timeout)))
+            }
+
+            fn try_lock_exclusive_until(&self, deadline: $crate::sync::Moment) -> bool {
+                self.write_until(Some(deadline.into()))
+            }
+        }
     };
 }
 pub(super) use raw_by_preference;

@@ -247,8 +247,4 @@ impl<S: Apply<O>, O, L> Drop for OpLog<S, O, L> {
     }
 }
 
-impl<S: Apply<O>, O, L> core::fmt::Debug for OpLog<S, O, L> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("OpLog").finish_non_exhaustive()
-    }
-}
+opaque! { [S: Apply<O>, O, L] OpLog<S, O, L>, "OpLog"; }

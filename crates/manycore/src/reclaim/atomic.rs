@@ -1,7 +1,6 @@
 //! A value that threads read without a lock while others put another in its place.
 
 use alloc::boxed::Box;
-use core::fmt;
 
 use super::{Domain, Guard};
 use crate::sync::atomic::{AtomicPtr, Ordering};
@@ -194,8 +193,4 @@ impl<T> Drop for Atomic<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Atomic<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Atomic").finish_non_exhaustive()
-    }
-}
+opaque! { [T] Atomic<'_, T>, "Atomic"; }

@@ -38,6 +38,7 @@
 // Here the methods are wrapped that algorithms must not name.
 #![allow(clippy::disallowed_methods)]
 
+mod deadline;
 #[cfg(not(any(loom, feature = "sim")))]
 mod foresight;
 pub mod node;
@@ -72,36 +73,14 @@ pub use backend::thread::Local;
 #[cfg(loom)]
 pub use backend::tuning;
 pub use backend::{atomic, barrier, cell, clock, cpu, futex, hint, process, thread};
+pub use deadline::Deadline;
+#[cfg(all(
+    feature = "lock_api",
+    any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare)))
+))]
+pub(crate) use deadline::Moment;
 pub(crate) use own::own_of;
 pub use pad::CachePadded;
-
-/// A moment until which somebody is willing to wait, as the futex system call understands it.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Deadline {
-    /// Whether `seconds` and `nanoseconds` count on the wall clock (which can be set) or the
-    /// monotonic one.
-    pub wall: bool,
-    /// Whole seconds since the clock's epoch.
-    pub seconds: i64,
-    /// Nanoseconds within the second, below 10^9.
-    pub nanoseconds: u32,
-}
-
-impl Deadline {
-    /// The moment so long from now, on the monotonic clock.
-    #[cfg(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare))))]
-    pub fn after(duration: core::time::Duration) -> Self {
-        let until = backend::monotonic().saturating_add(duration);
-        let seconds = i64::try_from(until.as_secs()).unwrap_or(i64::MAX);
-        Self { wall: false, seconds, nanoseconds: until.subsec_nanos() }
-    }
-
-    /// Whether the moment has come.
-    pub fn has_passed(&self) -> bool {
-        backend::has_passed(self)
-    }
-}
 
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

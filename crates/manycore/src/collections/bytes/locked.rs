@@ -173,8 +173,4 @@ impl<C: Clock> fmt::Debug for Locked<'_, '_, '_, C> {
     }
 }
 
-impl<C: Clock> fmt::Debug for LockedAll<'_, '_, '_, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LockedAll").finish_non_exhaustive()
-    }
-}
+opaque! { [C: Clock] LockedAll<'_, '_, '_, C>, "LockedAll"; }

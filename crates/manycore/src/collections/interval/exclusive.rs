@@ -173,14 +173,7 @@ impl<X> core::fmt::Debug for ExclusiveTrees<X> {
     }
 }
 
-impl<X: Exclusive> core::fmt::Debug for AbsentEntry<'_, X> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("AbsentEntry").finish_non_exhaustive()
-    }
-}
-
-impl<X: Exclusive> core::fmt::Debug for PresentEntry<'_, X> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("PresentEntry").finish_non_exhaustive()
-    }
+opaque! {
+    [X: Exclusive] AbsentEntry<'_, X>, "AbsentEntry";
+    [X: Exclusive] PresentEntry<'_, X>, "PresentEntry";
 }

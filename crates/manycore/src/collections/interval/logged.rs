@@ -164,14 +164,7 @@ impl<L: RawLock> core::fmt::Debug for LoggedTrees<L> {
     }
 }
 
-impl<L: RawLock> core::fmt::Debug for AbsentLogged<'_, L> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("AbsentLogged").finish_non_exhaustive()
-    }
-}
-
-impl<L: RawLock> core::fmt::Debug for PresentLogged<'_, L> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("PresentLogged").finish_non_exhaustive()
-    }
+opaque! {
+    [L: RawLock] AbsentLogged<'_, L>, "AbsentLogged";
+    [L: RawLock] PresentLogged<'_, L>, "PresentLogged";
 }

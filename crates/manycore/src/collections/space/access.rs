@@ -2,7 +2,6 @@
 
 use alloc::vec::Vec;
 use core::cell::OnceCell;
-use core::fmt;
 
 use super::entry::Entry;
 use super::handle::Handle;
@@ -396,8 +395,4 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
     }
 }
 
-impl<K: Datum, V: Datum, P: Structure, M: Sessions> fmt::Debug for Access<'_, '_, K, V, P, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Access").finish_non_exhaustive()
-    }
-}
+opaque! { [K: Datum, V: Datum, P: Structure, M: Sessions] Access<'_, '_, K, V, P, M>, "Access"; }

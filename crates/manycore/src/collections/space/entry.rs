@@ -1,7 +1,5 @@
 //! A key of a map, there or not, and what is to become of it.
 
-use core::fmt;
-
 use super::{Access, Map};
 use crate::collections::versioned::{Datum, Seek};
 use crate::session::Sessions;
@@ -60,16 +58,9 @@ macro_rules! upsert {
 upsert!(for &Map<K, V, P, M>);
 upsert!(for &mut Access<'_, '_, K, V, P, M>);
 
-impl<T: Upsert> fmt::Debug for Entry<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").finish_non_exhaustive()
-    }
-}
-
-impl<T: Upsert, F> fmt::Debug for Modified<T, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Modified").finish_non_exhaustive()
-    }
+opaque! {
+    [T: Upsert] Entry<T>, "Entry";
+    [T: Upsert, F] Modified<T, F>, "Modified";
 }
 
 impl<T: Upsert> Entry<T> {

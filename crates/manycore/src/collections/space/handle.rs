@@ -169,8 +169,4 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
     }
 }
 
-impl<M: Sessions> fmt::Debug for Handle<'_, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").finish_non_exhaustive()
-    }
-}
+opaque! { [M: Sessions] Handle<'_, M>, "Handle"; }

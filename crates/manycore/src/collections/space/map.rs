@@ -1,6 +1,5 @@
 //! A map in a space.
 
-use core::fmt;
 use core::hash::BuildHasher;
 use core::mem::{ManuallyDrop, needs_drop};
 
@@ -150,8 +149,4 @@ where
     }
 }
 
-impl<K: Datum, V: Datum, P: Structure, M: Sessions> fmt::Debug for Map<K, V, P, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Map").finish_non_exhaustive()
-    }
-}
+opaque! { [K: Datum, V: Datum, P: Structure, M: Sessions] Map<K, V, P, M>, "Map"; }

@@ -53,7 +53,6 @@ mod transaction;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::fmt;
 use core::ptr::NonNull;
 
 pub use crate::collections::versioned::art::ArtKey;
@@ -185,8 +184,4 @@ impl<M: Sessions + 'static> Space<M> {
     }
 }
 
-impl<M: Sessions> fmt::Debug for Space<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Space").finish_non_exhaustive()
-    }
-}
+opaque! { [M: Sessions] Space<M>, "Space"; }

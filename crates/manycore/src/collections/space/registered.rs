@@ -1,7 +1,5 @@
 //! A map and the calling thread's handle, for the traits that all maps have.
 
-use core::fmt;
-
 use super::handle::Handle;
 use super::map::Map;
 use crate::collections::versioned::{Datum, Seek, Structure};
@@ -102,8 +100,6 @@ where
     }
 }
 
-impl<K: Datum, V: Datum, P: Structure, M: Sessions> fmt::Debug for Registered<'_, K, V, P, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registered").finish_non_exhaustive()
-    }
+opaque! {
+    [K: Datum, V: Datum, P: Structure, M: Sessions] Registered<'_, K, V, P, M>, "Registered";
 }

@@ -1,7 +1,6 @@
 //! A session that sees collections at one moment.
 
 use core::borrow::Borrow;
-use core::fmt;
 use core::ops::RangeBounds;
 use core::ptr::NonNull;
 
@@ -169,8 +168,4 @@ impl<M: Sessions> Snapshot<'_, '_, M> {
     }
 }
 
-impl<M: Sessions> fmt::Debug for Snapshot<'_, '_, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot").finish_non_exhaustive()
-    }
-}
+opaque! { [M: Sessions] Snapshot<'_, '_, M>, "Snapshot"; }

@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::cell::RefCell;
-use core::fmt;
 use core::marker::PhantomData;
 use core::ops::RangeBounds;
 use core::ptr::NonNull;
@@ -401,8 +400,4 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
     }
 }
 
-impl<M: Sessions> fmt::Debug for Transaction<'_, '_, '_, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction").finish_non_exhaustive()
-    }
-}
+opaque! { [M: Sessions] Transaction<'_, '_, '_, M>, "Transaction"; }

@@ -34,6 +34,12 @@ pub struct Writes<'s, K: Copy, V: Copy, M: Sessions, P: Arrangement, S> {
     more: isize,
 }
 
+opaque! {
+    [K: Copy, V: Copy, M: Sessions, P: Arrangement] Handle<'_, K, V, M, P>, "Handle";
+    [K: Copy, V: Copy, M: Sessions, P: Arrangement, S] Reads<'_, K, V, M, P, S>, "Reads";
+    [K: Copy, V: Copy, M: Sessions, P: Arrangement, S] Writes<'_, K, V, M, P, S>, "Writes";
+}
+
 impl<K: Copy, V: Copy, M: Sessions, P: Placement<K>> Versioned<K, V, M, P> {
     fn new_handle(&self) -> Handle<'_, K, V, M, P> {
         Handle { map: self, session: self.domain.register(), more: 0 }

@@ -182,11 +182,7 @@ impl<K: Copy, V: Copy, M: Sessions, P: Arrangement> Versioned<K, V, M, P> {
     }
 }
 
-impl<K: Copy, V: Copy, M: Sessions, P: Arrangement> core::fmt::Debug for Versioned<K, V, M, P> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Versioned").finish_non_exhaustive()
-    }
-}
+opaque! { [K: Copy, V: Copy, M: Sessions, P: Arrangement] Versioned<K, V, M, P>, "Versioned"; }
 
 /// A new object.
 pub(in crate::collections) fn create<T: Copy, S: RawSession>(handle: &mut S, data: T) -> Link<T> {

@@ -301,8 +301,4 @@ impl<T: Default> Default for FlatCombining<T> {
     }
 }
 
-impl<T> core::fmt::Debug for FlatCombining<T> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("FlatCombining").finish_non_exhaustive()
-    }
-}
+opaque! { [T] FlatCombining<T>, "FlatCombining"; }

@@ -140,7 +140,6 @@ mod run;
 mod tournament;
 
 use alloc::boxed::Box;
-use core::fmt;
 use core::mem::ManuallyDrop;
 
 pub use merge::{Discipline, Newest, Oldest};
@@ -240,11 +239,7 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Drop for Ordered<T, D, C, L> {
     }
 }
 
-impl<T, D: Discipline, C: Clock, L: RawLock> fmt::Debug for Ordered<T, D, C, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ordered").finish_non_exhaustive()
-    }
-}
+opaque! { [T, D: Discipline, C: Clock, L: RawLock] Ordered<T, D, C, L>, "Ordered"; }
 
 /// A thread's right to add items. Dropped, it leaves them where they are.
 pub struct Handle<'a, T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> {
@@ -296,8 +291,4 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Drop for Handle<'_, T, D, C, L> {
     }
 }
 
-impl<T, D: Discipline, C: Clock, L: RawLock> fmt::Debug for Handle<'_, T, D, C, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").finish_non_exhaustive()
-    }
-}
+opaque! { [T, D: Discipline, C: Clock, L: RawLock] Handle<'_, T, D, C, L>, "Handle"; }

@@ -323,8 +323,4 @@ impl Default for Node {
     }
 }
 
-impl core::fmt::Debug for Node {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Node").finish_non_exhaustive()
-    }
-}
+opaque! { [] Node, "Node"; }

@@ -30,16 +30,31 @@ pub struct Local {
     noted: Cell<[usize; 2]>,
 }
 
+/// The symbol of the block. It has the version in its name, so that a program can link two versions
+/// of this crate.
+macro_rules! symbol {
+    () => {
+        concat!(
+            "manycore_thread_local_",
+            env!("CARGO_PKG_VERSION_MAJOR"),
+            "_",
+            env!("CARGO_PKG_VERSION_MINOR"),
+            "_",
+            env!("CARGO_PKG_VERSION_PATCH"),
+        )
+    };
+}
+
 // SAFETY: no code, only 64 zeroed bytes of thread-local storage, under a hidden name that nobody
 // but `local` uses.
 global_asm!(
     ".pushsection .tbss,\"awT\",@nobits",
-    ".hidden manycore_thread_local",
-    ".globl manycore_thread_local",
-    ".type manycore_thread_local,@object",
-    ".size manycore_thread_local,64",
+    concat!(".hidden ", symbol!()),
+    concat!(".globl ", symbol!()),
+    concat!(".type ", symbol!(), ",@object"),
+    concat!(".size ", symbol!(), ",64"),
     ".p2align 6",
-    "manycore_thread_local:",
+    concat!(symbol!(), ":"),
     ".zero 64",
     ".popsection",
 );
@@ -74,7 +89,7 @@ pub fn local() -> &'static Local {
     // zeroed block.
     unsafe {
         asm!(
-            "mov {0}, qword ptr [rip + manycore_thread_local@GOTTPOFF]",
+            concat!("mov {0}, qword ptr [rip + ", symbol!(), "@GOTTPOFF]"),
             "add {0}, qword ptr fs:[0]",
             out(reg) block,
             options(pure, readonly, nostack),
@@ -85,8 +100,8 @@ pub fn local() -> &'static Local {
     // own, zeroed block.
     unsafe {
         asm!(
-            "adrp {0}, :gottprel:manycore_thread_local",
-            "ldr {0}, [{0}, :gottprel_lo12:manycore_thread_local]",
+            concat!("adrp {0}, :gottprel:", symbol!()),
+            concat!("ldr {0}, [{0}, :gottprel_lo12:", symbol!(), "]"),
             "mrs {1}, tpidr_el0",
             "add {0}, {0}, {1}",
             out(reg) block,

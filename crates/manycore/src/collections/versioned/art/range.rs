@@ -25,6 +25,8 @@ pub struct Range<'r, K, V, S, O> {
     entries: PhantomData<fn() -> (&'r K, &'r V)>,
 }
 
+opaque! { [K, V, S, O] Range<'_, K, V, S, O>, "Range"; }
+
 /// Refuses a range that ends before it begins.
 fn check(bounds: &[Bound<Vec<u8>>; 2]) {
     if let [

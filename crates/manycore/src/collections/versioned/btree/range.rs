@@ -29,6 +29,10 @@ pub struct Range<'r, K, V, S, O, const LEAF: usize, const INNER: usize> {
     path: Path,
 }
 
+opaque! {
+    [K, V, S, O, const LEAF: usize, const INNER: usize] Range<'_, K, V, S, O, LEAF, INNER>, "Range";
+}
+
 impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     /// The leaf with the smallest keys.
     ///
