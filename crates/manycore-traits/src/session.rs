@@ -184,6 +184,26 @@ pub unsafe trait RawSession {
     /// As for [`deref`](Self::deref).
     unsafe fn try_lock_const<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict>;
 
+    /// What is committed of an object that no other session has locked now, as [`View::Latest`] has
+    /// it. The look comes after all locks that this session has taken: of two sessions that each
+    /// lock an object and then read the other's, at most one gets by. So sessions that depend on
+    /// what many read, and few change, need not lock it against each other.
+    ///
+    /// # Errors
+    ///
+    /// As of [`try_lock`](Self::try_lock): another session has locked the object, or has freed it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`deref`](Self::deref), in a session of [`View::Latest`].
+    unsafe fn read_unlocked<T: Copy>(&mut self, link: Link<T>) -> Result<*const T, Conflict> {
+        // SAFETY: the contract of this function. What is locked, nobody else has locked.
+        unsafe {
+            self.try_lock_const(link)?;
+            Ok(self.deref(link))
+        }
+    }
+
     /// A new object. If the session is aborted, there is no such object.
     ///
     /// # Safety

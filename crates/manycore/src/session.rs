@@ -39,6 +39,8 @@ use core::marker::PhantomData;
 
 pub use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
+pub use self::object::owned;
+
 /// A lifetime that is like no other.
 type Brand<'id> = PhantomData<fn(&'id ()) -> &'id ()>;
 

@@ -57,6 +57,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-channel", &["manycore"]),
     // The same on the simulator's runtime.
     ("manycore-channel-simulated", &["manycore-simulated"]),
+    // The file system of KhronOS, as its kernel has it; and on the simulator's runtime.
+    ("khronos-fs", &["manycore", "manycore-history"]),
+    ("khronos-fs-simulated", &["manycore-simulated", "manycore-sim", "manycore-history"]),
     (
         "manycore-syscalls",
         &["manycore", "manycore-interpose", "manycore-stats", "manycore-channel"],

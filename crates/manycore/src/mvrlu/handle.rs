@@ -355,6 +355,12 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     }
 
     #[inline]
+    unsafe fn read_unlocked<T: Copy>(&mut self, link: Link<T>) -> Result<*const T, Conflict> {
+        // SAFETY: session and object are there (contract of `RawSession::read_unlocked`).
+        unsafe { self.look_unlocked(link) }
+    }
+
+    #[inline]
     unsafe fn alloc<T: Copy>(&mut self, data: T) -> Link<T> {
         self.make(data)
     }

@@ -12,7 +12,7 @@ use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::session::pool::SIZE_MAX;
 use crate::sync::atomic::Ordering;
 use crate::sync::cell::UnsafeCell;
-use crate::sync::{hint, order};
+use crate::sync::{full_fence, hint, order};
 
 #[cold]
 fn too_large(bytes: usize, segment_bytes: usize) -> ! {
@@ -109,6 +109,27 @@ impl<C: Clock> Handle<'_, C> {
                     Err(Conflict::Locked) if self::newest(head(link)).is_null() => {}
                     result => return result.map_err(|conflict| self.meet_at(link, conflict)),
                 }
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As of `RawSession::read_unlocked`.
+    #[inline]
+    pub(super) unsafe fn look_unlocked<T: Copy>(
+        &mut self,
+        link: Link<T>,
+    ) -> Result<*const T, Conflict> {
+        // Partner: the same fence of another session, which has put its version in before, as this
+        // one has. One of the two then finds the other's.
+        full_fence!("mvrlu-read-unlocked");
+        // SAFETY: session and object are there (contract of this function); a newest version that
+        // could be locked is what the session sees.
+        unsafe {
+            match self.lockable(link) {
+                Ok(newest) => Ok(self.data(link, newest)),
+                Err(conflict) => Err(self.meet_at(link, conflict)),
             }
         }
     }

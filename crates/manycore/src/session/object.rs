@@ -183,7 +183,7 @@ pub(crate) const OWNED_MAX: usize = 4 << 10;
 ///
 /// The link comes from there, and the object is there for as long as `'a`.
 #[inline]
-pub(crate) unsafe fn owned<'a, T>(link: Link<T>) -> &'a T {
+pub unsafe fn owned<'a, T>(link: Link<T>) -> &'a T {
     // SAFETY: the object is there (contract of this function), and lies as an `Embedded` does,
     // which `OwnedKindOf` asserts. Its data is written before anybody has a link, and then never.
     unsafe { (*link.as_ptr().cast::<Embedded<T>>()).data.with(|data| &*data) }

@@ -235,6 +235,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("decision-fate", "mvrlu::snapshots_are_consistent", RACE),
     ("slots-add", "mvrlu::the_latest_beside_reclamation", RACE),
     ("mvrlu-advance-fence", "mvrlu::the_latest_beside_reclamation", RACE),
+    ("mvrlu-read-unlocked", "mvrlu::write_skew_is_removed_by_looks", "both have claimed"),
     ("mvrlu-again", "mvrlu::snapshots_are_consistent", RACE),
     ("mvrlu-enter-fence", "mvrlu::the_latest_beside_reclamation", RACE),
     ("mvrlu-leave", "mvrlu::the_latest_beside_reclamation", RACE),

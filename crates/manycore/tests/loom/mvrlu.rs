@@ -39,6 +39,11 @@ fn write_skew_is_removed_by_locks() {
     sessions::write_skew_is_removed_by_locks(domain);
 }
 
+#[test]
+fn write_skew_is_removed_by_looks() {
+    sessions::write_skew_is_removed_by_looks(domain);
+}
+
 /// A snapshot beside a commit sees all of it or nothing, and what it has seen it sees again.
 #[test]
 fn snapshots_are_consistent() {

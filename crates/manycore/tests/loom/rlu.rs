@@ -29,6 +29,11 @@ fn write_skew_is_removed_by_locks() {
     sessions::write_skew_is_removed_by_locks(|| domain(0));
 }
 
+#[test]
+fn write_skew_is_removed_by_looks() {
+    sessions::write_skew_is_removed_by_looks(|| domain(0));
+}
+
 /// A snapshot beside commits sees all of one or nothing, and what it has seen it sees again.
 #[test]
 fn snapshots_are_consistent() {

@@ -148,3 +148,36 @@ pub fn write_skew_is_removed_by_locks<M: Sessions + 'static>(domain: fn() -> M) 
         assert!(sum <= 1, "both have claimed");
     });
 }
+
+/// Changes an object if another is 0 that nobody has locked; that one is not locked.
+fn claim_by_a_look<S: RawSession>(handle: &mut S, one: Link<u32>, other: Link<u32>) {
+    // SAFETY: a session, from begin to end; the objects are not freed.
+    unsafe {
+        handle.begin(View::Latest);
+        let claimed = handle.try_lock(one).and_then(|data| {
+            let is_free = *handle.read_unlocked(other)? == 0;
+            *data = u32::from(is_free);
+            Ok(())
+        });
+        match claimed {
+            Ok(()) => drop(handle.commit()),
+            Err(_) => handle.abort(),
+        }
+    }
+}
+
+/// Of two transactions that each change what the other reads, one finds the other's lock or what it
+/// has committed.
+pub fn write_skew_is_removed_by_looks<M: Sessions + 'static>(domain: fn() -> M) {
+    check(2, move || {
+        let domain = Arc::new(domain());
+        let [one, two] = objects(&*domain);
+        let shared = domain.clone();
+        let other = thread::spawn(move || claim_by_a_look(&mut shared.register(), one, two));
+        let mut handle = domain.register();
+        claim_by_a_look(&mut handle, two, one);
+        other.join().unwrap();
+        let sum: u32 = read(&mut handle, &[one, two], View::Snapshot).iter().sum();
+        assert!(sum <= 1, "both have claimed");
+    });
+}

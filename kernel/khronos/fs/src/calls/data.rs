@@ -1,0 +1,60 @@
+//! Calls on the bytes of files.
+
+use crate::errno::Errno;
+use crate::file::File;
+use crate::fs::Cx;
+use crate::inode::{Body, Inode};
+
+fn file(inode: &Inode) -> Result<&File, Errno> {
+    match inode.body() {
+        Body::File(file) => Ok(file),
+        Body::Directory(_) => Err(Errno::IsDirectory),
+        Body::Symlink(_) | Body::Special(_) => Err(Errno::Invalid),
+    }
+}
+
+impl Cx<'_> {
+    /// Reads from a position on; returns how many bytes, which are fewer at the end of the file.
+    /// What one write has written is read as a whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::IsDirectory`]; [`Errno::Invalid`] for what has no bytes here.
+    pub fn read(&mut self, inode: &Inode, offset: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+        Ok(file(inode)?.read(offset, buffer))
+    }
+
+    /// Writes from a position on; returns how many bytes: fewer if there is no memory for more.
+    ///
+    /// # Errors
+    ///
+    /// As of [`read`](Self::read); [`Errno::TooLarge`]; [`Errno::NoSpace`] if there is no memory
+    /// for a single one.
+    pub fn write(&mut self, inode: &Inode, offset: u64, data: &[u8]) -> Result<usize, Errno> {
+        let written = file(inode)?.write(Some(offset), data)?;
+        inode.set_modified(self.now());
+        Ok(written.1)
+    }
+
+    /// Writes at the end; returns where that was, and how many bytes.
+    ///
+    /// # Errors
+    ///
+    /// As of [`write`](Self::write).
+    pub fn append(&mut self, inode: &Inode, data: &[u8]) -> Result<(u64, usize), Errno> {
+        let written = file(inode)?.write(None, data)?;
+        inode.set_modified(self.now());
+        Ok(written)
+    }
+
+    /// Makes a file shorter, or longer by zeros that take no memory.
+    ///
+    /// # Errors
+    ///
+    /// As of [`write`](Self::write).
+    pub fn truncate(&mut self, inode: &Inode, size: u64) -> Result<(), Errno> {
+        file(inode)?.truncate(size)?;
+        inode.set_modified(self.now());
+        Ok(())
+    }
+}

@@ -1,0 +1,223 @@
+//! Calls that make names.
+
+use manycore::session::View;
+
+use crate::errno::Errno;
+use crate::file::File;
+use crate::fs::{Ask, At, Cx};
+use crate::inode::{Body, Kind, MODE_KIND};
+use crate::sync::held::{Held, Node};
+
+use crate::walk::{PATH_MAX, walk};
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Open {
+    /// It is made if it is not there (O_CREAT).
+    pub create: bool,
+    /// It is not there before (O_EXCL), of use with `create`.
+    pub exclusive: bool,
+    /// It is to be written, which directories cannot be (O_WRONLY, O_RDWR).
+    pub write: bool,
+    /// It has no bytes afterwards (O_TRUNC).
+    pub truncate: bool,
+    /// It is a directory (O_DIRECTORY).
+    pub directory: bool,
+    /// A symbolic link at the path's end is not followed, and is an error (O_NOFOLLOW).
+    pub no_follow: bool,
+}
+
+impl Open {
+    /// To read what is there.
+    pub const READ: Self = Self {
+        create: false,
+        exclusive: false,
+        write: false,
+        truncate: false,
+        directory: false,
+        no_follow: false,
+    };
+    /// To write, and made if it is not there.
+    pub const CREATE: Self = Self { create: true, write: true, ..Self::READ };
+    /// Made, and not there before.
+    pub const NEW: Self = Self { exclusive: true, ..Self::CREATE };
+}
+
+impl<'fs> Cx<'fs> {
+    /// What a path leads to, whatever it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::NoEntry`], and those of paths: [`Errno::NotDirectory`], [`Errno::NameTooLong`],
+    /// [`Errno::TooManySymlinks`]. All calls with paths have these.
+    pub fn resolve(&mut self, at: At<'_>, follow: bool) -> Result<Node<'fs>, Errno> {
+        let (_, held) = self.run(self.reading(), Ask::at(at), |tx, brought, holds| {
+            let found = walk(tx, &brought, brought.from, follow)?.existing()?;
+            holds.hold(found.inode())
+        })?;
+        Ok(Node::new(held.expect("the attempt holds what it has found")))
+    }
+
+    /// Opens a file or a directory, or makes a file with these permissions.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Exists`], [`Errno::IsDirectory`], [`Errno::NotDirectory`],
+    /// [`Errno::TooManySymlinks`] as [`Open`] says.
+    pub fn open(&mut self, at: At<'_>, how: Open, mode: u32) -> Result<Node<'fs>, Errno> {
+        let follow = !(how.no_follow || how.create && how.exclusive);
+        loop {
+            if !(how.create && how.exclusive) {
+                match self.open_existing(at, how, follow) {
+                    Err(Errno::NoEntry) if how.create => {}
+                    result => return result,
+                }
+            }
+            match self.create(at, mode, follow) {
+                Err(Errno::Exists) if !how.exclusive => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn open_existing(&mut self, at: At<'_>, how: Open, follow: bool) -> Result<Node<'fs>, Errno> {
+        let view = if how.create { View::Latest } else { self.reading() };
+        let (_, held) = self.run(view, Ask::at(at), |tx, brought, holds| {
+            let end = walk(tx, &brought, brought.from, follow)?;
+            let found = end.existing()?;
+            match found.kind() {
+                Kind::Symlink => return Err(Errno::TooManySymlinks.into()),
+                Kind::Directory if how.write || how.create => {
+                    return Err(Errno::IsDirectory.into());
+                }
+                Kind::Directory => {}
+                _ if how.directory => return Err(Errno::NotDirectory.into()),
+                _ => {}
+            }
+            holds.hold(found.inode())
+        })?;
+        let node = Node::new(held.expect("the attempt holds what it has found"));
+        if how.truncate && node.kind() == Kind::File {
+            self.truncate(&node, 0)?;
+        }
+        Ok(node)
+    }
+
+    fn create(&mut self, at: At<'_>, mode: u32, follow: bool) -> Result<Node<'fs>, Errno> {
+        let held = self.make(mode, Body::File(File::new()));
+        let made = self.run(View::Latest, Ask::at(at).with(&held), |tx, brought, _| {
+            let end = walk(tx, &brought, brought.from, follow)?;
+            let seen = end.absent()?;
+            if end.has_slash {
+                return Err(Errno::IsDirectory.into());
+            }
+            tx.prepare(&[seen], None, false)?;
+            tx.change(&seen, Some(brought.inode), brought.now)
+        });
+        match made {
+            Ok(_) => Ok(Node::new(held)),
+            Err(errno) => {
+                self.unlinked(held);
+                Err(errno)
+            }
+        }
+    }
+
+    /// Makes a directory.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Exists`].
+    pub fn mkdir(&mut self, at: At<'_>, mode: u32) -> Result<(), Errno> {
+        let directory = self.names.directory();
+        let held = self.make(mode, Body::Directory(directory));
+        self.give_name(at, held, true)
+    }
+
+    /// Makes something special, or a file: the kind is in the mode. The number is a device's.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Exists`]; [`Errno::NotPermitted`] for a directory, and [`Errno::Invalid`] for a
+    /// symbolic link, which this is not for.
+    pub fn mknod(&mut self, at: At<'_>, mode: u32, device: u64) -> Result<(), Errno> {
+        let body = match mode & MODE_KIND {
+            0 => Body::File(File::new()),
+            kind if kind == Kind::File.mode() => Body::File(File::new()),
+            kind if kind == Kind::Directory.mode() => return Err(Errno::NotPermitted),
+            kind if kind == Kind::Symlink.mode() => return Err(Errno::Invalid),
+            _ => Body::Special(device),
+        };
+        let held = self.make(mode, body);
+        self.give_name(at, held, false)
+    }
+
+    /// Makes a symbolic link to a path, which needs not lead anywhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Exists`]; [`Errno::NoEntry`] if the target is empty, and [`Errno::NameTooLong`] if
+    /// it is longer than a path can be.
+    pub fn symlink(&mut self, target: &[u8], at: At<'_>) -> Result<(), Errno> {
+        match target.len() {
+            0 => return Err(Errno::NoEntry),
+            length if length > PATH_MAX => return Err(Errno::NameTooLong),
+            _ => {}
+        }
+        let held = self.make(0o777, Body::Symlink(target.into()));
+        self.give_name(at, held, false)
+    }
+
+    /// Gives an inode that was made its name.
+    fn give_name(&mut self, at: At<'_>, held: Held, is_directory: bool) -> Result<(), Errno> {
+        let made = self.run(View::Latest, Ask::at(at).with(&held), |tx, brought, _| {
+            let end = walk(tx, &brought, brought.from, false)?;
+            let seen = end.absent()?;
+            if end.has_slash && !is_directory {
+                return Err(Errno::NoEntry.into());
+            }
+            tx.prepare(&[seen], None, false)?;
+            if is_directory {
+                tx.set_parent(brought.inode, seen.place.directory)?;
+            }
+            tx.change(&seen, Some(brought.inode), brought.now)
+        });
+        match made {
+            Ok(_) => self.release(held),
+            Err(_) => self.unlinked(held),
+        }
+        made.map(|_| ())
+    }
+
+    /// Gives what is at `from` another name.
+    ///
+    /// At one moment the old name is there and the new one comes.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Exists`]; [`Errno::NotPermitted`] for a directory; [`Errno::TooManyLinks`].
+    pub fn link(&mut self, from: At<'_>, to: At<'_>, follow: bool) -> Result<(), Errno> {
+        let ask = Ask::at(from).to(to);
+        let ((), held) = self.run(View::Latest, ask, |tx, brought, holds| {
+            let old = walk(tx, &brought, brought.from, follow)?;
+            let inode = old.existing()?;
+            let end = walk(tx, &brought, brought.to, false)?;
+            let seen = end.absent()?;
+            if end.has_slash {
+                return Err(Errno::NoEntry.into());
+            }
+            if inode.is_directory() {
+                return Err(Errno::NotPermitted.into());
+            }
+            let (old, _) = old.present(Errno::NotPermitted)?;
+            holds.link(inode.inode())?;
+            tx.prepare(&[old, seen], None, false)?;
+            tx.confirm(&[old])?;
+            tx.change(&seen, Some(inode.inode()), brought.now)
+        })?;
+        let held = held.expect("the attempt holds what it has linked");
+        held.set_changed(self.now());
+        self.release(held);
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Calls that remove names.
+
+use alloc::vec::Vec;
+
+use manycore::session::View;
+
+use crate::errno::Errno;
+use crate::fs::{Ask, At, Cx};
+use crate::inode::{Inode, Kind};
+use crate::sync::Stop;
+use crate::walk::walk;
+
+impl Cx<'_> {
+    /// Removes a name of what is no directory. If that was its last one, and nobody holds it, it is
+    /// freed.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::IsDirectory`].
+    pub fn unlink(&mut self, at: At<'_>) -> Result<(), Errno> {
+        let ((), held) = self.run(View::Latest, Ask::at(at), |tx, brought, holds| {
+            let end = walk(tx, &brought, brought.from, false)?;
+            let (seen, inode) = end.present(Errno::IsDirectory)?;
+            if inode.is_directory() {
+                return Err(Errno::IsDirectory.into());
+            }
+            holds.hold(inode.inode())?;
+            tx.prepare(&[seen], None, false)?;
+            tx.change(&seen, None, brought.now)
+        })?;
+        self.unlinked(held.expect("the attempt holds what it has unlinked"));
+        Ok(())
+    }
+
+    /// Removes a directory without names in it. Those who hold it find nothing in it from now on,
+    /// and can make nothing in it.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::NotEmpty`], [`Errno::NotDirectory`]; [`Errno::Invalid`] for a path that ends with
+    /// `.`, and [`Errno::Busy`] for the root.
+    pub fn rmdir(&mut self, at: At<'_>) -> Result<(), Errno> {
+        let ((), held) = self.run(View::Latest, Ask::at(at), |tx, brought, holds| {
+            let end = walk(tx, &brought, brought.from, false)?;
+            let (seen, directory) = end.present(match end.found {
+                _ if end.is_dot => Errno::Invalid,
+                Some(found) if found.is(brought.root) => Errno::Busy,
+                _ => Errno::NotEmpty,
+            })?;
+            if !directory.is_directory() {
+                return Err(Errno::NotDirectory.into());
+            }
+            holds.hold(directory.inode())?;
+            tx.prepare(&[seen], Some(directory), false)?;
+            match tx.remove(directory) {
+                // It has names while this one leads to it.
+                Err(Stop::Fail(errno)) => {
+                    tx.confirm(&[seen])?;
+                    Err(errno.into())
+                }
+                Err(again) => Err(again),
+                Ok(()) => tx.change(&seen, None, brought.now),
+            }
+        })?;
+        self.unlinked(held.expect("the attempt holds what it has removed"));
+        Ok(())
+    }
+
+    /// Removes all names; nobody else has the file system any more.
+    pub(crate) fn empty_root(&mut self) {
+        let root = self.fs.root();
+        let mut path = Vec::new();
+        while let Some(depth) = self.remove_one(root, &mut path) {
+            path.truncate(depth);
+        }
+    }
+
+    /// Goes down to a directory without directories, and removes all that is in it, and it. Returns
+    /// how much of the path leads to the directory above; nothing if there is none.
+    fn remove_one(&mut self, root: &Inode, path: &mut Vec<u8>) -> Option<usize> {
+        let mut above = 0;
+        loop {
+            path.push(b'/');
+            let here = path.len();
+            let mut below = None;
+            for (name, kind) in self.names_of(At { directory: root, path }) {
+                if kind == Kind::Directory {
+                    below = Some(name);
+                    continue;
+                }
+                path.truncate(here);
+                path.extend_from_slice(&name);
+                self.unlink(At { directory: root, path }).expect("nobody else removes it");
+            }
+            path.truncate(here);
+            let Some(below) = below else { break };
+            above = here - 1;
+            path.extend_from_slice(&below);
+        }
+        path.pop();
+        if path.is_empty() {
+            return None;
+        }
+        self.rmdir(At { directory: root, path }).expect("nobody else puts anything in");
+        Some(above)
+    }
+}

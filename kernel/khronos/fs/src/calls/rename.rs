@@ -1,0 +1,134 @@
+//! Renaming: one name goes and another comes, at one moment.
+
+use manycore::session::View;
+
+use crate::errno::Errno;
+use crate::fs::{Ask, At, Cx};
+use crate::sync::{Brought, Found, Seen, Stop, Tx, changes_parent};
+use crate::walk::walk;
+
+/// What becomes of what has the new name already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rename {
+    /// It loses that name. A directory has to be empty, and is removed.
+    #[default]
+    Replace,
+    /// It is an error (RENAME_NOREPLACE).
+    NoReplace,
+    /// It gets the old name (RENAME_EXCHANGE).
+    Exchange,
+}
+
+/// Both names, and what is there.
+struct Pair<'v> {
+    from: Seen<'v>,
+    to: Seen<'v>,
+    inode: Found<'v>,
+}
+
+impl Cx<'_> {
+    /// Renames, also from one directory to another: under `rlu` and `mvrlu` in one transaction, of
+    /// which a [`Moment`](crate::Moment) sees all or nothing; under the others a reader may find
+    /// both names for a moment, but not none.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Invalid`] if a directory was to come below itself; [`Errno::NotEmpty`],
+    /// [`Errno::NotDirectory`] or [`Errno::IsDirectory`] if it cannot replace what is there;
+    /// [`Errno::Exists`] as [`Rename`] says; [`Errno::Busy`] if a path ends with `.` or `..`.
+    pub fn rename(&mut self, from: At<'_>, to: At<'_>, how: Rename) -> Result<(), Errno> {
+        let ask = Ask::at(from).to(to);
+        let ((), held) = self.run(View::Latest, ask, |tx, brought, holds| {
+            let Some(pair) = find(tx, &brought, how)? else { return Ok(()) };
+            let Pair { from, to, inode } = pair;
+            let replaced = to.inode.filter(|_| how == Rename::Replace);
+            let exchanged = to.inode.filter(|_| how == Rename::Exchange);
+            let (below, above) = (from.place.directory, to.place.directory);
+            let is_move = changes_parent(inode.inode(), below, above);
+            let is_moved_back =
+                exchanged.is_some_and(|other| changes_parent(other.inode(), above, below));
+            if let Some(replaced) = replaced {
+                holds.hold(replaced.inode())?;
+            }
+            let removed = replaced.filter(|replaced| replaced.is_directory());
+            tx.prepare(&[from, to], removed, is_move || is_moved_back)?;
+            if is_move {
+                tx.move_below(inode, below, above)?;
+            }
+            if let (true, Some(other)) = (is_moved_back, exchanged) {
+                tx.move_below(other, above, below)?;
+            }
+            if let Some(removed) = removed {
+                tx.remove(removed)?;
+            }
+            tx.change(&to, Some(inode.inode()), brought.now)?;
+            tx.change(&from, exchanged.map(Found::inode), brought.now)?;
+            inode.set_changed(brought.now);
+            Ok(())
+        })?;
+        if let Some(held) = held {
+            self.unlinked(held);
+        }
+        Ok(())
+    }
+}
+
+/// Finds both names, and whether one can become the other; nothing if there is nothing to do.
+fn find<'v>(
+    tx: &mut dyn Tx<'v>,
+    brought: &Brought<'v>,
+    how: Rename,
+) -> Result<Option<Pair<'v>>, Stop> {
+    let old = walk(tx, brought, brought.from, false)?;
+    let new = walk(tx, brought, brought.to, false)?;
+    let (Some(_), Some(place)) = (old.place, new.place) else {
+        let is_there = how == Rename::NoReplace && old.place.is_some();
+        return Err(if is_there { Errno::Exists } else { Errno::Busy }.into());
+    };
+    let (from, inode) = old.present(Errno::Busy)?;
+    let to = Seen { place, inode: new.found };
+    let pair = Pair { from, to, inode };
+    let errno = match (new.found, how) {
+        (Some(_), Rename::NoReplace) => Some(Errno::Exists),
+        (None, Rename::Exchange) => Some(Errno::NoEntry),
+        (None, _) if new.has_slash && !inode.is_directory() => Some(Errno::NotDirectory),
+        (Some(other), _) => kinds(tx, &pair, other, how),
+        (None, _) => None,
+    };
+    if let Some(errno) = errno {
+        // Of two names an error says something that is so at one moment.
+        tx.confirm(&[from, to])?;
+        return Err(errno.into());
+    }
+    Ok(if new.found.is_some_and(|other| other.is(&inode)) { None } else { Some(pair) })
+}
+
+/// Why one cannot take the place of the other by what they are.
+fn kinds<'v>(tx: &dyn Tx<'v>, pair: &Pair<'v>, other: Found<'v>, how: Rename) -> Option<Errno> {
+    let Pair { from, to, inode } = pair;
+    if inode.is_directory() && is_above(tx, *inode, to.place.directory) {
+        return Some(Errno::Invalid);
+    }
+    if other.is_directory() && is_above(tx, other, from.place.directory) {
+        return Some(if how == Rename::Exchange { Errno::Invalid } else { Errno::NotEmpty });
+    }
+    match (inode.is_directory(), other.is_directory()) {
+        _ if how == Rename::Exchange => None,
+        (true, false) => Some(Errno::NotDirectory),
+        (false, true) => Some(Errno::IsDirectory),
+        _ => None,
+    }
+}
+
+/// Whether a directory is another, or above it. As of no moment: directories may move meanwhile.
+fn is_above<'v>(tx: &dyn Tx<'v>, above: Found<'v>, mut directory: Found<'v>) -> bool {
+    loop {
+        if directory.is(&above) {
+            return true;
+        }
+        match tx.parent(directory) {
+            Some(parent) if !parent.is(&directory) => directory = parent,
+            _ => return false,
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! A file system, and a thread's access to it.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use manycore::mvrlu;
+use manycore::rlu;
+use manycore::session::{Conflict, View};
+use manycore::sync::atomic::{AtomicU64, Ordering};
+
+use crate::errno::Errno;
+use crate::inode::{Body, Inode};
+use crate::options::{Options, Sync, Walk};
+use crate::sync::held::{Held, Node};
+use crate::sync::locked::{Locked, Locks};
+use crate::sync::versioned::Versioned;
+use crate::sync::{Brought, Mechanism, Names, Start, Stop, Tx};
+
+/// A file system in memory.
+///
+/// Threads use it through a [`Cx`] each. What it holds is freed when it is dropped.
+pub struct Fs {
+    mechanism: Box<dyn Mechanism>,
+    options: Options,
+    /// Taken when it is dropped.
+    root: Option<Held>,
+    contexts: AtomicU64,
+}
+
+/// Where a call begins to follow a path: one that begins with a slash begins at the root, whatever
+/// the directory.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// The directory to which the path is relative.
+    pub directory: &'a Inode,
+    /// The path.
+    pub path: &'a [u8],
+}
+
+/// So many bits of an inode's number say which context has made it.
+const CONTEXT_BITS: u32 = 12;
+
+impl Fs {
+    /// An empty one.
+    ///
+    /// # Panics
+    ///
+    /// If the number of chains is no power of two, or more than 4096.
+    pub fn new(options: Options) -> Self {
+        let chains = options.chains;
+        assert!(
+            chains.is_power_of_two() && chains <= 4096,
+            "Options::chains is {chains}: it has to be a power of two up to 4096"
+        );
+        let mechanism: Box<dyn Mechanism> = match options.sync {
+            Sync::DirLock => Box::new(Locked::new(Locks::Directory, chains)),
+            Sync::Lock => Box::new(Locked::new(Locks::ChainReaders, chains)),
+            Sync::Rcu => Box::new(Locked::new(Locks::Chain, chains)),
+            Sync::Rlu => Box::new(Versioned::new(<rlu::Domain>::default(), chains)),
+            Sync::MvRlu => Box::new(Versioned::new(<mvrlu::Domain>::default(), chains)),
+        };
+        Self::with_mechanism(mechanism, options)
+    }
+
+    fn with_mechanism(mechanism: Box<dyn Mechanism>, options: Options) -> Self {
+        let mut fs = Self { mechanism, options, root: None, contexts: AtomicU64::new(1) };
+        let directory = Body::Directory(fs.mechanism.register().directory());
+        fs.root = Some(Held::new(Inode::new(1, fs.id(), 0o755, 0, 0, directory)));
+        fs
+    }
+
+    /// The calling thread's access: one for each CPU of a kernel, or for each thread. May allocate;
+    /// keep it.
+    ///
+    /// # Panics
+    ///
+    /// If it is the 4096th of this file system.
+    pub fn context(&self) -> Cx<'_> {
+        // Relaxed: a number that no other has.
+        let number = self.contexts.fetch_add(1, Ordering::Relaxed);
+        assert!(number < 1 << CONTEXT_BITS, "contexts are made once, and not for each call");
+        Cx {
+            fs: self,
+            names: self.mechanism.register(),
+            number,
+            made: 0,
+            now: 0,
+            retries: Retries::default(),
+        }
+    }
+
+    /// The directory in which all paths begin that begin with a slash.
+    pub fn root(&self) -> &Inode {
+        self.root.as_deref().expect("the root is there until the end")
+    }
+
+    /// What was chosen when it was made.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Visits what the mechanism has counted so far: a name and a number each.
+    pub fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.mechanism.statistics(visit);
+    }
+
+    /// What its inodes have to tell them from those of others.
+    fn id(&self) -> usize {
+        (&raw const *self.mechanism).addr()
+    }
+}
+
+impl Drop for Fs {
+    fn drop(&mut self) {
+        let mut cx = self.context();
+        cx.empty_root();
+        drop(cx);
+        if let Some(inode) = self.root.take().and_then(Held::release) {
+            self.mechanism.register().retire(inode);
+        }
+    }
+}
+
+impl fmt::Debug for Fs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fs").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// How often calls had to begin anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retries {
+    /// Another call was changing the same.
+    pub locked: u64,
+    /// Another call has changed the same.
+    pub changed: u64,
+    /// Another call has removed it.
+    pub freed: u64,
+    /// There was no room for another version.
+    pub full: u64,
+}
+
+impl Retries {
+    fn count(&mut self, conflict: Conflict) {
+        *match conflict {
+            Conflict::Locked => &mut self.locked,
+            Conflict::Changed | Conflict::Retry => &mut self.changed,
+            Conflict::Freed => &mut self.freed,
+            Conflict::Full => &mut self.full,
+        } += 1;
+    }
+}
+
+/// A thread's access to a file system: all calls are its methods, in the modules of [`calls`].
+///
+/// No call sleeps, or waits for a device. Under `dirlock`, `lock` and `rcu` calls wait for locks,
+/// under `rlu` commits wait for the calls that run.
+///
+/// [`calls`]: crate::calls
+pub struct Cx<'fs> {
+    pub(crate) fs: &'fs Fs,
+    pub(crate) names: Box<dyn Names + 'fs>,
+    number: u64,
+    made: u64,
+    now: u64,
+    retries: Retries,
+}
+
+impl<'fs> Cx<'fs> {
+    /// The file system.
+    pub fn fs(&self) -> &'fs Fs {
+        self.fs
+    }
+
+    /// Calls from now on change times to this: nanoseconds since 1970.
+    pub fn set_time(&mut self, nanoseconds: u64) {
+        self.now = nanoseconds;
+    }
+
+    /// How often calls had to begin anew.
+    pub fn retries(&self) -> Retries {
+        self.retries
+    }
+
+    /// The inode of somebody who holds it, once more.
+    pub fn hold(&self, inode: &Inode) -> Option<Node<'fs>> {
+        self.check(inode);
+        Held::acquire(inode).map(Node::new)
+    }
+
+    /// Gives an inode back. If it has no names, and nobody else holds it, it is freed.
+    pub fn close(&mut self, node: Node<'fs>) {
+        self.check(&node);
+        self.release(node.into_held());
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
+    pub(crate) fn release(&mut self, held: Held) {
+        if let Some(inode) = held.release() {
+            self.names.retire(inode);
+        }
+    }
+
+    /// A name is gone, or has not come.
+    pub(crate) fn unlinked(&mut self, held: Held) {
+        held.set_changed(self.now);
+        held.remove_link();
+        self.release(held);
+    }
+
+    /// An inode that is going to have a name.
+    pub(crate) fn make(&mut self, mode: u32, body: Body) -> Held {
+        self.made += 1;
+        let number = self.made << CONTEXT_BITS | self.number;
+        Held::new(Inode::new(number, self.fs.id(), mode, 1, self.now, body))
+    }
+
+    /// Inodes of another file system may not be used here.
+    fn check(&self, inode: &Inode) {
+        assert!(inode.owner() == self.fs.id(), "an inode of another file system");
+    }
+
+    /// The view of calls that only read.
+    pub(crate) fn reading(&self) -> View {
+        match self.fs.options.walk {
+            Walk::Current => View::Latest,
+            Walk::Moment => View::Snapshot,
+        }
+    }
+
+    /// Makes attempts until one needs not be made again; returns its result, and what it holds.
+    pub(crate) fn run<R>(
+        &mut self,
+        view: View,
+        ask: Ask<'_>,
+        mut body: impl for<'v> FnMut(&mut dyn Tx<'v>, Brought<'v>, &mut Holds) -> Result<R, Stop>,
+    ) -> Result<(R, Option<Held>), Errno> {
+        let root = self.fs.root();
+        for inode in [ask.from.map(|at| at.directory), ask.to.map(|at| at.directory), ask.inode] {
+            inode.inspect(|inode| self.check(inode));
+        }
+        let brought = Brought {
+            from: start(ask.from, root),
+            to: start(ask.to, root),
+            inode: ask.inode.unwrap_or(root),
+            root,
+            now: self.now,
+            seed: self.fs.options.seed,
+        };
+        let mut attempts = 0;
+        loop {
+            let (mut result, mut holds) = (None, Holds::default());
+            let ended = self.names.attempt(view, brought, &mut |tx, brought| {
+                result = Some(body(tx, brought, &mut holds)?);
+                Ok(())
+            });
+            if let Ok(()) = ended {
+                let result = result.expect("an attempt that succeeds has a result");
+                return Ok((result, holds.held));
+            }
+            match holds.held {
+                Some(held) if holds.is_linked => self.unlinked(held),
+                Some(held) => self.release(held),
+                None => {}
+            }
+            match ended {
+                Err(Stop::Fail(errno)) => return Err(errno),
+                Err(Stop::Again(conflict)) => {
+                    self.retries.count(conflict);
+                    self.names.back_off(conflict, attempts);
+                }
+                Ok(()) => unreachable!("has returned"),
+            }
+            attempts += 1;
+        }
+    }
+}
+
+fn start<'a>(at: Option<At<'a>>, root: &'a Inode) -> Start<'a> {
+    let At { directory, path } = at.unwrap_or(At { directory: root, path: b"/" });
+    Start { directory, path }
+}
+
+/// What an attempt holds beyond its end. Given back if it fails.
+#[derive(Default)]
+pub(crate) struct Holds {
+    held: Option<Held>,
+    is_linked: bool,
+}
+
+impl Holds {
+    /// Holds an inode. One that nobody has any more was found by a name that is not there any more.
+    pub fn hold(&mut self, inode: &Inode) -> Result<(), Stop> {
+        let held = Held::acquire(inode).ok_or(Stop::Again(Conflict::Freed))?;
+        debug_assert!(self.held.is_none(), "an attempt holds one inode");
+        self.held = Some(held);
+        Ok(())
+    }
+
+    /// Holds one that gets another name, and counts that.
+    pub fn link(&mut self, inode: &Inode) -> Result<(), Stop> {
+        self.hold(inode)?;
+        inode.add_link()?;
+        self.is_linked = true;
+        Ok(())
+    }
+}
+
+/// What a call is about.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Ask<'a> {
+    pub from: Option<At<'a>>,
+    pub to: Option<At<'a>>,
+    pub inode: Option<&'a Inode>,
+}
+
+impl<'a> Ask<'a> {
+    pub fn at(at: At<'a>) -> Self {
+        Self { from: Some(at), ..Self::default() }
+    }
+
+    /// About an inode that is at hand, which is where the path begins, too.
+    pub fn of(inode: &'a Inode) -> Self {
+        Self::at(At { directory: inode, path: b"." }).with(inode)
+    }
+
+    pub fn with(self, inode: &'a Inode) -> Self {
+        Self { inode: Some(inode), ..self }
+    }
+
+    pub fn to(self, to: At<'a>) -> Self {
+        Self { to: Some(to), ..self }
+    }
+}
+
+impl fmt::Debug for Cx<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cx").field("retries", &self.retries).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,292 @@
+//! Files, directories and symbolic links, whatever their names are.
+//!
+//! ```text
+//!   line 1: read only            number, kind, body
+//!   line 2: names and holders    links << 32 | references
+//!   line 3: attributes           mode, times
+//! ```
+//!
+//! # Life
+//!
+//! An inode has *links*, its names in directories, and *references*, those who hold it. Both are in
+//! one word, so that one of all who give something up sees that nothing is left: that one retires
+//! the inode. A link is counted before a name can be found, and taken off after it is gone, so that
+//! there are never more names than links. From 0 nobody comes back.
+
+use alloc::boxed::Box;
+
+use manycore::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::Errno;
+use crate::file::File;
+use crate::sync::{Directory, Line, Shared};
+
+/// What an inode is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Bytes.
+    File,
+    /// Names.
+    Directory,
+    /// A path.
+    Symlink,
+    /// A device, a pipe or a socket of somebody else's; its type is in the mode.
+    Special,
+}
+
+/// Bits of a mode that say what an inode is.
+pub const MODE_KIND: u32 = 0o170_000;
+const MODE_DIRECTORY: u32 = 0o040_000;
+const MODE_FILE: u32 = 0o100_000;
+const MODE_SYMLINK: u32 = 0o120_000;
+
+impl Kind {
+    /// What it has in the highest bits of a mode; a special file's are its own.
+    pub const fn mode(self) -> u32 {
+        match self {
+            Self::File => MODE_FILE,
+            Self::Directory => MODE_DIRECTORY,
+            Self::Symlink => MODE_SYMLINK,
+            Self::Special => 0,
+        }
+    }
+}
+
+pub(crate) enum Body {
+    File(Box<File>),
+    Directory(Directory),
+    Symlink(Box<[u8]>),
+    Special(u64),
+}
+
+/// What does not change.
+struct Constant {
+    number: u64,
+    kind: Kind,
+    /// Of which file system it is.
+    owner: usize,
+    body: Body,
+}
+
+/// A file, a directory, a symbolic link or something special.
+pub struct Inode {
+    constant: Line<Shared<Constant>>,
+    life: Line<Life>,
+    attributes: Line<Attributes>,
+}
+
+/// Links and references.
+struct Life(AtomicU64);
+
+const REFERENCE: u64 = 1;
+const LINK: u64 = 1 << 32;
+/// As many names as an inode may have.
+const LINKS_MAX: u64 = 1 << 20;
+
+struct Attributes {
+    mode: AtomicU32,
+    user: AtomicU32,
+    group: AtomicU32,
+    accessed: AtomicU64,
+    modified: AtomicU64,
+    changed: AtomicU64,
+}
+
+impl Inode {
+    /// With this many links, and one reference, which is the caller's.
+    pub(crate) fn new(
+        number: u64,
+        owner: usize,
+        mode: u32,
+        links: u64,
+        now: u64,
+        body: Body,
+    ) -> Self {
+        let kind = match body {
+            Body::File(_) => Kind::File,
+            Body::Directory(_) => Kind::Directory,
+            Body::Symlink(_) => Kind::Symlink,
+            Body::Special(_) => Kind::Special,
+        };
+        let of_kind = if kind == Kind::Special { mode & MODE_KIND } else { kind.mode() };
+        Self {
+            constant: Line(Shared::new(Constant { number, kind, owner, body })),
+            life: Line(Life(AtomicU64::new(links * LINK + REFERENCE))),
+            attributes: Line(Attributes {
+                mode: AtomicU32::new(of_kind | mode & !MODE_KIND),
+                user: AtomicU32::new(0),
+                group: AtomicU32::new(0),
+                accessed: AtomicU64::new(now),
+                modified: AtomicU64::new(now),
+                changed: AtomicU64::new(now),
+            }),
+        }
+    }
+
+    /// Its number, which no other inode of the file system ever has.
+    pub fn number(&self) -> u64 {
+        self.constant.get().number
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        self.constant.get().kind
+    }
+
+    pub(crate) fn is_directory(&self) -> bool {
+        self.kind() == Kind::Directory
+    }
+
+    pub(crate) fn body(&self) -> &Body {
+        &self.constant.get().body
+    }
+
+    pub(crate) fn owner(&self) -> usize {
+        self.constant.get().owner
+    }
+
+    pub(crate) fn directory(&self) -> Result<&Directory, Errno> {
+        match self.body() {
+            Body::Directory(directory) => Ok(directory),
+            _ => Err(Errno::NotDirectory),
+        }
+    }
+
+    /// Counts a reference, unless nothing was left; says whether it did.
+    pub(crate) fn acquire(&self) -> bool {
+        self.life.add(REFERENCE, |life| life != 0)
+    }
+
+    /// Gives a reference back; says whether nothing is left.
+    #[must_use = "if nothing is left, the inode is to be retired"]
+    pub(crate) fn release(&self) -> bool {
+        self.life.take(REFERENCE)
+    }
+
+    /// Counts a name that is going to be there.
+    ///
+    /// # Errors
+    ///
+    /// If it has no names any more, or as many as it can have.
+    pub(crate) fn add_link(&self) -> Result<(), Errno> {
+        if self.life.add(LINK, |life| (LINK..LINKS_MAX * LINK).contains(&life)) {
+            return Ok(());
+        }
+        Err(if self.links() == 0 { Errno::NoEntry } else { Errno::TooManyLinks })
+    }
+
+    /// A name is gone, or has not come; says whether nothing is left.
+    #[must_use = "if nothing is left, the inode is to be retired"]
+    pub(crate) fn remove_link(&self) -> bool {
+        self.life.take(LINK)
+    }
+
+    /// How many names it has, or is about to have.
+    pub(crate) fn links(&self) -> u64 {
+        self.life().0
+    }
+
+    /// Links and references.
+    pub(crate) fn life(&self) -> (u64, u64) {
+        let life = self.life.count();
+        (life / LINK, life % LINK)
+    }
+
+    /// The kind and the bits of permission.
+    pub(crate) fn mode(&self) -> u32 {
+        self.attributes.mode.load(Ordering::Relaxed) // Relaxed, as all attributes: by itself
+    }
+
+    pub(crate) fn set_mode(&self, mode: u32, now: u64) {
+        let kind = self.mode() & MODE_KIND;
+        self.attributes.mode.store(kind | mode & !MODE_KIND, Ordering::Relaxed);
+        self.set_changed(now);
+    }
+
+    pub(crate) fn owners(&self) -> (u32, u32) {
+        let Attributes { user, group, .. } = &*self.attributes;
+        (user.load(Ordering::Relaxed), group.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_owners(&self, user: Option<u32>, group: Option<u32>, now: u64) {
+        let set = |place: &AtomicU32, value: Option<u32>| {
+            value.inspect(|value| place.store(*value, Ordering::Relaxed));
+        };
+        set(&self.attributes.user, user);
+        set(&self.attributes.group, group);
+        self.set_changed(now);
+    }
+
+    /// When it was last read, its contents were last changed, and anything was.
+    pub(crate) fn times(&self) -> [u64; 3] {
+        let Attributes { accessed, modified, changed, .. } = &*self.attributes;
+        [accessed, modified, changed].map(|time| time.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_times(&self, accessed: Option<u64>, modified: Option<u64>, now: u64) {
+        let set = |place: &AtomicU64, time: Option<u64>| {
+            time.inspect(|time| place.store(*time, Ordering::Relaxed));
+        };
+        set(&self.attributes.accessed, accessed);
+        set(&self.attributes.modified, modified);
+        self.set_changed(now);
+    }
+
+    /// Written only if it is another time, so that the line stays shared while a clock's tick
+    /// lasts.
+    pub(crate) fn set_changed(&self, now: u64) {
+        set_time(&self.attributes.changed, now);
+    }
+
+    pub(crate) fn set_modified(&self, now: u64) {
+        set_time(&self.attributes.modified, now);
+        self.set_changed(now);
+    }
+}
+
+/// Sets a time that many set to the same.
+pub(crate) fn set_time(place: &AtomicU64, now: u64) {
+    if place.load(Ordering::Relaxed) != now {
+        place.store(now, Ordering::Relaxed); // Relaxed: as all attributes
+    }
+}
+
+impl Life {
+    /// Adds if the word is as `may` wants it; says whether it did.
+    fn add(&self, what: u64, may: impl Fn(u64) -> bool) -> bool {
+        // Relaxed, all: who adds has found the inode, and so what is in it.
+        let relaxed = Ordering::Relaxed;
+        let mut life = self.0.load(relaxed);
+        while may(life) {
+            match self.0.compare_exchange_weak(life, life + what, relaxed, relaxed) {
+                Ok(_) => return true,
+                Err(now) => life = now,
+            }
+        }
+        false
+    }
+
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Acquire) // Acquire: partner of the Release in `take`
+    }
+
+    /// Takes off; says whether nothing is left.
+    fn take(&self, what: u64) -> bool {
+        // AcqRel: of those who give up something, the last one sees what all have done.
+        let before = self.0.fetch_sub(what, Ordering::AcqRel);
+        debug_assert!(before >= what, "given back more often than taken");
+        before == what
+    }
+}
+
+impl core::fmt::Debug for Inode {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (links, references) = self.life();
+        f.debug_struct("Inode")
+            .field("number", &self.number())
+            .field("kind", &self.kind())
+            .field("links", &links)
+            .field("references", &references)
+            .finish_non_exhaustive()
+    }
+}

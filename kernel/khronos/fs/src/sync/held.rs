@@ -1,0 +1,84 @@
+//! References to inodes that are counted.
+
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+use crate::inode::Inode;
+
+/// A counted reference: the inode is there for as long as nobody gives it back.
+#[derive(Debug)]
+pub(crate) struct Held(NonNull<Inode>);
+
+/// An inode that somebody holds: an open file, a working directory. To be given back by
+/// [`Cx::close`](crate::Cx::close); what is not given back is never freed.
+#[must_use = "give it back by Cx::close"]
+pub struct Node<'fs> {
+    held: Held,
+    fs: PhantomData<&'fs crate::Fs>,
+}
+
+// SAFETY: inodes are shared by threads, and what is counted may be given back by any of them.
+unsafe impl Send for Held {}
+// SAFETY: a shared `Held` gives out a shared inode.
+unsafe impl Sync for Held {}
+
+impl Held {
+    /// One more, unless nobody holds the inode and it has no names.
+    pub fn acquire(inode: &Inode) -> Option<Self> {
+        inode.acquire().then(|| Self(NonNull::from(inode)))
+    }
+
+    /// The one reference with which an inode is made.
+    pub fn new(inode: Inode) -> Self {
+        Self(NonNull::from(Box::leak(Box::new(inode))))
+    }
+
+    /// Gives it back. If nothing is left, the inode is the caller's, who
+    /// [retires](super::Names::retire) it.
+    pub fn release(self) -> Option<Box<Inode>> {
+        // SAFETY: this reference is counted, so that the inode is there. If nothing is left, nobody
+        // gets a reference or a link any more, and this is the one who has seen that.
+        unsafe { self.0.as_ref().release().then(|| Box::from_raw(self.0.as_ptr())) }
+    }
+
+    /// A name of the inode is gone; the reference stays, so that something is left.
+    pub fn remove_link(&self) {
+        let is_nothing_left = Deref::deref(self).remove_link();
+        debug_assert!(!is_nothing_left, "a reference is counted");
+    }
+}
+
+impl Deref for Held {
+    type Target = Inode;
+
+    fn deref(&self) -> &Inode {
+        // SAFETY: `self` is a counted reference, which is given back by consuming it.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<'fs> Node<'fs> {
+    pub(crate) fn new(held: Held) -> Self {
+        Self { held, fs: PhantomData }
+    }
+
+    pub(crate) fn into_held(self) -> Held {
+        self.held
+    }
+}
+
+impl Deref for Node<'_> {
+    type Target = Inode;
+
+    fn deref(&self) -> &Inode {
+        &self.held
+    }
+}
+
+impl core::fmt::Debug for Node<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        Inode::fmt(self, f)
+    }
+}

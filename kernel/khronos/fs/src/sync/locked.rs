@@ -1,0 +1,457 @@
+//! Directories whose chains have locks: `rcu`, `lock` and `dirlock`.
+//!
+//! A chain is read in an RCU section, under `lock` with its lock held, and changed with its lock
+//! held, or under `dirlock` with its directory's. What is taken out of a chain still leads to where
+//! it led, for those who stand on it.
+//!
+//! A call first finds its names without locks, then takes the locks of all their chains in the
+//! order of their addresses, and looks again. A directory that is removed has all its locks taken,
+//! too: who comes later finds that it is. Moves of directories from one to another exclude each
+//! other by one lock for the whole file system, under which parents do not change.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use core::ptr::null_mut;
+
+use manycore::lock::{Adaptive, PlainLock};
+use manycore::mutation;
+use manycore::reclaim::{Domain, Guard, Handle};
+use manycore::session::{Conflict, View};
+use manycore::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use super::{Brought, Directory, Do, Found, Line, Mechanism, Place, Seen, Shared, Stop, Tx};
+use crate::errno::Errno;
+use crate::inode::{Inode, set_time};
+use crate::name::{Key, Name, chain_of};
+
+/// What locks are there, and who takes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Locks {
+    /// One a directory, for writers.
+    Directory,
+    /// One a chain, for writers.
+    Chain,
+    /// One a chain, for all.
+    ChainReaders,
+}
+
+/// The names in a directory.
+pub(crate) struct Names {
+    lock: Line<Adaptive>,
+    is_removed: AtomicBool,
+    /// Null for the root.
+    parent: AtomicPtr<Inode>,
+    chains: Box<[Chain]>,
+}
+
+/// Names whose hashes are between two bounds.
+#[repr(align(64))]
+struct Chain {
+    lock: Adaptive,
+    first: AtomicPtr<Entry>,
+    changed: AtomicU64,
+}
+
+/// A name in a chain, in the order of hashes and then of names.
+struct Entry {
+    next: AtomicPtr<Entry>,
+    constant: Shared<Constant>,
+}
+
+struct Constant {
+    hash: u64,
+    inode: *const Inode,
+    name: Name,
+}
+
+// SAFETY: inodes are shared by threads; an entry only has the address of one, which is counted.
+unsafe impl Send for Constant {}
+// SAFETY: likewise.
+unsafe impl Sync for Constant {}
+
+/// A name's place.
+struct Spot<'v> {
+    link: &'v AtomicPtr<Entry>,
+    /// The entry, if the name is there.
+    entry: Option<&'v Entry>,
+}
+
+impl Names {
+    pub fn modified(&self) -> u64 {
+        // Relaxed: as all attributes.
+        self.chains.iter().map(|chain| chain.changed.load(Ordering::Relaxed)).max().unwrap_or(0)
+    }
+
+    fn chain(&self, hash: u64) -> &Chain {
+        &self.chains[chain_of(hash, self.chains.len())]
+    }
+}
+
+fn names(directory: &Inode) -> &Names {
+    match directory.directory() {
+        Ok(Directory::Locked(names)) => names,
+        _ => unreachable!("a directory of this mechanism"),
+    }
+}
+
+/// A mechanism with locks.
+pub(crate) struct Locked {
+    domain: Domain,
+    locks: Locks,
+    moves: Line<Adaptive>,
+    chains: usize,
+}
+
+impl Locked {
+    /// With this many chains a directory.
+    pub fn new(locks: Locks, chains: usize) -> Self {
+        Self { domain: Domain::default(), locks, moves: Line(Adaptive::new()), chains }
+    }
+
+    fn lock_of<'v>(&self, place: &Place<'v>) -> &'v Adaptive {
+        let names = names(place.directory.inode());
+        match self.locks {
+            Locks::Directory => &names.lock,
+            Locks::Chain | Locks::ChainReaders => &names.chain(place.key.hash).lock,
+        }
+    }
+}
+
+impl Mechanism for Locked {
+    fn register(&self) -> Box<dyn super::Names + '_> {
+        Box::new(Access { of: self, handle: self.domain.register(), held: Vec::new() })
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.domain.statistics(visit);
+    }
+}
+
+struct Access<'a> {
+    of: &'a Locked,
+    handle: Handle<'a>,
+    /// Empty between attempts.
+    held: Vec<*const Adaptive>,
+}
+
+impl super::Names for Access<'_> {
+    fn attempt(&mut self, _: View, brought: Brought<'_>, body: &mut Do<'_>) -> Result<(), Stop> {
+        let (guard, held) = (self.handle.pin(), &mut self.held);
+        let mut attempt =
+            Attempt { of: self.of, guard: &guard, held, moved: Vec::new(), view: PhantomData };
+        let ended = body(&mut attempt, brought);
+        if ended.is_err() {
+            attempt.move_back();
+        }
+        ended
+    }
+
+    fn back_off(&mut self, _: Conflict, _: u32) {}
+
+    fn directory(&mut self) -> Directory {
+        let chain = |_| Chain {
+            lock: Adaptive::new(),
+            first: AtomicPtr::new(null_mut()),
+            changed: AtomicU64::new(0),
+        };
+        Directory::Locked(Box::new(Names {
+            lock: Line(Adaptive::new()),
+            is_removed: AtomicBool::new(false),
+            parent: AtomicPtr::new(null_mut()),
+            chains: (0..self.of.chains).map(chain).collect(),
+        }))
+    }
+
+    fn retire(&mut self, inode: Box<Inode>) {
+        let guard = self.handle.pin();
+        // SAFETY: from a box; it has no links and no references, so that only those find it who are
+        // in a section; and it is retired once.
+        unsafe { guard.retire(Box::into_raw(inode)) };
+    }
+}
+
+/// A section, and the locks that it has taken. What it finds is there for `'v`.
+struct Attempt<'s, 'v> {
+    of: &'s Locked,
+    guard: &'s Guard<'s>,
+    held: &'s mut Vec<*const Adaptive>,
+    /// Directories, and their parents before.
+    moved: Vec<(&'v Inode, *mut Inode)>,
+    view: PhantomData<fn(&'v ()) -> &'v ()>,
+}
+
+impl Drop for Attempt<'_, '_> {
+    fn drop(&mut self) {
+        for lock in self.held.drain(..) {
+            // SAFETY: `take` has acquired each of them, and they are of directories that the
+            // section has found, or of the mechanism: they are there.
+            unsafe { (*lock).release() };
+        }
+    }
+}
+
+impl<'v> Attempt<'_, 'v> {
+    /// Takes locks in the order of their addresses, each once.
+    fn take(&mut self, mut locks: Vec<&'v Adaptive>) {
+        locks.sort_unstable_by_key(|lock| core::ptr::from_ref(*lock).addr());
+        locks.dedup_by_key(|lock| core::ptr::from_ref(*lock));
+        for lock in locks {
+            lock.acquire();
+            self.held.push(lock);
+        }
+    }
+
+    /// What was moved has its parent again: the call fails for another reason.
+    fn move_back(&mut self) {
+        for (directory, parent) in self.moved.drain(..).rev() {
+            // Release: partner of the Acquire in `parent`.
+            names(directory).parent.store(parent, Ordering::Release);
+        }
+    }
+
+    fn holds(&self, lock: &Adaptive) -> bool {
+        self.held.iter().any(|held| core::ptr::eq(*held, lock))
+    }
+
+    /// Does something with a chain that it reads.
+    fn reading<R>(&self, lock: &Adaptive, read: impl FnOnce() -> R) -> R {
+        struct Release<'l>(&'l Adaptive);
+        impl Drop for Release<'_> {
+            fn drop(&mut self) {
+                // SAFETY: acquired below.
+                unsafe { self.0.release() };
+            }
+        }
+        let is_read = self.of.locks != Locks::ChainReaders || self.holds(lock);
+        let _release = (!is_read).then(|| {
+            lock.acquire();
+            Release(lock)
+        });
+        read()
+    }
+
+    fn follow(&self, link: &'v AtomicPtr<Entry>) -> Option<&'v Entry> {
+        // Acquire: partner of the Release in `lead`: what is in the entry.
+        let entry = link.load(Ordering::Acquire);
+        // SAFETY: null, or an entry that was found in this section: it is dropped after it.
+        unsafe { entry.as_ref() }
+    }
+
+    /// # Safety
+    ///
+    /// The entry was found in this section.
+    unsafe fn found(&self, entry: &'v Entry) -> Found<'v> {
+        // SAFETY: the name's inode has a link until it is taken out, which was not before this
+        // section's begin; it is retired after that.
+        unsafe { Found(&*entry.constant.get().inode) }
+    }
+
+    fn spot(&self, directory: Found<'v>, key: Key<'_>) -> Spot<'v> {
+        let Key { bytes, hash } = key;
+        let mut link = &names(directory.inode()).chain(hash).first;
+        loop {
+            let Some(entry) = self.follow(link) else { return Spot { link, entry: None } };
+            let this = entry.constant.get();
+            if this.hash > hash {
+                return Spot { link, entry: None };
+            }
+            if this.hash == hash {
+                match this.name.bytes().cmp(bytes) {
+                    core::cmp::Ordering::Less => {}
+                    core::cmp::Ordering::Equal => return Spot { link, entry: Some(entry) },
+                    core::cmp::Ordering::Greater => return Spot { link, entry: None },
+                }
+            }
+            link = &entry.next;
+        }
+    }
+
+    /// With the locks held: whether all is as it was seen.
+    fn check(&self, seen: &[Seen<'v>]) -> Result<(), Stop> {
+        let is_same = |seen: &Seen<'v>| {
+            // Relaxed: written with this lock held.
+            if names(seen.place.directory.inode()).is_removed.load(Ordering::Relaxed) {
+                return false;
+            }
+            let entry = self.spot(seen.place.directory, seen.place.key).entry;
+            match (seen.inode, entry) {
+                (None, None) => true,
+                // SAFETY: found in this section.
+                (Some(inode), Some(entry)) => unsafe { self.found(entry).is(&inode) },
+                _ => false,
+            }
+        };
+        if mutation!("khronos-trusts") || seen.iter().all(is_same) {
+            return Ok(());
+        }
+        Err(Stop::Again(Conflict::Changed))
+    }
+
+    /// With the lock held.
+    fn lead(&self, link: &AtomicPtr<Entry>, entry: *mut Entry) {
+        link.store(entry, Ordering::Release); // Release: partner of the Acquire in `follow`
+    }
+}
+
+impl<'v> Tx<'v> for Attempt<'_, 'v> {
+    fn enter(&self, inode: &'v Inode) -> Result<Found<'v>, Stop> {
+        // Acquire: partner of the Release in `remove`.
+        if inode.is_directory() && names(inode).is_removed.load(Ordering::Acquire) {
+            return Err(Errno::NoEntry.into());
+        }
+        Ok(Found(inode))
+    }
+
+    fn find(&self, directory: Found<'v>, key: Key<'_>) -> Option<Found<'v>> {
+        let lock = &names(directory.inode()).chain(key.hash).lock;
+        let entry = self.reading(lock, || self.spot(directory, key).entry)?;
+        // SAFETY: found in this section.
+        Some(unsafe { self.found(entry) })
+    }
+
+    fn parent(&self, directory: Found<'v>) -> Option<Found<'v>> {
+        let names = names(directory.inode());
+        // Acquire: partner of the Release in `remove`. Before the parent is read: a directory that
+        // is there has a name in its parent, so that the parent is there for this section.
+        if names.is_removed.load(Ordering::Acquire) {
+            return None;
+        }
+        // Acquire: partner of the Release in `set_parent`.
+        let parent = names.parent.load(Ordering::Acquire);
+        // SAFETY: null, or an inode that is there, as said above.
+        Some(unsafe { parent.as_ref() }.map_or(directory, Found))
+    }
+
+    fn each(
+        &self,
+        directory: Found<'v>,
+        from: u64,
+        visit: &mut dyn FnMut(Key<'_>, Found<'v>) -> bool,
+    ) {
+        let names = names(directory.inode());
+        for chain in &names.chains[chain_of(from, names.chains.len())..] {
+            let is_enough = self.reading(&chain.lock, || {
+                let mut link = &chain.first;
+                while let Some(entry) = self.follow(link) {
+                    let this = entry.constant.get();
+                    let key = Key { bytes: this.name.bytes(), hash: this.hash };
+                    // SAFETY: found in this section.
+                    if this.hash >= from && !visit(key, unsafe { self.found(entry) }) {
+                        return true;
+                    }
+                    link = &entry.next;
+                }
+                false
+            });
+            if is_enough {
+                return;
+            }
+        }
+    }
+
+    fn prepare(
+        &mut self,
+        seen: &[Seen<'v>],
+        removed: Option<Found<'v>>,
+        is_move: bool,
+    ) -> Result<(), Stop> {
+        if is_move {
+            self.of.moves.acquire();
+            self.held.push(&raw const *self.of.moves);
+        }
+        let mut locks: Vec<_> = seen.iter().map(|seen| self.of.lock_of(&seen.place)).collect();
+        if let Some(removed) = removed {
+            let names = names(removed.inode());
+            match self.of.locks {
+                Locks::Directory => locks.push(&names.lock),
+                Locks::Chain | Locks::ChainReaders => {
+                    locks.extend(names.chains.iter().map(|chain| &chain.lock));
+                }
+            }
+        }
+        self.take(locks);
+        self.check(seen)
+    }
+
+    fn confirm(&mut self, seen: &[Seen<'v>]) -> Result<(), Stop> {
+        if self.held.is_empty() { self.prepare(seen, None, false) } else { Ok(()) }
+    }
+
+    fn change(&mut self, seen: &Seen<'v>, to: Option<&'v Inode>, now: u64) -> Result<(), Stop> {
+        let Spot { link, entry } = self.spot(seen.place.directory, seen.place.key);
+        let Key { bytes, hash } = seen.place.key;
+        // Relaxed, both: with the lock held.
+        let (first, behind) =
+            (link.load(Ordering::Relaxed), entry.map(|entry| entry.next.load(Ordering::Relaxed)));
+        let next = behind.unwrap_or(first);
+        match to {
+            Some(inode) => {
+                let constant = Shared::new(Constant { hash, inode, name: Name::new(bytes) });
+                let entry = Box::new(Entry { next: AtomicPtr::new(next), constant });
+                self.lead(link, Box::into_raw(entry));
+            }
+            None => self.lead(link, next),
+        }
+        if behind.is_some() {
+            // SAFETY: from a box, as all entries; no link leads to it any more, which has the lock
+            // held, so that it is retired once.
+            unsafe { self.guard.retire(first) };
+        }
+        set_time(&names(seen.place.directory.inode()).chain(hash).changed, now);
+        Ok(())
+    }
+
+    fn remove(&mut self, directory: Found<'v>) -> Result<(), Stop> {
+        let names = names(directory.inode());
+        // Relaxed, both: with the locks held.
+        if names.is_removed.load(Ordering::Relaxed) {
+            return Err(Stop::Again(Conflict::Freed));
+        }
+        if names.chains.iter().any(|chain| !chain.first.load(Ordering::Relaxed).is_null()) {
+            return Err(Errno::NotEmpty.into());
+        }
+        // Release: partner of the Acquire in `enter`
+        names.is_removed.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn set_parent(&mut self, directory: &'v Inode, parent: Found<'v>) -> Result<(), Stop> {
+        let parent = core::ptr::from_ref(parent.inode()).cast_mut();
+        // Release: partner of the Acquire in `parent`.
+        names(directory).parent.store(parent, Ordering::Release);
+        Ok(())
+    }
+
+    fn move_below(
+        &mut self,
+        directory: Found<'v>,
+        from: Found<'v>,
+        to: Found<'v>,
+    ) -> Result<(), Stop> {
+        let mut above = to;
+        while !above.is(&directory) {
+            match self.parent(above) {
+                None => return Err(Stop::Again(Conflict::Freed)),
+                Some(parent) if parent.is(&above) => {
+                    // Relaxed: with the lock of moves held.
+                    let before = names(directory.inode()).parent.load(Ordering::Relaxed);
+                    self.moved.push((directory.inode(), before));
+                    return self.set_parent(directory.inode(), to);
+                }
+                Some(parent) => above = parent,
+            }
+        }
+        debug_assert!(!from.is(&to), "a move is to another directory");
+        Err(Errno::Invalid.into())
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        debug_assert!(
+            self.chains.iter_mut().all(|chain| chain.first.get_mut().is_null()),
+            "a directory ends with names in it"
+        );
+    }
+}

@@ -1,0 +1,241 @@
+//! How names are looked up and changed, by each mechanism. Here, and nowhere else in this crate, is
+//! code that the compiler cannot check.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`versioned`] | directories whose chains are objects of sessions: `rlu` and `mvrlu` |
+//! | [`locked`] | directories whose chains have locks: `dirlock`, `lock` and `rcu` |
+//! | `shared`, `held`, `page` | plain data, references that are counted, pages |
+//!
+//! A call is written once, against [`Tx`]. It runs in attempts: an attempt sees names, and changes
+//! some of them, all at once (`rlu`, `mvrlu`) or under all locks that it needs (the others). What
+//! it has found has a lifetime that ends with the attempt: so nothing that was found can get into
+//! the next one.
+
+pub(crate) mod held;
+pub(crate) mod locked;
+pub(crate) mod page;
+mod shared;
+pub(crate) mod versioned;
+
+use alloc::boxed::Box;
+use core::ops::Deref;
+
+use manycore::session::{Conflict, View};
+
+pub(crate) use self::shared::{Line, Shared};
+use crate::errno::Errno;
+use crate::inode::{Inode, Kind};
+use crate::name::Key;
+
+/// Why an attempt ends without a result.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It has met another, and is to be made again.
+    Again(Conflict),
+    /// The call fails.
+    Fail(Errno),
+}
+
+impl From<Conflict> for Stop {
+    fn from(conflict: Conflict) -> Self {
+        Self::Again(conflict)
+    }
+}
+
+impl From<Errno> for Stop {
+    fn from(errno: Errno) -> Self {
+        Self::Fail(errno)
+    }
+}
+
+/// An inode that an attempt has found: if it is a directory, its names can be looked up until the
+/// attempt's end.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'v>(&'v Inode);
+
+impl<'v> Found<'v> {
+    pub fn inode(self) -> &'v Inode {
+        self.0
+    }
+
+    /// The root, which is never removed.
+    pub fn root(brought: &Brought<'v>) -> Self {
+        Self(brought.root)
+    }
+
+    pub fn is(self, other: &Inode) -> bool {
+        core::ptr::eq(self.0, other)
+    }
+}
+
+impl Deref for Found<'_> {
+    type Target = Inode;
+
+    fn deref(&self) -> &Inode {
+        self.0
+    }
+}
+
+/// Where a name is or would be.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'v> {
+    pub directory: Found<'v>,
+    pub key: Key<'v>,
+}
+
+/// What was found there.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'v> {
+    pub place: Place<'v>,
+    pub inode: Option<Found<'v>>,
+}
+
+/// Where a call begins to follow a path.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'v> {
+    pub directory: &'v Inode,
+    pub path: &'v [u8],
+}
+
+/// What a call brings into its attempts.
+#[derive(Clone, Copy)]
+pub(crate) struct Brought<'v> {
+    pub from: Start<'v>,
+    pub to: Start<'v>,
+    /// One that is to get a name.
+    pub inode: &'v Inode,
+    pub root: &'v Inode,
+    /// The time, for what is changed.
+    pub now: u64,
+    /// Of the hashes of names.
+    pub seed: u64,
+}
+
+/// An attempt.
+pub(crate) trait Tx<'v> {
+    /// The call brings this inode.
+    ///
+    /// # Errors
+    ///
+    /// If it is a directory that was removed.
+    fn enter(&self, inode: &'v Inode) -> Result<Found<'v>, Stop>;
+
+    /// What a name leads to. The directory is one.
+    fn find(&self, directory: Found<'v>, key: Key<'_>) -> Option<Found<'v>>;
+
+    /// The directory above; the root is above itself. None if it was removed.
+    fn parent(&self, directory: Found<'v>) -> Option<Found<'v>>;
+
+    /// Visits names in the order of their hashes, from the first with at least this one, until
+    /// `visit` says that it is enough.
+    fn each(
+        &self,
+        directory: Found<'v>,
+        from: u64,
+        visit: &mut dyn FnMut(Key<'_>, Found<'v>) -> bool,
+    );
+
+    /// Says what the attempt is going to change: these names; one of them leads to a directory that
+    /// is going to be removed; a directory gets another parent.
+    ///
+    /// # Errors
+    ///
+    /// If something has changed since it was seen.
+    fn prepare(
+        &mut self,
+        seen: &[Seen<'v>],
+        removed: Option<Found<'v>>,
+        is_move: bool,
+    ) -> Result<(), Stop>;
+
+    /// What was seen is so at one moment, from now until the end of the attempt.
+    ///
+    /// # Errors
+    ///
+    /// If it is not so any more.
+    fn confirm(&mut self, seen: &[Seen<'v>]) -> Result<(), Stop>;
+
+    /// Has a name lead elsewhere, or nowhere. Prepared; after all else that may fail.
+    ///
+    /// # Errors
+    ///
+    /// If it does not lead any more where it was seen to lead.
+    fn change(&mut self, seen: &Seen<'v>, to: Option<&'v Inode>, now: u64) -> Result<(), Stop>;
+
+    /// Ends a directory. Prepared.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::NotEmpty`].
+    fn remove(&mut self, directory: Found<'v>) -> Result<(), Stop>;
+
+    /// A directory that nobody knows yet gets its parent.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room for it now.
+    fn set_parent(&mut self, directory: &'v Inode, parent: Found<'v>) -> Result<(), Stop>;
+
+    /// A directory gets another parent. Prepared.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Invalid`] if that is the directory itself, or below it.
+    fn move_below(
+        &mut self,
+        directory: Found<'v>,
+        from: Found<'v>,
+        to: Found<'v>,
+    ) -> Result<(), Stop>;
+}
+
+/// What is done in an attempt.
+pub(crate) type Do<'d> = dyn for<'v> FnMut(&mut dyn Tx<'v>, Brought<'v>) -> Result<(), Stop> + 'd;
+
+/// A thread's access to the names.
+pub(crate) trait Names {
+    /// Makes an attempt. If it returns with success, all is done; otherwise nothing is.
+    fn attempt(&mut self, view: View, brought: Brought<'_>, body: &mut Do<'_>) -> Result<(), Stop>;
+
+    /// Between two attempts: waits a little, the longer the more there were.
+    fn back_off(&mut self, conflict: Conflict, attempts: u32);
+
+    /// A directory without names. If nobody gets to see it, it is [retired](Self::retire) all the
+    /// same.
+    fn directory(&mut self) -> Directory;
+
+    /// The inode is dropped when no attempt has it any more. It has no links and no references, and
+    /// is retired once.
+    fn retire(&mut self, inode: Box<Inode>);
+}
+
+/// A mechanism.
+pub(crate) trait Mechanism: Send + Sync {
+    /// The calling thread's access.
+    fn register(&self) -> Box<dyn Names + '_>;
+
+    /// Visits what it has counted.
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64));
+}
+
+/// The names in a directory.
+pub(crate) enum Directory {
+    Versioned(versioned::Names),
+    Locked(Box<locked::Names>),
+}
+
+impl Directory {
+    /// When names in it were last changed; before the call that has done so returns.
+    pub fn modified(&self) -> u64 {
+        match self {
+            Self::Versioned(names) => names.modified(),
+            Self::Locked(names) => names.modified(),
+        }
+    }
+}
+
+/// Whether moving an inode from one directory to another changes its parent.
+pub(crate) fn changes_parent(inode: &Inode, from: Found<'_>, to: Found<'_>) -> bool {
+    inode.kind() == Kind::Directory && !from.is(to.inode())
+}

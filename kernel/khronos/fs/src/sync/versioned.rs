@@ -1,0 +1,526 @@
+//! Directories whose chains are objects of sessions, by any mechanism that has these.
+//!
+//! ```text
+//!   Inode -> Names { head, chains } -> root -> node -> node      versioned, in sessions
+//!                      |                        |       |
+//!                      v                      leaf    leaf       name and inode: never changed
+//!                    head { parent, is_removed }
+//! ```
+//!
+//! # Views
+//!
+//! An attempt that changes something sees the latest of each object, and locks what it depends on:
+//! the node before a name's place, a name's own node, a directory's head. What is locked is the
+//! latest until the commit, and all locks are held together before it: so the commits are as if one
+//! had run after the other. Nobody waits for a lock: who finds one taken gives up all of its own,
+//! and begins anew.
+//!
+//! # Directories that are removed
+//!
+//! `remove` frees the roots of all chains, in the commit that takes the name out: an insert that
+//! comes later finds a root freed, and begins anew. Roots are only followed in an attempt that has
+//! found the directory by a name, or has seen in its head that it is there: so the commit that
+//! frees them is later than the attempt's begin, and they are there until its end. The head is
+//! freed with the inode.
+//!
+//! # Directories that are moved
+//!
+//! Two moves that run together could make a cycle: `a` below `b`, and `b` below `a`. A move locks
+//! the head of the directory that it moves, and *after that* reads the heads from its target up to
+//! the root. It fails if it meets its own directory, and begins anew if one of them is locked. So
+//! of moves that could close a cycle together, each one's directory is on the path of the one
+//! before: not all of them can have read their path before the next one has locked its head, and
+//! one that reads later finds the lock, or the new parent. Nothing is locked that other moves read:
+//! moves between the same two directories do not meet at all.
+
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+
+use manycore::mutation;
+use manycore::session::{Conflict, Link, RawSession, Sessions, View, owned};
+use manycore::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Brought, Directory, Do, Found, Mechanism, Seen, Shared, Stop, Tx};
+use crate::errno::Errno;
+use crate::inode::{Inode, set_time};
+use crate::name::{Key, Name, chain_of};
+
+/// The names in a directory.
+pub(crate) struct Names {
+    head: Shared<Link<Head>>,
+    chains: Box<[Chain]>,
+}
+
+/// Names whose hashes are between two bounds.
+#[repr(align(64))]
+struct Chain {
+    root: Shared<Link<Node>>,
+    changed: AtomicU64,
+}
+
+/// What is there of a directory beside its names.
+#[derive(Clone, Copy)]
+struct Head {
+    /// Null for the root.
+    parent: *const Inode,
+    is_removed: bool,
+}
+
+/// A name in a chain, in the order of hashes and then of names; or the root, which has none.
+#[derive(Clone, Copy)]
+struct Node {
+    next: Link<Node>,
+    hash: u64,
+    leaf: Link<Leaf>,
+}
+
+/// What a name leads to.
+struct Leaf {
+    inode: *const Inode,
+    name: Name,
+}
+
+// SAFETY: inodes are shared by threads; a leaf only has the address of one, which is counted.
+unsafe impl Send for Leaf {}
+// SAFETY: likewise.
+unsafe impl Sync for Leaf {}
+
+/// An inode that nobody has but those who are in a session.
+struct Grave(#[expect(dead_code, reason = "is dropped")] Box<Inode>);
+
+/// A name's place.
+struct Spot {
+    before: Link<Node>,
+    /// The first node at or behind it, or none.
+    node: Link<Node>,
+    /// Where it leads, if the name is there.
+    leaf: Link<Leaf>,
+}
+
+impl Names {
+    pub fn modified(&self) -> u64 {
+        // Relaxed: as all attributes.
+        self.chains.iter().map(|chain| chain.changed.load(Ordering::Relaxed)).max().unwrap_or(0)
+    }
+
+    fn chain(&self, hash: u64) -> &Chain {
+        &self.chains[chain_of(hash, self.chains.len())]
+    }
+}
+
+fn names(directory: &Inode) -> &Names {
+    match directory.directory() {
+        Ok(Directory::Versioned(names)) => names,
+        _ => unreachable!("a directory of this mechanism"),
+    }
+}
+
+/// A mechanism with sessions.
+pub(crate) struct Versioned<M> {
+    domain: M,
+    chains: usize,
+}
+
+impl<M: Sessions> Versioned<M> {
+    /// With this many chains a directory.
+    pub fn new(domain: M, chains: usize) -> Self {
+        Self { domain, chains }
+    }
+}
+
+impl<M: Sessions> Mechanism for Versioned<M> {
+    fn register(&self) -> Box<dyn super::Names + '_> {
+        Box::new(Access { handle: self.domain.register(), chains: self.chains })
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.domain.statistics(visit);
+    }
+}
+
+struct Access<S> {
+    handle: S,
+    chains: usize,
+}
+
+/// A session that is aborted when this is dropped, unless it was committed.
+struct Open<'s, S: RawSession>(&'s mut S);
+
+impl<'s, S: RawSession> Open<'s, S> {
+    fn begin(handle: &'s mut S, view: View) -> Self {
+        // SAFETY: no session of the handle is open: `Open` borrows it, and ends the session when it
+        // is dropped.
+        unsafe { handle.begin(view) };
+        Self(handle)
+    }
+
+    fn commit(self) -> Result<(), Conflict> {
+        let open = core::mem::ManuallyDrop::new(self);
+        // SAFETY: the handle is borrowed by `open`, which is not used or dropped any more; the
+        // session is open.
+        unsafe { core::ptr::read(&raw const open.0).commit() }
+    }
+}
+
+impl<S: RawSession> Drop for Open<'_, S> {
+    fn drop(&mut self) {
+        // SAFETY: `begin` has begun the session, and `commit` has not ended it.
+        unsafe { self.0.abort() };
+    }
+}
+
+impl<S: RawSession> super::Names for Access<S> {
+    fn attempt(&mut self, view: View, brought: Brought<'_>, body: &mut Do<'_>) -> Result<(), Stop> {
+        let open = Open::begin(&mut self.handle, view);
+        let mut attempt = Attempt { session: &mut *open.0, view: PhantomData };
+        let ended = body(&mut attempt, brought);
+        let ended = ended.and_then(|()| Ok(open.commit()?));
+        self.handle.end_dying();
+        ended
+    }
+
+    fn back_off(&mut self, conflict: Conflict, attempts: u32) {
+        // SAFETY: sessions end with the call that has begun them.
+        unsafe { self.handle.back_off(conflict, attempts) };
+    }
+
+    fn directory(&mut self) -> Directory {
+        let open = Open::begin(&mut self.handle, View::Latest);
+        // SAFETY: the session is open, and locks nothing, so that it commits.
+        unsafe {
+            let head = open.0.alloc(Head { parent: core::ptr::null(), is_removed: false });
+            let chain = |_| Chain {
+                root: Shared::new(open.0.alloc(Node {
+                    next: Link::NULL,
+                    hash: 0,
+                    leaf: Link::NULL,
+                })),
+                changed: AtomicU64::new(0),
+            };
+            let chains = (0..self.chains).map(chain).collect();
+            open.commit().expect("a session that has locked nothing meets no conflict");
+            Directory::Versioned(Names { head: Shared::new(head), chains })
+        }
+    }
+
+    fn retire(&mut self, inode: Box<Inode>) {
+        let place: *const Inode = &raw const *inode;
+        let grave = self.handle.make_owned(Grave(inode));
+        let mut attempts = 0;
+        loop {
+            let open = Open::begin(&mut self.handle, View::Latest);
+            // SAFETY: the session is open. The inode is in the grave until some time after the
+            // commit; it has no links and no references, so that nobody finds it, or its directory,
+            // any more; and it is retired once.
+            let ended = unsafe {
+                Attempt { session: &mut *open.0, view: PhantomData }
+                    .free_directory(&*place)
+                    .and_then(|()| open.0.free_owned(grave))
+            };
+            match ended.and_then(|()| open.commit()) {
+                Ok(()) => break,
+                Err(conflict) => super::Names::back_off(self, conflict, attempts),
+            }
+            attempts += 1;
+        }
+        self.handle.end_dying();
+    }
+}
+
+/// A session that is open. What it finds is there for `'v`.
+struct Attempt<'s, 'v, S> {
+    session: &'s mut S,
+    view: PhantomData<fn(&'v ()) -> &'v ()>,
+}
+
+impl<'v, S: RawSession> Attempt<'_, 'v, S> {
+    /// # Safety
+    ///
+    /// The leaf was found in this session, or is part of one that was.
+    unsafe fn leaf(&self, leaf: Link<Leaf>) -> &'v Leaf {
+        // SAFETY: what a session has found is there until its end (contract of this function).
+        unsafe { owned(leaf) }
+    }
+
+    /// # Safety
+    ///
+    /// As of [`leaf`](Self::leaf).
+    unsafe fn found(&self, leaf: Link<Leaf>) -> Found<'v> {
+        // SAFETY: the name's inode has a link until some time after the commit that takes the name
+        // out. It is retired after that, by a commit that is later than this session's begin.
+        unsafe { Found(&*self.leaf(leaf).inode) }
+    }
+
+    fn head(&self, directory: &Inode) -> Head {
+        // SAFETY: in a session, and the head is there for as long as the inode is.
+        unsafe { *self.session.deref(*names(directory).head.get()) }
+    }
+
+    fn spot(&self, directory: Found<'v>, key: Key<'_>) -> Spot {
+        let Key { bytes, hash } = key;
+        let mut before = *names(directory.inode()).chain(hash).root.get();
+        // SAFETY: in a session, in which the directory was found: so its roots are there, and so is
+        // what is found from there.
+        unsafe {
+            let mut node = (*self.session.deref(before)).next;
+            while !node.is_null() {
+                let this = *self.session.deref(node);
+                if this.hash > hash {
+                    break;
+                }
+                if this.hash == hash {
+                    match self.leaf(this.leaf).name.bytes().cmp(bytes) {
+                        core::cmp::Ordering::Less => {}
+                        core::cmp::Ordering::Equal => {
+                            return Spot { before, node, leaf: this.leaf };
+                        }
+                        core::cmp::Ordering::Greater => break,
+                    }
+                }
+                before = node;
+                node = this.next;
+            }
+            Spot { before, node, leaf: Link::NULL }
+        }
+    }
+
+    /// The place, if the name leads where it was seen to lead.
+    fn spot_as_seen(&self, seen: &Seen<'v>) -> Result<Spot, Stop> {
+        let spot = self.spot(seen.place.directory, seen.place.key);
+        let is_same = match seen.inode {
+            None => spot.leaf.is_null(),
+            // SAFETY: found in this session.
+            Some(inode) => !spot.leaf.is_null() && unsafe { self.found(spot.leaf).is(&inode) },
+        };
+        if is_same { Ok(spot) } else { Err(Stop::Again(Conflict::Changed)) }
+    }
+
+    /// A leaf, which is there if the session commits.
+    fn make_leaf(&mut self, inode: &Inode, name: &[u8]) -> Link<Leaf> {
+        let leaf = self.session.make_owned(Leaf { inode, name: Name::new(name) });
+        // SAFETY: in a session; made above, and nobody has a link.
+        unsafe { self.session.claim_owned(leaf) };
+        leaf
+    }
+
+    /// Locks the node before a place, which is the one that leads there.
+    ///
+    /// # Safety
+    ///
+    /// The spot was found in this session.
+    unsafe fn lock_before(&mut self, spot: &Spot) -> Result<*mut Node, Stop> {
+        // SAFETY: in a session, in which the node was found (contract of this function).
+        unsafe {
+            let before = self.session.try_lock(spot.before)?;
+            if (*before).next != spot.node {
+                return Err(Stop::Again(Conflict::Changed));
+            }
+            Ok(before)
+        }
+    }
+
+    /// Frees what a directory has here, if the inode is one.
+    ///
+    /// # Safety
+    ///
+    /// Nobody finds the inode any more after the commit.
+    unsafe fn free_directory(&mut self, inode: &Inode) -> Result<(), Conflict> {
+        let Ok(Directory::Versioned(names)) = inode.directory() else { return Ok(()) };
+        let is_removed = self.head(inode).is_removed;
+        // SAFETY: in a session. Unless the directory was removed, its roots are there; the head is.
+        // The contract of this function says that nobody finds them any more.
+        unsafe {
+            if !is_removed {
+                for chain in &names.chains {
+                    self.session.free(*chain.root.get())?;
+                }
+            }
+            self.session.free(*names.head.get())
+        }
+    }
+}
+
+impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
+    fn enter(&self, inode: &'v Inode) -> Result<Found<'v>, Stop> {
+        // The roots of a directory that is there are freed by a commit that this session does not
+        // see, if at all.
+        if inode.is_directory() && self.head(inode).is_removed {
+            return Err(Errno::NoEntry.into());
+        }
+        Ok(Found(inode))
+    }
+
+    fn find(&self, directory: Found<'v>, key: Key<'_>) -> Option<Found<'v>> {
+        let leaf = self.spot(directory, key).leaf;
+        // SAFETY: found in this session.
+        (!leaf.is_null()).then(|| unsafe { self.found(leaf) })
+    }
+
+    fn parent(&self, directory: Found<'v>) -> Option<Found<'v>> {
+        let Head { parent, is_removed } = self.head(&directory);
+        // SAFETY: null, or the parent of a directory that is there as this session sees it. That
+        // has a name in the parent, so that the parent was not removed before the session's begin.
+        (!is_removed).then(|| unsafe { parent.as_ref() }.map_or(directory, Found))
+    }
+
+    fn each(
+        &self,
+        directory: Found<'v>,
+        from: u64,
+        visit: &mut dyn FnMut(Key<'_>, Found<'v>) -> bool,
+    ) {
+        let names = names(directory.inode());
+        for chain in &names.chains[chain_of(from, names.chains.len())..] {
+            // SAFETY: in a session, in which the directory was found: so its roots are there, and
+            // so is what is found from there.
+            unsafe {
+                let mut node = (*self.session.deref(*chain.root.get())).next;
+                while !node.is_null() {
+                    let this = *self.session.deref(node);
+                    let key = Key { bytes: self.leaf(this.leaf).name.bytes(), hash: this.hash };
+                    if this.hash >= from && !visit(key, self.found(this.leaf)) {
+                        return;
+                    }
+                    node = this.next;
+                }
+            }
+        }
+    }
+
+    fn prepare(
+        &mut self,
+        _seen: &[Seen<'v>],
+        _removed: Option<Found<'v>>,
+        _is_move: bool,
+    ) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn confirm(&mut self, seen: &[Seen<'v>]) -> Result<(), Stop> {
+        for seen in seen {
+            let spot = self.spot_as_seen(seen)?;
+            // SAFETY: in a session, in which the nodes were found.
+            unsafe {
+                if seen.inode.is_some() {
+                    self.session.try_lock_const(spot.node)?;
+                    if (*self.session.deref(spot.node)).leaf != spot.leaf {
+                        return Err(Stop::Again(Conflict::Changed));
+                    }
+                } else {
+                    self.session.try_lock_const(spot.before)?;
+                    if (*self.session.deref(spot.before)).next != spot.node {
+                        return Err(Stop::Again(Conflict::Changed));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, seen: &Seen<'v>, to: Option<&'v Inode>, now: u64) -> Result<(), Stop> {
+        let spot = self.spot_as_seen(seen)?;
+        let Key { bytes, hash } = seen.place.key;
+        // SAFETY: in a session, in which the nodes were found. What is freed, nobody finds after
+        // the commit: the node, and the one that leads to it, are locked; and a leaf has one node.
+        unsafe {
+            match (seen.inode, to) {
+                (None, None) => {}
+                (None, Some(inode)) => {
+                    let before = self.lock_before(&spot)?;
+                    let leaf = self.make_leaf(inode, bytes);
+                    (*before).next = self.session.alloc(Node { next: spot.node, hash, leaf });
+                }
+                (Some(_), Some(inode)) => {
+                    let node = self.session.try_lock(spot.node)?;
+                    if (*node).leaf != spot.leaf {
+                        return Err(Stop::Again(Conflict::Changed));
+                    }
+                    self.session.free_owned(spot.leaf)?;
+                    (*node).leaf = self.make_leaf(inode, bytes);
+                }
+                (Some(_), None) => {
+                    let before = self.lock_before(&spot)?;
+                    self.session.free(spot.node)?;
+                    let node = *self.session.deref(spot.node);
+                    if node.leaf != spot.leaf {
+                        return Err(Stop::Again(Conflict::Changed));
+                    }
+                    self.session.free_owned(spot.leaf)?;
+                    (*before).next = node.next;
+                }
+            }
+        }
+        set_time(&names(seen.place.directory.inode()).chain(hash).changed, now);
+        Ok(())
+    }
+
+    fn remove(&mut self, directory: Found<'v>) -> Result<(), Stop> {
+        let names = names(directory.inode());
+        // SAFETY: in a session, in which the directory was found: so its roots are there. A root
+        // that is freed is not found after the commit, see the module's page.
+        unsafe {
+            let is_empty =
+                |session: &S, chain: &Chain| (*session.deref(*chain.root.get())).next.is_null();
+            if !names.chains.iter().all(|chain| is_empty(self.session, chain)) {
+                return Err(Errno::NotEmpty.into());
+            }
+            let head = self.session.try_lock(*names.head.get())?;
+            if (*head).is_removed {
+                return Err(Stop::Again(Conflict::Freed));
+            }
+            (*head).is_removed = true;
+            // The mistake: what is inserted meanwhile is lost.
+            if mutation!("khronos-roots-stay") {
+                return Ok(());
+            }
+            for chain in &names.chains {
+                self.session.free(*chain.root.get())?;
+                if !is_empty(self.session, chain) {
+                    return Err(Errno::NotEmpty.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set_parent(&mut self, directory: &'v Inode, parent: Found<'v>) -> Result<(), Stop> {
+        // SAFETY: in a session; the head is there for as long as the inode is.
+        let head = unsafe { &mut *self.session.try_lock(*names(directory).head.get())? };
+        head.parent = parent.inode();
+        Ok(())
+    }
+
+    fn move_below(
+        &mut self,
+        directory: Found<'v>,
+        from: Found<'v>,
+        to: Found<'v>,
+    ) -> Result<(), Stop> {
+        // SAFETY: in a session; heads are there for as long as their inodes are.
+        let head = unsafe { &mut *self.session.try_lock(*names(directory.inode()).head.get())? };
+        if head.is_removed || !core::ptr::eq(head.parent, from.inode()) {
+            return Err(Stop::Again(Conflict::Changed));
+        }
+        head.parent = to.inode();
+        let mut above = to;
+        while !above.is(&directory) {
+            // SAFETY: in a session; heads are there for as long as their inodes are, and a parent
+            // is there if the directory below it is, as in `parent`.
+            unsafe {
+                let head = *names(above.inode()).head.get();
+                // The mistake: a move that is under way is not met.
+                let Head { parent, is_removed } = if mutation!("khronos-no-meeting") {
+                    *self.session.deref(head)
+                } else {
+                    *self.session.read_unlocked(head)?
+                };
+                if is_removed {
+                    return Err(Stop::Again(Conflict::Freed));
+                }
+                let Some(parent) = parent.as_ref() else { return Ok(()) };
+                above = Found(parent);
+            }
+        }
+        Err(Errno::Invalid.into())
+    }
+}
