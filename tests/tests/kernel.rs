@@ -19,18 +19,28 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel/linux")
 }
 
-/// Compiles the test with a log, and runs it.
-fn run(directory: &Path, log: &Path) -> Outcome {
-    let program = directory.join("ldu_test");
-    let (sources, at) = (sources(), |name: &str| sources().join(name));
+/// The parts of the log.
+const PARTS: [&str; 3] = ["ldu.c", "ldu_work.c", "ldu_verify.c"];
+
+/// Compiles the test with a log, whose parts are in a directory, and runs it.
+///
+/// With the kernel's own check (`CONFIG_LDU_RMAP_VERIFY`), or without: that takes locks of its own,
+/// beside which other errors are rarer.
+fn run(room: &Path, log: &Path, is_verified: bool) -> Outcome {
+    let program = room.join("ldu_test");
+    let at = |name: &str| sources().join(name);
+    let parts = PARTS.map(|part| log.join(part));
+    let (define, parts) = match is_verified {
+        true => ("-DCONFIG_LDU_RMAP_VERIFY", &parts[..]),
+        false => ("-UCONFIG_LDU_RMAP_VERIFY", &parts[..2]),
+    };
     let compiled = Command::new("cc")
         .args(["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread"])
-        .arg("-I")
-        .arg(at("test/shim"))
-        .arg("-I")
-        .arg(at("include"))
+        .arg(define)
+        .args(["test/shim", "include", "mm"].map(|part| format!("-I{}", at(part).display())))
         .arg("-o")
-        .args([&program, &sources.join("test/ldu_test.c"), log])
+        .args([&program, &at("test/ldu_test.c")])
+        .args(parts)
         .output()
         .expect("a C compiler: apt-get install gcc");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
@@ -43,9 +53,11 @@ fn is_success(run: &Outcome) -> bool {
 
 #[test]
 fn updates_keep_their_promises() {
-    let directory = tempfile::tempdir().unwrap();
-    let run = run(directory.path(), &sources().join("mm/ldu.c"));
-    assert!(is_success(&run), "{run:?}");
+    for is_verified in [false, true] {
+        let room = tempfile::tempdir().unwrap();
+        let run = run(room.path(), &sources().join("mm"), is_verified);
+        assert!(is_success(&run), "{run:?}");
+    }
 }
 
 /// A line of the log, and what becomes of it.
@@ -66,17 +78,41 @@ fn mutations() -> Vec<Mutation> {
         .collect()
 }
 
+/// Writes a log that has one mutation, and runs the test with it.
+fn run_mutated(mutation: &Mutation, is_verified: bool) -> Outcome {
+    let room = tempfile::tempdir().unwrap();
+    let mut places = 0;
+    for part in PARTS {
+        let text = fs::read_to_string(sources().join("mm").join(part)).unwrap();
+        places += text.matches(&mutation.from).count();
+        fs::write(room.path().join(part), text.replace(&mutation.from, &mutation.to)).unwrap();
+    }
+    assert_eq!(places, 1, "{}: a line of its own", mutation.name);
+    run(room.path(), room.path(), is_verified)
+}
+
 #[test]
 fn a_missing_line_is_noticed() {
-    let log = fs::read_to_string(sources().join("mm/ldu.c")).unwrap();
     let mutations = mutations();
-    assert!(mutations.len() >= 8);
-    for Mutation { name, from, to } in mutations {
-        assert_eq!(log.matches(&from).count(), 1, "{name}: a line of its own");
-        let directory = tempfile::tempdir().unwrap();
-        let mutant = directory.path().join("ldu.c");
-        fs::write(&mutant, log.replace(&from, &to)).unwrap();
-        let run = run(directory.path(), &mutant);
-        assert!(!is_success(&run), "{name}: nobody has noticed: {run:?}");
+    assert!(mutations.len() >= 11);
+    for mutation in mutations {
+        let run = run_mutated(&mutation, false);
+        assert!(!is_success(&run), "{}: nobody has noticed: {run:?}", mutation.name);
+    }
+}
+
+/// What the kernel's own check is to notice itself, before a thread does.
+const VERIFIED: [&str; 3] = ["FIFO", "family", "linked"];
+
+#[test]
+fn the_kernels_own_check_notices() {
+    for mutation in mutations().iter().filter(|known| VERIFIED.contains(&&*known.name)) {
+        let run = run_mutated(mutation, true);
+        assert!(!is_success(&run), "{}: nobody has noticed: {run:?}", mutation.name);
+        assert!(
+            run.stderr.contains("ldu_verify.c"),
+            "{}: others have noticed: {run:?}",
+            mutation.name
+        );
     }
 }

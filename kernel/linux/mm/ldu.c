@@ -32,9 +32,14 @@
  * Either the section finds the node and drains the log, or the update finds
  * the rwsem taken and waits until it is free.
  *
- * Elements are linked in the order in which they were put into the log: a
- * walker that visits elements with equal keys in their order meets the parent
- * of a fork before its child.
+ * A log is one list, to which all CPUs push. With ldu=percpu a log that was long
+ * gets a list for each CPU, or up to 64 of them, so that updates of different
+ * CPUs meet nowhere. Each list is drained from its oldest node on; an element
+ * that is to come after another goes to the list that the other is in, until
+ * that was drained. So a walker that visits elements with equal keys in their
+ * order meets the parent of a fork before its child. There is no order between
+ * lists, and no moment at which all are read: an update is found or it is not,
+ * by itself.
  *
  * A node's state is changed by two: its owner, of whom there is one at a time,
  * and the one who drains, under the rwsem.
@@ -56,63 +61,79 @@
 #include <linux/ldu.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
-#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
 
-#define LDU_QUEUED	1
-#define LDU_WANT	2
+#include "ldu_internal.h"
 
-/* Flags of a root. */
-#define LDU_DRAINING	1
-#define LDU_UPDATER	2
-
-/* A log of this many nodes is drained by who makes it longer. */
+/* A list of this many nodes is drained by who makes it longer. */
 unsigned int ldu_limit __read_mostly = 256;
 
-/* How long nodes are left to a section under the rwsem that may come. */
-#define LDU_WORK_DELAY	HZ
-
-static void ldu_count(struct ldu_tree *tree, enum ldu_count what,
-		      unsigned long many)
-{
-	this_cpu_add(tree->counts->of[what], many);
-}
+/* How many lists a log gets when it was long; 0: none. */
+unsigned int ldu_nr_heads __read_mostly;
 
 void ldu_root_init(struct ldu_root *root)
 {
 	init_llist_head(&root->log);
+	RCU_INIT_POINTER(root->heads, NULL);
 	root->flags = 0;
 	root->is_used = false;
 	root->is_active = false;
 	INIT_LIST_HEAD(&root->active);
-}
-
-static struct ldu_node *ldu_node(struct llist_node *entry)
-{
-	return container_of(entry, struct ldu_node, entry);
+	ldu_verify_init(root);
 }
 
 /*
- * Lets the worker look at the root after a while. If the root has ended
- * meanwhile, there is no log, and the root's memory is still there: the caller
- * is in a section of RCU.
+ * Lists for CPUs, if the log has them. The caller is in a section of RCU, or
+ * keeps the root.
  */
-static void ldu_activate(struct ldu_tree *tree, struct ldu_root *root)
+static struct ldu_head *ldu_heads(struct ldu_root *root)
 {
-	spin_lock(&tree->lock);
-	if (!root->is_active && !llist_empty(&root->log)) {
-		/* Pairs with the READ_ONCE() in ldu_push(). */
-		WRITE_ONCE(root->is_active, true);
-		list_add_tail(&root->active, &tree->roots);
-		schedule_delayed_work(&tree->work, LDU_WORK_DELAY);
-	}
-	spin_unlock(&tree->lock);
+	return rcu_dereference_raw(root->heads);
+}
+
+/* Whether there is no log. */
+bool ldu_is_empty(struct ldu_root *root)
+{
+	struct ldu_head *heads = ldu_heads(root);
+	unsigned int i;
+
+	if (!llist_empty(&root->log))
+		return false;
+	for (i = 0; heads && i < ldu_nr_heads; i++)
+		if (!llist_empty(&heads[i].log))
+			return false;
+	return true;
+}
+
+/*
+ * Chooses the list of the log that a node goes to. That is this CPU's, if there
+ * are such; but an element that is to be linked after another goes where that
+ * is, if that is still in the log: then no drain meets it first.
+ *
+ * No order is needed between this look at the other's state and the push: who
+ * clears QUEUED has linked the other, and drains this node later, or another
+ * does who takes the rwsem later.
+ */
+static struct llist_head *ldu_choose(struct ldu_root *root,
+				     struct ldu_node *node,
+				     struct ldu_node *after)
+{
+	struct ldu_head *heads = ldu_heads(root);
+
+	if (after && atomic_read(&after->state) & LDU_QUEUED)
+		node->head = after->head;
+	else
+		node->head = heads ? raw_smp_processor_id() % ldu_nr_heads + 1 : 0;
+	return node->head ? &heads[node->head - 1].log : &root->log;
 }
 
 /* Returns the node's ordinal. */
 static unsigned int ldu_push(struct ldu_tree *tree, struct ldu_root *root,
-			     struct ldu_node *node)
+			     struct ldu_node *node, struct ldu_node *after)
 {
-	struct llist_node *first = READ_ONCE(root->log.first);
+	struct llist_head *log = ldu_choose(root, node, after);
+	struct llist_node *first = READ_ONCE(log->first);
 	unsigned int ordinal;
 
 	/* Before the push: who drains the node, and ends the root, finds it. */
@@ -126,7 +147,7 @@ static unsigned int ldu_push(struct ldu_tree *tree, struct ldu_root *root,
 		WRITE_ONCE(node->ordinal, ordinal);
 		node->entry.next = first;
 		/* A full barrier. */
-	} while (!try_cmpxchg(&root->log.first, &first, &node->entry));
+	} while (!try_cmpxchg(&log->first, &first, &node->entry));
 
 	/*
 	 * Pairs with the smp_mb() in ldu_work(): either this finds that the
@@ -143,6 +164,8 @@ static unsigned int ldu_push(struct ldu_tree *tree, struct ldu_root *root,
  * @tree: the kind of tree
  * @root: the tree
  * @node: the element's; the caller is its owner, and alone
+ * @after: an element of the caller's that is to be in the tree, before this
+ *	one; NULL if there is none
  * @want: whether it is to be in the tree, in which it is not, or the reverse
  *
  * Call it, once or several times, between ldu_begin() and ldu_settle(), and
@@ -150,13 +173,16 @@ static unsigned int ldu_push(struct ldu_tree *tree, struct ldu_root *root,
  * tables for an element that was linked, and free none of one that was
  * unlinked.
  *
- * Returns whether the log is long.
+ * Returns whether the list that it went to is long.
  */
 bool ldu_mark(struct ldu_tree *tree, struct ldu_root *root,
-	      struct ldu_node *node, bool want)
+	      struct ldu_node *node, struct ldu_node *after, bool want)
 {
 	int new = LDU_QUEUED | (want ? LDU_WANT : 0);
 	int old;
+
+	if (!want)
+		ldu_verify_unlink(root, node);
 
 	/*
 	 * Acquire: pairs with the release in ldu_drain_node(), which has
@@ -176,8 +202,10 @@ bool ldu_mark(struct ldu_tree *tree, struct ldu_root *root,
 	node->linked = !want;
 	tree->ops->get(node);
 	atomic_set(&node->state, new);
+	if (want)
+		ldu_verify_link(tree, root, node, after);
 	/* Publishes all of that. */
-	return ldu_push(tree, root, node) >= READ_ONCE(ldu_limit);
+	return ldu_push(tree, root, node, after) >= READ_ONCE(ldu_limit);
 }
 
 static void ldu_drain_node(struct ldu_tree *tree, struct ldu_root *root,
@@ -191,6 +219,8 @@ static void ldu_drain_node(struct ldu_tree *tree, struct ldu_root *root,
 		bool want = old & LDU_WANT;
 
 		if (want != node->linked) {
+			if (want)
+				ldu_verify_apply(node);
 			ops->apply(root, node, want);
 			node->linked = want;
 			ldu_count(tree, want ? LDU_LINK : LDU_UNLINK, 1);
@@ -205,6 +235,7 @@ static void ldu_drain_node(struct ldu_tree *tree, struct ldu_root *root,
 		ldu_count(tree, LDU_REDO, 1);
 	}
 
+	ldu_verify_done(tree, root, node, old & LDU_WANT);
 	if (!(old & LDU_WANT)) {
 		if (!was_linked)
 			ldu_count(tree, LDU_GARBAGE, 1);
@@ -215,29 +246,70 @@ static void ldu_drain_node(struct ldu_tree *tree, struct ldu_root *root,
 	ops->put(node);
 }
 
-/* The caller holds the rwsem for writing. */
-static void ldu_drain(struct ldu_tree *tree, struct ldu_root *root,
-		      enum ldu_count reason)
+/* Drains one list of the log; returns how many nodes were in it. */
+static unsigned int ldu_drain_list(struct ldu_tree *tree, struct ldu_root *root,
+				   struct llist_head *log)
 {
 	struct llist_node *entry, *next;
+	unsigned int drained = 0;
+
+	if (llist_empty(log))
+		return 0;
+	/* Oldest first. */
+	entry = llist_reverse_order(llist_del_all(log));
+	for (; entry; entry = next) {
+		next = entry->next;
+		ldu_drain_node(tree, root, ldu_node(entry));
+		drained++;
+	}
+	return drained;
+}
+
+/*
+ * The log was long: so there are many updates for each section under the
+ * rwsem, and they meet at the one list. Gives each CPU its own, which sections
+ * have to look at from now on. Sections find it by the rwsem. Until the root
+ * ends: a push may have found the lists, and not be done.
+ */
+static void ldu_spread(struct ldu_tree *tree, struct ldu_root *root)
+{
+	struct ldu_head *heads;
+
+	heads = kcalloc(ldu_nr_heads, sizeof(*heads), GFP_NOWAIT | __GFP_NOWARN);
+	if (!heads)
+		return;
+	/* Pairs with the rcu_dereference_raw() in ldu_heads(). */
+	rcu_assign_pointer(root->heads, heads);
+	ldu_count(tree, LDU_SPREAD, 1);
+}
+
+/* Applies the log. The caller holds the rwsem for writing. */
+void ldu_drain(struct ldu_tree *tree, struct ldu_root *root,
+	       enum ldu_count reason)
+{
+	struct ldu_head *heads = ldu_heads(root);
+	unsigned int drained, i;
 
 	rwsem_assert_held_write(tree->ops->rwsem(root));
 	WRITE_ONCE(root->flags, root->flags | LDU_DRAINING);
-	/* A full barrier: pairs with the first smp_rmb() in ldu_is_pending(). */
-	entry = llist_del_all(&root->log);
-	if (entry) {
-		if (tree->ops->begin)
-			tree->ops->begin(root);
-		/* Oldest first. */
-		entry = llist_reverse_order(entry);
-		for (; entry; entry = next) {
-			next = entry->next;
-			ldu_drain_node(tree, root, ldu_node(entry));
-		}
-		if (tree->ops->end)
-			tree->ops->end(root);
+	/*
+	 * Pairs with the first smp_rmb() in ldu_is_pending(): who finds a list
+	 * empty since this took it finds the mark. And with the smp_mb() in
+	 * ldu_settle(), since some have just taken the rwsem.
+	 */
+	smp_mb();
+	if (tree->ops->begin)
+		tree->ops->begin(root);
+	drained = ldu_drain_list(tree, root, &root->log);
+	if (!heads && ldu_nr_heads && drained >= READ_ONCE(ldu_limit))
+		ldu_spread(tree, root);
+	for (i = 0; heads && i < ldu_nr_heads; i++)
+		drained += ldu_drain_list(tree, root, &heads[i].log);
+	if (tree->ops->end)
+		tree->ops->end(root);
+	if (drained)
 		ldu_count(tree, reason, 1);
-	}
+	ldu_verify_root(tree, root);
 	/* Release: pairs with the second smp_rmb() in ldu_is_pending(). */
 	smp_store_release(&root->flags, root->flags & ~LDU_DRAINING);
 }
@@ -269,8 +341,8 @@ void ldu_end_update(struct ldu_root *root)
 }
 
 /* Drains for an update, which is no walker. The caller has taken the rwsem. */
-static void ldu_drain_as_updater(struct ldu_tree *tree, struct ldu_root *root,
-				 enum ldu_count reason)
+void ldu_drain_as_updater(struct ldu_tree *tree, struct ldu_root *root,
+			  enum ldu_count reason)
 {
 	ldu_begin_update(root);
 	ldu_drain(tree, root, reason);
@@ -346,7 +418,7 @@ static bool ldu_has_log(struct ldu_root *root)
 {
 	/* Pairs with the smp_mb() in ldu_settle(). */
 	smp_mb();
-	return !llist_empty(&root->log);
+	return !ldu_is_empty(root);
 }
 
 /**
@@ -407,85 +479,19 @@ bool ldu_read_trylocked(struct ldu_tree *tree, struct ldu_root *root)
  */
 bool ldu_is_pending(struct ldu_root *root)
 {
-	if (!llist_empty(&root->log))
+	bool is_empty;
+
+	/* Lists go away with the root. */
+	rcu_read_lock();
+	is_empty = ldu_is_empty(root);
+	rcu_read_unlock();
+	if (!is_empty)
 		return true;
-	/* Pairs with the llist_del_all() in ldu_drain(). */
+	/* Pairs with the smp_mb() in ldu_drain(). */
 	smp_rmb();
 	if (READ_ONCE(root->flags) & LDU_DRAINING)
 		return true;
 	/* Pairs with the release at the end of ldu_drain(). */
 	smp_rmb();
 	return false;
-}
-
-/**
- * ldu_retire - leaves no trace of a root
- * @tree: the kind of tree
- * @root: the tree; nobody updates it any more
- *
- * May sleep.
- */
-void ldu_retire(struct ldu_tree *tree, struct ldu_root *root)
-{
-	struct rw_semaphore *rwsem = tree->ops->rwsem(root);
-
-	if (!READ_ONCE(root->is_used))
-		return;
-	/* Who was about to put it on the list finds that there is no log. */
-	spin_lock(&tree->lock);
-	list_del_init(&root->active);
-	root->is_active = false;
-	spin_unlock(&tree->lock);
-	if (llist_empty(&root->log))
-		return;
-	down_write(rwsem);
-	ldu_drain(tree, root, LDU_DRAIN_RETIRE);
-	up_write(rwsem);
-}
-
-/* Drains a root, or leaves it to who has the rwsem. */
-static void ldu_work_root(struct ldu_tree *tree, struct ldu_root *root)
-{
-	struct rw_semaphore *rwsem = tree->ops->rwsem(root);
-
-	if (!llist_empty(&root->log) && down_write_trylock(rwsem))
-		ldu_drain_as_updater(tree, root, LDU_DRAIN_WORKER);
-
-	WRITE_ONCE(root->is_active, false);
-	/* Pairs with the push in ldu_push(). */
-	smp_mb();
-	if (llist_empty(&root->log))
-		list_del_init(&root->active);
-	else
-		WRITE_ONCE(root->is_active, true);
-}
-
-/**
- * ldu_work - drains the logs that nobody else has drained
- * @work: of a struct ldu_tree
- *
- * Roots do not go away while the tree's lock is held: see ldu_retire().
- */
-void ldu_work(struct work_struct *work)
-{
-	struct ldu_tree *tree =
-		container_of(to_delayed_work(work), struct ldu_tree, work);
-	struct ldu_root *root;
-	LIST_HEAD(roots);
-
-	spin_lock(&tree->lock);
-	list_splice_init(&tree->roots, &roots);
-	while (!list_empty(&roots)) {
-		root = list_first_entry(&roots, struct ldu_root, active);
-		list_move_tail(&root->active, &tree->roots);
-		ldu_work_root(tree, root);
-		if (need_resched()) {
-			spin_unlock(&tree->lock);
-			cond_resched();
-			spin_lock(&tree->lock);
-		}
-	}
-	if (!list_empty(&tree->roots))
-		schedule_delayed_work(&tree->work, LDU_WORK_DELAY);
-	spin_unlock(&tree->lock);
 }

@@ -65,6 +65,60 @@ static void ldu_anon_unpin(struct ldu_root *root)
 	put_anon_vma(ldu_anon_vma(root));
 }
 
+#ifdef CONFIG_LDU_RMAP_VERIFY
+static bool ldu_anon_chain_is_linked(struct anon_vma_chain *this)
+{
+	unsigned long first = this->vma->vm_pgoff;
+	unsigned long last = first + vma_pages(this->vma) - 1;
+	struct anon_vma_chain *avc;
+	int found = 0;
+
+	anon_vma_interval_tree_foreach(avc, &this->anon_vma->rb_root, first,
+				       last)
+		found += avc == this;
+	WARN_ON_ONCE(found > 1);
+	return found;
+}
+
+/* Whether all chains of a VMA are in their trees; WARNs if some are. */
+static bool ldu_anon_is_linked(struct ldu_root *root, struct ldu_node *node)
+{
+	struct anon_vma_chain *avc;
+	int linked = 0, all = 0;
+
+	list_for_each_entry(avc, &ldu_anon_node(node)->anon_vma_chain,
+			    same_vma) {
+		linked += ldu_anon_chain_is_linked(avc);
+		WARN_ON_ONCE(atomic_long_read(&avc->anon_vma->num_chains) <= 0);
+		WARN_ON_ONCE(avc->anon_vma->root != ldu_anon_vma(root));
+		all++;
+	}
+	WARN_ON_ONCE(linked && linked != all);
+	return linked;
+}
+
+/* The root's own tree: the others are not known here. */
+static bool ldu_anon_check(struct ldu_root *root)
+{
+	struct anon_vma *anon_vma = ldu_anon_vma(root);
+	struct anon_vma_chain *avc;
+	long chains = 0;
+
+	anon_vma_interval_tree_foreach(avc, &anon_vma->rb_root, 0, ULONG_MAX) {
+		if (avc->anon_vma != anon_vma)
+			return false;
+		chains++;
+	}
+	return chains <= atomic_long_read(&anon_vma->num_chains);
+}
+
+void ldu_anon_forget(struct vm_area_struct *vma, struct anon_vma *root)
+{
+	if (ldu_anon_enabled())
+		ldu_forget(&root->ldu, &vma->ldu_anon);
+}
+#endif
+
 static const struct ldu_ops ldu_anon_ops = {
 	.rwsem = ldu_anon_rwsem,
 	.apply = ldu_anon_apply_node,
@@ -73,6 +127,10 @@ static const struct ldu_ops ldu_anon_ops = {
 	.put = ldu_anon_put,
 	.pin = ldu_anon_pin,
 	.unpin = ldu_anon_unpin,
+#ifdef CONFIG_LDU_RMAP_VERIFY
+	.is_linked = ldu_anon_is_linked,
+	.check = ldu_anon_check,
+#endif
 };
 
 static DEFINE_PER_CPU(struct ldu_counts, ldu_anon_counts);
@@ -116,29 +174,31 @@ void ldu_anon_end_update(struct anon_vma *root)
 	ldu_end_update(&root->ldu);
 }
 
-static void ldu_anon_update(struct vm_area_struct *vma, struct anon_vma *root,
-			    bool want)
+static void ldu_anon_update(struct vm_area_struct *vma, struct ldu_node *after,
+			    struct anon_vma *root, bool want)
 {
 	bool is_long;
 
 	ldu_begin();
-	is_long = ldu_mark(&ldu_anon_tree, &root->ldu, &vma->ldu_anon, want);
+	is_long = ldu_mark(&ldu_anon_tree, &root->ldu, &vma->ldu_anon, after,
+			   want);
 	ldu_settle(&ldu_anon_tree, &root->ldu, is_long);
 }
 
 /*
- * Returns when every walk from now on meets the VMA, by all of its chains. May
- * sleep.
+ * Returns when every walk from now on meets the VMA, by all of its chains, and
+ * meets it after another. May sleep.
  */
-void ldu_anon_link(struct vm_area_struct *vma, struct anon_vma *root)
+void ldu_anon_link(struct vm_area_struct *vma, struct vm_area_struct *after,
+		   struct anon_vma *root)
 {
-	ldu_anon_update(vma, root, true);
+	ldu_anon_update(vma, &after->ldu_anon, root, true);
 }
 
 /* Returns when no walk meets the VMA any more. May sleep. */
 void ldu_anon_unlink(struct vm_area_struct *vma, struct anon_vma *root)
 {
-	ldu_anon_update(vma, root, false);
+	ldu_anon_update(vma, NULL, root, false);
 }
 
 static int __init ldu_anon_start(void)

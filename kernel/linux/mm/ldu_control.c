@@ -2,11 +2,14 @@
 /*
  * Which trees have a log (see mm/ldu.c), and what it has done:
  *
- *	ldu=off|global[,file][,anon]	on the command line; off if it is absent
- *	ldu_limit=N			longer logs are applied by who makes them
- *	/sys/kernel/debug/ldu		counts
+ *	ldu=off|global|percpu[,file][,anon]
+ *			on the command line; off if it is absent
+ *	ldu_limit=N	longer logs are applied by who makes them
+ *	/sys/kernel/debug/ldu
+ *			counts
  */
 
+#include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/kernel.h>
 #include <linux/ldu.h>
@@ -14,22 +17,27 @@
 #include <linux/seq_file.h>
 #include <linux/string.h>
 
-/* Names of trees that are to have a log. */
-static bool ldu_is_on __initdata;
+/* Whether trees have logs, and whether logs may have lists for each CPU. */
+static const char * const ldu_modes[] = { "off", "global", "percpu" };
+static int ldu_mode;
+/* Names of trees that are to have a log; NULL: all. */
 static char *ldu_wanted __initdata;
 
 static int __init ldu_parse(char *text)
 {
-	char *trees = strchr(text, ',');
+	char *trees = strchrnul(text, ',');
+	int mode;
 
-	if (!strcmp(text, "off"))
-		return 1;
-	if (strncmp(text, "global", 6) || (text[6] && !trees)) {
-		pr_warn("ldu=%s: it is off or global[,file][,anon]\n", text);
+	for (mode = 0; mode < ARRAY_SIZE(ldu_modes); mode++)
+		if (strlen(ldu_modes[mode]) == trees - text &&
+		    !strncmp(text, ldu_modes[mode], trees - text))
+			break;
+	if (mode == ARRAY_SIZE(ldu_modes)) {
+		pr_warn("ldu=%s: it is off|global|percpu[,file][,anon]\n", text);
 		return 1;
 	}
-	ldu_is_on = true;
-	ldu_wanted = trees;
+	ldu_mode = mode;
+	ldu_wanted = *trees ? trees : NULL;
 	return 1;
 }
 __setup("ldu=", ldu_parse);
@@ -59,10 +67,12 @@ static int ldu_nr_trees;
  */
 bool __init ldu_register(const struct ldu_tree *tree)
 {
-	if (!ldu_is_on || (ldu_wanted && !strstr(ldu_wanted, tree->name)))
+	if (!ldu_mode || (ldu_wanted && !strstr(ldu_wanted, tree->name)))
 		return false;
 	if (WARN_ON(ldu_nr_trees == ARRAY_SIZE(ldu_trees)))
 		return false;
+	if (!strcmp(ldu_modes[ldu_mode], "percpu"))
+		ldu_nr_heads = min(nr_cpu_ids, LDU_HEADS_MAX);
 	ldu_trees[ldu_nr_trees++] = tree;
 	return true;
 }
@@ -81,6 +91,8 @@ static const char * const ldu_count_names[LDU_NR_COUNTS] = {
 	[LDU_UNLINK] = "applied_remove",
 	[LDU_GARBAGE] = "garbage",
 	[LDU_REDO] = "redo",
+	[LDU_SPREAD] = "spread",
+	[LDU_VERIFY] = "verified",
 };
 
 static void ldu_show_tree(struct seq_file *file, const struct ldu_tree *tree)
@@ -101,8 +113,9 @@ static int ldu_show(struct seq_file *file, void *unused)
 {
 	int number;
 
-	seq_printf(file, "mode %s\nlimit %u\n", ldu_nr_trees ? "global" : "off",
-		   ldu_limit);
+	seq_printf(file, "mode %s\nlimit %u\nlists %u\n",
+		   ldu_modes[ldu_nr_trees ? ldu_mode : 0], ldu_limit,
+		   ldu_nr_heads);
 	for (number = 0; number < ldu_nr_trees; number++)
 		ldu_show_tree(file, ldu_trees[number]);
 	return 0;

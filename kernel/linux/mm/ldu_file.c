@@ -69,6 +69,63 @@ static void ldu_file_put(struct ldu_node *node)
 	vm_area_free(ldu_file_vma(node));
 }
 
+#ifdef CONFIG_LDU_RMAP_VERIFY
+/* Whether a VMA is in the tree, once. */
+static bool ldu_file_is_linked(struct ldu_root *root, struct ldu_node *node)
+{
+	struct vm_area_struct *this = ldu_file_vma(node), *vma;
+	unsigned long first = this->vm_pgoff;
+	unsigned long last = first + vma_pages(this) - 1;
+	int found = 0;
+
+	vma_interval_tree_foreach(vma, &ldu_mapping(root)->i_mmap, first, last)
+		found += vma == this;
+	WARN_ON_ONCE(found > 1);
+	return found;
+}
+
+static unsigned long ldu_file_last(struct rb_node *rb)
+{
+	if (!rb)
+		return 0;
+	return rb_entry(rb, struct vm_area_struct,
+			shared.rb)->shared.rb_subtree_last;
+}
+
+/* Whether VMAs are in their order, and each knows the last page below it. */
+static bool ldu_file_check(struct ldu_root *root)
+{
+	struct rb_root_cached *tree = &ldu_mapping(root)->i_mmap;
+	struct vm_area_struct *vma;
+	unsigned long first = 0, last;
+	struct rb_node *rb;
+
+	for (rb = rb_first_cached(tree); rb; rb = rb_next(rb)) {
+		vma = rb_entry(rb, struct vm_area_struct, shared.rb);
+		last = max3(vma->vm_pgoff + vma_pages(vma) - 1,
+			    ldu_file_last(rb->rb_left),
+			    ldu_file_last(rb->rb_right));
+		if (vma->vm_pgoff < first || ldu_file_last(rb) != last)
+			return false;
+		first = vma->vm_pgoff;
+	}
+	return true;
+}
+
+void ldu_file_forget(struct vm_area_struct *vma, struct address_space *mapping)
+{
+	if (ldu_file_enabled())
+		ldu_forget(&mapping->i_ldu, &vma->ldu_file);
+}
+
+/* A VMA is freed: nobody expects it in a tree. */
+void ldu_vma_check_freed(struct vm_area_struct *vma)
+{
+	ldu_check_freed(&vma->ldu_file);
+	ldu_check_freed(&vma->ldu_anon);
+}
+#endif
+
 static const struct ldu_ops ldu_file_ops = {
 	.rwsem = ldu_file_rwsem,
 	.begin = ldu_file_begin,
@@ -76,6 +133,10 @@ static const struct ldu_ops ldu_file_ops = {
 	.apply = ldu_file_apply,
 	.get = ldu_file_get,
 	.put = ldu_file_put,
+#ifdef CONFIG_LDU_RMAP_VERIFY
+	.is_linked = ldu_file_is_linked,
+	.check = ldu_file_check,
+#endif
 };
 
 static DEFINE_PER_CPU(struct ldu_counts, ldu_file_counts);
@@ -128,8 +189,12 @@ void ldu_file_end_update(struct address_space *mapping)
 	ldu_end_update(&mapping->i_ldu);
 }
 
-/* Returns when every walk from now on meets the VMA. May sleep. */
-void ldu_file_link(struct vm_area_struct *vma, struct address_space *mapping)
+/*
+ * Returns when every walk from now on meets the VMA, and meets it after
+ * another, if that is not NULL. May sleep.
+ */
+void ldu_file_link(struct vm_area_struct *vma, struct vm_area_struct *after,
+		   struct address_space *mapping)
 {
 	bool is_long;
 
@@ -137,7 +202,7 @@ void ldu_file_link(struct vm_area_struct *vma, struct address_space *mapping)
 		mapping_allow_writable(mapping);
 	ldu_begin();
 	is_long = ldu_mark(&ldu_file_tree, &mapping->i_ldu, &vma->ldu_file,
-			   true);
+			   after ? &after->ldu_file : NULL, true);
 	ldu_settle(&ldu_file_tree, &mapping->i_ldu, is_long);
 }
 
@@ -154,7 +219,7 @@ void ldu_file_unlink(struct vm_area_struct **vmas, int count,
 		if (vma_is_shared_maywrite(vmas[i]))
 			mapping_unmap_writable(mapping);
 		is_long |= ldu_mark(&ldu_file_tree, &mapping->i_ldu,
-				    &vmas[i]->ldu_file, false);
+				    &vmas[i]->ldu_file, NULL, false);
 	}
 	ldu_settle(&ldu_file_tree, &mapping->i_ldu, is_long);
 }

@@ -23,6 +23,8 @@
 #define WALKERS 2
 #define FAMILIES 8
 #define GENERATIONS 2
+/* Lists of a log. */
+#define HEADS 3
 /* Families that an updater has before memory is given back. */
 #define ROUND 2000
 
@@ -121,11 +123,30 @@ static void put(struct ldu_node *node)
 	__atomic_fetch_add(&gone, 1, __ATOMIC_RELAXED);
 }
 
+#ifdef CONFIG_LDU_RMAP_VERIFY
+static bool is_linked(struct ldu_root *root, struct ldu_node *node)
+{
+	(void)root;
+	return element(node)->is_in;
+}
+
+/* The tree has no order of its own. */
+static bool check(struct ldu_root *root)
+{
+	(void)root;
+	return true;
+}
+#endif
+
 static const struct ldu_ops operations = {
 	.rwsem = rwsem_of,
 	.apply = apply,
 	.get = get,
 	.put = put,
+#ifdef CONFIG_LDU_RMAP_VERIFY
+	.is_linked = is_linked,
+	.check = check,
+#endif
 };
 
 static struct ldu_counts counts;
@@ -144,8 +165,11 @@ static struct element *make(void)
 	return this;
 }
 
-/* Links a new element or unlinks it; looks for walkers that should be over. */
-static void update(struct place *this, bool want)
+/*
+ * Links a new element, after another, or unlinks it; looks for walkers that
+ * should be over.
+ */
+static void update(struct place *this, struct place *after, bool want)
 {
 	unsigned long begun = moment();
 	bool is_long;
@@ -155,7 +179,8 @@ static void update(struct place *this, bool want)
 		__atomic_store_n(&this->element, make(), __ATOMIC_RELEASE);
 	__atomic_fetch_add(&this->version, 1, __ATOMIC_SEQ_CST);
 	ldu_begin();
-	is_long = ldu_mark(&kind, &tree.root, &this->element->node, want);
+	is_long = ldu_mark(&kind, &tree.root, &this->element->node,
+			   after ? &after->element->node : NULL, want);
 	ldu_settle(&kind, &tree.root, is_long);
 	for (walker = 0; walker < WALKERS; walker++) {
 		unsigned long since =
@@ -196,16 +221,16 @@ static void *updater(void *argument)
 	for (round = 0; round < ROUND; round++) {
 		struct family *this = &families[draw(&random) % FAMILIES];
 
-		update(&this->member[0], true);
+		update(&this->member[0], NULL, true);
 		if (draw(&random) % 8 == 0)
 			sched_yield();
-		update(&this->member[1], true);
+		update(&this->member[1], &this->member[0], true);
 		if (draw(&random) % 4 == 0)
 			sched_yield();
 		if (draw(&random) % 64 == 0)
 			split();
-		update(&this->member[1], false);
-		update(&this->member[0], false);
+		update(&this->member[1], NULL, false);
+		update(&this->member[0], NULL, false);
 	}
 	return NULL;
 }
@@ -280,9 +305,9 @@ static void finish_round(void)
 {
 	static struct place last;
 
-	update(&last, true);
+	update(&last, NULL, true);
 	split();
-	update(&last, false);
+	update(&last, NULL, false);
 	ldu_retire(&kind, &tree.root);
 	if (ldu_is_pending(&tree.root) || tree.root.is_active)
 		fail("a root that was retired is not empty");
@@ -323,15 +348,24 @@ static void run_round(void)
 int main(int count, char **arguments)
 {
 	time_t end = time(NULL) + (count > 1 ? atoi(arguments[1]) : 1);
+	bool is_spread = false;
 
 	ldu_root_init(&tree.root);
 	init_rwsem(&tree.rwsem);
-	do
+	/* Logs become so long now and then. */
+	ldu_limit = 16;
+	/* In turn: one list for all, and lists for CPUs. */
+	do {
+		ldu_nr_heads = is_spread ? HEADS : 0;
 		run_round();
-	while (time(NULL) < end);
-	printf("%lu updates, %lu walks; %lu into the log, %lu cancelled, %lu linked, %lu for nothing, %lu redone; waited for %lu walks\n",
+		is_spread = !is_spread;
+	} while (time(NULL) < end);
+	if (!counts.of[LDU_SPREAD])
+		fail("no log got lists for CPUs");
+	printf("%lu updates, %lu walks; %lu into the log, %lu cancelled, %lu linked, %lu for nothing, %lu redone; waited for %lu walks; %lu logs got lists for CPUs, %lu checked\n",
 	       updated, walked, counts.of[LDU_PUSH], counts.of[LDU_CANCEL],
 	       counts.of[LDU_LINK], counts.of[LDU_GARBAGE],
-	       counts.of[LDU_REDO], counts.of[LDU_SETTLE_WAIT]);
+	       counts.of[LDU_REDO], counts.of[LDU_SETTLE_WAIT],
+	       counts.of[LDU_SPREAD], counts.of[LDU_VERIFY]);
 	return 0;
 }

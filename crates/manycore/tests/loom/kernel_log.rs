@@ -42,6 +42,12 @@ enum Fault {
     Draining,
     /// The order in a look without the lock.
     PendingBarrier,
+    /// The barrier between a drain's lock and mark, and its look at the lists.
+    DrainBarrier,
+    /// Looking at the lists for CPUs.
+    Heads,
+    /// Putting a child into the list in which its parent is.
+    Family,
 }
 
 /// Who may own a node: its place in [`Log::nodes`] plus 1, so that 0 is none.
@@ -51,13 +57,20 @@ type Link = usize;
 struct Node {
     state: AtomicUsize,
     next: AtomicUsize,
+    /// The list that it is in, or was in last; its owner's.
+    head: UnsafeCell<usize>,
     linked: UnsafeCell<bool>,
 }
+
+/// Lists of a log: one for all, and those for two CPUs.
+const HEADS: usize = 3;
 
 /// A tree with its lock and its log.
 struct Log {
     fault: Fault,
-    head: AtomicUsize,
+    heads: [AtomicUsize; HEADS],
+    /// Whether the lists for CPUs are there.
+    is_spread: AtomicBool,
     flags: AtomicUsize,
     /// -1 with a writer, else the number of readers.
     lock: AtomicIsize,
@@ -77,10 +90,12 @@ unsafe impl Send for Log {}
 unsafe impl Sync for Log {}
 
 impl Log {
-    fn new(fault: Fault) -> Arc<Self> {
+    /// With lists for CPUs, or without.
+    fn new(fault: Fault, is_spread: bool) -> Arc<Self> {
         Arc::new(Self {
             fault,
-            head: AtomicUsize::new(0),
+            heads: Default::default(),
+            is_spread: AtomicBool::new(is_spread),
             flags: AtomicUsize::new(0),
             lock: AtomicIsize::new(0),
             nodes: [Node::default(), Node::default()],
@@ -112,8 +127,42 @@ impl Log {
         self.lock.store(0, Release);
     }
 
-    /// `ldu_mark`.
-    fn mark(&self, link: Link, want: bool) {
+    /// Lists for CPUs, if they are there: pairs with [`Log::spread`]. `Acquire` for Linux' order of
+    /// what hangs on an address.
+    fn is_spread(&self) -> bool {
+        self.is_spread.load(Acquire)
+    }
+
+    /// `ldu_spread`, with the lock held for writing.
+    fn spread(&self) {
+        self.is_spread.store(true, Release);
+    }
+
+    /// `ldu_is_empty`.
+    fn is_empty(&self) -> bool {
+        let heads = if self.is_spread() && self.fault != Fault::Heads { HEADS } else { 1 };
+        self.heads[..heads].iter().all(|head| head.load(Relaxed) == 0)
+    }
+
+    /// `ldu_choose`, on one of two CPUs.
+    fn choose(&self, node: &Node, cpu: usize, after: Option<Link>) -> usize {
+        let is_queued = |after: &Link| self.node(*after).state.load(Relaxed) & QUEUED != 0;
+        let after = after.filter(|after| self.fault != Fault::Family && is_queued(after));
+        let head = if let Some(after) = after {
+            // SAFETY: the other node is of the same owner: the checker looks.
+            self.node(after).head.with(|head| unsafe { *head })
+        } else if self.is_spread() {
+            1 + cpu
+        } else {
+            0
+        };
+        // SAFETY: the node is not queued, so that it is its owner's: the checker looks.
+        node.head.with_mut(|place| unsafe { *place = head });
+        head
+    }
+
+    /// `ldu_mark`, on a CPU.
+    fn mark(&self, link: Link, cpu: usize, after: Option<Link>, want: bool) {
         let node = self.node(link);
         let new = QUEUED | if want { WANT } else { 0 };
         let acquire = if self.fault == Fault::OwnerAcquire { Relaxed } else { Acquire };
@@ -130,14 +179,25 @@ impl Log {
         // SAFETY: the node is not queued, so that it is its owner's: the checker looks.
         node.linked.with_mut(|linked| unsafe { *linked = !want });
         node.state.store(new, Relaxed);
-        let mut first = self.head.load(Relaxed);
+        let head = &self.heads[self.choose(node, cpu, after)];
+        let mut first = head.load(Relaxed);
         loop {
             node.next.store(first, Relaxed);
-            match self.head.compare_exchange(first, link, AcqRel, Relaxed) {
+            match head.compare_exchange(first, link, AcqRel, Relaxed) {
                 Ok(_) => return,
                 Err(found) => first = found,
             }
         }
+    }
+
+    /// Says that the first node is to be in the tree.
+    fn link(&self) {
+        self.mark(1, 1, None, true);
+    }
+
+    /// Says that the first node is not to be in the tree.
+    fn unlink(&self) {
+        self.mark(1, 0, None, false);
     }
 
     /// `ldu_settle`.
@@ -198,11 +258,13 @@ impl Log {
         }
     }
 
-    /// `ldu_drain`, with the lock held for writing.
-    fn drain(&self) {
-        self.flags.store(self.flags.load(Relaxed) | DRAINING, Relaxed);
+    /// `ldu_drain_list`, with the lock held for writing.
+    fn drain_list(&self, head: &AtomicUsize) {
+        if head.load(Relaxed) == 0 {
+            return;
+        }
         let mut links = Vec::new();
-        let mut link = self.head.swap(0, AcqRel);
+        let mut link = head.swap(0, AcqRel);
         while link != 0 {
             links.push(link);
             link = self.node(link).next.load(Relaxed);
@@ -211,13 +273,21 @@ impl Log {
             links.reverse();
         }
         links.into_iter().for_each(|link| self.drain_node(link));
+    }
+
+    /// `ldu_drain`, with the lock held for writing.
+    fn drain(&self) {
+        let heads = if self.is_spread() { HEADS } else { 1 };
+        self.flags.store(self.flags.load(Relaxed) | DRAINING, Relaxed);
+        self.barrier(Fault::DrainBarrier, SeqCst);
+        self.heads[..heads].iter().for_each(|head| self.drain_list(head));
         self.flags.store(self.flags.load(Relaxed) & !DRAINING, Release);
     }
 
     /// Whether there is a log, for a section that has just taken the lock.
     fn has_log(&self) -> bool {
         self.barrier(Fault::SectionBarrier, SeqCst);
-        self.head.load(Relaxed) != 0 && self.fault != Fault::Drain
+        !self.is_empty() && self.fault != Fault::Drain
     }
 
     /// A walk under the lock: what is in the tree.
@@ -252,7 +322,7 @@ impl Log {
 
     /// `ldu_is_pending`, and then a look at the tree without its lock.
     fn is_mapped(&self) -> bool {
-        if self.head.load(Relaxed) != 0 {
+        if !self.is_empty() {
             return true;
         }
         self.barrier(Fault::PendingBarrier, Acquire);
@@ -271,13 +341,13 @@ fn spawn(log: &Arc<Log>, work: impl FnOnce(&Log) + 'static) -> thread::JoinHandl
 }
 
 /// Exit beside walks: page tables are freed when nobody walks them any more.
-fn exit_beside_walks(fault: Fault) {
+fn exit_beside_walks(fault: Fault, is_spread: bool) {
     check(3, move || {
-        let log = Log::new(fault);
-        log.mark(1, true);
+        let log = Log::new(fault, is_spread);
+        log.link();
         log.walk(|tree| assert!(tree.contains(&1) || fault == Fault::Drain));
         let walker = spawn(&log, Log::walk_pages);
-        log.mark(1, false);
+        log.unlink();
         log.settle();
         log.free_pages();
         walker.join().unwrap();
@@ -286,9 +356,9 @@ fn exit_beside_walks(fault: Fault) {
 }
 
 /// Fork beside walks: who begins later meets the child, after its parent.
-fn fork_beside_walks(fault: Fault) {
+fn fork_beside_walks(fault: Fault, is_spread: bool) {
     check(3, move || {
-        let log = Log::new(fault);
+        let log = Log::new(fault, is_spread);
         let walker = spawn(&log, |log| {
             let is_settled = log.is_settled.load(Acquire);
             log.walk(|tree| {
@@ -296,23 +366,23 @@ fn fork_beside_walks(fault: Fault) {
                 assert!(!tree.starts_with(&[2]), "a child is before its parent");
             });
         });
-        log.mark(1, true);
+        log.link();
         log.settle();
         log.is_settled.store(true, Release);
-        log.mark(2, true);
+        log.mark(2, 0, Some(1), true);
         log.settle();
         walker.join().unwrap();
     });
 }
 
 /// A node that is unlinked while it is drained is not left in the tree.
-fn exit_beside_drains(fault: Fault) {
+fn exit_beside_drains(fault: Fault, is_spread: bool) {
     check(3, move || {
-        let log = Log::new(fault);
+        let log = Log::new(fault, is_spread);
         let walker = spawn(&log, |log| log.walk(|_| ()));
-        log.mark(1, true);
+        log.link();
         log.settle();
-        log.mark(1, false);
+        log.unlink();
         log.settle();
         walker.join().unwrap();
         log.walk(|tree| assert!(tree.is_empty(), "an element is left in the tree"));
@@ -320,10 +390,10 @@ fn exit_beside_drains(fault: Fault) {
 }
 
 /// Exit beside a section of an updater and a walk after it.
-fn exit_beside_an_updater_and_a_walk(fault: Fault) {
+fn exit_beside_an_updater_and_a_walk(fault: Fault, is_spread: bool) {
     check(3, move || {
-        let log = Log::new(fault);
-        log.mark(1, true);
+        let log = Log::new(fault, is_spread);
+        log.link();
         log.walk(|_| ());
         let others = spawn(&log, |log| {
             log.take(-1);
@@ -334,7 +404,7 @@ fn exit_beside_an_updater_and_a_walk(fault: Fault) {
             log.release();
             log.walk_pages();
         });
-        log.mark(1, false);
+        log.unlink();
         log.settle();
         log.free_pages();
         others.join().unwrap();
@@ -342,16 +412,16 @@ fn exit_beside_an_updater_and_a_walk(fault: Fault) {
 }
 
 /// What was linked is seen without the lock, beside a drain.
-fn a_look_without_the_lock(fault: Fault) {
+fn a_look_without_the_lock(fault: Fault, is_spread: bool) {
     check(3, move || {
-        let log = Log::new(fault);
+        let log = Log::new(fault, is_spread);
         let walker = spawn(&log, |log| log.walk(|_| ()));
         let looker = spawn(&log, |log| {
             if log.is_settled.load(Acquire) {
                 assert!(log.is_mapped(), "what is mapped looks as if it were not");
             }
         });
-        log.mark(1, true);
+        log.link();
         log.settle();
         log.is_settled.store(true, Release);
         walker.join().unwrap();
@@ -359,38 +429,88 @@ fn a_look_without_the_lock(fault: Fault) {
     });
 }
 
-const MODELS: [fn(Fault); 5] = [
+/// Exit beside a walk that drains what others have linked, from another list.
+fn exit_beside_a_walk_that_drains(fault: Fault, is_spread: bool) {
+    check(3, move || {
+        let log = Log::new(fault, is_spread);
+        log.link();
+        log.walk(|_| ());
+        log.mark(2, 1, None, true);
+        let walker = spawn(&log, Log::walk_pages);
+        log.unlink();
+        log.settle();
+        log.free_pages();
+        walker.join().unwrap();
+    });
+}
+
+/// Fork and exit while the log gets lists for CPUs.
+fn while_lists_are_made(fault: Fault, _is_spread: bool) {
+    check(3, move || {
+        let log = Log::new(fault, false);
+        let maker = spawn(&log, |log| {
+            log.take(-1);
+            log.drain();
+            log.spread();
+            log.release();
+            log.walk_pages();
+        });
+        log.link();
+        log.settle();
+        log.mark(2, 0, Some(1), true);
+        log.settle();
+        log.unlink();
+        log.settle();
+        log.free_pages();
+        maker.join().unwrap();
+        log.walk(|tree| assert_eq!(tree, [2]));
+    });
+}
+
+type Model = fn(Fault, bool);
+
+const MODELS: [Model; 7] = [
     exit_beside_walks,
     fork_beside_walks,
     exit_beside_drains,
     exit_beside_an_updater_and_a_walk,
     a_look_without_the_lock,
+    exit_beside_a_walk_that_drains,
+    while_lists_are_made,
 ];
 
 #[test]
 fn keeps_its_promises() {
-    MODELS.into_iter().for_each(|model| model(Fault::Nothing));
+    MODELS.into_iter().for_each(|model| model(Fault::Nothing, false));
 }
 
-/// Each fault, and the model that notices it.
-const FAULTS: [(Fault, fn(Fault)); 11] = [
-    (Fault::SettleBarrier, exit_beside_walks),
-    (Fault::SectionBarrier, exit_beside_walks),
-    (Fault::Wait, exit_beside_walks),
-    (Fault::Drain, fork_beside_walks),
-    (Fault::LockBarrier, exit_beside_walks),
-    (Fault::MarkEnd, exit_beside_an_updater_and_a_walk),
-    (Fault::Order, fork_beside_walks),
-    (Fault::Redo, exit_beside_drains),
-    (Fault::OwnerAcquire, exit_beside_drains),
-    (Fault::Draining, a_look_without_the_lock),
-    (Fault::PendingBarrier, a_look_without_the_lock),
+#[test]
+fn keeps_its_promises_with_lists_for_cpus() {
+    MODELS.into_iter().for_each(|model| model(Fault::Nothing, true));
+}
+
+/// Each fault, the model that notices it, and whether that needs lists for CPUs.
+const FAULTS: [(Fault, Model, bool); 14] = [
+    (Fault::SettleBarrier, exit_beside_walks, false),
+    (Fault::SectionBarrier, exit_beside_walks, false),
+    (Fault::Wait, exit_beside_walks, false),
+    (Fault::Drain, fork_beside_walks, false),
+    (Fault::LockBarrier, exit_beside_walks, false),
+    (Fault::MarkEnd, exit_beside_an_updater_and_a_walk, false),
+    (Fault::Order, fork_beside_walks, false),
+    (Fault::Redo, exit_beside_drains, false),
+    (Fault::OwnerAcquire, exit_beside_drains, false),
+    (Fault::Draining, a_look_without_the_lock, false),
+    (Fault::PendingBarrier, a_look_without_the_lock, false),
+    (Fault::DrainBarrier, exit_beside_a_walk_that_drains, true),
+    (Fault::Heads, exit_beside_walks, true),
+    (Fault::Family, fork_beside_walks, true),
 ];
 
 #[test]
 fn needs_each_barrier_and_each_rule() {
-    let missed = |(fault, model): &(Fault, fn(Fault))| {
-        let found = catch_unwind(AssertUnwindSafe(|| model(*fault)));
+    let missed = |(fault, model, is_spread): &(Fault, Model, bool)| {
+        let found = catch_unwind(AssertUnwindSafe(|| model(*fault, *is_spread)));
         found.is_ok().then_some(*fault)
     };
     let missed: Vec<Fault> = FAULTS.iter().filter_map(missed).collect();

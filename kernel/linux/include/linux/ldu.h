@@ -28,6 +28,8 @@
  * @pin: takes a reference that keeps a root, unless it has ended; NULL if the
  *	owner of an element keeps the root until ldu_settle() has returned
  * @unpin: drops it; may sleep
+ * @is_linked: looks for an element in the tree; for CONFIG_LDU_RMAP_VERIFY, as
+ * @check: whether the tree is in order
  *
  * All are called with the rwsem held for writing, but for @rwsem, @get, @pin
  * and @unpin, and none but @unpin may sleep.
@@ -42,6 +44,10 @@ struct ldu_ops {
 	void (*put)(struct ldu_node *node);
 	bool (*pin)(struct ldu_root *root);
 	void (*unpin)(struct ldu_root *root);
+#ifdef CONFIG_LDU_RMAP_VERIFY
+	bool (*is_linked)(struct ldu_root *root, struct ldu_node *node);
+	bool (*check)(struct ldu_root *root);
+#endif
 };
 
 /* What is counted, for each kind of tree. */
@@ -59,6 +65,8 @@ enum ldu_count {
 	LDU_UNLINK,		/* elements that a drain has unlinked */
 	LDU_GARBAGE,		/* nodes for which there was nothing to do */
 	LDU_REDO,		/* nodes that changed while they were drained */
+	LDU_SPREAD,		/* logs that got lists for CPUs */
+	LDU_VERIFY,		/* elements that CONFIG_LDU_RMAP_VERIFY has checked */
 	LDU_NR_COUNTS,
 };
 
@@ -97,6 +105,10 @@ void ldu_work(struct work_struct *work);
 }
 
 extern unsigned int ldu_limit;
+extern unsigned int ldu_nr_heads;
+
+/* Lists of a log: for more CPUs, some share one. */
+#define LDU_HEADS_MAX	64U
 
 bool ldu_register(const struct ldu_tree *tree);
 
@@ -104,7 +116,7 @@ void ldu_root_init(struct ldu_root *root);
 
 void ldu_begin(void);
 bool ldu_mark(struct ldu_tree *tree, struct ldu_root *root,
-	      struct ldu_node *node, bool want);
+	      struct ldu_node *node, struct ldu_node *after, bool want);
 void ldu_settle(struct ldu_tree *tree, struct ldu_root *root, bool is_long);
 
 void ldu_write_locked(struct ldu_tree *tree, struct ldu_root *root);
@@ -116,5 +128,10 @@ void ldu_end_update(struct ldu_root *root);
 
 bool ldu_is_pending(struct ldu_root *root);
 void ldu_retire(struct ldu_tree *tree, struct ldu_root *root);
+
+#ifdef CONFIG_LDU_RMAP_VERIFY
+void ldu_forget(struct ldu_root *root, struct ldu_node *node);
+void ldu_check_freed(struct ldu_node *node);
+#endif
 
 #endif /* _LINUX_LDU_H */

@@ -2,7 +2,7 @@
 #ifndef _LINUX_LDU_RMAP_H
 #define _LINUX_LDU_RMAP_H
 /*
- * Reverse maps whose updates are logged: see mm/ldu_rmap.c.
+ * Reverse maps whose updates are logged: see mm/ldu_file.c and mm/ldu_anon.c.
  */
 
 #include <linux/jump_label.h>
@@ -38,7 +38,8 @@ bool ldu_file_read_trylocked(struct address_space *mapping);
 void ldu_file_begin_update(struct address_space *mapping);
 void ldu_file_end_update(struct address_space *mapping);
 
-void ldu_file_link(struct vm_area_struct *vma, struct address_space *mapping);
+void ldu_file_link(struct vm_area_struct *vma, struct vm_area_struct *after,
+		   struct address_space *mapping);
 void ldu_file_unlink(struct vm_area_struct **vmas, int count,
 		     struct address_space *mapping);
 
@@ -51,7 +52,8 @@ bool ldu_anon_read_trylocked(struct anon_vma *root);
 void ldu_anon_begin_update(struct anon_vma *root);
 void ldu_anon_end_update(struct anon_vma *root);
 
-void ldu_anon_link(struct vm_area_struct *vma, struct anon_vma *root);
+void ldu_anon_link(struct vm_area_struct *vma, struct vm_area_struct *after,
+		   struct anon_vma *root);
 void ldu_anon_unlink(struct vm_area_struct *vma, struct anon_vma *root);
 
 static inline void ldu_vma_init(struct vm_area_struct *vma)
@@ -67,10 +69,16 @@ static inline bool ldu_vma_was_logged(struct vm_area_struct *vma)
 	return vma->ldu_file.ordinal || vma->ldu_anon.ordinal;
 }
 
+void ldu_vma_check_freed(struct vm_area_struct *vma);
+
 /* Drops the owner's reference; whether no log has one. */
 static inline bool ldu_vma_put(struct vm_area_struct *vma)
 {
-	return atomic_dec_and_test(&vma->ldu_refs);
+	if (!atomic_dec_and_test(&vma->ldu_refs))
+		return false;
+	if (IS_ENABLED(CONFIG_LDU_RMAP_VERIFY))
+		ldu_vma_check_freed(vma);
+	return true;
 }
 
 #else
@@ -115,6 +123,7 @@ static inline void ldu_file_end_update(struct address_space *mapping)
 }
 
 static inline void ldu_file_link(struct vm_area_struct *vma,
+				 struct vm_area_struct *after,
 				 struct address_space *mapping)
 {
 }
@@ -159,6 +168,7 @@ static inline void ldu_anon_end_update(struct anon_vma *root)
 }
 
 static inline void ldu_anon_link(struct vm_area_struct *vma,
+				 struct vm_area_struct *after,
 				 struct anon_vma *root)
 {
 }
@@ -183,4 +193,23 @@ static inline bool ldu_vma_put(struct vm_area_struct *vma)
 }
 
 #endif /* CONFIG_LDU_RMAP */
+
+/*
+ * A VMA was unlinked under the lock, without a log: nobody expects it in the
+ * tree any more.
+ */
+#ifdef CONFIG_LDU_RMAP_VERIFY
+void ldu_file_forget(struct vm_area_struct *vma, struct address_space *mapping);
+void ldu_anon_forget(struct vm_area_struct *vma, struct anon_vma *root);
+#else
+static inline void ldu_file_forget(struct vm_area_struct *vma,
+				   struct address_space *mapping)
+{
+}
+
+static inline void ldu_anon_forget(struct vm_area_struct *vma,
+				   struct anon_vma *root)
+{
+}
+#endif
 #endif /* _LINUX_LDU_RMAP_H */

@@ -15,7 +15,9 @@
 
 #define __read_mostly
 #define __percpu
+#define __rcu
 #define HZ 1000
+#define SMP_CACHE_BYTES 64
 
 #define container_of(pointer, type, member) \
 	((type *)((char *)(pointer) - offsetof(type, member)))
@@ -117,6 +119,10 @@ static inline struct llist_node *llist_reverse_order(struct llist_node *head)
 	return reversed;
 }
 
+#define GFP_NOWAIT 0
+#define __GFP_NOWARN 0
+#define kcalloc(number, size, flags) calloc(number, size)
+
 struct list_head {
 	struct list_head *next, *prev;
 };
@@ -125,6 +131,10 @@ struct list_head {
 #define LIST_HEAD(name) struct list_head name = LIST_HEAD_INIT(name)
 #define list_first_entry(head, type, member) \
 	container_of((head)->next, type, member)
+#define list_for_each_entry(entry, head, member)			\
+	for (entry = list_first_entry(head, typeof(*entry), member);	\
+	     &entry->member != (head);					\
+	     entry = list_first_entry(&entry->member, typeof(*entry), member))
 
 static inline void INIT_LIST_HEAD(struct list_head *list)
 {
@@ -257,6 +267,11 @@ typedef struct {
 
 #define __SPIN_LOCK_UNLOCKED(name) { false }
 
+static inline void spin_lock_init(spinlock_t *lock)
+{
+	lock->taken = false;
+}
+
 static inline void spin_lock(spinlock_t *lock)
 {
 	while (__atomic_test_and_set(&lock->taken, __ATOMIC_ACQUIRE))
@@ -299,6 +314,22 @@ static inline void rcu_read_lock(void)
 
 static inline void rcu_read_unlock(void)
 {
+}
+
+#define RCU_INIT_POINTER(p, value) WRITE_ONCE(p, value)
+#define rcu_assign_pointer(p, value) smp_store_release(&(p), value)
+/* The kernel's has no barrier, but for what hangs on the address. */
+#define rcu_dereference_raw(p) READ_ONCE(p)
+#define rcu_access_pointer(p) READ_ONCE(p)
+/* Only the end of a root does this. */
+#define kvfree_rcu_mightsleep(p) free(p)
+
+/* Threads move to another CPU all the time. */
+static inline unsigned int raw_smp_processor_id(void)
+{
+	static __thread unsigned int cpu;
+
+	return cpu++ / 3;
 }
 
 static inline bool need_resched(void)
