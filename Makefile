@@ -59,10 +59,10 @@ test-deep: ## what takes long: Miri, sanitizers, readers of files under any byte
 	$(call setup,deep)
 	@scripts/test-deep
 
-# What a kernel with logged reverse maps does: the storms, and what locks they take. It installs the Debian packages it needs when root.
-test-kernel: ## Linux with LDU in QEMU: builds it twice, storms, checks; an hour
+# What a kernel with logged reverse maps does, part by part with the time of each. It installs the Debian packages it needs when root.
+test-kernel: ## Linux with LDU in QEMU: builds it four times, storms, compares, checks; some hours (PARTS, BOOTS)
 	$(if $(filter yes,$(SETUP)),@$(MAKE) -s -C kernel/linux setup)
-	@$(MAKE) -s -C kernel/linux storm bench storm-debug BOOTS=3
+	@$(MAKE) -s -C kernel/linux test
 
 # Seconds for each program under each lock.
 SOAK ?= 300
