@@ -232,6 +232,9 @@ fn failure(error: timestone::Error) -> Failure {
         timestone::Error::Io { cause, .. } if cause.kind() == std::io::ErrorKind::AlreadyExists => {
             Failure::bad_input(error, "name a directory that is empty, or not there yet")
         }
+        timestone::Error::UnknownOperation { .. } => {
+            Failure::bad_input(error, "start and end the program that has written it")
+        }
         timestone::Error::Version { .. } => {
             Failure::bad_input(error, "use the version of manycore that has written it")
         }
@@ -252,6 +255,7 @@ fn show(contents: &Contents, as_json: bool, has_objects: bool) -> Result<()> {
             "journal_capacity": superblock.journal_bytes,
             "journal_bytes": contents.journal_bytes,
             "transactions": contents.transactions,
+            "operations": contents.operations,
             "horizon": contents.horizon,
         });
         if has_objects {
@@ -267,7 +271,11 @@ fn show(contents: &Contents, as_json: bool, has_objects: bool) -> Result<()> {
     line("closed", if contents.is_closed { "yes" } else { "no: opening it recovers" }.to_owned());
     line("image", format!("{} bytes, up to {}", superblock.image.bytes, superblock.horizon));
     let (used, capacity) = (contents.journal_bytes, superblock.journal_bytes);
-    line("journal", format!("{used} of {capacity} bytes, {} transactions", contents.transactions));
+    let Contents { transactions, operations, .. } = contents;
+    line("journal", format!("{used} of {capacity} bytes, {transactions} transactions"));
+    if *operations > 0 {
+        line("operations", format!("{operations} of them are calls, which the program recovers"));
+    }
     line("horizon", contents.horizon.to_string());
     if has_objects {
         line("objects", format!("{}, {} bytes", contents.objects, contents.object_bytes));

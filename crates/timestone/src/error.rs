@@ -56,6 +56,24 @@ pub enum Error {
         /// What the caller has asked for.
         wanted: String,
     },
+    /// The program has not registered an operation that it calls, or that the journal has.
+    UnknownOperation {
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: u32,
+        /// How many transactions in the journal are calls of it.
+        records: u64,
+    },
+    /// An operation, run again with what it had in the first place, does not do what it did.
+    ReplayDiffers {
+        /// Its name.
+        name: String,
+        /// The stamp of the transaction.
+        stamp: u64,
+        /// What is different.
+        what: String,
+    },
 }
 
 /// A result with this crate's [`Error`].
@@ -111,6 +129,24 @@ impl fmt::Display for Error {
             Self::Cancelled => write!(f, "the transaction was stopped by the program"),
             Self::Schema { name, found, wanted } => {
                 write!(f, "{name:?} is {found} in the store, not {wanted}")
+            }
+            Self::UnknownOperation { name, version, records: 0 } => {
+                write!(
+                    f,
+                    "the program calls the operation {name:?}, version {version}: register it by Options::with_operations"
+                )
+            }
+            Self::UnknownOperation { name, version, records } => {
+                write!(
+                    f,
+                    "{records} transactions in the journal are calls of the operation {name:?}, version {version}, which this program has not registered: open the store with one that has, and close it"
+                )
+            }
+            Self::ReplayDiffers { name, stamp, what } => {
+                write!(
+                    f,
+                    "the operation {name:?} does not do again what it did at time {stamp}: {what}. Open the store with the program that has written it; an operation reads clocks and the like by Transaction::input only"
+                )
             }
         }
     }

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use crate::device::Directory;
 use crate::error::Result;
-use crate::heap::{Filling, Heap, words};
+use crate::heap::{Heap, words};
+use crate::journal::operation::Operation;
 use crate::journal::record::{Entry, Record};
+use crate::store::Replay;
 use crate::superblock::Superblock;
 use crate::volume::{Recovered, Source, Target};
 
@@ -21,6 +23,9 @@ pub struct Contents {
     pub horizon: u64,
     /// Transactions in the journal, which recovery applies to the image.
     pub transactions: u64,
+    /// How many of them are calls of operations: only a program that has registered these can
+    /// recover the store.
+    pub operations: u64,
     /// Bytes of the journal's frames.
     pub journal_bytes: u64,
     /// Objects that are there after recovery.
@@ -47,6 +52,8 @@ pub fn probe(directory: impl AsRef<Path>) -> Result<Contents> {
 /// # Errors
 ///
 /// As of [`Store::open`](crate::Store::open); and if there is no store.
+/// [`Error::UnknownOperation`](crate::Error::UnknownOperation) if the journal has calls of
+/// operations: recovery runs them again, and they are the program's.
 pub fn verify(directory: impl AsRef<Path>) -> Result<Contents> {
     dump(directory, |_, _| ())
 }
@@ -63,7 +70,7 @@ pub fn dump(
 ) -> Result<Contents> {
     let storage = Directory::open_to_read(directory)?;
     let heap = Heap::to_read()?;
-    let mut seen = Seen { filling: Filling(&heap), visit: &mut visit };
+    let mut seen = Seen { target: Replay::new(&heap, &[]), visit: &mut visit };
     let recovered = Recovered::read_existing(&storage, &mut seen)?;
     Ok(Contents::of(&recovered, heap.live()))
 }
@@ -81,6 +88,7 @@ impl Contents {
             is_closed: recovered.is_clean(),
             horizon: recovered.horizon,
             transactions: recovered.transactions,
+            operations: recovered.operations,
             journal_bytes: recovered.frame_bytes(),
             objects,
             object_bytes,
@@ -95,11 +103,15 @@ impl Target for Unseen {
     fn apply(&mut self, _: Source<'_>, _: Entry<'_>) -> Result<(), String> {
         Ok(())
     }
+
+    fn replay(&mut self, _: &Record<'_>, _: Operation<'_>, _: u64) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Fills a heap, and shows what with.
 struct Seen<'a> {
-    filling: Filling<'a>,
+    target: Replay<'a>,
     visit: &'a mut dyn FnMut(Option<&Record<'_>>, Entry<'_>),
 }
 
@@ -110,6 +122,19 @@ impl Target for Seen<'_> {
             Source::Journal { record, .. } => Some(record),
         };
         (self.visit)(record, entry);
-        self.filling.apply(source, entry)
+        self.target.apply(source, entry)
+    }
+
+    fn replay(
+        &mut self,
+        record: &Record<'_>,
+        call: Operation<'_>,
+        seed: u64,
+    ) -> Result<(), String> {
+        self.target.replay(record, call, seed)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.target.finish()
     }
 }

@@ -30,6 +30,7 @@
 //! | [`Member`] | a thread's part: [`run`](Member::run), [`submit`](Member::submit), [`read`](Member::read) |
 //! | [`Map`], [`OrderedMap`], [`Set`], [`Queue`], [`List`] | what is in a store, by name |
 //! | [`Blob`] | bytes of any length |
+//! | [`Operation`] | a function that the journal has by its name, rather than what it has written |
 //! | [`Ptr`] | structures of your own |
 //! | [`ReadOnly`] | a store that no program changes |
 //! | [`Durability`] | when a commit returns, and what a crash may take back |
@@ -84,8 +85,9 @@ pub use error::{Error, Result};
 pub use store::untyped;
 #[cfg(not(loom))]
 pub use store::{
-    Blob, Committing, Cursor, Durability, Isolation, List, Map, Member, Options, OrderedMap, Ptr,
-    Queue, Range, ReadOnly, Session, Set, Snapshot, Stats, Stop, Store, Terms, Ticket, Transaction,
+    Arguments, Blob, Committing, Cursor, Durability, Isolation, List, Map, Member, Operation,
+    Operations, Options, OrderedMap, Ptr, Queue, Range, ReadOnly, Registered, Session, Set,
+    Snapshot, Stats, Stop, Store, Terms, Ticket, Transaction,
 };
 
 /// What can be a key or a value: plain data without gaps, of any bits.

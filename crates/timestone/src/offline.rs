@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::ReadOnly;
 use crate::device::{Directory, Storage};
 use crate::error::Result;
-use crate::heap::{Filling, Heap, words};
-use crate::store::compaction;
+use crate::heap::{Heap, words};
+use crate::store::{Replay, compaction};
 use crate::volume::Recovered;
 
 /// How much there is.
@@ -42,7 +42,7 @@ impl Sizes {
 pub fn backup(directory: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Sizes> {
     let from = Directory::open_to_read(directory)?;
     let heap = Heap::to_read()?;
-    let recovered = Recovered::read_existing(&from, &mut Filling(&heap))?;
+    let recovered = Recovered::read_existing(&from, &mut Replay::new(&heap, &[]))?;
     // SAFETY: no domain has the heap.
     let mut objects = unsafe { heap.entries() };
     recovered.copy_to(&Directory::open(to)?, &mut objects)?;
@@ -67,7 +67,7 @@ pub fn compact(directory: impl AsRef<Path>) -> Result<(Sizes, Sizes)> {
 /// As of [`compact`].
 pub fn compact_on(storage: Arc<dyn Storage>) -> Result<(Sizes, Sizes)> {
     let (heap, compacted) = (Heap::to_read()?, Heap::to_read()?);
-    let recovered = Recovered::read_existing(&*storage, &mut Filling(&heap))?;
+    let recovered = Recovered::read_existing(&*storage, &mut Replay::new(&heap, &[]))?;
     let before = Sizes::of(&heap);
     let store = ReadOnly::of(heap, &recovered, storage);
     // SAFETY: no domain has the new heap, here and below.

@@ -17,7 +17,8 @@ use manycore::sync::{hint, mutation, order};
 
 use crate::ring::{Reader, Writer};
 
-/// Commits what a session has written, whose record is this; returns the stamp.
+/// Commits what a session has written, whose record is this; returns the stamp. `decided` is told
+/// the stamp while the session's locks are held.
 ///
 /// # Errors
 ///
@@ -34,6 +35,7 @@ pub unsafe fn commit<C: Clock>(
     handle: &mut Handle<'_, C>,
     writer: &mut Writer,
     record: &[u64],
+    decided: impl FnOnce(u64),
 ) -> Result<u64, Conflict> {
     if let Some(conflict) = handle.doomed() {
         return Err(conflict);
@@ -42,7 +44,8 @@ pub unsafe fn commit<C: Clock>(
     let is_late = mutation!("commit-stages-late");
     let staged = (!is_late).then(|| writer.stage(record));
     // SAFETY: the session is open (contract of this function).
-    let stamp = unsafe { handle.commit_at() }.expect("a session without a conflict commits");
+    let stamp =
+        unsafe { handle.commit_at_with(decided) }.expect("a session without a conflict commits");
     let stamp = stamp.expect("a session with writes has a stamp");
     let staged = staged.unwrap_or_else(|| writer.stage(record));
     writer.stamp(staged, stamp);

@@ -36,7 +36,7 @@ typedef enum manycore_status {
     MANYCORE_POISONED = 16,     /* a write has failed before: close the store, and open it again */
     MANYCORE_CORRUPTED = 17,    /* a file is damaged */
     MANYCORE_LOCKED = 18,       /* a store is open already, here or in another process */
-    MANYCORE_OTHER_VERSION = 19, /* a store of another format */
+    MANYCORE_OTHER_VERSION = 19, /* a store of another format, or with calls of operations that only the program that has written it knows */
     MANYCORE_OTHER_TYPE = 20,   /* a name of something else */
     MANYCORE_IO = 21,           /* an error of the operating system: see ts_message */
     MANYCORE_NOT_FOUND = 22,    /* no such key */

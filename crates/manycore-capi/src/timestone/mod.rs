@@ -38,7 +38,7 @@ fn refuse(error: &Error) -> Status {
         Error::Poisoned(_) => Status::Poisoned,
         Error::Corrupted { .. } => Status::Corrupted,
         Error::Locked(_) => Status::Locked,
-        Error::Version { .. } => Status::OtherVersion,
+        Error::Version { .. } | Error::UnknownOperation { .. } => Status::OtherVersion,
         Error::Schema { .. } => Status::OtherType,
         // No function here cancels a transaction.
         _ => Status::Io,

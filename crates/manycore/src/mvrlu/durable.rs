@@ -200,11 +200,30 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// As of that.
     pub unsafe fn commit_at(&mut self) -> Result<Option<u64>, Conflict> {
+        // SAFETY: the contract of this function.
+        unsafe { self.commit_at_with(|_| ()) }
+    }
+
+    /// As [`commit_at`](Self::commit_at). `decided` is told the stamp when others see the commit,
+    /// and the session still has its locks: before it returns, nobody changes what the session has
+    /// only locked.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    ///
+    /// # Safety
+    ///
+    /// As of that.
+    pub unsafe fn commit_at_with(
+        &mut self,
+        decided: impl FnOnce(u64),
+    ) -> Result<Option<u64>, Conflict> {
         if let Some(conflict) = self.doomed {
             self.end_by_abort();
             return Err(conflict);
         }
-        let stamp = self.end_by_commit();
+        let stamp = self.end_by_commit(decided);
         debug_assert!(stamp.is_none_or(|stamp| stamp < UNDECIDED), "a stamp is a time");
         Ok(stamp)
     }

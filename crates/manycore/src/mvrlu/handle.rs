@@ -439,7 +439,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
             self.end_by_abort();
             return Err(conflict);
         }
-        self.end_by_commit();
+        self.end_by_commit(|_| ());
         Ok(())
     }
 

@@ -259,21 +259,22 @@ impl<C: Clock> Handle<'_, C> {
         Link::from_ptr(object.cast())
     }
 
-    /// Ends the session by its commit, and returns the stamp if it has written something.
+    /// Ends the session by its commit, and returns the stamp if it has written something. `decided`
+    /// is told the stamp while the session's locks are held.
     #[inline]
-    pub(super) fn end_by_commit(&mut self) -> Option<u64> {
+    pub(super) fn end_by_commit(&mut self, decided: impl FnOnce(u64)) -> Option<u64> {
         self.kept.fresh.clear();
         let stamp = if self.kept.locked.is_empty() {
             self.close();
             None
         } else {
-            self.commit_locked()
+            self.commit_locked(decided)
         };
         self.between_sessions();
         stamp
     }
 
-    fn commit_locked(&mut self) -> Option<u64> {
+    fn commit_locked(&mut self, decided: impl FnOnce(u64)) -> Option<u64> {
         // SAFETY: `locked` has versions of this session only, which are in its log and are not
         // discarded before they were published, below.
         let ready = |writes, version: &*mut Version| unsafe { (**version).ready() } | writes;
@@ -293,6 +294,7 @@ impl<C: Clock> Handle<'_, C> {
                 }
             }
         });
+        decided(stamp);
         let mut versions = 0;
         for &version in &self.kept.locked {
             // SAFETY: `locked` has versions of this session only, which are in its log and are not

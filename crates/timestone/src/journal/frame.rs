@@ -100,9 +100,26 @@ impl Builder {
         self.add(|body| record::push(body, stamp, entries));
     }
 
-    /// Takes all words of a record, and gives it this stamp.
-    pub fn push_words(&mut self, stamp: u64, words: impl Iterator<Item = u64>) {
+    /// Takes all words of a record, and gives it this stamp. Returns where it begins, for
+    /// [`push_last`](Self::push_last).
+    pub fn push_words(&mut self, stamp: u64, words: impl Iterator<Item = u64>) -> usize {
+        let from = self.body().len();
         self.add(|body| record::push_words(body, stamp, words));
+        from
+    }
+
+    /// Takes the last record of another frame, which begins there.
+    pub fn push_last(&mut self, other: &Self, from: usize) {
+        self.has_objects |= other.has_objects;
+        self.records += 1;
+        self.body().extend_from_slice(&other.bytes[from..]);
+    }
+
+    /// Takes the records of another frame up to there, of this number.
+    pub fn push_first(&mut self, other: &Self, to: usize, records: u32) {
+        self.has_objects |= other.has_objects;
+        self.records += records;
+        self.body().extend_from_slice(&other.bytes[HEADER..to]);
     }
 
     /// `push` appends a record, and says whether that makes or ends objects.

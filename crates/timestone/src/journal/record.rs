@@ -7,13 +7,18 @@
 //!
 //! An entry says what words of an object the transaction has written: `words` of them from word
 //! `first` on. All numbers are little endian. A record is as long as it says, and its entries fill
-//! it.
+//! it. Records of another kind say which [operation](super::operation) has run.
 
+use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The only kind of record so far: words as they are after the transaction.
+use super::operation::Operation;
+
+/// A kind of record: words as they are after the transaction.
 pub const VALUES: u8 = 1;
+/// A kind of record: which operation has run.
+pub const OPERATION: u8 = 2;
 
 /// A record's flag: it makes or ends objects.
 pub const HAS_OBJECTS: u8 = 1;
@@ -91,6 +96,7 @@ pub struct Record<'a> {
     /// When the transaction committed.
     pub stamp: u64,
     entries: &'a [u8],
+    operation: Option<Operation<'a>>,
 }
 
 /// An entry's header. The words come after it.
@@ -105,16 +111,50 @@ pub fn entry_header(place: u64, size: u16, first: u16, words: u16, flags: u16) -
     zerocopy::transmute!(header)
 }
 
-/// A record's header.
+/// Words behind the header with which these words begin; none if they are no entry.
+fn entry_words(words: &[u64]) -> Option<usize> {
+    let (header, _) = EntryHeader::read_from_prefix(words.as_bytes()).ok()?;
+    Some(header.words.get().into())
+}
+
+/// The header of a record with words.
 pub fn record_header(length: u32, flags: u8, stamp: u64) -> [u64; 2] {
+    header(VALUES, length, flags, stamp)
+}
+
+/// A record's header.
+fn header(kind: u8, length: u32, flags: u8, stamp: u64) -> [u64; 2] {
     let header = RecordHeader {
         length: length.into(),
-        kind: VALUES,
+        kind,
         flags,
         reserved: 0.into(),
         stamp: stamp.into(),
     };
     zerocopy::transmute!(header)
+}
+
+/// Of what a transaction has written: the entries of its record, in any order.
+pub fn digest(entries: &[u64]) -> u32 {
+    let (mut rest, mut sum) = (entries, 0_u64);
+    while let Some(words) = entry_words(rest) {
+        let (entry, behind) = rest.split_at(ENTRY_BYTES / 8 + words);
+        sum = sum.wrapping_add(xxh3_64(entry.as_bytes()));
+        rest = behind;
+    }
+    (sum ^ sum >> 32) as u32
+}
+
+/// Words of the record of an operation.
+pub fn operation_words(operation: &Operation<'_>) -> usize {
+    RECORD_BYTES / 8 + operation.words()
+}
+
+/// Appends the record of an operation, whose stamp is open.
+pub fn push_operation(into: &mut Vec<u64>, operation: &Operation<'_>) {
+    let length = u32::try_from(operation_words(operation) * 8);
+    into.extend(header(OPERATION, length.expect("a record is smaller than a ring"), 0, 0));
+    operation.push(into);
 }
 
 /// Appends a record with these entries; whether it makes or ends objects.
@@ -154,19 +194,27 @@ pub fn take<'a>(bytes: &mut &'a [u8]) -> Result<Record<'a>, &'static str> {
     let (header, _) =
         RecordHeader::read_from_prefix(bytes).map_err(|_| "a record that is cut off")?;
     let length = header.length.get() as usize;
-    if header.kind != VALUES {
-        return Err("a record of a kind that this library does not know");
-    }
     if length < RECORD_BYTES || length > bytes.len() {
         return Err("a record that is longer than its frame");
     }
     let (record, rest) = bytes.split_at(length);
     *bytes = rest;
-    Ok(Record { stamp: header.stamp.get(), entries: &record[RECORD_BYTES..] })
+    let body = &record[RECORD_BYTES..];
+    let (entries, operation) = match header.kind {
+        VALUES => (body, None),
+        OPERATION => (&body[..0], Some(Operation::read(body)?)),
+        _ => return Err("a record of a kind that this library does not know"),
+    };
+    Ok(Record { stamp: header.stamp.get(), entries, operation })
 }
 
 impl<'a> Record<'a> {
-    /// Its entries, up to the first that is none.
+    /// Which operation has run, if it says that rather than what was written.
+    pub fn operation(&self) -> Option<Operation<'a>> {
+        self.operation
+    }
+
+    /// Its entries, up to the first that is none. That of an operation has none.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry<'a>, &'static str>> + use<'a> {
         let mut rest = self.entries;
         core::iter::from_fn(move || {
@@ -193,4 +241,21 @@ fn take_entry<'a>(bytes: &mut &'a [u8]) -> Result<Entry<'a>, &'static str> {
         return Err("an entry with more words than its object");
     }
     Ok(Entry { place: header.place.get(), size, first, words, flags })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_of_all_words_and_not_of_their_order() {
+        let entry = |place, word| entry_header(place, 3, 0, 1, 0).into_iter().chain([word]);
+        let of = |first: (u64, u64), second: (u64, u64)| {
+            let words = entry(first.0, first.1).chain(entry(second.0, second.1));
+            digest(&words.collect::<Vec<_>>())
+        };
+        assert_eq!(of((64, 1), (96, 2)), of((96, 2), (64, 1)));
+        assert_ne!(of((64, 1), (96, 2)), of((64, 2), (96, 1)));
+        assert_ne!(of((64, 1), (96, 2)), of((64, 1), (96, 3)));
+    }
 }

@@ -15,7 +15,8 @@ use std::time::Duration;
 use manycore::session::RawSession;
 
 use super::domain::Handle;
-use super::flusher::Flusher;
+use super::flusher::{Flusher, Leader};
+use super::monitor::Held;
 use crate::device::Storage;
 use crate::error::Result;
 use crate::heap;
@@ -75,13 +76,14 @@ impl Flusher {
         let images = images.as_ref().expect("a store in memory is copied by `write_memory`");
         let backup = images.back_up_to(storage)?;
         let begin = self.begin_image()?;
-        let image = self.capture(backup.image())?.finish()?;
-        let (region, end, sharp) = {
-            let mut leader = self.leader.lock();
+        let image = self.capture(backup.image()).and_then(ImageWriter::finish);
+        let (image, region, end, sharp) = {
+            let mut leader = self.end_image();
+            let image = image?;
             self.flush(&mut leader)?;
             let journal = &leader.journal;
             let region = journal.region().expect("a store with images has a journal");
-            (region.clone(), journal.end(), journal.horizon())
+            (image, region.clone(), journal.end(), journal.horizon())
         };
         backup.finish(storage, (image, begin), (&region, end), sharp)
     }
@@ -95,21 +97,32 @@ impl Flusher {
         backup.finish_closed(storage, image, self.domain.floor())
     }
 
+    /// Begins an image. From now on and up to its [end](Self::end_image) frames say what objects
+    /// are, and not how they became so: the image has each of them as it is at some time between.
     fn begin_image(&self) -> Result<Begin> {
         let mut leader = self.leader.lock();
         self.flush(&mut leader)?;
+        leader.is_values_only = true;
         Ok(Begin::at(&leader.journal, self.durable()))
+    }
+
+    /// Ends an image, of which all was read: no object in it is later than what the journal has
+    /// now.
+    fn end_image(&self) -> Held<'_, Leader> {
+        let mut leader = self.leader.lock();
+        leader.is_values_only = false;
+        leader
     }
 
     /// Writes an image, and gives the journal back what is in it.
     fn write_image(&self, images: &mut Images, is_last: bool) -> Result<()> {
         let begin = self.begin_image()?;
-        let image = self.capture(images.begin())?.finish()?;
+        let image = self.capture(images.begin()).and_then(ImageWriter::finish);
         // What a session has read, was in a frame by then.
-        let sharp = {
-            let leader = self.leader.lock();
+        let (image, sharp) = {
+            let leader = self.end_image();
             leader.journal.check()?;
-            leader.journal.horizon()
+            (image?, leader.journal.horizon())
         };
         let published = images.publish(image, begin, sharp, is_last);
         let mut leader = self.leader.lock();

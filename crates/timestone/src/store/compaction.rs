@@ -11,6 +11,7 @@ use super::list;
 use super::ordered::{INNER, children_at};
 use super::queue;
 use super::read_only::ReadOnly;
+use super::registry;
 use super::transaction::sealed::Objects;
 use super::trie::{NODE, NODE_WORDS};
 use crate::error::{Error, Result};
@@ -37,6 +38,8 @@ pub unsafe fn copy(from: &ReadOnly, to: &Arc<Heap>) -> Result<()> {
     let mut root = [0; ROOT_WORDS];
     root.copy_from_slice(from.object(ROOT, ROOT_WORDS));
     root[0] = first;
+    let operations = root[registry::FIRST];
+    root[registry::FIRST] = compaction.list(operations, operations == 0)?;
     // SAFETY: no other thread uses the new heap, as the caller ensures.
     unsafe { to.set_root(root) };
     Ok(())

@@ -23,6 +23,7 @@ use parking_lot::Mutex;
 
 use super::bell::Bell;
 use super::domain::Domain;
+use super::frames::Collected;
 use super::monitor::{Held, Monitor};
 use super::wakers::{Place, Wakers};
 use crate::device::Storage;
@@ -43,6 +44,8 @@ pub struct Stats {
     pub frames: u64,
     /// Transactions in them.
     pub transactions: u64,
+    /// How many of these are there as calls of operations.
+    pub operations: u64,
     /// Bytes of them.
     pub frame_bytes: u64,
     /// Images that were written since the store was opened.
@@ -78,7 +81,9 @@ pub struct Leader {
     pub journal: Journal,
     rings: Rings,
     /// Records that were collected and not written: all up to the horizon of `rings`.
-    frame: Builder,
+    collected: Collected,
+    /// Frames have no calls: an image is being written.
+    pub is_values_only: bool,
     /// Frames that make or end objects, which are not on the disk.
     unflushed: Vec<Builder>,
     /// From this number of bytes in the journal on an image is due.
@@ -116,7 +121,8 @@ impl Flusher {
             image_at: journal.capacity() / 2,
             journal,
             rings: Rings::new(durable),
-            frame: Builder::default(),
+            collected: Collected::default(),
+            is_values_only: false,
             unflushed: Vec::new(),
             stats: Stats { recovered, ..Stats::default() },
         };
@@ -279,7 +285,7 @@ impl Flusher {
             leader.journal.check()?;
             if self.horizon(Progress::Written) < stamp {
                 // A frame that could not be written is tried again as it is.
-                if leader.frame.is_empty() {
+                if leader.collected.values().is_empty() {
                     self.collect(leader, stamp);
                 }
                 if !leader.has_room() {
@@ -296,24 +302,26 @@ impl Flusher {
 
     /// Takes all records up to a time that is not before the stamp.
     fn collect(&self, leader: &mut Leader, stamp: u64) {
-        let Leader { rings, frame, .. } = leader;
+        let Leader { rings, collected, .. } = leader;
         // SAFETY: `add` gets members of this domain only.
-        unsafe { rings.collect(&self.domain, stamp, |stamp, words| frame.push_words(stamp, words)) }
+        unsafe { rings.collect(&self.domain, stamp, |stamp, words| collected.push(stamp, words)) }
     }
 
     /// Writes what was collected.
     fn write(&self, leader: &mut Leader) -> Result<()> {
-        if !leader.frame.is_empty() {
-            leader.journal.write(&mut leader.frame, leader.rings.horizon())?;
+        if !leader.collected.values().is_empty() {
+            let (frame, calls) = leader.collected.frame(leader.is_values_only);
+            leader.journal.write(frame, leader.rings.horizon())?;
             if !self.is_in_memory() {
                 leader.stats.frames += 1;
-                leader.stats.transactions += u64::from(leader.frame.len());
-                leader.stats.frame_bytes += leader.frame.size() as u64;
+                leader.stats.transactions += u64::from(frame.len());
+                leader.stats.operations += calls;
+                leader.stats.frame_bytes += frame.size() as u64;
             }
-            if leader.frame.has_objects() {
-                leader.unflushed.push(std::mem::take(&mut leader.frame));
+            if leader.collected.values().has_objects() {
+                leader.unflushed.push(leader.collected.take());
             }
-            leader.frame.clear();
+            leader.collected.clear();
             if leader.journal.used() >= leader.image_at {
                 self.images_due.ring(Duration::ZERO);
             }
@@ -353,8 +361,9 @@ impl Flusher {
 
 impl Leader {
     /// Whether what was collected fits into the journal.
-    pub fn has_room(&self) -> bool {
-        self.frame.is_empty() || self.frame.size() as u64 <= self.journal.room()
+    pub fn has_room(&mut self) -> bool {
+        let (frame, _) = self.collected.frame(self.is_values_only);
+        frame.is_empty() || frame.size() as u64 <= self.journal.room()
     }
 }
 

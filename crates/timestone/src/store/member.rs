@@ -2,6 +2,8 @@
 
 use manycore::session::{Conflict, RawSession};
 
+use super::calling::Known;
+use super::operation::{Arguments, Operation, Registered};
 use super::shared::{Shared, Thread};
 use super::terms::{Durability, Isolation, Terms};
 use super::ticket::Ticket;
@@ -44,9 +46,9 @@ impl<'s> Member<'s> {
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
     ) -> Result<R> {
         let terms: Terms = terms.into();
-        let options = &self.thread.shared.options;
-        let ticket = self.transact(terms.isolation.unwrap_or(options.isolation), f)?;
-        ticket.wait_for(terms.durability.unwrap_or(options.durability))?;
+        let settings = &self.thread.shared.settings;
+        let ticket = self.transact(terms.isolation.unwrap_or(settings.isolation), f)?;
+        ticket.wait_for(terms.durability.unwrap_or(settings.durability))?;
         Ok(ticket.into_value())
     }
 
@@ -77,13 +79,81 @@ impl<'s> Member<'s> {
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
     ) -> Result<Ticket<'s, R>> {
         let terms: Terms = terms.into();
-        let options = &self.thread.shared.options;
-        let ticket = self.transact(terms.isolation.unwrap_or(options.isolation), f)?;
+        let settings = &self.thread.shared.settings;
+        let ticket = self.transact(terms.isolation.unwrap_or(settings.isolation), f)?;
         ticket.leave(match terms.durability {
             Some(Durability::Eventual { window }) => window,
-            _ => options.window,
+            _ => settings.window,
         });
         Ok(ticket)
+    }
+
+    /// Calls an operation in a transaction, again after a conflict with another thread, and commits
+    /// it: as [`run`](Self::run), but at least [`Serializable`](Isolation::Serializable).
+    ///
+    /// # Errors
+    ///
+    /// As of [`run`](Self::run); [`Error::UnknownOperation`] if
+    /// [`Options::operations`](super::Options::operations) does not have it.
+    pub fn call<A, R>(&mut self, operation: &Operation<A, R>, arguments: &A) -> Result<R>
+    where
+        A: Arguments + ?Sized,
+    {
+        self.call_with(Terms::default(), operation, arguments)
+    }
+
+    /// As [`call`](Self::call), on these terms. With [`Isolation::Snapshot`] the journal has what
+    /// was written: it could not be run again.
+    ///
+    /// # Errors
+    ///
+    /// As of [`call`](Self::call).
+    pub fn call_with<A, R>(
+        &mut self,
+        terms: impl Into<Terms>,
+        operation: &Operation<A, R>,
+        arguments: &A,
+    ) -> Result<R>
+    where
+        A: Arguments + ?Sized,
+    {
+        let (terms, number) = self.call_terms(terms.into(), operation)?;
+        self.run_with(terms, |tx| {
+            tx.begin_call(number, arguments.as_bytes());
+            operation.run(tx, arguments)
+        })
+    }
+
+    /// As [`call_with`](Self::call_with), and returns at once: see [`submit`](Self::submit).
+    ///
+    /// # Errors
+    ///
+    /// As of [`submit`](Self::submit) and of [`call`](Self::call).
+    pub fn submit_call<A, R>(
+        &mut self,
+        terms: impl Into<Terms>,
+        operation: &Operation<A, R>,
+        arguments: &A,
+    ) -> Result<Ticket<'s, R>>
+    where
+        A: Arguments + ?Sized,
+    {
+        let (terms, number) = self.call_terms(terms.into(), operation)?;
+        self.submit_with(terms, |tx| {
+            tx.begin_call(number, arguments.as_bytes());
+            operation.run(tx, arguments)
+        })
+    }
+
+    /// On which terms an operation is called, and its number.
+    fn call_terms(&self, terms: Terms, called: &dyn Registered) -> Result<(Terms, u32)> {
+        let Shared { settings, operations, .. } = self.thread.shared;
+        let isolation = terms.isolation.unwrap_or(match settings.isolation {
+            Isolation::Snapshot => Isolation::Serializable,
+            isolation => isolation,
+        });
+        let number = Known::number(operations, called.name(), called.version())?;
+        Ok((Terms { isolation: Some(isolation), ..terms }, number))
     }
 
     /// Begins a transaction that ends by [`Transaction::commit`], for code that cannot be a

@@ -3,15 +3,19 @@
 mod background;
 mod bell;
 mod blob;
+mod calling;
 mod catalog;
 mod checkpoint;
 pub(crate) mod compaction;
 mod domain;
 mod flusher;
+mod frames;
 mod list;
 mod map;
 mod member;
 mod monitor;
+mod named;
+mod operation;
 mod options;
 mod ordered;
 mod own;
@@ -20,8 +24,12 @@ mod queue;
 mod read_only;
 mod reads;
 mod record;
+mod registry;
+mod replay;
+mod replayed;
 mod set;
 mod shared;
+mod stop;
 mod terms;
 mod ticket;
 mod transaction;
@@ -42,6 +50,7 @@ pub use flusher::Stats;
 pub use list::{Cursor, List};
 pub use map::Map;
 pub use member::Member;
+pub use operation::{Arguments, Operation, Operations, Registered};
 pub use options::Options;
 pub use ordered::{OrderedMap, Range};
 pub use pointer::Ptr;
@@ -54,12 +63,14 @@ pub use transaction::{Session, Snapshot, Stop, Transaction};
 
 use crate::device::{Directory, Storage};
 use crate::error::Result;
-use crate::heap::{self, Filling, Heap};
+use crate::heap::{self, Heap};
 use crate::random::random;
 use crate::volume::{Backup, Images, Journal, Recovered, Volume};
 use background::Background;
+use calling::Known;
 use domain::Domain;
 use flusher::Flusher;
+pub(crate) use replay::Replay;
 use shared::Shared;
 
 /// Objects that stay: in memory for threads, and in files for the next time.
@@ -114,7 +125,8 @@ impl Store {
     /// As of [`open`](Self::open).
     pub fn open_on(storage: Arc<dyn Storage>, options: Options) -> Result<Self> {
         let heap = Heap::new(options.heap_bytes)?;
-        let recovered = Recovered::read(&*storage, options.journal_bytes(), &mut Filling(&heap))?;
+        let mut target = Replay::new(&heap, options.operations);
+        let recovered = Recovered::read(&*storage, options.journal_bytes(), &mut target)?;
         let (horizon, transactions) = (recovered.horizon, recovered.transactions);
         let seed = recovered.seed();
         // SAFETY: no domain has the heap yet.
@@ -172,9 +184,22 @@ impl Store {
         let domain = Domain::with_memory(clock, config, memory, horizon);
         let flusher = Arc::new(Flusher::new(domain, heap.clone(), journal, files, recovered));
         let background = Some(Background::start(&flusher, options.window)?);
-        Ok(Self {
-            background,
-            shared: Shared { flusher, heap, options, seed, has_own: AtomicBool::new(false) },
+        let (settings, has_own) = (options.settings(), AtomicBool::new(false));
+        let shared = Shared { flusher, heap, settings, seed, has_own, operations: Vec::new() };
+        let mut store = Self { background, shared };
+        store.shared.operations = store.known(options.operations)?;
+        Ok(store)
+    }
+
+    /// These operations, which the store knows from now on.
+    fn known(&self, operations: Operations) -> Result<Vec<Known>> {
+        if operations.is_empty() {
+            return Ok(Vec::new());
+        }
+        operation::check(operations)?;
+        // Whoever calls one of them is later.
+        self.register()?.run_with(Isolation::Linearizable, |tx| {
+            operations.iter().map(|it| registry::known(tx, it.name(), it.version())).collect()
         })
     }
 
@@ -307,10 +332,10 @@ impl Store {
     ///
     /// As of [`backup`](Self::backup).
     pub fn backup_on(&self, storage: &dyn Storage) -> Result<()> {
-        let Shared { flusher, options, seed, .. } = &self.shared;
+        let Shared { flusher, settings, seed, .. } = &self.shared;
         if flusher.is_in_memory() {
             let uuid = u128::from(random()) << 64 | u128::from(*seed);
-            let backup = Backup::of_memory(storage, uuid, options.journal_bytes())?;
+            let backup = Backup::of_memory(storage, uuid, settings.journal_bytes)?;
             return flusher.write_memory(backup, storage);
         }
         flusher.back_up(storage)

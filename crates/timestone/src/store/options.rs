@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::operation::Operations;
+use super::shared::Settings;
 use super::terms::{Durability, Isolation};
 
 /// Limits of a store.
@@ -26,6 +28,8 @@ pub struct Options {
     pub window: Duration,
     /// Segments of 16 KiB to which a thread's log of versions may grow. 256.
     pub log_segments: usize,
+    /// The operations that the program may call, and that recovery may run again. None.
+    pub operations: Operations,
 }
 
 impl Default for Options {
@@ -38,6 +42,7 @@ impl Default for Options {
             isolation: Isolation::Snapshot,
             window: Duration::from_millis(10),
             log_segments: 256,
+            operations: &[],
         }
     }
 }
@@ -79,11 +84,21 @@ impl Options {
         Self { window, ..self }
     }
 
+    /// These operations, each with a name and a version of its own: see
+    /// [`Operation`](super::Operation).
+    #[must_use]
+    pub fn with_operations(self, operations: Operations) -> Self {
+        Self { operations, ..self }
+    }
+
     pub(super) fn journal_bytes(&self) -> u64 {
         self.journal_bytes.max(1 << 20)
     }
 
-    pub(super) fn ring_words(&self) -> usize {
-        (self.ring_bytes / 8).max(512).next_power_of_two()
+    /// What threads need to know of them.
+    pub(super) fn settings(&self) -> Settings {
+        let Self { durability, isolation, window, .. } = *self;
+        let ring_words = (self.ring_bytes / 8).max(512).next_power_of_two();
+        Settings { durability, isolation, window, ring_words, journal_bytes: self.journal_bytes() }
     }
 }

@@ -11,11 +11,12 @@ use super::ordered::OrderedMap;
 use super::own;
 use super::pointer::Ptr;
 use super::queue::Queue;
+use super::replay::Replay;
 use super::set::Set;
 use super::transaction::{Session, sealed};
 use crate::device::{Directory, Storage};
 use crate::error::Result;
-use crate::heap::{Filling, Heap};
+use crate::heap::Heap;
 use crate::volume::Recovered;
 
 /// A store as it was left, for reading. Several programs may have one of the same directory at the
@@ -56,14 +57,15 @@ impl ReadOnly {
     }
 
     /// Likewise, on other devices than files of a directory, and with options: of these, the bytes
-    /// of the heap count.
+    /// of the heap count, and the operations, which recovery may have to run.
     ///
     /// # Errors
     ///
     /// As of [`open`](Self::open).
     pub fn open_on(storage: Arc<dyn Storage>, options: Options) -> Result<Self> {
         let heap = Heap::new(options.heap_bytes)?;
-        let recovered = Recovered::read_existing(&*storage, &mut Filling(&heap))?;
+        let mut target = Replay::new(&heap, options.operations);
+        let recovered = Recovered::read_existing(&*storage, &mut target)?;
         Ok(Self::of(heap, &recovered, storage))
     }
 

@@ -46,7 +46,7 @@ pub fn write(handle: &Handle<'_>, heap: &Heap, into: &mut Vec<u64>) {
 }
 
 /// A new object: what is not zero of it.
-fn push_made(into: &mut Vec<u64>, place: u64, words: &[u64]) {
+pub fn push_made(into: &mut Vec<u64>, place: u64, words: &[u64]) {
     let first = words.iter().position(|word| *word != 0).unwrap_or(0);
     let end = words.iter().rposition(|word| *word != 0).map_or(first, |last| last + 1);
     push_entry(into, place, words.len(), first, &words[first..end], ALLOCATED);
@@ -54,7 +54,7 @@ fn push_made(into: &mut Vec<u64>, place: u64, words: &[u64]) {
 
 /// An object that was changed or ends. If the transaction has made it, it is as it was before:
 /// nothing is written twice.
-fn push_written(into: &mut Vec<u64>, place: u64, after: &[u64], before: &[u64], is_end: bool) {
+pub fn push_written(into: &mut Vec<u64>, place: u64, after: &[u64], before: &[u64], is_end: bool) {
     if is_end {
         return push_entry(into, place, after.len(), 0, &[], FREED);
     }

@@ -2,24 +2,43 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
+use super::calling::{Calling, Known};
 use super::domain::Handle;
 use super::flusher::Flusher;
-use super::options::Options;
 use super::reads::Reads;
+use super::terms::{Durability, Isolation};
 use crate::error::Result;
 use crate::heap::Heap;
 use crate::ring::{Writer, ring};
+
+/// What threads need to know of the options.
+#[derive(Clone, Copy)]
+pub struct Settings {
+    /// What transactions do unless they say something else.
+    pub durability: Durability,
+    /// Likewise.
+    pub isolation: Isolation,
+    /// How long a commit that nobody waits for stays in memory.
+    pub window: Duration,
+    /// Words of each thread's ring.
+    pub ring_words: usize,
+    /// Of backups, if the store is in memory.
+    pub journal_bytes: u64,
+}
 
 /// What threads have in common.
 pub struct Shared {
     pub flusher: Arc<Flusher>,
     pub heap: Arc<Heap>,
-    pub options: Options,
+    pub settings: Settings,
     /// What keys are hashed with.
     pub seed: u64,
     /// The catalog is known to speak of objects of the program's own.
     pub has_own: AtomicBool,
+    /// The operations that the program has registered.
+    pub operations: Vec<Known>,
 }
 
 /// What a thread has for itself.
@@ -31,17 +50,20 @@ pub struct Thread<'s> {
     pub record: Vec<u64>,
     /// What the transaction has read.
     pub reads: Reads,
+    /// Which operation the transaction is.
+    pub calling: Calling,
     /// The stamp of this thread's last commit.
     pub last: u64,
 }
 
 impl<'s> Thread<'s> {
     pub fn new(shared: &'s Shared) -> Result<Self> {
-        let words = shared.options.ring_words();
+        let words = shared.settings.ring_words;
         let (writer, reader) = ring(words);
         let handle = shared.flusher.domain.register();
         shared.flusher.add(handle.member_id(), reader, words * 8)?;
-        Ok(Self { handle, shared, writer, record: Vec::new(), reads: Reads::default(), last: 0 })
+        let (record, reads, calling) = Default::default();
+        Ok(Self { handle, shared, writer, record, reads, calling, last: 0 })
     }
 
     /// Lets the ring be emptied if it is half full: before a transaction, when nothing is locked.

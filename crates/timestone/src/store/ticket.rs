@@ -75,14 +75,14 @@ impl<'s, R> Ticket<'s, R> {
     ///
     /// As of [`wait`](Self::wait).
     pub fn wait_for(&self, durability: Durability) -> Result<()> {
-        let Shared { flusher, options, .. } = self.shared;
+        let Shared { flusher, settings, .. } = self.shared;
         match durability {
             Durability::Eventual { window } => flusher.note(window),
-            _ if flusher.is_in_memory() => self.leave(options.window),
+            _ if flusher.is_in_memory() => self.leave(settings.window),
             Durability::Durable => flusher.wait(self.stamp)?,
             Durability::Buffered => {
                 flusher.wait_until(Progress::Written, self.stamp)?;
-                flusher.note(options.window);
+                flusher.note(settings.window);
             }
         }
         Ok(())

@@ -3,11 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use manycore::clock::Clock as _;
-use manycore::session::{Conflict, RawSession};
+use manycore::session::RawSession;
 
 use super::pointer::{Ptr, typed};
 use super::record;
+use super::replayed::Replayed;
 use super::shared::Thread;
+pub use super::stop::Stop;
 use super::terms::Isolation;
 use super::ticket::Ticket;
 use crate::Persist;
@@ -16,37 +18,22 @@ use crate::heap::Heap;
 use crate::heap::words::{WORDS_MAX, with_words};
 use crate::protocol;
 
-/// Why a transaction does not commit. `?` makes it of what a method returns.
-#[derive(Debug)]
-pub enum Stop {
-    /// Another thread was faster: [`Member::run`](super::Member::run) runs it again.
-    Conflict(Conflict),
-    /// The program's own choice: [`Member::run`](super::Member::run) returns [`Error::Cancelled`].
-    Cancel,
-    /// An error, which [`Member::run`](super::Member::run) returns.
-    Error(Error),
-}
-
-impl From<Conflict> for Stop {
-    fn from(conflict: Conflict) -> Self {
-        Self::Conflict(conflict)
-    }
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
-    }
-}
-
 /// A transaction that is open: it reads as of its begin, and what it writes itself. Dropped without
 /// a commit, as by a panic, it has not been.
 pub struct Transaction<'m, 's> {
-    thread: &'m mut Thread<'s>,
+    side: Side<'m, 's>,
     isolation: Isolation,
     is_open: bool,
     /// It has seen to it that the catalog speaks of objects of the program's own.
     is_marked: bool,
+}
+
+/// Where a transaction works.
+enum Side<'m, 's> {
+    /// Beside others, on versions.
+    Thread(&'m mut Thread<'s>),
+    /// Alone, in recovery.
+    Replay(&'m mut Replayed<'s>),
 }
 
 /// When a snapshot is.
@@ -129,10 +116,25 @@ impl<'m, 's> Transaction<'m, 's> {
             Isolation::Snapshot | Isolation::Serializable => clock.present(),
         };
         thread.reads.begin(isolation != Isolation::Snapshot);
+        thread.calling.clear();
         // SAFETY: no session is open: `Transaction` and `Snapshot` borrow the thread for as long as
         // theirs is. The time is the clock's.
         unsafe { thread.handle.begin_at_floor(now) };
-        Self { thread, isolation, is_open: true, is_marked: false }
+        Self { side: Side::Thread(thread), isolation, is_open: true, is_marked: false }
+    }
+
+    /// An operation that is run again. It ends without a commit.
+    pub(super) fn replayed(replayed: &'m mut Replayed<'s>) -> Self {
+        let (side, isolation) = (Side::Replay(replayed), Isolation::Serializable);
+        Self { side, isolation, is_open: false, is_marked: false }
+    }
+
+    /// The thread of one that commits.
+    fn thread(&mut self) -> &mut Thread<'s> {
+        match &mut self.side {
+            Side::Thread(thread) => thread,
+            Side::Replay(_) => unreachable!("an operation cannot commit"),
+        }
     }
 
     /// Runs `f` and commits.
@@ -157,13 +159,14 @@ impl<'m, 's> Transaction<'m, 's> {
 
     fn commit_with<R>(mut self, value: R) -> Result<Ticket<'s, R>, Stop> {
         let stamp = self.decide()?;
-        let Thread { handle, shared, last, .. } = &mut *self.thread;
+        let (is_marked, isolation) = (self.is_marked, self.isolation);
+        let Thread { handle, shared, last, .. } = self.thread();
         *last = stamp.unwrap_or(*last);
-        if self.is_marked {
+        if is_marked {
             // Relaxed: a thread that does not know it looks at the catalog.
             shared.has_own.store(true, Ordering::Relaxed);
         }
-        if let (Isolation::Linearizable, Some(stamp)) = (self.isolation, stamp) {
+        if let (Isolation::Linearizable, Some(stamp)) = (isolation, stamp) {
             handle.domain().clock().0.settle(stamp);
         }
         // What it has only read may not be on the disk yet, either.
@@ -172,7 +175,8 @@ impl<'m, 's> Transaction<'m, 's> {
 
     /// The stamp, if it has written something.
     fn decide(&mut self) -> Result<Option<u64>, Stop> {
-        let Thread { handle, shared, writer, record, reads, .. } = &mut *self.thread;
+        let is_ordered = self.isolation != Isolation::Snapshot;
+        let Thread { handle, shared, writer, record, reads, calling, .. } = self.thread();
         if let Some(conflict) = handle.doomed() {
             return Err(conflict.into());
         }
@@ -188,16 +192,69 @@ impl<'m, 's> Transaction<'m, 's> {
         if words > max {
             return Err(Error::TooLarge { bytes: words * 8, max: max * 8 }.into());
         }
-        self.is_open = false;
+        if is_ordered {
+            calling.push_shorter(record, max);
+        }
+        let clock = handle.domain().clock();
+        let decided = |stamp| {
+            // Who changes what this one has only read gets a later stamp, on whatever CPU: the
+            // order of stamps is one in which all such transactions may have run.
+            if is_ordered {
+                clock.0.pass(stamp);
+            }
+        };
         // SAFETY: the session is open up to here, has written something, and has no conflict.
-        let stamp = unsafe { protocol::commit(handle, writer, record) };
+        let stamp = unsafe { protocol::commit(handle, writer, record, decided) };
+        self.is_open = false;
         Ok(Some(stamp.expect("a session without a conflict commits")))
+    }
+
+    /// The transaction is a call of the operation of this number.
+    pub(super) fn begin_call(&mut self, operation: u32, arguments: &[u8]) {
+        self.thread().calling.begin(operation, arguments);
+    }
+
+    /// What `read` returns, which may hang on more than the store has: the time, a random number, a
+    /// message. If the transaction is an [`Operation`](super::Operation) that recovery runs again,
+    /// it is what was returned in the first place.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Cancel`] if nothing of this size was read here in the first place.
+    pub fn input<T: Persist>(&mut self, read: impl FnOnce() -> T) -> Result<T, Stop> {
+        match &mut self.side {
+            Side::Thread(thread) => {
+                let input = read();
+                thread.calling.note_input(input.as_bytes());
+                Ok(input)
+            }
+            Side::Replay(replayed) => {
+                let bytes = replayed.input(size_of::<T>())?;
+                Ok(T::read_from_bytes(bytes).expect("as many bytes as the type has"))
+            }
+        }
+    }
+
+    /// What keys of maps are hashed with.
+    pub(super) fn seed(&self) -> u64 {
+        match &self.side {
+            Side::Thread(thread) => thread.shared.seed,
+            Side::Replay(replayed) => replayed.seed(),
+        }
     }
 
     /// Whether the catalog may not speak of objects of the program's own.
     pub(super) fn needs_mark(&self) -> bool {
-        // Relaxed: see `commit_with`.
-        !self.is_marked && !self.thread.shared.has_own.load(Ordering::Relaxed)
+        let is_known = match &self.side {
+            // Another thread may have told it whose commit has a later stamp. So an operation,
+            // which is run again in the order of stamps, looks at the catalog, as a replay does.
+            Side::Thread(thread) if !thread.calling.is_calling() => {
+                // Relaxed: see `commit_with`.
+                thread.shared.has_own.load(Ordering::Relaxed)
+            }
+            _ => false,
+        };
+        !self.is_marked && !is_known
     }
 
     /// The catalog speaks of them, if this transaction commits.
@@ -208,7 +265,10 @@ impl<'m, 's> Transaction<'m, 's> {
     /// Locks an object; its words, to be changed.
     #[inline]
     pub(super) fn lock_words(&mut self, place: u64, words: usize) -> Result<&mut [u64], Stop> {
-        let Thread { handle, shared, .. } = &mut *self.thread;
+        let Thread { handle, shared, .. } = match &mut self.side {
+            Side::Thread(thread) => &mut **thread,
+            Side::Replay(replayed) => return Ok(replayed.lock(place, words)),
+        };
         with_words!(words, |W| {
             // SAFETY: the session is open until this transaction is dropped. Structures link to a
             // place only with the number of words that they allocated there; of a pointer of the
@@ -221,7 +281,8 @@ impl<'m, 's> Transaction<'m, 's> {
 
     /// Locks an object that is not changed: no other changes it before this has committed.
     pub(super) fn lock_words_const(&mut self, place: u64, words: usize) -> Result<(), Stop> {
-        let Thread { handle, shared, .. } = &mut *self.thread;
+        let Side::Thread(thread) = &mut self.side else { return Ok(()) };
+        let Thread { handle, shared, .. } = &mut **thread;
         Ok(with_words!(words, |W| {
             // SAFETY: the session is open until this transaction is dropped, and there is such an
             // object: structures have made it with this number of words, or `Heap::has_object` has
@@ -240,18 +301,30 @@ impl<'m, 's> Transaction<'m, 's> {
         if first.len() > WORDS_MAX {
             return Err(Error::TooLarge { bytes: first.len() * 8, max: WORDS_MAX * 8 }.into());
         }
-        self.thread.shared.heap.check_room(first.len())?;
-        Ok(with_words!(first.len(), |W| {
+        let Thread { handle, shared, calling, .. } = match &mut self.side {
+            Side::Thread(thread) => &mut **thread,
+            Side::Replay(replayed) => return replayed.allocate(first),
+        };
+        shared.heap.check_room(first.len())?;
+        let place = with_words!(first.len(), |W| {
             let mut words = [0; size_of::<W>() / 8];
             words[..first.len()].copy_from_slice(first);
             // SAFETY: the session is open until this transaction is dropped.
-            self.thread.shared.heap.place(unsafe { self.thread.handle.alloc::<W>(words) })
-        }))
+            shared.heap.place(unsafe { handle.alloc::<W>(words) })
+        });
+        calling.note_made(place);
+        Ok(place)
     }
 
     /// The object ends with the commit. No other has its place any more then.
     pub(super) fn free_words(&mut self, place: u64, words: usize) -> Result<(), Stop> {
-        let Thread { handle, shared, .. } = &mut *self.thread;
+        let Thread { handle, shared, .. } = match &mut self.side {
+            Side::Thread(thread) => &mut **thread,
+            Side::Replay(replayed) => {
+                replayed.free(place, words);
+                return Ok(());
+            }
+        };
         with_words!(words, |W| {
             // SAFETY: the session is open until this transaction is dropped. Structures link to a
             // place only with the number of words that they allocated there, and have unlinked this
@@ -281,17 +354,25 @@ impl<'m, 's> Snapshot<'m, 's> {
 impl sealed::Objects for Transaction<'_, '_> {
     #[inline]
     fn object(&self, place: u64, words: usize) -> &[u64] {
-        object(self.thread, place, words)
+        match &self.side {
+            Side::Thread(thread) => object(thread, place, words),
+            Side::Replay(replayed) => replayed.object(place, words),
+        }
     }
 
     #[inline]
     fn note(&self, place: u64, words: usize) {
-        self.thread.reads.note(place, words);
+        if let Side::Thread(thread) = &self.side {
+            thread.reads.note(place, words);
+        }
     }
 
     #[inline]
     fn heap(&self) -> &Heap {
-        &self.thread.shared.heap
+        match &self.side {
+            Side::Thread(thread) => &thread.shared.heap,
+            Side::Replay(replayed) => replayed.heap(),
+        }
     }
 }
 
@@ -314,7 +395,7 @@ impl Drop for Transaction<'_, '_> {
     fn drop(&mut self) {
         if self.is_open {
             // SAFETY: the session is open.
-            unsafe { self.thread.handle.abort() };
+            unsafe { self.thread().handle.abort() };
         }
     }
 }

@@ -7,6 +7,7 @@ use super::journal::Journal;
 use crate::device::Storage;
 use crate::error::{Error, Result};
 use crate::journal::frame::Link;
+use crate::journal::operation::Operation;
 use crate::journal::record::{Entry, Record};
 use crate::journal::scan::Scan;
 use crate::superblock::{Mark, Superblock};
@@ -41,6 +42,25 @@ pub trait Target {
     ///
     /// Why that cannot be: the files are damaged.
     fn apply(&mut self, source: Source<'_>, entry: Entry<'_>) -> Result<(), String>;
+
+    /// Takes what a committed transaction has done, all of which is after the image, as the
+    /// operation that has run. The store has this [`seed`](Recovered::seed).
+    ///
+    /// # Errors
+    ///
+    /// Why that cannot be: the files are damaged.
+    fn replay(&mut self, _: &Record<'_>, _: Operation<'_>, _seed: u64) -> Result<(), String> {
+        Err("an operation, and who reads has none".to_owned())
+    }
+
+    /// All was read.
+    ///
+    /// # Errors
+    ///
+    /// Why what was read cannot be used, though the files are sound.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// What was read.
@@ -53,6 +73,8 @@ pub struct Recovered {
     pub horizon: u64,
     /// How many transactions the journal had.
     pub transactions: u64,
+    /// How many of them were operations.
+    pub operations: u64,
 }
 
 /// The files of a store that is open for writing.
@@ -119,7 +141,8 @@ impl Recovered {
         read_image(&files, &superblock, target)?;
         let Superblock { life, start, sharp, .. } = superblock;
         let mut scan = Scan::new(files.journal(&superblock)?, life, start.position, start.link);
-        let (mut horizon, mut transactions) = (superblock.horizon, 0);
+        let seed = superblock.uuid as u64;
+        let (mut horizon, mut transactions, mut operations) = (superblock.horizon, 0, 0);
         scan.frames(|frame| {
             for record in frame.records()? {
                 if record.stamp <= horizon || record.stamp > frame.horizon {
@@ -128,9 +151,17 @@ impl Recovered {
                         record.stamp, frame.horizon
                     ));
                 }
-                let source = Source::Journal { record: &record, is_sharp: record.stamp > sharp };
+                let is_sharp = record.stamp > sharp;
+                let source = Source::Journal { record: &record, is_sharp };
                 for entry in record.entries() {
                     target.apply(source, entry?)?;
+                }
+                if let Some(operation) = record.operation() {
+                    if !is_sharp {
+                        return Err("an operation, and the image may have what it did".to_owned());
+                    }
+                    target.replay(&record, operation, seed)?;
+                    operations += 1;
                 }
                 transactions += 1;
             }
@@ -144,8 +175,9 @@ impl Recovered {
                 "the journal ends at {horizon}, and the image needs it up to {sharp}"
             )));
         }
+        target.finish()?;
         let end = Mark { position: scan.position, link: scan.next };
-        Ok(Self { files, superblock, end, horizon, transactions })
+        Ok(Self { files, superblock, end, horizon, transactions, operations })
     }
 
     /// Makes the files ready to be written, in a new life of the journal. The objects are those

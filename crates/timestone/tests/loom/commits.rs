@@ -67,7 +67,7 @@ fn add(handle: &mut Handle<'_, Counter>, writer: &mut Writer, object: Link<u32>)
         };
         *value += 1;
         let record = [u64::from(*value)];
-        Some(commit(handle, writer, &record).expect("no conflict"))
+        Some(commit(handle, writer, &record, |_| ()).expect("no conflict"))
     }
 }
 

@@ -1,0 +1,69 @@
+//! Records that the leader has collected, for a frame.
+//!
+//! A thread stages what its transaction has written, and behind that, if it is an operation and
+//! that is shorter, the call. Which of the two a frame has is decided when it is written: while an
+//! image is written, calls would run again over objects that the image may have as they were later.
+//! The leader decides it, and it alone begins and ends an image, between two frames. So no thread
+//! has to know.
+
+use crate::journal::frame::Builder;
+
+/// A frame that is being filled, in both forms.
+#[derive(Default)]
+pub struct Collected {
+    /// With the words of all transactions.
+    values: Builder,
+    /// With calls where there are any; empty if there is none.
+    calls: Builder,
+    /// How many there are.
+    count: u64,
+}
+
+impl Collected {
+    /// Takes what a thread has staged.
+    pub fn push(&mut self, stamp: u64, words: &mut dyn Iterator<Item = u64>) {
+        let first = words.next().expect("a record has a header");
+        let length = first as u32 as usize / 8;
+        let others = self.values.len();
+        let from = self.values.push_words(stamp, [first].into_iter().chain(words.take(length - 1)));
+        match words.next() {
+            Some(first) => {
+                if self.count == 0 && others > 0 {
+                    self.calls.push_first(&self.values, from, others);
+                }
+                self.count += 1;
+                self.calls.push_words(stamp, [first].into_iter().chain(words));
+            }
+            None if self.count > 0 => self.calls.push_last(&self.values, from),
+            None => {}
+        }
+    }
+
+    /// The frame with the words of all transactions.
+    pub fn values(&self) -> &Builder {
+        &self.values
+    }
+
+    /// The frame as it is to be written, and how many calls it has.
+    pub fn frame(&mut self, is_values_only: bool) -> (&mut Builder, u64) {
+        if is_values_only || self.count == 0 {
+            (&mut self.values, 0)
+        } else {
+            (&mut self.calls, self.count)
+        }
+    }
+
+    /// Takes the frame with the words of all transactions; none is left.
+    pub fn take(&mut self) -> Builder {
+        let values = std::mem::take(&mut self.values);
+        self.clear();
+        values
+    }
+
+    /// Forgets all records.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.calls.clear();
+        self.count = 0;
+    }
+}

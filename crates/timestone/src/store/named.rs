@@ -1,0 +1,77 @@
+//! Structures by their names, in a transaction: for operations, which recovery runs when nothing
+//! else is there.
+
+use super::catalog;
+use super::list::List;
+use super::map::Map;
+use super::ordered::OrderedMap;
+use super::own;
+use super::pointer::Ptr;
+use super::queue::Queue;
+use super::set::Set;
+use super::transaction::Transaction;
+use crate::Persist;
+use crate::error::Result;
+
+impl Transaction<'_, '_> {
+    /// The map of this name, as the transaction sees it. [`Store::map`](super::Store::map) makes
+    /// it.
+    ///
+    /// Time: that of a walk over the names of the store.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Schema`](crate::Error::Schema) if the name is of something else, or of nothing.
+    pub fn map<K: Persist, V: Persist>(&self, name: &str) -> Result<Map<K, V>> {
+        let root = catalog::find_root(self, name, &Map::<K, V>::schema())?;
+        Ok(Map::at(root, self.seed()))
+    }
+
+    /// Likewise, an ordered map.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn ordered_map<K: Persist + Ord, V: Persist>(
+        &self,
+        name: &str,
+    ) -> Result<OrderedMap<K, V>> {
+        catalog::find_root(self, name, &OrderedMap::<K, V>::schema()).map(OrderedMap::at)
+    }
+
+    /// Likewise, a set.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn set<K: Persist>(&self, name: &str) -> Result<Set<K>> {
+        self.map(name).map(Set::of)
+    }
+
+    /// Likewise, a queue.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn queue<T: Persist>(&self, name: &str) -> Result<Queue<T>> {
+        Ok(Queue::at(self, catalog::find_root(self, name, &Queue::<T>::schema())?))
+    }
+
+    /// Likewise, a list.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn list<T: Persist>(&self, name: &str) -> Result<List<T>> {
+        catalog::find_root(self, name, &List::<T>::schema()).map(List::at)
+    }
+
+    /// Likewise, an object of the program's own.
+    ///
+    /// # Errors
+    ///
+    /// As of [`map`](Self::map).
+    pub fn root<T: Persist>(&self, name: &str) -> Result<Ptr<T>> {
+        catalog::find_root(self, name, &own::schema::<T>()).map(Ptr::at)
+    }
+}
