@@ -57,10 +57,10 @@
 //! # Without an operating system
 //!
 //! The crate is `no_std`: it wants an allocator, and for locks not even that. On a machine without
-//! Linux, or with `--cfg manycore_bare`, [`sync`] asks the kernel that links it for twelve functions,
-//! such as to wait on a word and to say which CPU this is. Raw layers below the safe ones take
-//! objects as a kernel has them: [`RawSession`](manycore_traits::RawSession) and objects of any
-//! size for [`mvrlu`], [`ldu::Node`] in the object, [`reclaim::Guard::retire_with`] with a
+//! Linux, or with `--cfg manycore_bare`, [`sync`] asks the kernel that links it for a dozen
+//! functions, such as to wait on a word and to say which CPU this is. Raw layers below the safe
+//! ones take objects as a kernel has them: [`RawSession`](manycore_traits::RawSession) and objects
+//! of any size for [`mvrlu`], [`ldu::Node`] in the object, [`reclaim::Guard::retire_with`] with a
 //! function. `manycore-capi` is made of these, for programs in C and C++.
 //!
 //! # One source per algorithm

@@ -10,11 +10,17 @@
 //! only those that were of use lately, since each that it looks at is a line of another CPU's.
 
 use alloc::boxed::Box;
+use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ptr::null_mut;
 
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{hint, order, thread};
+
+/// Keeps a handle in the thread that registered it. The compiler names this type to the programmer
+/// who sends the handle elsewhere: the name says what to do instead.
+#[derive(Debug, Default)]
+pub(crate) struct EachThreadRegistersItsOwn(PhantomData<*mut ()>);
 
 /// A thread's slot, with its record, which others may look at. It is on lines of its own, and the
 /// record comes first: see

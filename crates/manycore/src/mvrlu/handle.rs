@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use core::cell::Cell;
-use core::marker::PhantomData;
 
 use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
@@ -17,6 +16,7 @@ use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::session::turns::{HAS_TURNS, Turn};
 use crate::sync::atomic::Ordering;
 use crate::sync::{head_of, hint, mutation, order, thread};
+use crate::thread_registry::EachThreadRegistersItsOwn;
 
 /// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
 pub struct Handle<'a, C: Clock = Ordo> {
@@ -53,7 +53,7 @@ pub struct Handle<'a, C: Clock = Ordo> {
     /// The first conflict that the session has met: it can only abort.
     pub(super) doomed: Option<Conflict>,
     /// A handle is its thread's.
-    _not_send: PhantomData<*mut ()>,
+    _not_send: EachThreadRegistersItsOwn,
 }
 
 impl<C: Clock> Domain<C> {
@@ -86,7 +86,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             turn: None,
             is_open: false,
             doomed: None,
-            _not_send: PhantomData,
+            _not_send: EachThreadRegistersItsOwn::default(),
         }
     }
 

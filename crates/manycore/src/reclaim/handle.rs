@@ -3,7 +3,6 @@
 use alloc::boxed::Box;
 use core::cell::Cell;
 use core::fmt;
-use core::marker::PhantomData;
 use core::ptr::null_mut;
 
 use super::bag::{Bag, CAPACITY, Garbage};
@@ -11,6 +10,7 @@ use super::domain::{Domain, Look, Stacks, Whose};
 use super::record::{Own, Slot};
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint};
+use crate::thread_registry::EachThreadRegistersItsOwn;
 
 /// So few objects that have become ripe are destroyed together: one with each that is retired would
 /// have all that belongs to it in the cache all the time. And more than this many are, because they
@@ -43,7 +43,7 @@ pub struct Handle<'d> {
     depth: Cell<usize>,
     /// Whether it is destroying something, or looking for it.
     is_collecting: Cell<bool>,
-    _stays: PhantomData<*mut ()>,
+    _stays: EachThreadRegistersItsOwn,
 }
 
 impl Domain {
@@ -64,7 +64,7 @@ impl<'d> Handle<'d> {
             record,
             depth: Cell::new(0),
             is_collecting: Cell::new(false),
-            _stays: PhantomData,
+            _stays: EachThreadRegistersItsOwn::default(),
         }
     }
 

@@ -3,7 +3,6 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cell::Cell;
-use core::marker::PhantomData;
 
 use manycore_traits::{Conflict, Link, RawSession, Sessions, View};
 
@@ -17,6 +16,7 @@ use crate::clock::{Clock, Counter, LATEST, UNDECIDED, undecided_by};
 use crate::session::object::{BARE, FREED, NEVER, head};
 use crate::sync::atomic::Ordering;
 use crate::sync::{head_of, order, thread};
+use crate::thread_registry::EachThreadRegistersItsOwn;
 
 /// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
 pub struct Handle<'a, C: Clock = Counter> {
@@ -45,7 +45,7 @@ pub struct Handle<'a, C: Clock = Counter> {
     /// Sessions that a writer waits for.
     pub(super) waiting: Vec<(&'a Member, Session)>,
     /// A handle is its thread's.
-    _not_send: PhantomData<*mut ()>,
+    _not_send: EachThreadRegistersItsOwn,
 }
 
 impl<C: Clock> Domain<C> {
@@ -75,7 +75,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             fresh,
             in_the_way: core::ptr::null(),
             waiting: Vec::new(),
-            _not_send: PhantomData,
+            _not_send: EachThreadRegistersItsOwn::default(),
         }
     }
 
