@@ -1,13 +1,16 @@
-# What cargo alone does not do: set-up, the demonstration, all checks, installation. `make` lists the targets.
+# What cargo alone does not do: set-up, the demonstration, all checks, installation. `make` lists
+# the targets.
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
-# DEBUG=yes: `make install` keeps debug information in files of its own, where gdb and perf look for it.
+# DEBUG=yes: `make install` keeps debug information in files of its own, where gdb and perf look for
+# it.
 DEBUG   ?= no
 CARGO   ?= cargo
 # SETUP=no: install no Debian packages, run with what is there.
 SETUP   ?= yes
-# BPF=no: `profile --kernel` by perf events alone; BPF programs need clang, and headers of libelf and zlib, to be built.
+# BPF=no: `profile --kernel` by perf events alone; BPF programs need clang, and headers of libelf
+# and zlib, to be built.
 BPF     ?= yes
 
 # How cargo builds; `make test` has a profile of its own.
@@ -23,10 +26,12 @@ plain   := $(CARGO) build --locked --profile $(PROFILE) -p manycore-cli -p manyc
 bpf     := --features manycore-cli/bpf
 build   := $(plain) $(if $(filter yes,$(BPF)),$(bpf))
 setup    = $(if $(filter yes,$(SETUP)),@BPF=$(BPF) scripts/setup $(1))
-# The same command as `build`, where what that takes is there: one without BPF programs does not replace one with them.
+# The same command as `build`, where what that takes is there: one without BPF programs does not
+# replace one with them.
 able     = $(plain) $(if $(filter yes,$(BPF)),$(shell command -v "$${CLANG:-clang}" >/dev/null && pkg-config --exists libelf zlib && echo '$(bpf)'))
 
-# $(call put,BUILT,PLACE): installs a program or a library without its debug information, which is ten times as large.
+# $(call put,BUILT,PLACE): installs a program or a library without its debug information, which is
+# ten times as large.
 define put
 	install -D -m 755 -s $(release)/$(1) $(2)
 	$(if $(filter yes,$(DEBUG)),@install -d $(dir $(2)).debug && objcopy --only-keep-debug $(release)/$(1) $(dir $(2)).debug/$(notdir $(2)).debug \
@@ -59,7 +64,8 @@ test-deep: ## what takes long: Miri, sanitizers, readers of files under any byte
 	$(call setup,deep)
 	@scripts/test-deep
 
-# What a kernel with logged reverse maps does, part by part with the time of each. It installs the Debian packages it needs when root.
+# What a kernel with logged reverse maps does, part by part with the time of each. It installs the
+# Debian packages it needs when root.
 test-kernel: ## Linux with LDU in QEMU: builds it four times, storms, compares, checks; some hours (PARTS, BOOTS)
 	$(if $(filter yes,$(SETUP)),@$(MAKE) -s -C kernel/linux setup)
 	@$(MAKE) -s -C kernel/linux test

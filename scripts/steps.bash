@@ -1,7 +1,7 @@
 # To be sourced: named steps of checks, one line each with its time, and a last line that counts.
 #
-# Before: `logs`, a directory, and `chosen`, the steps that are wanted; all, if none. A test run counts its tests; any
-# other step counts as one.
+# Before: `logs`, a directory, and `chosen`, the steps that are wanted; all, if none. A test run
+# counts its tests; any other step counts as one.
 passed=0 failed=0 skipped=0
 
 # wanted NAME: whether that step is to run.

@@ -1,7 +1,8 @@
 /*
- * MvrluDB beside Kyoto Cabinet's classes in memory: records with keys and values of 8 bytes, of which half of the keys are there; each
- * thread gets, and sets in a share of its calls. Rounds of all classes one after the other; the medians of their rates, by wall time
- * and by the CPU time of the threads. Arguments: records, milliseconds of a slice, rounds.
+ * MvrluDB beside Kyoto Cabinet's classes in memory: records with keys and values of 8 bytes, of
+ * which half of the keys are there; each thread gets, and sets in a share of its calls. Rounds of
+ * all classes one after the other; the medians of their rates, by wall time and by the CPU time of
+ * the threads. Arguments: records, milliseconds of a slice, rounds.
  */
 #include <kccachedb.h>
 #include <kcprotodb.h>

@@ -11,7 +11,8 @@
 
 namespace manycore {
 
-/* Indicates a record. It goes by the record's key, so that it stays where it is when that record is removed by another. */
+/* Indicates a record. It goes by the record's key, so that it stays where it is when that record is
+   removed by another. */
 template <class DB> class MvrluCursor : public kyotocabinet::BasicDB::Cursor {
     friend class MvrluDB;
     typedef kyotocabinet::BasicDB::Error Error;

@@ -1,13 +1,15 @@
 /*
- * A database class of Kyoto Cabinet over manycore's map of byte strings: `manycore::MvrluDB`, in memory, for programs in which many
- * threads read. Include Kyoto Cabinet's headers as usual, and this one; link with -lkyotocabinet -lmanycore.
+ * A database class of Kyoto Cabinet over manycore's map of byte strings: `manycore::MvrluDB`, in
+ * memory, for programs in which many threads read. Include Kyoto Cabinet's headers as usual, and
+ * this one; link with -lkyotocabinet -lmanycore.
  *
  *     manycore::MvrluDB db;
  *     db.open("*", kyotocabinet::BasicDB::OWRITER | kyotocabinet::BasicDB::OCREATE);
  *     db.set("apples", "3");
  *
- * Needs C++11. This file is licensed as the rest of manycore; Kyoto Cabinet is under the GPL, version 3, and so is a program that
- * has both. What differs from Kyoto Cabinet's own classes is in integrations/kyoto/README.md.
+ * Needs C++11. This file is licensed as the rest of manycore; Kyoto Cabinet is under the GPL,
+ * version 3, and so is a program that has both. What differs from Kyoto Cabinet's own classes is in
+ * integrations/kyoto/README.md.
  */
 #ifndef MANYCORE_MVRLU_DB_H
 #define MANYCORE_MVRLU_DB_H
@@ -134,8 +136,8 @@ public:
         int64_t all = count();
         if (!check_progress(checker, "scan_parallel", "beginning", -1, all))
             return false;
-        /* Nobody else changes anything: so all parts are of one moment. Others would not see what this thread has changed in its
-         * transaction. */
+        /* Nobody else changes anything: so all parts are of one moment. Others would not see what
+         * this thread has changed in its transaction. */
         Alone alone(map_);
         if (!alone.is_first())
             parts = 1;
@@ -244,7 +246,8 @@ public:
         return true;
     }
 
-    /* All records are gone. No other thread uses the database meanwhile, and none is in a transaction. */
+    /* All records are gone. No other thread uses the database meanwhile, and none is in a
+       transaction. */
     bool close() override
     {
         if (!may(false))
@@ -405,7 +408,8 @@ public:
         return true;
     }
 
-    /* How much a transaction may change, and what other threads may write while a long iteration goes on, each. 64 MiB. */
+    /* How much a transaction may change, and what other threads may write while a long iteration
+       goes on, each. 64 MiB. */
     bool tune_log(int64_t bytes)
     {
         if (!is_closed())

@@ -12,7 +12,8 @@
 
 namespace manycore {
 
-/* What a callback has to do, and what became of it. An exception is carried past the library, which is not C++. */
+/* What a callback has to do, and what became of it. An exception is carried past the library, which
+   is not C++. */
 struct MvrluVisit {
     typedef kyotocabinet::DB::Visitor Visitor;
     typedef kyotocabinet::BasicDB::ProgressChecker ProgressChecker;

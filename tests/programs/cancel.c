@@ -106,7 +106,8 @@ static void while_waiting(const char *name, int type, int shared, int robust) {
     report(name);
 }
 
-/* The cancelled thread has to get the mutex first: the handler may not run while somebody else has it. */
+/* The cancelled thread has to get the mutex first: the handler may not run while somebody else has
+   it. */
 static void while_mutex_is_taken(void) {
     struct other thread;
     make_place(PTHREAD_MUTEX_ERRORCHECK, 0, 0);
@@ -156,8 +157,8 @@ static void disabled(void) {
     VALUE(place.cleanups, "cancel.%s.disabled.handlers-run", way->name);
 }
 
-/* A signal and a cancellation at the same time: if the cancelled thread did not return from its wait by the signal,
- * the other one did. */
+/* A signal and a cancellation at the same time: if the cancelled thread did not return from its
+ * wait by the signal, the other one did. */
 static int take_one(void *unused) {
     (void)unused;
     pthread_mutex_lock(&place.mutex);

@@ -1,4 +1,5 @@
-/* Waiters that are cancelled while they are told: the condition variable is destroyed and its memory unmapped by then. */
+/* Waiters that are cancelled while they are told: the condition variable is destroyed and its
+   memory unmapped by then. */
 #include "case.h"
 
 enum { WAITERS = 3 };
@@ -55,7 +56,8 @@ static int round_of(void (*tell)(void), int cancel_first) {
     return good == 2 + WAITERS;
 }
 
-/* A signal is for somebody who waits: if the one that it was meant for is cancelled, for the other. */
+/* A signal is for somebody who waits: if the one that it was meant for is cancelled, for the
+   other. */
 static int signal_is_not_lost(void) {
     static pthread_cond_t here = PTHREAD_COND_INITIALIZER;
     pthread_t threads[2];

@@ -1,7 +1,8 @@
 /* A wait can be cancelled at any of its instructions: from each, the stack unwinds to the caller.
  *
- * glibc cancels by unwinding from where it interrupts the thread. Where the unwinder is lost it goes straight to the
- * program's cleanup handlers, past those of the wait, and they run without the mutex. */
+ * glibc cancels by unwinding from where it interrupts the thread. Where the unwinder is lost it
+ * goes straight to the program's cleanup handlers, past those of the wait, and they run without the
+ * mutex. */
 #include "case.h"
 
 #include <unwind.h>
@@ -29,7 +30,8 @@ static bool unwinds(void) {
     return found;
 }
 
-/* After each instruction. Only while cancellation is asynchronous does it matter where the thread is. */
+/* After each instruction. Only while cancellation is asynchronous does it matter where the thread
+   is. */
 static void after_step(int signal) {
     (void)signal;
     int saved = errno, type;

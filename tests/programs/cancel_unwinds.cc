@@ -1,4 +1,5 @@
-/* Cancellation and thread exit unwind C++ frames, through waits too; exceptions leave locks as they should be. */
+/* Cancellation and thread exit unwind C++ frames, through waits too; exceptions leave locks as they
+   should be. */
 #include "case.h"
 
 #include <atomic>
@@ -136,7 +137,8 @@ static void throws_in_once(void) {
 static std::once_flag crowded;
 static std::atomic<int> thrown_in_crowd, calls_in_crowd;
 
-/* Of eight threads one calls; its exception is its own, and another calls again, until a call returns. */
+/* Of eight threads one calls; its exception is its own, and another calls again, until a call
+   returns. */
 static void throws_before_others(void) {
     crew(8, [](long) {
         try {

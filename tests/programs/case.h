@@ -1,9 +1,10 @@
 /* One line a case: `name result`, written at once and in the order of the cases.
  *
- * A result is a return code by name (`0`, `EBUSY`), a number, or `yes`. The same program runs with and without the
- * library under test and the lines are compared, so a result may not depend on time: where a case is about time it
- * prints a classification (`waited at least 5 ms yes`). `HOLDS` prints `no` where an expectation of the program itself
- * fails; the harness accepts no `no`, not even from both runs.
+ * A result is a return code by name (`0`, `EBUSY`), a number, or `yes`. The same program runs with
+ * and without the library under test and the lines are compared, so a result may not depend on
+ * time: where a case is about time it prints a classification (`waited at least 5 ms yes`). `HOLDS`
+ * prints `no` where an expectation of the program itself fails; the harness accepts no `no`, not
+ * even from both runs.
  *
  * Serves C and C++. */
 #ifndef CASE_H
@@ -171,12 +172,14 @@ static inline double cpu_ms(pthread_t thread) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* How many times in a row a thread that waits is found asleep: more where somebody else begins to wait for it. */
+/* How many times in a row a thread that waits is found asleep: more where somebody else begins to
+   wait for it. */
 #ifndef ASLEEP
 #define ASLEEP 2
 #endif
 
-/* Returns when the thread's call has returned, or waits: asleep some times in a row, or spinning for some milliseconds. */
+/* Returns when the thread's call has returned, or waits: asleep some times in a row, or spinning
+   for some milliseconds. */
 static inline void settle(struct other *self) {
     while (!is_done(self) && __atomic_load_n(&self->tid, __ATOMIC_ACQUIRE) == 0) pause_ms(1);
     char state = is_done(self) ? 0 : state_of(self->tid);

@@ -5,7 +5,8 @@ static pthread_mutex_t mutex;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int waiting, woken, tokens;
 
-/* Waits for a token. While `mutex` can be had and `waiting` has counted a thread, that thread is inside its wait. */
+/* Waits for a token. While `mutex` can be had and `waiting` has counted a thread, that thread is
+   inside its wait. */
 static int take_token(void *unused) {
     (void)unused;
     int code = pthread_mutex_lock(&mutex);
@@ -74,7 +75,8 @@ static void broadcast_with_nobody_then_wait(const char *kind) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* One signal, many waiters without a predicate: exactly one returns (no spurious wake-up in so short a time). */
+/* One signal, many waiters without a predicate: exactly one returns (no spurious wake-up in so
+   short a time). */
 static int returned;
 
 static int wait_once(void *unused) {
@@ -152,7 +154,8 @@ static void not_owned(const struct mutex_kind *kind) {
     CODE(pthread_cond_signal(&cond), "cond.%s.signal-after-errors", kind->name);
 }
 
-/* A wait gives up one level of a recursive mutex only: nobody else gets it, and the depth is the same after. */
+/* A wait gives up one level of a recursive mutex only: nobody else gets it, and the depth is the
+   same after. */
 static void deep_recursive_wait(void) {
     pthread_mutex_lock(&mutex);
     pthread_mutex_lock(&mutex);

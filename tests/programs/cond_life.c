@@ -1,7 +1,8 @@
 /* Condition variables at work: queues, hand-overs, and destruction as soon as POSIX allows it. */
 #include "case.h"
 
-/* A bounded queue of two places: each wait is needed, each wake-up has to reach somebody who can use it. */
+/* A bounded queue of two places: each wait is needed, each wake-up has to reach somebody who can
+   use it. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t not_full = PTHREAD_COND_INITIALIZER, not_empty = PTHREAD_COND_INITIALIZER;
 static long queue[2], held, taken_sum, items;
@@ -26,7 +27,8 @@ static void produce_or_consume(long index) {
     for (long i = 1; i <= items; i++) index % 2 ? put(i) : take();
 }
 
-/* A barrier of a mutex and a condition variable, used again and again: a wake-up may not leak into the next round. */
+/* A barrier of a mutex and a condition variable, used again and again: a wake-up may not leak into
+   the next round. */
 static long arrived, round_number, barrier_rounds;
 
 static void rounds_of_a_barrier(long index) {
@@ -61,8 +63,8 @@ static int wait_then_leave(void *argument) {
     return 0;
 }
 
-/* Destroys right after the broadcast, while the waiters are still on their way out of their waits, then makes the bytes
- * useless. POSIX allows that, because nobody is blocked any more. */
+/* Destroys right after the broadcast, while the waiters are still on their way out of their waits,
+ * then makes the bytes useless. POSIX allows that, because nobody is blocked any more. */
 static void destroyed_after_broadcast(int waiters) {
     struct other others[4];
     int good = 0;
@@ -92,7 +94,8 @@ static void destroyed_after_broadcast(int waiters) {
     HOLDS(good == scaled(40), "cond.destroyed-after-broadcast.%d-waiters", waiters);
 }
 
-/* The waiter destroys and unmaps as soon as it is woken: the signaller may not touch the bytes after that. */
+/* The waiter destroys and unmaps as soon as it is woken: the signaller may not touch the bytes
+   after that. */
 static int wait_then_unmap(void *argument) {
     struct short_lived *it = argument;
     pthread_mutex_lock(&it->mutex);

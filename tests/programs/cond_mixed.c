@@ -1,5 +1,6 @@
-/* Condition variables and mutexes of different sorts together: process-shared, robust and priority-inheriting ones
- * belong to glibc, private ones to the library under test, and a wait uses both. */
+/* Condition variables and mutexes of different sorts together: process-shared, robust and
+ * priority-inheriting ones belong to glibc, private ones to the library under test, and a wait uses
+ * both. */
 #include "case.h"
 
 struct page {

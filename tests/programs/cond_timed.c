@@ -75,7 +75,8 @@ static void signalled_before(const char *moment, struct timespec until, const ch
     HOLDS(ms_since(start) < 15000, "cond.%s.%s.before-%s.in-time", attribute, way->name, moment);
 }
 
-/* The wall clock is far ahead of the monotonic one: a moment read on the wrong clock is years off. */
+/* The wall clock is far ahead of the monotonic one: a moment read on the wrong clock is years
+   off. */
 static void the_right_clock(const char *attribute, clockid_t clock) {
     struct timespec until = after_ms(clock, 5);
     struct timespec start = now(CLOCK_MONOTONIC);

@@ -1,6 +1,6 @@
-/* A program whose allocator initialises everything that it has at its first call, as jemalloc and tcmalloc do, ahead of
- * any constructor: what is called from there may not need the allocator. The library under test may not use it
- * before `main`, either: it would find it half initialised. */
+/* A program whose allocator initialises everything that it has at its first call, as jemalloc and
+ * tcmalloc do, ahead of any constructor: what is called from there may not need the allocator. The
+ * library under test may not use it before `main`, either: it would find it half initialised. */
 #include "case.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,8 @@ static void *(*looked_up)(void), *(*by_version)(void);
 
 static void need(int code) { broken += code != 0; }
 
-/* Each object is initialised and used, and functions are looked up by name, of which one is not there to wrap. */
+/* Each object is initialised and used, and functions are looked up by name, of which one is not
+   there to wrap. */
 static void initialise(void) {
     struct timespec past = {1, 0};
     pthread_mutexattr_t attributes;

@@ -1,5 +1,6 @@
-/* Locks used before any library's constructor has run, in constructors, at exit, and in destructors: the library under
- * test may not have been initialised yet, or think that it is over already. */
+/* Locks used before any library's constructor has run, in constructors, at exit, and in
+ * destructors: the library under test may not have been initialised yet, or think that it is over
+ * already. */
 #include "case.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

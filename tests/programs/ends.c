@@ -1,5 +1,5 @@
-/* Processes that end in the middle: _exit, exit, signals, abort, exec, with locks held and threads waiting. Whoever
- * started them sees the status that they ended with, and what they printed. */
+/* Processes that end in the middle: _exit, exit, signals, abort, exec, with locks held and threads
+ * waiting. Their parent sees their exit status, and what they printed. */
 #include "case.h"
 
 #include <sys/resource.h>
@@ -23,7 +23,8 @@ static int lock_for_ever(void *unused) {
     return 0;
 }
 
-/* A process with one thread in a wait, one in a loop of sections, and the mutex held by whoever ends it. */
+/* A process with one thread in a wait, one in a loop of sections, and the mutex held by the
+ * thread that ends it. */
 static void busy_then(void (*end)(void)) {
     struct other waiter, looper = {};
     begin(&waiter, wait_for_ever, NULL);
@@ -57,8 +58,8 @@ static void by_last_thread(void) {
     pthread_exit(NULL);
 }
 
-/* A handler of exit that takes the mutex which the exiting thread holds would hang in any program; one that takes
- * another does not. */
+/* A handler of exit that takes the mutex which the exiting thread holds would hang in any program;
+ * one that takes another does not. */
 static pthread_mutex_t at_exit_mutex = PTHREAD_MUTEX_INITIALIZER;
 static void lock_at_exit(void) {
     CODE(lock_unlock(&at_exit_mutex), "ends.at-exit.lock");

@@ -1,7 +1,8 @@
-/* A library to preload that has one fault, chosen by -DFAULT_...: the conformance suite, or the soak, has to notice
- * each.
+/* A library to preload that has one fault, chosen by -DFAULT_...: the conformance suite, or the
+ * soak, has to notice each.
  *
- * They are the ways in which interposing libraries have failed in practice. Everything else goes to glibc. */
+ * They are the ways in which interposing libraries have failed in practice. Everything else goes to
+ * glibc. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -163,7 +164,8 @@ __attribute__((constructor)) static void install(void) { signal(SIGUSR2, ignore)
 
 #elif defined FAULT_OLD_VERSIONS_ONLY
 
-/* Two implementations of one mutex, one behind each symbol version: what happens when a library exports one version. */
+/* Two implementations of one mutex, one behind each symbol version: what happens when a library
+   exports one version. */
 int old_trylock(pthread_mutex_t *mutex) {
     (void)mutex;
     return 0;

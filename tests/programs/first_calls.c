@@ -1,5 +1,6 @@
-/* A library whose constructor runs before those of the preloaded libraries, and calls every function that they replace: each works then,
- * by whatever name. A function's case is printed when the call has come back. */
+/* A library whose constructor runs before those of the preloaded libraries, and calls every
+ * function that they replace: each works then, by whatever name. A function's case is printed when
+ * the call has come back. */
 #include "case.h"
 
 #include <dlfcn.h>
@@ -12,7 +13,8 @@
 #include <sys/un.h>
 #include <threads.h>
 
-/* CALL(name, arguments...): by the name itself, whatever its declaration says; types that do not matter here are left out. */
+/* CALL(name, arguments...): by the name itself, whatever its declaration says; types that do not
+   matter here are left out. */
 #define CALL(name, ...)                                                          \
     do {                                                                         \
         /* SAFETY: an assembler's name, no code; all arguments are in registers. */ \

@@ -1,17 +1,19 @@
-/* fork in a process with threads: handlers that take and release locks, children that use every object, forks in the
- * middle of contention, children of children. */
+/* fork in a process with threads: handlers that take and release locks, children that use every
+ * object, forks in the middle of contention, children of children. */
 #include "case.h"
 
 static pthread_mutex_t kinds[4], prepared = PTHREAD_MUTEX_INITIALIZER, busy = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-/* Has waiters when the process forks, which the child does not have: nobody may count on it there. */
+/* Has waiters when the process forks, which the child does not have: nobody may count on it
+   there. */
 static pthread_cond_t waited_on = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_spinlock_t spin;
 static int order[8], order_length, stop;
 static long turns, rounds;
 
-/* Read-locked, not write-locked: glibc takes a child for another owner, which may not release what the parent wrote. */
+/* Read-locked, not write-locked: glibc takes a child for another owner, which may not release what
+   the parent wrote. */
 static void before_fork(void) {
     pthread_mutex_lock(&prepared);
     pthread_rwlock_rdlock(&rwlock);
@@ -42,7 +44,8 @@ static void count_turn(long index) {
     }
 }
 
-/* What a child does that is allowed more than async-signal-safe calls, as servers do it all the same. */
+/* What a child does that is allowed more than async-signal-safe calls, as servers do it all the
+   same. */
 static int use_everything(void *unused) {
     (void)unused;
     int wrong = 0;
@@ -73,8 +76,8 @@ static void from_a_quiet_process(void) {
     pthread_rwlock_unlock(&rwlock);
 }
 
-/* Threads keep locks busy while others are forked off. None reads at that instant: the child would wait for a reader that
- * it does not have. */
+/* Threads keep locks busy while others are forked off. None reads at that instant: the child would
+ * wait for a reader that it does not have. */
 static void keep_busy(long index) {
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
         pthread_mutex_t *mutex = index % 2 ? &prepared : &busy;

@@ -1,5 +1,6 @@
-/* Forks of which the C library's handlers know nothing: _Fork, and the system call. The child uses every object, has threads
- * of its own, and may neither wait for threads that it does not have nor share anything with its parent. */
+/* Forks of which the C library's handlers know nothing: _Fork, and the system call. The child uses
+ * every object, has threads of its own, and may neither wait for threads that it does not have nor
+ * share anything with its parent. */
 #include "case.h"
 
 static pthread_mutex_t kinds[4], crowded = PTHREAD_MUTEX_INITIALIZER, held = PTHREAD_MUTEX_INITIALIZER,
@@ -91,7 +92,8 @@ static int wait_in_background(void *unused) {
     return 0;
 }
 
-/* Uses what each thread has for itself, but holds nothing at the instant of the fork that the child would wait for. */
+/* Uses what each thread has for itself, but holds nothing at the instant of the fork that the child
+   would wait for. */
 static pthread_mutex_t own[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static int stay_busy(void *which) {
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {

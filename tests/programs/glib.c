@@ -1,5 +1,5 @@
-/* GLib: its mutexes are futexes of its own that nobody can take over; its threads, pools and queues have to work beside
- * those that are taken over. */
+/* GLib: its mutexes are futexes of its own that nobody can take over; its threads, pools and queues
+ * have to work beside those that are taken over. */
 #include "case.h"
 
 #include <glib.h>

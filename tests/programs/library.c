@@ -1,4 +1,5 @@
-/* A library for others to load at run time: it locks in its constructor, its destructor, and when called. */
+/* A library for others to load at run time: it locks in its constructor, its destructor, and when
+   called. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /* Libraries that lock, loaded and unloaded at run time; functions under test looked up by name.
  *
- * `CASE_LIBRARY` names the library to load, `CASE_AGAIN` those to open besides (the library under test itself, again,
- * and a copy of it under another name; harmless ones in the run that is compared with). */
+ * `CASE_LIBRARY` names the library to load, `CASE_AGAIN` those to open besides (the library under
+ * test itself, again, and a copy of it under another name; harmless ones in the run that is
+ * compared with). */
 #include "case.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
-/* Lock functions that are looked up by name, as language runtimes, interfaces to foreign functions and wrappers do: whatever
- * way they are found, they are the same functions as those that the program calls. */
+/* Lock functions that are looked up by name, as language runtimes, interfaces to foreign functions
+ * and wrappers do: whatever way they are found, they are the same functions as those that the
+ * program calls. */
 #include "case.h"
 
 #include <dlfcn.h>

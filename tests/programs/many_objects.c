@@ -1,5 +1,6 @@
-/* Many objects at a time: thousands held by one thread, left by threads that ended, taken hand over hand, short-lived. A
- * lock that keeps a record for each acquisition has to have enough of them, and to get them back. */
+/* Many objects at a time: thousands held by one thread, left by threads that ended, taken hand over
+ * hand, short-lived. A lock that keeps a record for each acquisition has to have enough of them,
+ * and to get them back. */
 #include "case.h"
 
 enum { HELD = 5000, CHAIN = 40 };

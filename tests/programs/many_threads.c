@@ -1,4 +1,5 @@
-/* Twenty thousand short threads that lock, wait and end: nothing may be used up, and memory stays flat. */
+/* Twenty thousand short threads that lock, wait and end: nothing may be used up, and memory stays
+   flat. */
 #include "case.h"
 
 enum { AT_ONCE = 20 };
@@ -74,7 +75,8 @@ static void all_at_once(int count) {
 }
 
 int main(void) {
-    /* Statistics have a record for each of the first 32,768 locks, of which each thread brings one: 1.4 MB more. */
+    /* Statistics have a record for each of the first 32,768 locks, of which each thread brings one:
+       1.4 MB more. */
     live(18000);
     long before = resident_kb();
     live(6000);

@@ -1,5 +1,5 @@
-/* Several threads at one mutex: nothing is lost, nobody is inside with another, and memory may go as soon as the last
- * owner is out. */
+/* Several threads at one mutex: nothing is lost, nobody is inside with another, and memory may go
+ * as soon as the last owner is out. */
 #include "case.h"
 
 static pthread_mutex_t mutex;
@@ -95,7 +95,7 @@ struct last_user {
     int users;
 };
 
-/* Whoever is last unmaps the memory: an unlock that touched it after letting go would crash. */
+/* The last thread unmaps the memory: an unlock that touched it after letting go would crash. */
 static int leave(void *argument) {
     struct last_user *shared = argument;
     pthread_mutex_lock(&shared->mutex);
@@ -121,8 +121,8 @@ static void memory_goes_with_the_last_owner(const struct mutex_kind *kind) {
     HOLDS(true, "contended.%s.memory-unmapped-by-last-owner", kind->name);
 }
 
-/* A semaphore in the guise of a mutex: POSIX leaves it undefined, glibc's normal mutex lets it work and programs rely
- * on that. */
+/* A semaphore in the guise of a mutex: POSIX leaves it undefined, glibc's normal mutex lets it work
+ * and programs rely on that. */
 static void released_by_another_thread(void) {
     pthread_mutex_t gate;
     make_mutex_of_type(&gate, PTHREAD_MUTEX_NORMAL);

@@ -79,7 +79,8 @@ static void whole_life(const char *form, const char *kind, pthread_mutex_t *mute
     after_destruction(form, kind, mutex, type);
 }
 
-/* A mutex of 8-byte alignment that is not 16-byte aligned, between guards that have to stay as they are. */
+/* A mutex of 8-byte alignment that is not 16-byte aligned, between guards that have to stay as they
+   are. */
 static void placed_badly(const struct mutex_kind *kind) {
     struct __attribute__((packed)) {
         uint64_t before;

@@ -1,4 +1,5 @@
-/* Priority protocols: inheritance, and ceilings (which need a privilege: the program prints what it is refused). */
+/* Priority protocols: inheritance, and ceilings (which need a privilege: the program prints what it
+   is refused). */
 #include "case.h"
 
 static int timedlock_briefly(void *mutex) {

@@ -1,4 +1,5 @@
-/* pthread_mutex_timedlock and _clocklock: every kind, each clock, each sort of moment, free and held. */
+/* pthread_mutex_timedlock and _clocklock: every kind, each clock, each sort of moment, free and
+   held. */
 #include "case.h"
 
 struct way {

@@ -1,5 +1,6 @@
-/* A program with an allocator of its own that locks mutexes, as jemalloc and tcmalloc do: whatever the library under test
- * or libc allocates, even while a first lock starts the library, comes back here and locks again. */
+/* A program with an allocator of its own that locks mutexes, as jemalloc and tcmalloc do: whatever
+ * the library under test or libc allocates, even while a first lock starts the library, comes back
+ * here and locks again. */
 #include "case.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-/* A library to preload beside the one under test: its constructor uses locks, whichever of the two comes first. */
+/* A library to preload beside the one under test: its constructor uses locks, whichever of the two
+   comes first. */
 #include "case.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,6 @@
-/* What the sandboxes of browsers do in a child that they clone past the C library: they put its number where glibc has the thread's,
- * and look at the owner of a mutex to see whether that was the right place. */
+/* What the sandboxes of browsers do in a child that they clone past the C library: they put its
+ * number where glibc has the thread's, and look at the owner of a mutex to see whether that was the
+ * right place. */
 #include "case.h"
 
 static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

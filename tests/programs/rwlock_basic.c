@@ -1,4 +1,5 @@
-/* Reader-writer locks: who gets in beside whom, what errors there are, every kind and every way to make one. */
+/* Reader-writer locks: who gets in beside whom, what errors there are, every kind and every way to
+   make one. */
 #include "case.h"
 
 struct kind {
@@ -71,7 +72,8 @@ static void read_by_some(const char *name, pthread_rwlock_t *lock) {
     CODE(ELSEWHERE(write_and_leave, lock), "rwlock.%s.read.then-written", name);
 }
 
-/* A reader elsewhere keeps the writer out; a writer's release lets a waiting reader and a waiting writer in. */
+/* A reader elsewhere keeps the writer out; a writer's release lets a waiting reader and a waiting
+   writer in. */
 static void waiting(const char *name, pthread_rwlock_t *lock) {
     struct other waiter;
     pthread_rwlock_wrlock(lock);
@@ -91,7 +93,8 @@ static void waiting(const char *name, pthread_rwlock_t *lock) {
     CODE(finish(&waiter), "rwlock.%s.writer-after-reader", name);
 }
 
-/* A reader comes while another reads and a writer waits. Only the nonrecursive kind turns it away. */
+/* A reader comes while another reads and a writer waits. Only the nonrecursive kind turns it
+   away. */
 static void writer_waits(const char *name, pthread_rwlock_t *lock, bool recursive_ok) {
     struct other writer;
     pthread_rwlock_rdlock(lock);

@@ -66,7 +66,8 @@ static void mix(long index) {
     }
 }
 
-/* Readers that never leave the lock empty: a nonrecursive writer preference has to let the writer in. */
+/* Readers that never leave the lock empty: a nonrecursive writer preference has to let the writer
+   in. */
 static int stop;
 
 static int read_on_and_on(void *unused) {
@@ -108,7 +109,8 @@ static int read_once_blocking(void *unused) {
     return code ? code : pthread_rwlock_unlock(&lock);
 }
 
-/* A reader that waits behind a waiting writer goes on when that one gives up, though nobody unlocks. */
+/* A reader that waits behind a waiting writer goes on when that one gives up, though nobody
+   unlocks. */
 static void reader_behind_a_writer_that_gives_up(const char *name) {
     struct other writer, reader;
     pthread_rwlock_rdlock(&lock);
@@ -149,7 +151,7 @@ static int leave(void *argument) {
     return 0;
 }
 
-/* Whoever is last unmaps the memory: an unlock that touched it after letting go would crash. */
+/* The last thread unmaps the memory: an unlock that touched it after letting go would crash. */
 static void memory_goes_with_the_last_user(const char *name, int kind) {
     for (int i = 0; i < 100; i++) {
         struct last_user *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,5 @@
-/* Filters that allow the system calls which glibc's own locks make, and kill for any other: a child puts itself behind one, and uses
- * its locks there. */
+/* Filters that allow the system calls which glibc's own locks make, and kill for any other: a child
+ * puts itself behind one, and uses its locks there. */
 #include "case.h"
 
 #include <linux/filter.h>

@@ -1,5 +1,5 @@
-/* Compiled with sanitizers: every kind of lock excludes and orders, as ThreadSanitizer sees it; with an argument, it has a
- * data race, which is to be found. */
+/* Compiled with sanitizers: every kind of lock excludes and orders, as ThreadSanitizer sees it;
+ * with an argument, it has a data race, which is to be found. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Signals while waiting: handlers run, post semaphores, and the wait goes on; no call says EINTR or changes errno. */
+/* Signals while waiting: handlers run, post semaphores, and the wait goes on; no call says EINTR or
+   changes errno. */
 #include "case.h"
 
 #include <semaphore.h>

@@ -1,4 +1,5 @@
-// The C++ ways to wait: condition variables of both sorts with both clocks, futures, call_once, thread exit.
+// The C++ ways to wait: condition variables of both sorts with both clocks, futures, call_once,
+// thread exit.
 #include "case.h"
 
 #include <chrono>

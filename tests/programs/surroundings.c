@@ -1,5 +1,6 @@
-/* What a program finds around itself, which a library beneath it may not change: descriptors, standard streams, signal
- * dispositions, threads, timers, stack sizes; and what it may take away from under such a library. */
+/* What a program finds around itself, which a library beneath it may not change: descriptors,
+ * standard streams, signal dispositions, threads, timers, stack sizes; and what it may take away
+ * from under such a library. */
 #include "case.h"
 
 #include <limits.h>

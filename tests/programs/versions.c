@@ -1,8 +1,10 @@
-/* A binary of any age binds to the same implementation: the functions under the symbol versions of glibc before 2.34 and
- * after it are called in one process, on the same objects. A library that takes over one version only fails here. */
+/* A binary of any age binds to the same implementation: the functions under the symbol versions of
+ * glibc before 2.34 and after it are called in one process, on the same objects. A library that
+ * takes over one version only fails here. */
 #include "case.h"
 
-/* SAFETY: the assembly names a symbol's version; the declaration is the one that the version has in glibc. */
+/* SAFETY: the assembly names a symbol's version; the declaration is the one that the version has in
+   glibc. */
 #define OLD(result, name, version, ...)              \
     extern result old_##name(__VA_ARGS__);           \
     __asm__(".symver old_" #name "," #name "@GLIBC_" version)
@@ -74,7 +76,8 @@ static void rwlocks(void) {
     CODE(old_pthread_rwlock_unlock(&rwlock), "versions.rwlock.new-trywrlock.old-unlock");
 }
 
-/* glibc exports some functions under a second, older name; programs and libraries linked long ago use it. */
+/* glibc exports some functions under a second, older name; programs and libraries linked long ago
+   use it. */
 static void under_older_names(void) {
     CODE(old___pthread_mutex_lock(&mutex), "versions.older-name.mutex_lock");
     CODE(pthread_mutex_trylock(&mutex), "versions.older-name.mutex_lock.new-trylock");

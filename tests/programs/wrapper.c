@@ -1,5 +1,6 @@
-/* A library that wraps lock functions, as tracers and detectors of deadlocks do: preloaded ahead of the library under test or
- * behind it, or part of the program. It finds the next functions in order, or by version, or asks libc. */
+/* A library that wraps lock functions, as tracers and detectors of deadlocks do: preloaded ahead of
+ * the library under test or behind it, or part of the program. It finds the next functions in
+ * order, or by version, or asks libc. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

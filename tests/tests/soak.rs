@@ -193,7 +193,7 @@ mod notices {
 
 /// The soak itself, on the program as it is: what fails here is not a lock's fault.
 #[test]
-#[ignore = "for whoever changes the soak"]
+#[ignore = "for authors who change the soak"]
 fn glibc() {
     let length = Duration::from_secs(env::var(LONG_VARIABLE).map_or(20, |s| s.parse().unwrap()));
     kccachetest("glibc", Crowd::Large, length);

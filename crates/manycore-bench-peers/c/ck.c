@@ -98,14 +98,16 @@ void peer_ck_retire(struct record *record, ck_epoch_entry_t *entry, ck_epoch_cb_
 		ck_epoch_poll(&record->record);
 }
 
-/* A hash table that one thread writes at a time. Keys are one more than the numbers: 0 is for an empty place. */
+/* A hash table that one thread writes at a time. Keys are one more than the numbers: 0 is for an
+   empty place. */
 
 static void *table_malloc(size_t size)
 {
 	return malloc(size);
 }
 
-/* Of a table that has grown: readers may still be on the old one, which then stays. Tables are made large enough. */
+/* Of a table that has grown: readers may still be on the old one, which then stays. Tables are made
+   large enough. */
 static void table_free(void *memory, size_t size, bool deferred)
 {
 	(void)size;

@@ -1,6 +1,7 @@
 /*
- * A bank whose process is killed again and again: after each time all the money is there, and every transfer that a teller was
- * told of. Each account is an object; a list of the program's own has the last transfers.
+ * A bank whose process is killed again and again: after each time all the money is there, and every
+ * transfer that a teller was told of. Each account is an object; a list of the program's own has
+ * the last transfers.
  *
  *     cc bank.c -o bank $(pkg-config --cflags --libs manycore) -pthread && ./bank
  */
@@ -223,7 +224,8 @@ int main(void)
             heard++;
         }
         kill(child, SIGKILL);
-        while (read(pipe_ends[0], &number, sizeof number) == sizeof number) /* what it had said before */
+        /* what it had said before */
+        while (read(pipe_ends[0], &number, sizeof number) == sizeof number)
             told[number]++;
         close(pipe_ends[0]);
         waitpid(child, NULL, 0);

@@ -1,6 +1,6 @@
 /*
- * A registry of open files that every open and close updates, and that hardly anybody reads: deferred update, with the node in
- * the object, as kernels have it.
+ * A registry of open files that every open and close updates, and that hardly anybody reads:
+ * deferred update, with the node in the object, as kernels have it.
  *
  *     cc ldu.c -o ldu $(pkg-config --cflags --libs manycore) -pthread && ./ldu
  */
@@ -33,7 +33,7 @@ static struct file *file_of(manycore_ldu_node_t *node)
     return (struct file *)(void *)((char *)node - offsetof(struct file, node));
 }
 
-/* With the lock, by whoever drains. */
+/* Runs with the lock held, on the thread that drains. */
 static void apply(void *structure, int operation, manycore_ldu_node_t *node)
 {
     struct registry *all = (struct registry *)structure;
@@ -141,7 +141,8 @@ int main(void)
     manycore_ldu_create(MANYCORE_LDU_GLOBAL, &log);
     failed |= manycore_ldu_insert(log, &node) != MANYCORE_OK;
     failed |= manycore_ldu_insert(log, &node) != MANYCORE_REPEATED;
-    failed |= manycore_ldu_remove(log, &node) != MANYCORE_OK; /* the two cancel, but their entry is in the log */
+    /* the two cancel, but their entry is in the log */
+    failed |= manycore_ldu_remove(log, &node) != MANYCORE_OK;
     manycore_ldu_drain(log, &target, &registry, NULL);
     manycore_ldu_destroy(log);
     return failed;

@@ -1,9 +1,11 @@
 /*
- * A sorted list in the form of the papers on RLU and MV-RLU: written to their macros, and to nothing of this library.
+ * A sorted list in the form of the papers on RLU and MV-RLU: written to their macros, and to
+ * nothing of this library.
  *
  *     cc list.c -o list $(pkg-config --cflags --libs manycore-rlu) -pthread && ./list [threads] [operations of each]
  *
- * Threads insert, remove and look for numbers; in the end the list has to hold what their results say.
+ * Threads insert, remove and look for numbers; in the end the list has to hold what their results
+ * say.
  */
 #include <pthread.h>
 #include <stdio.h>

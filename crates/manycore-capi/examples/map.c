@@ -1,5 +1,6 @@
 /*
- * Stock of a shop: threads sell and buy in, and one looks at all of it. What is sold and what was earned changes together.
+ * Stock of a shop: threads sell and buy in, and one looks at all of it. What is sold and what was
+ * earned changes together.
  *
  *     cc map.c -o map $(pkg-config --cflags --libs manycore) -pthread && ./map
  */

@@ -1,5 +1,6 @@
 /*
- * Configuration that threads read all the time without waiting, and that one exchanges now and then.
+ * Configuration that threads read all the time without waiting, and that one exchanges now and
+ * then.
  *
  *     cc rcu.c -o rcu $(pkg-config --cflags --libs manycore) -pthread && ./rcu
  */

@@ -1,4 +1,5 @@
-// Accounts in C++ over the macros of RLU: transfers change two of them at once, and whoever adds up all of them sees one moment.
+// Accounts in C++ over the macros of RLU: a transfer changes two accounts at once, and a thread
+// that adds up all of them sees one moment.
 //
 //     c++ -std=c++17 transfers.cc -o transfers $(pkg-config --cflags --libs manycore) -pthread && ./transfers
 #include <manycore/rlu.h>

@@ -1,11 +1,13 @@
-/* The program that `manycore demo` looks at: a cache server as one finds them, with a lock that is held too long.
+/* The program that `manycore demo` looks at: a cache server as one finds them, with a lock that is
+ * held too long.
  *
  *     server SECONDS WORKERS [outside]
  *
- * WORKERS threads answer requests, each for a batch of keys, from one table under one lock, `cache_lock`. The table's
- * checks of its values are done under the lock; with `outside`, behind it: the repair that a profile suggests. A
- * second lock, `totals_lock`, is held for a moment per batch. The load comes from a process of its own, which keeps
- * one request in flight on each connection. After SECONDS the server prints how many batches it answered a second.
+ * WORKERS threads answer requests, each for a batch of keys, from one table under one lock,
+ * `cache_lock`. The table's checks of its values are done under the lock; with `outside`, behind
+ * it: the repair that a profile suggests. A second lock, `totals_lock`, is held for a moment per
+ * batch. The load comes from a process of its own, which keeps one request in flight on each
+ * connection. After SECONDS the server prints how many batches it answered a second.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* Waits at which a thread can be cancelled.
  *
- * POSIX makes waiting on a condition variable a cancellation point: a cancelled waiter takes the mutex again, runs
- * its cleanup handlers and ends. glibc ends a thread by unwinding its stack, from the very instruction at which the
- * request arrived if cancellation is asynchronous. Unwinding is well defined through C and through Rust frames that
- * have nothing to drop, so what has to happen on the way is called from here, in C.
+ * POSIX makes waiting on a condition variable a cancellation point: a cancelled waiter takes the
+ * mutex again, runs its cleanup handlers and ends. glibc ends a thread by unwinding its stack, from
+ * the very instruction at which the request arrived if cancellation is asynchronous. Unwinding is
+ * well defined through C and through Rust frames that have nothing to drop, so what has to happen
+ * on the way is called from here, in C.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +33,8 @@ void manycore_guard(void (*body)(void *), void (*abandon)(void *), void *argumen
     cleanup.run = NULL;
 }
 
-/* Not by the C library's function: a library of ours, or a program, may have one of that name in front. */
+/* Not by the C library's function: a library of ours, or a program, may have one of that name in
+   front. */
 static inline long futex(uint32_t *word, int operation, uint32_t expected, const struct timespec *until)
 {
     long result = SYS_futex;
@@ -44,8 +46,8 @@ static inline long futex(uint32_t *word, int operation, uint32_t expected, const
     return result;
 }
 
-/* Sleeps while *word == expected, and can be cancelled at any instruction: only to be called from a body above.
- * Returns 0 or an error number, and leaves errno alone. */
+/* Sleeps while *word == expected, and can be cancelled at any instruction: only to be called from a
+ * body above. Returns 0 or an error number, and leaves errno alone. */
 int manycore_wait_open(uint32_t *word, int wall, uint32_t expected, const struct timespec *until)
 {
     int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | (wall ? FUTEX_CLOCK_REALTIME : 0);

@@ -23,7 +23,7 @@ use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;
 use manycore_profile::record::directory::Directory;
 
-/// Looking takes at most one part in so many of a CPU's time.
+/// Polling takes at most this fraction (1/N) of a CPU's time.
 const SHARE: u32 = 20;
 
 /// Where pictures come from.

@@ -1,4 +1,5 @@
-/* Kyoto Cabinet's own test of CacheDB, with MvrluDB instead. What CacheDB can be tuned by is taken, and left: no cap is set. */
+/* Kyoto Cabinet's own test of CacheDB, with MvrluDB instead. What CacheDB can be tuned by is taken,
+   and left: no cap is set. */
 #include <kccachedb.h>
 
 #include "../mvrlu_db.h"

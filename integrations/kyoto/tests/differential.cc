@@ -1,6 +1,7 @@
 /*
- * Random calls on MvrluDB and on Kyoto Cabinet's CacheDB: answers, errors and records are the same. Then by several threads, with a
- * sum that every iteration finds. Arguments: seed, calls. The last line counts, as those of test programs in Rust.
+ * Random calls on MvrluDB and on Kyoto Cabinet's CacheDB: answers, errors and records are the same.
+ * Then by several threads, with a sum that every iteration finds. Arguments: seed, calls. The last
+ * line counts, as those of test programs in Rust.
  */
 #include <kccachedb.h>
 
@@ -103,7 +104,8 @@ static Records walk(kc::BasicDB *db)
     return records;
 }
 
-/* Does with a record what is drawn from its key and value alone, so that it is the same in both, in any order. */
+/* Does with a record what is drawn from its key and value alone, so that it is the same in both, in
+   any order. */
 class Changer : public kc::DB::Visitor {
 public:
     Changer(unsigned salt) : salt_(salt)

@@ -1,4 +1,5 @@
-/* Sizes, alignments and offsets, as docs/src/capi.md has them. They do not change within a version of the shared library's name. */
+/* Sizes, alignments and offsets, as docs/src/capi.md has them. They do not change within a version
+   of the shared library's name. */
 #include <manycore/ldu.h>
 #include <manycore/lock.h>
 #include <manycore/map.h>

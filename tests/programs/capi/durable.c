@@ -1,4 +1,5 @@
-/* TimeStone: what every function says to a mistake; conflicts; sessions that only read; stores in memory; a child of fork. */
+/* TimeStone: what every function says to a mistake; conflicts; sessions that only read; stores in
+   memory; a child of fork. */
 #include "expect.h"
 
 #include <manycore/timestone.h>

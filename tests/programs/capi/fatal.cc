@@ -1,4 +1,5 @@
-// Mistakes that end the process, by the number of the argument; a compiler of C++ reads all headers.
+// Mistakes that end the process, by the number of the argument; a compiler of C++ reads all
+// headers.
 #include <manycore/ldu.h>
 #include <manycore/lock.h>
 #include <manycore/rcu.h>

@@ -56,7 +56,8 @@ static void *session_of_another(void *data)
 
     RLU_READER_LOCK(shared->self);
     EXPECT(0, RLU_TRY_LOCK(shared->self, &object));
-    EXPECT(0, RLU_READER_UNLOCK(shared->self)); /* a session that has met a conflict can only be aborted */
+    /* a session that has met a conflict can only be aborted */
+    EXPECT(0, RLU_READER_UNLOCK(shared->self));
     RLU_READER_LOCK(shared->self);
     EXPECT(1, RLU_READER_UNLOCK(shared->self));
     return NULL;
@@ -247,7 +248,8 @@ static void rlu_report(void)
     shared.self = other;
     shared.object = (struct pair *)RLU_ALLOC(sizeof(struct pair));
 
-    RLU_READER_LOCK(self); /* sees the object as it is now, whatever the other thread does, which has to wait */
+    /* sees the object as it is now, whatever the other thread does, which has to wait */
+    RLU_READER_LOCK(self);
     EXPECT(0, ((struct pair *)RLU_DEREF(self, shared.object))->one);
     EXPECT(0, pthread_create(&thread, NULL, fill_log, &shared));
     while (__atomic_load_n(&told, __ATOMIC_ACQUIRE) == 0)

@@ -1,6 +1,7 @@
 /*
- * What programs for RLU and MV-RLU do beside the obvious, with nothing but "mvrlu.h": objects before the begin, pointers that are
- * stored without a session, data of threads wherever, walks without RLU_DEREF, output in its order.
+ * What programs for RLU and MV-RLU do beside the obvious, with nothing but "mvrlu.h": objects
+ * before the begin, pointers that are stored without a session, data of threads wherever, walks
+ * without RLU_DEREF, output in its order.
  */
 #include "mvrlu.h"
 

@@ -1,4 +1,5 @@
-/* A mistake that ThreadSanitizer has to see past the annotations of the headers: two sessions write to an object that neither locks. */
+/* A mistake that ThreadSanitizer has to see past the annotations of the headers: two sessions write
+   to an object that neither locks. */
 #include <manycore/rlu.h>
 
 #include <pthread.h>

@@ -1,8 +1,10 @@
-/* Many connections that are open and idle: COUNT. Prints how many threads there are and what memory a connection takes.
+/* Many connections that are open and idle: COUNT. Prints how many threads there are and what memory
+ * a connection takes.
  *
- * Each has been used once, so that whoever keeps account of connections has it in its books. The clients' ends are made by system calls that
- * no library sees, one after the other: many at once would overflow the queue of connections, and each that does is tried again
- * by the kernel after a second, three, seven. */
+ * Each has been used once, so that a library that keeps a table of connections has it there. The
+ * clients' ends are made by system calls that no library sees, one after the other: many at once
+ * would overflow the queue of connections, and each that does is tried again by the kernel after a
+ * second, three, seven. */
 #include "../case.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,5 @@
-/* For servers that cannot be told an address: who binds to all of them gets the loopback interface's. */
+/* For servers that cannot be told an address: who binds to all of them gets the loopback
+   interface's. */
 #include <dlfcn.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* What happens beside calls: other libraries, processes with shared memory, numbers and signals that somebody else needs. */
+/* What happens beside calls: other libraries, processes with shared memory, numbers and signals
+   that somebody else needs. */
 #define PROGRAM "beside"
 #include "call.h"
 

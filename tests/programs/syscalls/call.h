@@ -1,12 +1,13 @@
-/* Cases about descriptors: each is a function, run in a process of its own, and prints lines `file.case.step result`.
+/* Cases about descriptors: each is a function, run in a process of its own, and prints lines
+ * `file.case.step result`.
  *
- * A result is what a call returned and, if that is -1, errno by name. Without arguments a program runs all of its cases,
- * one process each; one that takes too long is killed and named, one that dies is named with its signal. With names as
- * arguments it runs these, in one process. */
+ * A result is what a call returned and, if that is -1, errno by name. Without arguments a program
+ * runs all of its cases, one process each; one that takes too long is killed and named, one that
+ * dies is named with its signal. With names as arguments it runs these, in one process. */
 #ifndef CALL_H
 #define CALL_H
 
-/* Whoever executes a moved call has to get a CPU first, which takes a time slice or two. */
+/* A thread that executes a moved call has to get a CPU first, which takes a time slice or two. */
 #define ASLEEP 10
 
 #include "../case.h"

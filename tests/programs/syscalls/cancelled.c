@@ -86,7 +86,7 @@ CASE(while_waiting) {
         R(pthread_join(thread, &result), "%s.join", way->name);
         YES(result == PTHREAD_CANCELED, "%s.cancelled", way->name);
         R(cleaned, "%s.cleaned", way->name);
-        // Whoever comes next gets everything.
+        // The next reader gets everything.
         char b[16];
         if (way->waits_for == 'b') {
             NEED(write(sv[1], "next", 4) == 4);
@@ -241,7 +241,8 @@ CASE(last_thread_ends) {
     STATUS(child, "child");
 }
 
-/* The first thread ends while another is in a call: whoever executes that is still needed. */
+/* The first thread ends while another is in a call: the thread that executes that call is still
+   needed. */
 CASE(first_thread_ends) {
     prepare(&WAYS[1]);
     pid_t child = fork();

@@ -73,7 +73,8 @@ CASE(strange_sets) {
     R(poll(p, too_many, 0), "poll-too-many");
     struct pollfd same[3] = {{.fd = sv[0], .events = POLLOUT}, {.fd = sv[0], .events = POLLIN}, {.fd = sv[0], .events = POLLOUT}};
     R(poll(same, 3, 0), "poll-same");
-    /* select is told of numbers in the process' table only; descriptors of workers make that larger. */
+    /* select is told of numbers in the process' table only; descriptors of workers make that
+       larger. */
     NEED(dup2(0, 600) == 600 && close(600) == 0);
     fd_set set;
     FD_ZERO(&set);
@@ -290,7 +291,7 @@ CASE(other_kinds) {
     R(file.revents, "file.events");
 }
 
-/* Signals of one thread: whoever waits for them is told of its own, by whatever way it waits. */
+/* Signals of one thread: a thread that waits for them gets its own, whichever call it waits by. */
 CASE(signals_of_a_thread) {
     int sv[2];
     fd_set set;

@@ -140,7 +140,8 @@ CASE(of_the_calling_thread) {
     YES(strstr(status, expected) != NULL, "status");
 }
 
-/* What the kernel keeps for the thread that writes: a worker would write it for itself, and may not. */
+/* What the kernel keeps for the thread that writes: a worker would write it for itself, and may
+   not. */
 CASE(label_of_the_calling_thread) {
     int fd = open("/proc/self/attr/current", O_WRONLY);
     YES(fd >= 0, "open");
@@ -156,7 +157,8 @@ static long past_the_library(long number, long first, long second) {
     return result;
 }
 
-/* A number that the library takes for a file's is a pipe's by now: whoever reads from it waits, and others do not. */
+/* A number that the library takes for a file's is a pipe's by now: a thread that reads from it
+   waits, and others do not. */
 CASE(no_file_any_more) {
     int p[2], sv[2], fd = scratch();
     R(write(fd, "x", 1), "file");

@@ -1,4 +1,5 @@
-/* What a program calls that was compiled with -D_FORTIFY_SOURCE: sizes that only the running program knows. */
+/* What a program calls that was compiled with -D_FORTIFY_SOURCE: sizes that only the running
+   program knows. */
 #define NAMED_(level) "fortified-" #level
 #define NAMED(level) NAMED_(level)
 #ifdef _FORTIFY_SOURCE

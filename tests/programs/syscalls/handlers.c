@@ -1,8 +1,10 @@
-/* Signal handlers that interrupt the allocator, and make calls: the first of a process, of a lane, or ones that block. */
+/* Signal handlers that interrupt the allocator, and make calls: the first of a process, of a lane,
+   or ones that block. */
 #define PROGRAM "handlers"
 #include "call.h"
 
-/* An allocator with one lock, which is not to be taken twice by a thread. A signal can be raised while it is held. */
+/* An allocator with one lock, which is not to be taken twice by a thread. A signal can be raised
+   while it is held. */
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
 extern void __libc_free(void *);
 static volatile int lock, raised;
@@ -187,7 +189,8 @@ CASE(others_need_a_thread) {
 
 static void notes(int signal) { result += signal == SIGUSR1; }
 
-/* What a handler leaves on the stack, or a program that blocks signals for good: no reason to leave calls in place. */
+/* What a handler leaves on the stack, or a program that blocks signals for good: no reason to leave
+   calls in place. */
 static __attribute__((noinline)) void with_room(void) {
     volatile char room[64 << 10];
     room[0] = 1;

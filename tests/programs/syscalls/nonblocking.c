@@ -1,4 +1,5 @@
-/* Calls that may not wait: by the descriptor's mode, however it was set, and by a flag of the call. */
+/* Calls that may not wait: by the descriptor's mode, however it was set, and by a flag of the
+   call. */
 #define PROGRAM "nonblocking"
 #include "call.h"
 

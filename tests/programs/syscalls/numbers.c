@@ -13,7 +13,7 @@ static int file_with(const char *text) {
     return fd;
 }
 
-/* The socket has been used, so that whoever keeps a table knows it. */
+/* The socket has been used, so that a library that keeps a table knows it. */
 static void used_pair(void) {
     unix_pair(SOCK_STREAM, sv);
     NEED(write(sv[0], "x", 1) == 1 && read(sv[1], b, 1) == 1 && write(sv[1], "x", 1) == 1 && read(sv[0], b, 1) == 1);
@@ -140,7 +140,8 @@ CASE(reused_by_another_mode) {
     E(&d, "read");
 }
 
-/* A call that nobody sees, whatever is preloaded: the number is free, and a table that knows it does not know that. */
+/* A call that nobody sees, whatever is preloaded: the number is free, and a table that knows it
+   does not know that. */
 static long unseen(long number, long first, long second, long third, long fourth) {
     long result;
     // SAFETY: where the kernel has the fourth argument.

@@ -120,7 +120,7 @@ static void forks_on(int signal) {
     made = fork();
 }
 
-/* Waits for bytes that do not come until a handler forks, so many microseconds from now. */
+/* Waits for bytes that do not come until a handler forks, after the given microseconds. */
 static void fork_while_waiting(useconds_t after) {
     handle(SIGALRM, forks_on, 0);
     ualarm(after, 0);
@@ -371,7 +371,8 @@ static void converse_to_the_end(int client, const char *said, const char *how) {
     close(client);
 }
 
-/* A server that has a program of its own for each connection, which knows nothing but its standard streams. */
+/* A server that has a program of its own for each connection, which knows nothing but its standard
+   streams. */
 CASE(program_for_a_connection) {
     static char *const programs[][4] = {
         {"cat", NULL},

@@ -163,9 +163,9 @@ CASE(bound_again_at_once) {
     int fd = listener(), port = port_of(fd), one = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     int client = connected_to(fd), server = accept(fd, NULL, NULL);
-    // This side ends first: the connection stays for a minute. Were the answer to its end still on another CPU's way
-    // when the client closes, it would come back to a connection that is only remembered, be answered by a reset, and
-    // end that.
+    // This side ends first: the connection stays for a minute. Were the answer to its end still on
+    // another CPU's way when the client closes, it would come back to a connection that is only
+    // remembered, be answered by a reset, and end that.
     shutdown(server, SHUT_WR);
     NEED(heard_of_the_end(server));
     close(server), close(fd);

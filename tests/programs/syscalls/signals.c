@@ -43,7 +43,8 @@ DEED(by_sendto, sendto(d->fd, bytes, 16, 0, NULL, 0))
 struct way {
     const char *name;
     void (*deed)(struct deed *);
-    /* What it waits for: bytes, room, a connection; or an event, which bytes are, in a call that no signal restarts. */
+    /* What it waits for: bytes, room, a connection; or an event, which bytes are, in a call that no
+       signal restarts. */
     char waits_for;
 };
 static const struct way WAYS[] = {
@@ -91,7 +92,8 @@ static void interrupt(int flags, bool with_limit) {
         event.events = EPOLLIN;
         epoll_ctl(waiting_epoll, EPOLL_CTL_ADD, fd, &event);
         struct deed d = {.size = 16};
-        // Whoever executes a moved call gets a CPU before it ends; one that goes on is looked at for a while only.
+        // The thread that executes a moved call gets a CPU before the call ends; one that goes on
+        // is polled for a while only.
         bool restarts = flags & SA_RESTART && !with_limit && way->waits_for != 'e';
         int patience = restarts ? 20 : 3000;
         handled = 0;
@@ -473,7 +475,8 @@ CASE(pipe_while_full) {
     E(&d, "write");
 }
 
-/* A program that has closed its standard error may have a client there: nobody else writes to it. */
+/* A program that has closed its standard error may have a client there: nobody else writes to
+   it. */
 CASE(client_in_place_of_standard_error) {
     close(2);
     unix_pair(SOCK_STREAM, sv);

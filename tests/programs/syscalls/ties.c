@@ -314,7 +314,8 @@ static void in_real_time(void) {
         R(read(sv[1], b, 8), "%d.read", i);
     }
     R(sched_getscheduler(0), "policy");
-    // Whoever else is there is scheduled as threads are: also those that this thread's calls were the first for.
+    // Every other thread is scheduled as threads are: also those that this thread's calls were the
+    // first for.
     int others = 0, self = (int)syscall(SYS_gettid);
     DIR *directory = opendir("/proc/self/task");
     NEED(directory);
@@ -381,7 +382,8 @@ CASE(real_time_program) {
     if (may_be_in_real_time()) changes_itself(sv);
 }
 
-/* What the kernel does for a process with one thread only, after calls that threads of the library's have made. */
+/* What the kernel does for a process with one thread only, after calls that threads of the
+   library's have made. */
 static void alone(int (*change)(void), const char *name) {
     unix_pair(SOCK_STREAM, sv);
     for (int i = 0; i < 3; i++) NEED(write(sv[0], "x", 1) == 1 && read(sv[1], b, 1) == 1);
@@ -398,7 +400,8 @@ static int enters_mounts(void) {
     errno = error;
     return result;
 }
-/* How many threads there are, as sandboxes ask: by the links of the directory that has them, which are two more, or by its entries. */
+/* How many threads there are, as sandboxes ask: by the links of the directory that has them, which
+   are two more, or by its entries. */
 static int links_of_tasks(void) {
     struct stat about;
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

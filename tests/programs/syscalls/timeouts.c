@@ -6,8 +6,8 @@ static struct timespec begun;
 #define BEGIN() (begun = now(CLOCK_MONOTONIC))
 #define LASTED(ms, ...) YES(ms_since(begun) >= (ms) - 1 && ms_since(begun) < (ms) + 2000, __VA_ARGS__)
 
-/* Of sockets. The kernel counts them in ticks, rounded up, and of the first tick a part is over: of 41 ms 40 are left with ticks of 1, 3.3, 4
- * and 10 ms, but of 30 there may be 28. */
+/* Of sockets. The kernel counts them in ticks, rounded up, and of the first tick a part is over: of
+ * 41 ms 40 are left with ticks of 1, 3.3, 4 and 10 ms, but of 30 there may be 28. */
 #define LIMIT 41
 
 static void limit(int fd, int option, int ms) {

@@ -72,7 +72,7 @@ pub fn succeeds(launch: Launch, program: &Path, arguments: &[&str]) -> Result<St
     Ok(outcome.stdout)
 }
 
-/// A program that leaves root's rights alone in whoever is root: servers refuse to keep them.
+/// Runs a program without root's rights if the tests run as root: servers refuse to keep them.
 pub fn as_nobody(command: &mut Command) -> &mut Command {
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65_534;

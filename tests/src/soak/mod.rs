@@ -65,7 +65,7 @@ pub enum Crowd {
 }
 
 impl Crowd {
-    /// The number of threads where a large crowd has so many.
+    /// The number of threads: `large` where the crowd is a large one.
     pub fn threads(self, large: usize) -> usize {
         match self {
             Self::Large => large,
@@ -74,7 +74,7 @@ impl Crowd {
     }
 }
 
-/// What went wrong, in words for whoever has to find out why.
+/// What went wrong, in words for a person who has to find out why.
 #[derive(Clone, Debug)]
 pub struct Failure(String);
 

@@ -58,7 +58,7 @@ fn glibc_against_itself() {
 }
 
 #[test]
-#[ignore = "takes minutes: for whoever changes a case"]
+#[ignore = "takes minutes: for authors who change a case"]
 fn glibc_against_itself_twenty_times() {
     for _ in 0..20 {
         glibc_against_itself();

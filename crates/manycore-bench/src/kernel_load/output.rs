@@ -279,7 +279,7 @@ fn means(records: &[Measurement]) -> String {
     seen + &notes.collect::<String>()
 }
 
-/// So many of something.
+/// A number with its noun, in the plural where it is not one.
 fn times(count: f64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1.0 { "" } else { "s" })
 }

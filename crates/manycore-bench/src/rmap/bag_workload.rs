@@ -27,7 +27,7 @@ pub(super) trait Bag: Default + Send + Sync {
     fn take(&self, found: &mut dyn FnMut(Interval));
 }
 
-/// So many of them.
+/// The stacks or queues of one run, by number.
 pub(super) struct Bags<P>(Vec<P>);
 
 impl<P: Bag> Bags<P> {

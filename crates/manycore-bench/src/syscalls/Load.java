@@ -15,7 +15,7 @@ import org.apache.jorphan.collections.ListedHashTree;
 import org.apache.jorphan.logging.LoggingManager;
 
 /**
- * A test plan of JMeter's: so many threads that each ask for a page, over a connection for each request, without a pause.
+ * A test plan of JMeter's: a number of threads that each ask for a page, over a connection for each request, without a pause.
  *
  * It is made by JMeter's classes and not read from a file, because Debian's JMeter 2.13 cannot read one: its xstream refuses
  * the types of a plan.

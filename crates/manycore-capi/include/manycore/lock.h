@@ -8,8 +8,8 @@
  *     manycore_mutex_t queue;
  *     manycore_mutex_init(&queue, "mcs");                     or another
  *
- * A lock stays where it is from its first use on. In a child of fork, the locks that the forking thread holds are held, and those
- * of other threads must not be used.
+ * A lock stays where it is from its first use on. In a child of fork, the locks that the forking
+ * thread holds are held, and those of other threads must not be used.
  */
 #ifndef MANYCORE_LOCK_H
 #define MANYCORE_LOCK_H
@@ -35,8 +35,9 @@ typedef struct manycore_mutex {
 #define MANYCORE_MUTEX_INIT {0, 0, {0, 0}}
 
 /*
- * Makes a mutex of the lock with that name, or null for the usual one; MANYCORE_UNKNOWN_LOCK. It has to be destroyed only if the
- * lock is one of the library-only ones (`anderson`, `hmcs`, `c-bo-mcs`), which do not fit, and are allocated.
+ * Makes a mutex of the lock with that name, or null for the usual one; MANYCORE_UNKNOWN_LOCK. It
+ * has to be destroyed only if the lock is one of the library-only ones (`anderson`, `hmcs`,
+ * `c-bo-mcs`), which do not fit, and are allocated.
  */
 manycore_status_t manycore_mutex_init(manycore_mutex_t *mutex, const char *name);
 
@@ -56,8 +57,9 @@ manycore_status_t manycore_mutex_timedlock(manycore_mutex_t *mutex, uint64_t nan
 manycore_status_t manycore_mutex_unlock(manycore_mutex_t *mutex);
 
 /*
- * A reader-writer lock. All zero: `phase-rw`, held by nobody. A thread that reads must not begin to read again, nor to write: it
- * may wait for ever. A thread that gives back what it has not acquired for reading breaks the lock.
+ * A reader-writer lock. All zero: `phase-rw`, held by nobody. A thread that reads must not begin to
+ * read again, nor to write: it may wait for ever. A thread that gives back what it has not acquired
+ * for reading breaks the lock.
  */
 typedef struct manycore_rwlock {
     uint32_t kind, writer;
@@ -66,7 +68,8 @@ typedef struct manycore_rwlock {
 
 #define MANYCORE_RWLOCK_INIT {0, 0, {0, 0, 0}}
 
-/* `phase-rw`, `per-cpu-rw`, `bravo`, or null for the first. The others are allocated, and have to be destroyed. */
+/* `phase-rw`, `per-cpu-rw`, `bravo`, or null for the first. The others are allocated, and have to
+   be destroyed. */
 manycore_status_t manycore_rwlock_init(manycore_rwlock_t *lock, const char *name);
 /* MANYCORE_BUSY if it is held. */
 manycore_status_t manycore_rwlock_destroy(manycore_rwlock_t *lock);
@@ -83,7 +86,8 @@ manycore_status_t manycore_rwlock_trywrlock(manycore_rwlock_t *lock);
 manycore_status_t manycore_rwlock_wrunlock(manycore_rwlock_t *lock);
 
 #ifdef MANYCORE_TSAN
-/* What the lock orders, told to ThreadSanitizer. It sees readers as ordered among each other, which they are not. */
+/* What the lock orders, told to ThreadSanitizer. It sees readers as ordered among each other, which
+   they are not. */
 #define MANYCORE_TSAN_ACQUIRE(name, type)                          \
     static inline manycore_status_t name##_tsan(type *lock)        \
     {                                                              \
@@ -107,7 +111,8 @@ MANYCORE_TSAN_RELEASE(manycore_rwlock_rdunlock, manycore_rwlock_t)
 MANYCORE_TSAN_ACQUIRE(manycore_rwlock_wrlock, manycore_rwlock_t)
 MANYCORE_TSAN_ACQUIRE(manycore_rwlock_trywrlock, manycore_rwlock_t)
 MANYCORE_TSAN_RELEASE(manycore_rwlock_wrunlock, manycore_rwlock_t)
-static inline manycore_status_t manycore_mutex_timedlock_tsan(manycore_mutex_t *mutex, uint64_t nanoseconds)
+static inline manycore_status_t manycore_mutex_timedlock_tsan(manycore_mutex_t *mutex,
+                                                              uint64_t nanoseconds)
 {
     manycore_status_t status = manycore_mutex_timedlock(mutex, nanoseconds);
     if (status == MANYCORE_OK)

@@ -1,5 +1,6 @@
 /*
- * RCU, grace periods: readers that never wait, and memory that is freed when none of them can have a pointer to it any more.
+ * RCU, grace periods: readers that never wait, and memory that is freed when none of them can have
+ * a pointer to it any more.
  *
  *     manycore_rcu_t *rcu;
  *     manycore_rcu_create(NULL, &rcu);
@@ -13,11 +14,12 @@
  *     manycore_rcu_read_unlock(self);
  *
  *     old = __atomic_exchange_n(&current, next, __ATOMIC_ACQ_REL);
- *     manycore_rcu_call(self, &old->head, sizeof *old, destroy);      some time after all sections of now have ended
+ *     manycore_rcu_call(self, &old->head, sizeof *old, destroy);      after a grace period
  *
- * A registration is its thread's own, and ends with the thread. A child of fork must not use its parent's domains; it may make
- * others. manycore_rcu_read_lock and manycore_rcu_read_unlock end the process, with a line that says why, if they are called with
- * null, by a thread that is offline, or without a section.
+ * A registration is its thread's own, and ends with the thread. A child of fork must not use its
+ * parent's domains; it may make others. manycore_rcu_read_lock and manycore_rcu_read_unlock end the
+ * process, with a line that says why, if they are called with null, by a thread that is offline, or
+ * without a section.
  */
 #ifndef MANYCORE_RCU_H
 #define MANYCORE_RCU_H
@@ -35,18 +37,23 @@ extern "C" {
 typedef struct manycore_rcu manycore_rcu_t;
 typedef struct manycore_rcu_thread manycore_rcu_thread_t;
 
-/* A part of an object that is to be destroyed. Nobody else writes to it from manycore_rcu_call on. */
+/* A part of an object that is to be destroyed. Nobody else writes to it from manycore_rcu_call
+   on. */
 typedef struct manycore_rcu_head {
     void (*destroy)(struct manycore_rcu_head *head);
     void *extra;
 } manycore_rcu_head_t;
 
-/* Set all to zero, `size` to sizeof(manycore_rcu_config_t), and then what is to differ: zero is the usual value. */
+/* Set all to zero, `size` to sizeof(manycore_rcu_config_t), and then what is to differ: zero is the
+   usual value. */
 typedef struct manycore_rcu_config {
     size_t size;
-    size_t limit_bytes;      /* of what waits to be destroyed; near it, a thread that adds to it waits. 64 MiB */
-    uint64_t patience_ticks; /* of the CPU's counter, after which a reader is reported that others wait for. 2^31 */
-    int fences;              /* not 0: readers pass a fence, also where the kernel can do without (membarrier) */
+    /* of what waits to be destroyed; near it, a thread that adds to it waits. 64 MiB */
+    size_t limit_bytes;
+    /* of the CPU's counter, after which a reader is reported that others wait for. 2^31 */
+    uint64_t patience_ticks;
+    /* not 0: readers pass a fence, also where the kernel can do without (membarrier) */
+    int fences;
     int reserved;
     manycore_report_t report;
     void *context;
@@ -61,7 +68,8 @@ manycore_status_t manycore_rcu_create(const manycore_rcu_config_t *config, manyc
  */
 manycore_status_t manycore_rcu_destroy(manycore_rcu_t *rcu);
 
-/* What waits to be destroyed, in bytes, with the bags in which it waits: 1 KiB for up to 61 objects. */
+/* What waits to be destroyed, in bytes, with the bags in which it waits: 1 KiB for up to 61
+   objects. */
 size_t manycore_rcu_held_bytes(const manycore_rcu_t *rcu);
 
 /*
@@ -71,8 +79,9 @@ size_t manycore_rcu_held_bytes(const manycore_rcu_t *rcu);
 manycore_status_t manycore_rcu_register(manycore_rcu_t *rcu, manycore_rcu_thread_t **self);
 
 /*
- * The same, for a thread that often says that it has no pointers, by manycore_rcu_quiescent: its sections cost nothing that other
- * threads could see. Everybody waits for a thread that does not say so; before it sleeps it goes offline.
+ * The same, for a thread that often says that it has no pointers, by manycore_rcu_quiescent: its
+ * sections cost nothing that other threads could see. Everybody waits for a thread that does not
+ * say so; before it sleeps it goes offline.
  */
 manycore_status_t manycore_rcu_register_qsbr(manycore_rcu_t *rcu, manycore_rcu_thread_t **self);
 
@@ -82,23 +91,26 @@ manycore_status_t manycore_rcu_register_qsbr(manycore_rcu_t *rcu, manycore_rcu_t
  */
 manycore_status_t manycore_rcu_unregister(manycore_rcu_thread_t *self);
 
-/* Begins and ends a section; sections may be nested. At the end of the outermost one, what is ripe is destroyed, on this thread. */
+/* Begins and ends a section; sections may be nested. At the end of the outermost one, what is ripe
+   is destroyed, on this thread. */
 void manycore_rcu_read_lock(manycore_rcu_thread_t *self);
 void manycore_rcu_read_unlock(manycore_rcu_thread_t *self);
 
 /*
- * Calls `destroy` with the head of an object that nobody can find any more, once, after all sections that are open now, on any
- * thread that takes part, or in manycore_rcu_destroy. Until then it counts for this many bytes. Does not allocate, but for a list now
- * and then. Outside a section it may wait for room (see limit_bytes), and then the caller must not hold a lock that readers take.
- * `destroy` may read in sections of its thread's, and call this itself.
- * MANYCORE_NULL, MANYCORE_NOT_OWNER; MANYCORE_NO_SESSION if the thread is offline.
+ * Calls `destroy` with the head of an object that nobody can find any more, once, after all
+ * sections that are open now, on any thread that takes part, or in manycore_rcu_destroy. Until then
+ * it counts for this many bytes. Does not allocate, but for a list now and then. Outside a section
+ * it may wait for room (see limit_bytes), and then the caller must not hold a lock that readers
+ * take. `destroy` may read in sections of its thread's, and call this itself. MANYCORE_NULL,
+ * MANYCORE_NOT_OWNER; MANYCORE_NO_SESSION if the thread is offline.
  */
-manycore_status_t manycore_rcu_call(manycore_rcu_thread_t *self, manycore_rcu_head_t *head, size_t bytes,
+manycore_status_t manycore_rcu_call(manycore_rcu_thread_t *self, manycore_rcu_head_t *head,
+                                    size_t bytes,
                                     void (*destroy)(manycore_rcu_head_t *head));
 
 /*
- * Waits until all sections have ended that were open when it was called, and then destroys what it can. MANYCORE_DEADLOCK in a
- * section, and in a destructor that `self` runs.
+ * Waits until all sections have ended that were open when it was called, and then destroys what it
+ * can. MANYCORE_DEADLOCK in a section, and in a destructor that `self` runs.
  */
 manycore_status_t manycore_rcu_synchronize(manycore_rcu_thread_t *self);
 
@@ -113,7 +125,8 @@ manycore_status_t manycore_rcu_offline(manycore_rcu_thread_t *self);
 manycore_status_t manycore_rcu_online(manycore_rcu_thread_t *self);
 
 #ifdef MANYCORE_TSAN
-/* The end of every section is ordered before every destruction, which is what a grace period is for. */
+/* The end of every section is ordered before every destruction, which is what a grace period is
+   for. */
 static inline void manycore_rcu_read_unlock_tsan(manycore_rcu_thread_t *self)
 {
     __tsan_release((void *)(uintptr_t)&manycore_rcu_create);
@@ -140,7 +153,8 @@ static inline void manycore_rcu_destroy_tsan_run(manycore_rcu_head_t *head)
     __tsan_acquire((void *)(uintptr_t)&manycore_rcu_create);
     destroy(head);
 }
-static inline manycore_status_t manycore_rcu_call_tsan(manycore_rcu_thread_t *self, manycore_rcu_head_t *head, size_t bytes,
+static inline manycore_status_t manycore_rcu_call_tsan(manycore_rcu_thread_t *self,
+                                                       manycore_rcu_head_t *head, size_t bytes,
                                                        void (*destroy)(manycore_rcu_head_t *head))
 {
     if (head == NULL || destroy == NULL)

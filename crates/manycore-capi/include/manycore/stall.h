@@ -13,8 +13,8 @@ typedef struct manycore_stall {
 } manycore_stall_t;
 
 /*
- * Is told of one, on the thread that waits, with the pointer that it was given with. It must not use the library, except to ask for
- * a text or the version.
+ * Is told of one, on the thread that waits, with the pointer that it was given with. It must not
+ * use the library, except to ask for a text or the version.
  */
 typedef void (*manycore_report_t)(const manycore_stall_t *stall, void *context);
 

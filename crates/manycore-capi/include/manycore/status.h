@@ -1,8 +1,9 @@
 /*
  * What the functions of manycore return that can fail, and the version.
  *
- * Every function may be called from any thread, but not from a signal handler, unless its comment says otherwise. None of them
- * throws, and none lets a C++ exception pass: one that leaves a callback ends the process.
+ * Every function may be called from any thread, but not from a signal handler, unless its comment
+ * says otherwise. None of them throws, and none lets a C++ exception pass: one that leaves a
+ * callback ends the process.
  */
 #ifndef MANYCORE_STATUS_H
 #define MANYCORE_STATUS_H
@@ -14,7 +15,8 @@ extern "C" {
 #endif
 
 /* The version of these headers; the library's own is manycore_version(). */
-#define MANYCORE_VERSION 100 /* 0.1.0: 10,000 times the first number, 100 times the second, and the third */
+/* 0.1.0: 10,000 times the first number, 100 times the second, and the third */
+#define MANYCORE_VERSION 100
 
 typedef enum manycore_status {
     MANYCORE_OK = 0,
@@ -22,7 +24,8 @@ typedef enum manycore_status {
     MANYCORE_INVALID = 2,         /* an argument is out of its range */
     MANYCORE_NOT_INITIALIZED = 3, /* before RLU_INIT, or after RLU_FINISH */
     MANYCORE_ALREADY = 4,         /* initialized already; nothing has changed */
-    MANYCORE_BUSY = 5,            /* in use: held, waited for, or with a session or a thread that has not ended */
+    /* in use: held, waited for, or with a session or a thread that has not ended */
+    MANYCORE_BUSY = 5,
     MANYCORE_NOT_REGISTERED = 6,  /* a thread that is not registered */
     MANYCORE_NOT_OWNER = 7,       /* the calling thread does not hold the lock */
     MANYCORE_DEADLOCK = 8,        /* the calling thread would wait for itself */
@@ -36,7 +39,9 @@ typedef enum manycore_status {
     MANYCORE_POISONED = 16,     /* a write has failed before: close the store, and open it again */
     MANYCORE_CORRUPTED = 17,    /* a file is damaged */
     MANYCORE_LOCKED = 18,       /* a store is open already, here or in another process */
-    MANYCORE_OTHER_VERSION = 19, /* a store of another format, or with calls of operations that only the program that has written it knows */
+    /* a store of another format, or with calls of operations that only the program that has
+       written it knows */
+    MANYCORE_OTHER_VERSION = 19,
     MANYCORE_OTHER_TYPE = 20,   /* a name of something else */
     MANYCORE_IO = 21,           /* an error of the operating system: see ts_message */
     MANYCORE_NOT_FOUND = 22,    /* no such key */
@@ -55,8 +60,8 @@ uint32_t manycore_version(void);
 #endif
 
 /*
- * ThreadSanitizer does not see what the library orders, which is not compiled with it. In a program that is, what follows tells it:
- * see docs/src/capi.md.
+ * ThreadSanitizer does not see what the library orders, which is not compiled with it. In a program
+ * that is, what follows tells it: see docs/src/capi.md.
  */
 #if defined(__SANITIZE_THREAD__)
 #define MANYCORE_TSAN 1

@@ -1,6 +1,7 @@
-/* Processes made as fast as it goes: each touches memory, maps and unmaps, writes through a pipe, and ends.
+/* Processes made as fast as it goes: each touches memory, maps and unmaps, writes through a pipe,
+ * and ends.
  *
- *     fork_storm WORKERS FORKS        each worker makes so many children, one after the other
+ *     fork_storm WORKERS FORKS        each worker makes FORKS children, one after the other
  *
  * Prints how many a second.
  */

@@ -1,10 +1,12 @@
 /* Waits for locks, added up where they happen.
  *
- * A wait begins and ends in the context of one task, or in an interrupt that came upon it: each task has a seat with a
- * short stack of waits that have begun. When one ends, it is added to a sum, and the sums are all that anybody reads.
+ * A wait begins and ends in the context of one task, or in an interrupt that came upon it: each
+ * task has a seat with a short stack of waits that have begun. When one ends, it is added to a sum,
+ * and the sums are all that anybody reads.
  *
- * A wait that finds no room is dropped, and counted. So are those that began before this was loaded, or that the kernel
- * did not call us for because we were running already on that CPU; the last are the kernel's to count. */
+ * A wait that finds no room is dropped, and counted. So are those that began before this was
+ * loaded, or that the kernel did not call us for because we were running already on that CPU; the
+ * last are the kernel's to count. */
 #include "kernel.h"
 #include "sum.h"
 
@@ -12,8 +14,9 @@
 #define NESTED 4
 /* Calls of a stack that are kept, innermost first. */
 #define CALLS 48
-/* To find them takes 10 us and more where caches are cold, many times what most wait for a spinlock: of those waits that a CPU
- * sees for one lock, the calls of one in so many are found, and stand for the others. */
+/* To find them takes 10 us and more where caches are cold, many times what most wait for a
+ * spinlock: of those waits that a CPU sees for one lock, only a sample of the calls is found, and
+ * stands for the others. */
 #define SPINS_PER_STACK 8
 /* Spinlocks that are remembered for this, by CPU: a power of two. */
 #define REMEMBERED 1024
@@ -28,19 +31,21 @@ const volatile __u32 scope = SYSTEM;
 /* Where the kernel's own variables are. */
 const volatile __u64 image_start = 0;
 const volatile __u64 image_end = 0;
-/* The namespace in which processes have the numbers that the reader knows, by its inode; 0 for the first one. */
+/* The namespace in which processes have the numbers that the reader knows, by its inode; 0 for the
+   first one. */
 const volatile __u32 namespace = 0;
 /* The one process that is watched, by that number; 0 if it is not one. */
 const volatile __u32 watched = 0;
 
-/* Which of two maps new stacks go into. The reader counts it up once that one holds many, and has emptied the other. */
+/* Which of two maps new stacks go into. The reader counts it up once that one holds many, and has
+   emptied the other. */
 volatile __u32 turn = 0;
 /* What a wait has of its stack: its number there, and above it whose turn it was. */
 #define STACK_BITS 14
 #define TURN_BITS 16
 
-/* Locks that are known by their place in something that the waiting task owns. Others are known by their address, if
- * they are the kernel's variables, or have none of these. */
+/* Locks that are known by their place in something that the waiting task owns. Others are known by
+ * their address, if they are the kernel's variables, or have none of these. */
 enum { UNKNOWN, MMAP_LOCK, SIGLOCK, FILE_LOCK, ALLOC_LOCK, PI_LOCK, PAGE_TABLE_LOCK };
 
 /* A seat's `followed`. */
@@ -138,7 +143,8 @@ struct {
 	TYPE(value, struct owner_calls);
 } owners SEC(".maps");
 
-/* Room that a program's stack does not have. A program does not interrupt itself, so each needs one. */
+/* Room that a program's stack does not have. A program does not interrupt itself, so each needs
+   one. */
 struct scratch {
 	struct sum sum;
 	struct owner_calls owner;
@@ -176,7 +182,8 @@ INLINE struct scratch *scratch(__u32 whose)
 			__sync_fetch_and_add(&all->field, by);                                     \
 	})
 
-/* The seat of a task whose waits count; none of another, or where nobody has waited and `flags` do not say to make it. */
+/* The seat of a task whose waits count; none of another, or where nobody has waited and `flags` do
+   not say to make it. */
 INLINE struct seat *seat_of(struct task_struct *task, __u64 flags)
 {
 	struct seat *seat;
@@ -218,8 +225,8 @@ INLINE __u64 identity_of(struct task_struct *task, __u64 lock)
 	return UNKNOWN;
 }
 
-/* The number of the calls that a sleeping lock's owner is in, if it is off its CPU: those of one that runs change while
- * one looks. */
+/* The number of the calls that a sleeping lock's owner is in, if it is off its CPU: those of one
+ * that runs change while one looks. */
 INLINE __u64 owner_of(__u64 lock, __u32 flags)
 {
 	const void *place = flags & LCB_F_MUTEX ? (const void *)&((struct mutex *)lock)->owner.counter :
@@ -232,7 +239,8 @@ INLINE __u64 owner_of(__u64 lock, __u32 flags)
 
 	if (!room || !bpf_task_from_pid || bpf_probe_read_kernel(&owner, sizeof(owner), place))
 		return 0;
-	/* Both locks keep flags in the lowest bits. Of a rwsem that readers have it names the last of them. */
+	/* Both locks keep flags in the lowest bits. Of a rwsem that readers have it names the last of
+	   them. */
 	owner = (struct task_struct *)((__u64)owner & ~7ULL);
 	if (!owner || bpf_probe_read_kernel(&pid, sizeof(pid), &owner->pid))
 		return 0;
@@ -338,7 +346,8 @@ int contention_begin(__u64 *context)
 			depth--;
 		}
 	}
-	/* Only a task itself sleeps, and only for one lock: if others have not ended, we were not told of their end. */
+	/* Only a task itself sleeps, and only for one lock: if others have not ended, we were not told of
+	   their end. */
 	if (depth >= NESTED || (depth && !(flags & LCB_F_SPIN))) {
 		COUNT(OF_LOCKS, dropped, depth);
 		COUNT(OF_LOCKS, waits, depth);
@@ -437,7 +446,8 @@ int sched_process_fork(__u64 *context)
 	return 0;
 }
 
-/* A thread that executes a program becomes the first one of its process, and the one that was watched ends. */
+/* A thread that executes a program becomes the first one of its process, and the one that was
+   watched ends. */
 SEC("tp_btf/sched_process_exec")
 int sched_process_exec(__u64 *context)
 {

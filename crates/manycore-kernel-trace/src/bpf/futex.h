@@ -1,10 +1,13 @@
-/* Waits for words of the program's own, by the futex call: locks that are inlined, as those of Rust, Go and InnoDB are.
+/* Waits for words of the program's own, by the futex call: locks that are inlined, as those of
+ * Rust, Go and InnoDB are.
  *
- * A thread waits from when it goes off its CPU inside of the call, to sleep, until it is on a CPU again. So context switches
- * cost something, and system calls do not: a tracepoint on those makes each of them longer, in all processes. A call that
- * finds the word changed does not sleep, and is no wait.
+ * A thread waits from when it goes off its CPU inside of the call, to sleep, until it is on a CPU
+ * again. So context switches cost something, and system calls do not: a tracepoint on those makes
+ * each of them longer, in all processes. A call that finds the word changed does not sleep, and is
+ * no wait.
  *
- * Nothing here makes room as it goes: it runs with the scheduler's locks held, where old kernels cannot. */
+ * Nothing here makes room as it goes: it runs with the scheduler's locks held, where old kernels
+ * cannot. */
 #pragma once
 
 /* Of x86-64, as the names of the registers below are: build.rs refuses others. */
@@ -15,7 +18,8 @@
 
 #define FUTEX_PRIVATE 128
 #define FUTEX_CLOCK_REALTIME 256
-/* Of locks whose owner gets the priority of who waits: the kernel knows that they are locks, and asks for no value. */
+/* Of locks whose owner gets the priority of who waits: the kernel knows that they are locks, and
+   asks for no value. */
 #define FUTEX_LOCK_PI 6
 #define FUTEX_LOCK_PI2 13
 
@@ -25,7 +29,7 @@
 /* What a full map says: -E2BIG. */
 #define NO_ROOM -7
 
-/* The reader's namespace is looked for among so many that are within each other, from the first one on. */
+/* The depth to which nested namespaces are searched for the reader's, from the first one on. */
 #define NAMESPACES 8
 
 struct place {
@@ -68,8 +72,8 @@ struct {
 	TYPE(value, struct sum);
 } futexes SEC(".maps");
 
-/* Processes in which somebody has slept so: their maps are to be read while they live, and are this program's if its stack
- * still starts there. As many as `PROCESSES` in sleepers.rs. */
+/* Processes in which somebody has slept so: their maps are to be read while they live, and are this
+ * program's if its stack still starts there. As many as `PROCESSES` in sleepers.rs. */
 struct {
 	NUMBER(type, BPF_MAP_TYPE_HASH);
 	NUMBER(max_entries, 1024);
@@ -84,9 +88,10 @@ INLINE int is_followed(struct task_struct *task)
 	return seat && (seat->followed & ITSELF);
 }
 
-/* Whether the word is one that waits for an event, and not a lock's. Nobody sleeps for a lock that is free, which nearly all
- * say by zero; counters of wake-ups, semaphores and Go's notes begin with it. Rust's parking writes -1. And the words of other
- * processes are, but for process-shared locks, which have 2, those of threads that somebody joins. */
+/* Whether the word is one that waits for an event, and not a lock's. Nobody sleeps for a lock that
+ * is free, which nearly all say by zero; counters of wake-ups, semaphores and Go's notes begin with
+ * it. Rust's parking writes -1. And the words of other processes are, but for process-shared locks,
+ * which have 2, those of threads that somebody joins. */
 INLINE __u32 flags_of(__u32 operation, __u32 value)
 {
 	__u32 command = operation & ~(FUTEX_PRIVATE | FUTEX_CLOCK_REALTIME);
@@ -98,8 +103,9 @@ INLINE __u32 flags_of(__u32 operation, __u32 value)
 	return (operation & FUTEX_PRIVATE) || value == 2 ? 0 : EVENT;
 }
 
-/* The address on top of the stack, if there is a call right before it: a function without a frame of its own, as libc's
- * `syscall` is, has nothing else there, and frame pointers skip who called it. */
+/* The address on top of the stack, if there is a call right before it: a function without a frame
+ * of its own, as libc's `syscall` is, has nothing else there, and frame pointers skip who called
+ * it. */
 INLINE __u64 caller_of(__u64 sp)
 {
 	unsigned char before[6];
@@ -115,7 +121,8 @@ INLINE __u64 caller_of(__u64 sp)
 	return 0;
 }
 
-/* The number that a task, or a process by its leader, has for the reader; 0 if it has none there. */
+/* The number that a task, or a process by its leader, has for the reader; 0 if it has none
+   there. */
 INLINE __u32 number_of(struct task_struct *task)
 {
 	struct pid *pid;

@@ -1,7 +1,9 @@
-/* What the programs here need of the kernel: the fields that they read, and the functions that they call.
+/* What the programs here need of the kernel: the fields that they read, and the functions that they
+ * call.
  *
- * Each structure has the kernel's name and only the fields used here. Where they really are, the loader finds out from
- * the running kernel's type information (CO-RE), so that one object serves every kernel. */
+ * Each structure has the kernel's name and only the fields used here. Where they really are, the
+ * loader finds out from the running kernel's type information (CO-RE), so that one object serves
+ * every kernel. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -54,7 +56,8 @@ struct pid_namespace {
 	struct ns_common ns;
 };
 
-/* The numbers of a task, one for each namespace that it is in: from the first namespace to its own. */
+/* The numbers of a task, one for each namespace that it is in: from the first namespace to its
+   own. */
 struct upid {
 	int nr;
 	struct pid_namespace *ns;

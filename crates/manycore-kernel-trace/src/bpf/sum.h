@@ -14,7 +14,8 @@ struct sum {
 	__u64 total_ns;
 	__u64 max_ns;
 	__u64 spun_ns;
-	/* One bit for each of 64 * SKETCH classes of addresses: how many are set tells how many objects there were. */
+	/* One bit for each of 64 * SKETCH classes of addresses: how many are set tells how many objects
+	   there were. */
 	__u64 objects[SKETCH];
 	__u32 times[BUCKETS];
 };
@@ -39,7 +40,8 @@ INLINE __u32 bucket_of(__u64 ns)
 	return bucket < BUCKETS ? bucket : BUCKETS - 1;
 }
 
-/* The class of an address, one of 64 * SKETCH. Mixed twice: neighbours by one multiplication spread too evenly. */
+/* The class of an address, one of 64 * SKETCH. Mixed twice: neighbours by one multiplication spread
+   too evenly. */
 INLINE __u32 class_of(__u64 object)
 {
 	__u64 mixed = object * 0x9e3779b97f4a7c15ULL;

@@ -22,7 +22,7 @@ use super::namespaces::Inner;
 /// From one look to the next, at first; then twice as long each time, up to the second one.
 const FIRST: Duration = Duration::from_millis(100);
 const LAST: Duration = Duration::from_secs(2);
-/// Poller take at most one part in so many of the time.
+/// Poller take at most this fraction (1/N) of the time.
 const SHARE: u32 = 20;
 
 /// The processes that are looked at.

@@ -19,7 +19,7 @@ use rustix::param::clock_ticks_per_second;
 use super::entry::{Entry, Files};
 use super::kernel_side::Beside;
 
-/// A look at all threads takes at most one part in so many of the time.
+/// Polling all threads takes at most this fraction (1/N) of the time.
 const THREADS_SHARE: u32 = 20;
 /// This many threads are remembered.
 const THREADS_MAX: usize = 16_384;

@@ -19,7 +19,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// In ticks, about half a millisecond: more than it takes to wake a thread, and less than a time
 /// slice.
 const LATE: u64 = 1 << 20;
-/// A late answer weighs as much as so many that are not.
+/// A late answer weighs as much as this many timely ones.
 const WEIGHT: u32 = 16;
 /// The weight of late answers with which a ring rests.
 const LIMIT: u32 = 4 * WEIGHT;

@@ -110,7 +110,7 @@ pub fn idle_passes() -> u32 {
     shortened(256, 0)
 }
 
-/// How many places are used of an array that has so many of them only to keep CPUs apart.
+/// How many slots are used of an array that has more of them only to keep CPUs apart.
 #[inline]
 pub fn places(there_are: usize) -> usize {
     shortened(there_are as u32, 3) as usize

@@ -49,7 +49,7 @@ fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// Checks the first so many of those executions, of a model that has too many.
+/// Checks the first N of those executions, of a model that has too many.
 fn check_first(executions: usize, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

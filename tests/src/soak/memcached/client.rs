@@ -214,7 +214,7 @@ fn set(key: u32) -> String {
     format!("set key{key} 0 0 {}\r\n{value}\r\n", value.len())
 }
 
-/// `KEY LENGTH LLL...`, a letter so many times.
+/// `KEY LENGTH LLL...`: the letter L stands there LENGTH times.
 fn value(key: u32, letter: u8, length: usize) -> String {
     format!("{key} {length} {}", char::from(letter).to_string().repeat(length))
 }

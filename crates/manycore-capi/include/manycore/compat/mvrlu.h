@@ -1,6 +1,6 @@
 /*
- * For programs that include "mvrlu.h": the package manycore-rlu of pkg-config puts this directory on their path. They may use the
- * macros, or MV-RLU's functions, which are these.
+ * For programs that include "mvrlu.h": the package manycore-rlu of pkg-config puts this directory
+ * on their path. They may use the macros, or MV-RLU's functions, which are these.
  */
 #ifndef MANYCORE_MVRLU_H
 #define MANYCORE_MVRLU_H

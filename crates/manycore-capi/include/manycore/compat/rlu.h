@@ -1,2 +1,3 @@
-/* For programs that include "rlu.h": the package manycore-rlu of pkg-config puts this directory on their path. */
+/* For programs that include "rlu.h": the package manycore-rlu of pkg-config puts this directory on
+   their path. */
 #include <manycore/rlu.h>

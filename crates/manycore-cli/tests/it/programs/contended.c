@@ -1,4 +1,5 @@
-/* Four threads that want `hot_lock` all the time, and now and then `cold_lock`, for so many seconds at most. */
+/* Four threads that want `hot_lock` all the time, and now and then `cold_lock`, for the given
+ * number of seconds at most. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>

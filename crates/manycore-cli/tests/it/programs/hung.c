@@ -1,4 +1,5 @@
-/* A program that hangs: so many threads wait for ever for a lock of its own that nobody gives back.
+/* A program that hangs: THREADS threads wait for ever for a lock of the program's own that nobody
+ * gives back.
  *
  *     hung THREADS
  */
@@ -18,7 +19,8 @@ __attribute__((noinline)) void wait_for_ever(void)
         /* SAFETY: the fourth argument's register, which only this call uses. */
         register long timeout __asm__("r10") = 0;
         long result = SYS_futex;
-        /* SAFETY: the kernel's convention for calls; it changes what is named, and reads the word. */
+        /* SAFETY: the kernel's convention for calls; it changes what is named, and reads the
+           word. */
         __asm__ volatile("syscall"
                          : "+a"(result)
                          : "D"(&held_word), "S"((long)FUTEX_WAIT_PRIVATE), "d"(2L), "r"(timeout)

@@ -1,5 +1,6 @@
-// Waits for condition variables: the first word says for what. Of a lock that is made of a mutex and a condition variable
-// (lock, bare, tickets, semaphore, rwlock), and of anything else (starved, bounded, single, pool, barrier, timer, replies).
+// Waits for condition variables: the first word says for what. Of a lock that is made of a mutex
+// and a condition variable (lock, bare, tickets, semaphore, rwlock), and of anything else (starved,
+// bounded, single, pool, barrier, timer, replies).
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
@@ -128,7 +129,8 @@ static void *rwlock(void *seed)
     return seed;
 }
 
-// Items that threads take. Those that come seldom are waited for by all; a queue of few places is waited for at both ends.
+// Items that threads take. Those that come seldom are waited for by all; a queue of few places is
+// waited for at both ends.
 static void *take(void *slow)
 {
     for (;;) {
@@ -248,7 +250,8 @@ static void *ask(void *unused)
     return unused;
 }
 
-// A thread that gives others work and waits until all of it is done: one condition variable for both.
+// A thread that gives others work and waits until all of it is done: one condition variable for
+// both.
 static void *do_job(void *unused)
 {
     for (;;) {

@@ -1,4 +1,5 @@
-/* many_sleepers PROCESSES          each sleeps once in the futex call, for a millisecond, one after the other */
+/* many_sleepers PROCESSES each sleeps once in the futex call, for a millisecond, one after the
+   other */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Four threads that map and unmap memory all the time: they wait for the lock of their address space. */
+/* Four threads that map and unmap memory all the time: they wait for the lock of their address
+   space. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@ static pthread_barrier_t together;
 /* One right behind the other, and each in a line of its own. */
 static struct { pthread_mutex_t one, other; } close_by __attribute__((aligned(64)));
 static struct { pthread_mutex_t one __attribute__((aligned(64))), other __attribute__((aligned(64))); } apart;
-/* Of a hundred acquisitions, so many are for reading. */
+/* The percentage of acquisitions that are for reading. */
 static int reads;
 static volatile long work;
 static int own_word;
@@ -35,7 +35,8 @@ static void *hold_long(void *unused)
     return unused;
 }
 
-/* Wanted by all at once, and held for a small part of the run: a tenth, so that a machine that wakes threads late does not make it half. */
+/* Wanted by all at once, and held for a small part of the run: a tenth, so that a machine that
+   wakes threads late does not make it half. */
 static void *want_together(void *unused)
 {
     for (int round = 0; round < 3 * ROUNDS; round++) {
@@ -96,7 +97,8 @@ __attribute__((noinline)) void spin_until_free(void)
         __builtin_ia32_pause();
 }
 
-/* A lock of the program's own, and one that is not wanted by two at once: so the program is seen to have threads. */
+/* A lock of the program's own, and one that is not wanted by two at once: so the program is seen to
+   have threads. */
 static void *spin_itself(void *unused)
 {
     pthread_mutex_lock(&mutex);

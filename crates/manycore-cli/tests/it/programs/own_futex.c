@@ -80,7 +80,8 @@ static void *run(void *unused)
         usleep(1000);
         pthread_mutex_unlock(&replaced);
     }
-    /* So with its condition variables: who waits for one may be cancelled, which goes another way. */
+    /* So with its condition variables: who waits for one may be cancelled, which goes another
+       way. */
     struct timespec soon;
     clock_gettime(CLOCK_REALTIME, &soon);
     soon.tv_sec++;

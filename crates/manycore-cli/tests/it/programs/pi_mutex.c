@@ -1,4 +1,5 @@
-/* Threads that take turns with a mutex whose owner gets the priority of who waits: another futex call than that of others. */
+/* Threads that take turns with a mutex whose owner gets the priority of who waits: another futex
+   call than that of others. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <unistd.h>

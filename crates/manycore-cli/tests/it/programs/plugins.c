@@ -2,7 +2,7 @@
  *
  *     plugins WORD...   LIBRARY: loads it, has three threads call its `run`, and unloads it
  *                       FROM>TO: renames a file
- *                       NUMBER:  from now on keeps each library for so many milliseconds more
+ *                       NUMBER:  from now on keeps each library for NUMBER milliseconds more
  *
  * Prints where each library was.
  */

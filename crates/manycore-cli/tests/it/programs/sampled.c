@@ -1,6 +1,7 @@
-// Spins in a function of its own for three parts of a thread's time and computes for two; calls the kernel in a second thread; computes
-// in a child. Prints, in nanoseconds of CPU time, what it spent on each: spinning, computing, calling, and in the child; and the
-// child's number. With an argument: for ever.
+// Spins in a function of its own for three parts of a thread's time and computes for two; calls the
+// kernel in a second thread; computes in a child. Prints, in nanoseconds of CPU time, what it spent
+// on each: spinning, computing, calling, and in the child; and the child's number. With an
+// argument: for ever.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

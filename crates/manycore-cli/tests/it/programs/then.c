@@ -15,7 +15,8 @@ __attribute__((noinline)) void first_wait(int *word)
     /* SAFETY: the fourth argument's register, which only this call uses. */
     register const struct timespec *timeout __asm__("r10") = &time;
     long result = SYS_futex;
-    /* SAFETY: the kernel's convention for calls; it changes what is named, and reads the word and the time. */
+    /* SAFETY: the kernel's convention for calls; it changes what is named, and reads the word and
+       the time. */
     __asm__ volatile("syscall"
                      : "+a"(result)
                      : "D"(word), "S"((long)FUTEX_WAIT_PRIVATE), "d"(2L), "r"(timeout)

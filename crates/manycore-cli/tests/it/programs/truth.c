@@ -1,6 +1,8 @@
-/* Threads that do with locks what they are told to, and say what that was: by their own clocks, around and inside of it.
+/* Threads that do with locks what they are told to, and say what that was: by their own clocks,
+ * around and inside of it.
  *
- * Prints a name and numbers in each line; `main` says which. Exits with 77 where there is one CPU only.
+ * Prints a name and numbers in each line; `main` says which. Exits with 77 where there is one CPU
+ * only.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,7 +19,7 @@ enum {
     WAITERS = 4,
     ROUNDS = 300,
     STEADY = 12000,  /* holds of `steady` */
-    STAY = 500,      /* of which so many on one CPU */
+    STAY = 500,      /* how many of them on one CPU */
     READS = 3000,
     WRITES = 1000,
     CONDITIONS = 40, /* waits that are signalled */
@@ -150,7 +152,8 @@ static void wait_in_queues(void)
         /* One queue is longer than all others. */
         if (round == ROUNDS / 2)
             usleep(60000);
-        /* The queue was there before this, and is gone at the barrier's end: when else, the scheduler knows. */
+        /* The queue was there before this, and is gone at the barrier's end: when else, the
+           scheduler knows. */
         long lasted = now(CLOCK_MONOTONIC) - asleep;
         pthread_mutex_unlock(&gate);
         pthread_barrier_wait(&together);

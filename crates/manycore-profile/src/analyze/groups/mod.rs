@@ -19,7 +19,7 @@ pub mod overflow_processes;
 
 /// Of the places where threads wait for a lock, this many are shown with it.
 const SITES_MAX: usize = 4;
-/// With so many of their calls: `stacks` has all of them.
+/// The number of their calls that are listed: `stacks` has all of them.
 const SITE_FRAMES_MAX: usize = 8;
 /// Of all stacks in which threads wait, this many are listed. What a picture of them has room for
 /// is far less.

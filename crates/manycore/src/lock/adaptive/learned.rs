@@ -12,7 +12,7 @@ const SHORTEST_SPIN: u64 = if cfg!(loom) { 0 } else { 24_000 };
 const SHORTEST_SPIN_IN_CROWD: u64 = if cfg!(loom) { 0 } else { 560 };
 /// A spin lasts this many times the usual one before it is given up.
 const PERSISTENCE: u64 = 4;
-/// Spins are worth while if at least so many of 256 end with the lock.
+/// Spins are worth while if at least this many of 256 end with the lock.
 const WORTH_WHILE: u32 = 32;
 /// One spin in this many explores, ...
 const EXPLORE: u64 = 32;

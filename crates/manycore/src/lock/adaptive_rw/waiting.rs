@@ -27,9 +27,9 @@ fn patience() -> u64 {
     if has_many_cpus() && !is_crowded() { LONG } else { clock::nanoseconds(tuning::spin_limit()) }
 }
 
-/// Whether CPUs are so many that a thread is likely to have one. Then readers that may pass a
-/// writer that waits let it go first for a moment. With few, it may not run, or wait for one that
-/// does not.
+/// Whether there are enough CPUs that a thread is likely to have one. Then readers that may pass a
+/// waiting writer let it go first for a moment. With few CPUs the writer may not run, or may wait
+/// for a thread that does not run.
 pub(super) fn has_many_cpus() -> bool {
     cpu::count() > tuning::few_cpus()
 }

@@ -266,7 +266,7 @@ impl Clone for Frame {
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        // AcqRel: whoever is last sees what all others did; partner of itself and of `is_only`.
+        // AcqRel: the last one sees what all others did; partner of itself and of `is_only`.
         let before = info(self.0 / BYTES as u64).references.fetch_sub(1, Ordering::AcqRel);
         debug_assert!(before > 0, "a frame is released more often than taken");
         if before == 1 {

@@ -48,7 +48,7 @@ impl Local {
 /// Timer ticks in a slice; measured at boot.
 static SLICE: AtomicU32 = AtomicU32::new(0);
 
-/// Slices are of so many ticks of the CPUs' timers.
+/// The length of a time slice, in ticks of the CPUs' timers.
 pub fn set_slice(timer_ticks: u32) {
     SLICE.store(timer_ticks, Ordering::Relaxed); // Relaxed: before other CPUs start
 }

@@ -12,8 +12,8 @@ use crate::collections::versioned::word::Datum;
 use crate::session::{Conflict, Link, RawSession};
 use crate::sync::mutation;
 
-/// Whether a node with so many of its keys is to be merged with another, if there is one that is
-/// not too full.
+/// Whether a node with `length` keys of `room` is to be merged with a neighbour, if there is one
+/// that is not too full.
 fn is_small(length: usize, room: usize) -> bool {
     length < room.div_ceil(4)
 }
