@@ -15,6 +15,7 @@ pub struct Sizes {
 ///
 /// The name is one for a test, structure and mechanism are those of `manycore bench set`, and the
 /// expression makes an empty [`ConcurrentSet<u64>`](crate::ConcurrentSet) from [`Sizes`].
+#[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_set {
     ($callback:ident $(, $argument:tt)*) => {

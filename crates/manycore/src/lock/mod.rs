@@ -99,6 +99,7 @@ pub use defaults::{
 pub use depth_gated::DepthGated;
 pub use exponential::{Exponential, ExponentialPatience};
 pub use futex::Futex;
+#[doc(hidden)]
 pub use gate::Gate;
 pub(crate) use guarded::Guarded;
 pub(crate) use held::Held;

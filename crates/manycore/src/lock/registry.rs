@@ -3,6 +3,7 @@
 /// Calls a macro with the list of all locks: `callback! { Type, Type, ... }`.
 ///
 /// The types are those of [`lock`](crate::lock); each is a [`PlainLock`](crate::lock::PlainLock).
+#[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_lock {
     ($callback:ident $(, $argument:tt)*) => {
@@ -18,6 +19,7 @@ macro_rules! for_each_lock {
 /// `callback! { Type, Type, ... }`.
 ///
 /// Each is an [`InlineLock`](crate::lock::InlineLock).
+#[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_inline_lock {
     ($callback:ident $(, $argument:tt)*) => {
@@ -51,6 +53,7 @@ for_each_inline_lock!(inline);
 /// Calls a macro with the list of all reader-writer locks: `callback! { Type, Type, ... }`.
 ///
 /// The types are those of [`lock`](crate::lock); each is a [`RawRwLock`](crate::RawRwLock).
+#[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_rw_lock {
     ($callback:ident $(, $argument:tt)*) => {

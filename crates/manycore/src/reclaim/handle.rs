@@ -495,6 +495,7 @@ impl fmt::Debug for Handle<'_> {
 }
 
 /// A section: what can be reached while it is there is not freed.
+#[must_use = "the section ends when the guard is dropped, at once if it is not kept"]
 pub struct Guard<'h> {
     handle: &'h Handle<'h>,
 }

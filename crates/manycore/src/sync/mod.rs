@@ -13,6 +13,10 @@
 //! | loom | `--cfg loom` | loom's | a model of futexes on loom's `park` |
 //! | simulated | the package `manycore-simulated`, see below | `core`'s, charged | the simulated machine's operating system |
 //!
+//! It is for those who add an algorithm or supply a kernel, and no part of what a version of this
+//! crate promises to keep. A program needs [`thread::forked`], [`thread::id`], [`CachePadded`] and
+//! [`Deadline`] at most.
+//!
 //! # Rules for loops that wait
 //!
 //! - A loop that polls calls [`hint::spin_loop`] each turn. The model checker yields there, and the
@@ -46,10 +50,13 @@ mod of_process;
 mod own;
 mod pad;
 pub(crate) mod panic;
+#[doc(hidden)]
 pub mod phase;
+#[doc(hidden)]
 pub mod table;
 pub mod time;
 #[cfg(not(loom))]
+#[doc(hidden)]
 pub mod tuning;
 
 #[cfg(feature = "sim")]

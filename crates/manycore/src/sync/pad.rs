@@ -1,12 +1,12 @@
 //! A value alone on its cache lines.
 
-use core::ops::Deref;
+use core::ops::{Deref, DerefMut};
 
 use manycore_traits::RawLock;
 
 /// Aligns a value to 128 bytes: two lines of 64, because adjacent-line prefetchers fetch lines in
 /// pairs.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(align(128))]
 pub struct CachePadded<T>(pub T);
 
@@ -15,6 +15,25 @@ impl<T> Deref for CachePadded<T> {
 
     fn deref(&self) -> &T {
         &self.0
+    }
+}
+
+impl<T> DerefMut for CachePadded<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T> From<T> for CachePadded<T> {
+    fn from(value: T) -> Self {
+        Self(value)
+    }
+}
+
+impl<T> CachePadded<T> {
+    /// The value without the padding.
+    pub fn into_inner(self) -> T {
+        self.0
     }
 }
 

@@ -3,6 +3,7 @@
 /// Calls a macro with the list: `callback! { "mechanism", trees => map; ... }`, in which the
 /// expression makes a
 /// [`ReverseMap`](crate::ReverseMap) with this many trees.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_reverse_map {
     ($callback:ident) => {

@@ -12,6 +12,7 @@ use crate::reclaim::{Guard, Section};
 /// It is a section of [`reclaim`](crate::reclaim): while it lasts nothing that is taken out of the
 /// map is freed. So it is for some operations, and not for a thread's life. It stays with its
 /// thread.
+#[must_use = "the section ends when this is dropped, at once if it is not kept"]
 pub struct Pinned<'a, K, V, S> {
     map: &'a HashMap<K, V, S>,
     held: Held<'a>,
