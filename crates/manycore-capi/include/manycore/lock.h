@@ -57,8 +57,8 @@ manycore_status_t manycore_mutex_timedlock(manycore_mutex_t *mutex, uint64_t nan
 manycore_status_t manycore_mutex_unlock(manycore_mutex_t *mutex);
 
 /*
- * A reader-writer lock. All zero: `phase-rw`, held by nobody. A thread that reads must not begin to
- * read again, nor to write: it may wait for ever. A thread that gives back what it has not acquired
+ * A reader-writer lock. All zero: `adaptive-rw`, held by nobody. A thread that reads must not begin
+ * to read again, nor to write: it may wait for ever. A thread that gives back what it has not acquired
  * for reading breaks the lock.
  */
 typedef struct manycore_rwlock {
@@ -68,8 +68,8 @@ typedef struct manycore_rwlock {
 
 #define MANYCORE_RWLOCK_INIT {0, 0, {0, 0, 0}}
 
-/* `phase-rw`, `per-cpu-rw`, `bravo`, or null for the first. The others are allocated, and have to
-   be destroyed. */
+/* `adaptive-rw`, `phase-rw`, `per-cpu-rw`, `bravo`, or null for the first. The last two are
+   allocated, and have to be destroyed. */
 manycore_status_t manycore_rwlock_init(manycore_rwlock_t *lock, const char *name);
 /* MANYCORE_BUSY if it is held. */
 manycore_status_t manycore_rwlock_destroy(manycore_rwlock_t *lock);
