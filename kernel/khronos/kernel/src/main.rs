@@ -25,9 +25,9 @@ mod task;
 mod vfs;
 mod watch;
 
-use arch::{apic, boot, cpu, gdt, idt, smp, tsc};
+use arch::{apic, boot, clock, cpu, gdt, idt, smp, tsc};
 use mm::{direct_map, frames, stacks, tables};
-use task::{sched, thread};
+use task::{fork, sched, thread};
 
 /// Where boot.s leads the first CPU, with the loader's protocol and its information.
 #[allow(unsafe_code)]
@@ -49,6 +49,7 @@ extern "C" fn boot_main(information: u32, protocol: u32) -> ! {
     apic::enable();
     let (timer, ticks) = apic::calibrate();
     tsc::set(ticks);
+    clock::start();
     sched::set_slice(timer);
     cpu::this().apic_id.store(u32::from(apic::id()), core::sync::atomic::Ordering::Relaxed); // Relaxed: own
     smp::start();
@@ -61,7 +62,21 @@ extern "C" fn boot_main(information: u32, protocol: u32) -> ! {
 
 /// What the kernel is asked to do: `test` on the command line, or to run programs.
 fn main() {
-    let went_well = watch::selftest::run(boot::information().option("test").unwrap_or(""));
-    println!("khronos: {}", if went_well { "PASSED" } else { "FAILED" });
-    arch::exit::exit(went_well);
+    let information = boot::information();
+    if let Some(prefix) = information.option("test") {
+        let went_well = watch::selftest::run(prefix);
+        println!("khronos: {}", if went_well { "PASSED" } else { "FAILED" });
+        arch::exit::exit(went_well);
+    }
+    vfs::tree::start();
+    let archive = boot::module(0).expect("no root: give an archive, by -initrd or as a module");
+    let files = vfs::cpio::unpack(archive).expect("the root's archive is not of the form newc");
+    vfs::dev::make_names().expect("the names of devices can be made");
+    println!("root: {files} files, sync={}", vfs::tree::fs().options().sync);
+    let init = information.option("init").unwrap_or("/init");
+    let environment = ["PATH=/bin:/sbin:/usr/bin", "HOME=/root", "TERM=linux"];
+    let environment = environment.map(|text| text.as_bytes().to_vec());
+    if let Err(error) = fork::first(init.as_bytes(), &[init.as_bytes().to_vec()], &environment) {
+        panic!("the first program, {init}, cannot be run: error {}", error.0);
+    }
 }

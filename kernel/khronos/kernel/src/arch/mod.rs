@@ -4,6 +4,7 @@
 pub mod acpi;
 pub mod apic;
 pub mod boot;
+pub mod clock;
 pub mod cpu;
 pub mod exit;
 pub mod frame;

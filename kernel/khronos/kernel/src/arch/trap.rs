@@ -62,7 +62,7 @@ pub fn before_user(frame: &mut Frame) {
     loop {
         sched::preempt_if_due();
         if !signal::is_due() {
-            return;
+            return signal::settle(frame);
         }
         msr::interrupts_enable();
         signal::deliver(frame);

@@ -1,5 +1,7 @@
 //! Page faults.
 
+use super::{space, user};
+
 unsafe extern "C" {
     static copy_user_at: u8;
     static copy_user_end: u8;
@@ -17,7 +19,14 @@ pub fn copy_exit() -> u64 {
     (&raw const copy_user_fault).addr() as u64
 }
 
-/// Tries to give the running process the page for which it has faulted.
-pub fn mend(_address: usize, _error: u64) -> bool {
-    false
+const WRITE: u64 = 1 << 1;
+const EXECUTE: u64 = 1 << 4;
+
+/// Gives the running process the page for which it has faulted, if it may have it.
+pub fn mend(address: usize, error: u64) -> bool {
+    let address = address as u64;
+    address < user::END
+        && space::current().is_some_and(|space| {
+            space.fault(address, error & WRITE != 0, error & EXECUTE != 0)
+        })
 }

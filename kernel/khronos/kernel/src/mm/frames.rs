@@ -293,38 +293,40 @@ pub fn start() {
     let frames = end / BYTES as u64;
     let infos_bytes = frames * size_of::<Info>() as u64;
     let image_ends = direct_map::address_of(&raw const image_end);
-    let first = information
-        .modules
-        .as_slice()
-        .iter()
-        .map(|module| module.end)
-        .fold(image_ends, u64::max)
-        .next_multiple_of(BYTES as u64);
-    // Behind the image and all modules that are in the same range, which boot.s has mapped.
-    let place = memory
-        .iter()
-        .find_map(|range| {
-            let start = if range.start <= first && first < range.end { first } else { range.start };
-            let start = start.max(image_ends.next_multiple_of(BYTES as u64));
-            (start + infos_bytes <= range.end.min(4 << 30)).then_some(start)
-        })
-        .expect("memory for the table of frames");
+    let modules = information.modules.as_slice();
+    let mut taken = [boot::Range::default(); MOST_TAKEN];
+    taken[0] = boot::Range { start: 0, end: LOWEST };
+    taken[1] = boot::Range { start: 2 << 20, end: image_ends };
+    let modules = &modules[..modules.len().min(MOST_TAKEN - 3)];
+    taken[3..3 + modules.len()].copy_from_slice(modules);
+    let taken = &mut taken[..3 + modules.len()];
+    let place = find_place(memory, taken, infos_bytes).expect("memory for the table of frames");
+    taken[2] = boot::Range { start: place, end: place + infos_bytes };
     // SAFETY: usable memory that nothing else is in, mapped, and zeros are `Info`s.
     let infos = unsafe {
         physical(place).write_bytes(0, infos_bytes as usize);
         core::slice::from_raw_parts(physical(place).cast::<Info>(), frames as usize)
     };
     INFOS.set(infos);
-    let mut taken = [boot::Range::default(); 66];
-    taken[0] = boot::Range { start: 0, end: LOWEST };
-    taken[1] = boot::Range { start: 2 << 20, end: image_ends };
-    taken[2] = boot::Range { start: place, end: place + infos_bytes };
-    let modules = information.modules.as_slice();
-    let modules = &modules[..modules.len().min(taken.len() - 3)];
-    taken[3..3 + modules.len()].copy_from_slice(modules);
     for range in memory {
-        give_range(*range, &taken[..3 + modules.len()]);
+        give_range(*range, taken);
     }
+}
+
+/// Ranges in use at boot: three of ours, and modules.
+const MOST_TAKEN: usize = 64 + 3;
+
+/// A place for so many bytes: in usable memory that boot.s has mapped, and where nothing is yet. It
+/// begins where something ends.
+fn find_place(memory: &[boot::Range], taken: &[boot::Range], bytes: u64) -> Option<u64> {
+    let ends = taken.iter().map(|by| by.end.next_multiple_of(BYTES as u64));
+    let is_right = |&start: &u64| {
+        let end = start + bytes;
+        end <= 4 << 30
+            && memory.iter().any(|range| range.start <= start && end <= range.end)
+            && !taken.iter().any(|by| by.start < end && start < by.end)
+    };
+    ends.filter(is_right).min()
 }
 
 /// Gives what is in no range that is taken to the allocator, in the largest pieces that fit.

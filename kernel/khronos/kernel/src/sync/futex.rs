@@ -97,3 +97,10 @@ pub fn wake(key: Key, bits: u32, count: u32) -> u32 {
     }
     woken
 }
+
+/// Wakes at most `count` of those who wait on the key, and `more` of the others, who were to be
+/// moved to another key: a wake-up without cause is allowed, and they go there by themselves. Says
+/// how many.
+pub fn requeue(key: Key, count: u32, more: u32) -> u32 {
+    wake(key, !0, count.saturating_add(more))
+}

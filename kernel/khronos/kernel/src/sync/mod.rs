@@ -5,6 +5,7 @@ pub mod bare;
 pub mod futex;
 pub mod once;
 pub mod order;
+pub mod percpu;
 pub mod pin;
 pub mod sleep;
 pub mod spin;

@@ -97,7 +97,7 @@ pub fn sleep_unless<R>(
         result = Some(Err(Early::Deadline));
     }
     let timer = match (&result, patience.deadline) {
-        (None, Some(deadline)) => Some(timer::set(deadline, this.clone())),
+        (None, Some(deadline)) => Some(timer::set(deadline, timer::Target::Thread(this.clone()))),
         _ => None,
     };
     if result.is_some() && sched::stay(this) {

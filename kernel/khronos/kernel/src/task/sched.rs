@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::thread::{self, Thread, state};
-use super::{process, timer};
+use super::{timer, user};
 use crate::arch::cpu::{self, Cpu};
 use crate::arch::frame::Frame;
 use crate::arch::{apic, gdt, msr, switch};
@@ -219,6 +219,16 @@ fn run_next() {
     cpu::unpin();
 }
 
+/// The CPUs that the thread may use have changed: one that runs goes elsewhere if it has to.
+pub fn move_if_needed(thread: &Arc<Thread>) {
+    // Relaxed, both: a setting, and a hint.
+    let allowed = thread.affinity.load(Ordering::Relaxed);
+    let is_here = core::ptr::eq(Arc::as_ptr(thread), cpu::current());
+    while is_here && allowed & 1 << cpu::number() == 0 {
+        give_way();
+    }
+}
+
 /// The running thread ends. What it has must be dropped before.
 pub fn end() -> ! {
     cpu::pin();
@@ -240,7 +250,9 @@ fn switch_pinned() {
     let goes_on = running.state.load(Ordering::Relaxed) == state::RUNNING;
     if goes_on && !is_idle {
         running.state.store(state::RUNNABLE, Ordering::Relaxed);
-        put(cpu, thread::current_arc());
+        let allowed = running.affinity.load(Ordering::Relaxed);
+        let home = if allowed & 1 << cpu.number() != 0 { cpu } else { choose(running) };
+        put(home, thread::current_arc());
     }
     let next = next(cpu, this).or_else(|| steal(cpu)).unwrap_or_else(|| cpu.local.idle.get().clone());
     if Arc::as_ptr(&next) == this {
@@ -272,8 +284,7 @@ fn go_to(cpu: &Cpu, from: &Thread, to: Arc<Thread>) {
     cpu.kernel_stack.store(to.stack_top(), Ordering::Relaxed);
     // SAFETY: of the thread that is going to run here.
     unsafe { gdt::set_kernel_stack(cpu.number(), to.stack_top()) };
-    process::leave(from);
-    process::enter(cpu, &to);
+    user::switch(cpu, from.user.as_ref(), to.user.as_ref());
     cpu.local.previous.store(core::ptr::from_ref(from).cast_mut(), Ordering::Relaxed);
     let to = Arc::into_raw(to);
     cpu.current.store(to.cast_mut(), Ordering::Relaxed);

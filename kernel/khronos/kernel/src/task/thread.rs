@@ -45,7 +45,7 @@ pub struct Thread {
     /// The sleeping locks that it has.
     pub held: Held,
     /// What it does in user mode; nothing for the kernel's own threads.
-    pub user: Option<super::process::User>,
+    pub user: Option<super::user::User>,
 }
 
 // SAFETY: `held` and the stack pointer are used by the thread itself and by the CPU that switches
@@ -144,7 +144,7 @@ extern "C" fn begin(argument: usize) -> ! {
 }
 
 /// A thread that leaves the kernel by `frame` when it first runs.
-pub fn for_user(user: super::process::User, frame: &crate::arch::frame::Frame) -> Arc<Thread> {
+pub fn for_user(user: super::user::User, frame: &crate::arch::frame::Frame) -> Arc<Thread> {
     let stack = stacks::take();
     let place = stack.top() - size_of_val(frame) as u64;
     // SAFETY: the top of a new stack.

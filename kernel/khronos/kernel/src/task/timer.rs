@@ -1,9 +1,10 @@
-//! Threads that wait for a time. Resolution: a tick of the CPUs' timers, 10 ms.
+//! Threads and alarms that wait for a time. Resolution: a tick of the CPUs' timers, 10 ms.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use super::process::Process;
 use super::sched;
 use super::thread::Thread;
 use crate::arch::tsc;
@@ -13,7 +14,15 @@ use crate::sync::spin::IrqSpin;
 /// Deadline, and a number that no other timer has.
 pub type Timer = (u64, u64);
 
-static TIMERS: IrqSpin<BTreeMap<Timer, Arc<Thread>>> =
+/// Who waits.
+pub enum Target {
+    /// A thread, which is woken.
+    Thread(Arc<Thread>),
+    /// A process, which gets the signal of its alarm.
+    Alarm(Arc<Process>),
+}
+
+static TIMERS: IrqSpin<BTreeMap<Timer, Target>> =
     IrqSpin::new(Rank::Timers, BTreeMap::new());
 /// The first deadline; a look at it spares the lock.
 static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -24,11 +33,11 @@ pub fn has_passed(deadline: u64) -> bool {
     tsc::now() >= deadline
 }
 
-/// The thread is woken at the deadline.
-pub fn set(deadline: u64, thread: Arc<Thread>) -> Timer {
+/// The target is told at the deadline.
+pub fn set(deadline: u64, target: Target) -> Timer {
     let timer = (deadline, NUMBERS.fetch_add(1, Ordering::Relaxed)); // Relaxed: a number
     let mut timers = TIMERS.lock();
-    timers.insert(timer, thread);
+    timers.insert(timer, target);
     FIRST.fetch_min(deadline, Ordering::Relaxed); // Relaxed: a tick later is early enough
     timer
 }
@@ -44,13 +53,22 @@ pub fn expire() {
     if now < FIRST.load(Ordering::Relaxed) { // Relaxed: a hint
         return;
     }
-    let mut timers = TIMERS.lock();
-    while let Some(first) = timers.first_entry() {
-        if first.key().0 > now {
-            break;
+    while let Some(target) = take_due(now) {
+        match target {
+            Target::Thread(thread) => {
+                sched::wake(&thread);
+            }
+            Target::Alarm(process) => process.alarm_is_due(now),
         }
-        sched::wake(&first.remove());
     }
+}
+
+fn take_due(now: u64) -> Option<Target> {
+    let mut timers = TIMERS.lock();
     let next = timers.first_key_value().map_or(u64::MAX, |(timer, _)| timer.0);
+    if next <= now {
+        return timers.pop_first().map(|(_, target)| target);
+    }
     FIRST.store(next, Ordering::Relaxed); // Relaxed: under the lock
+    None
 }

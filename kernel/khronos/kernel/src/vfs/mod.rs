@@ -1,6 +1,13 @@
-//! Files.
-/// s
-pub mod console {
-    /// s
-    pub fn receive(_b: u8) {}
-}
+//! What programs open: files of khronos-fs, pipes, the console and other devices.
+
+pub mod console;
+pub mod cpio;
+pub mod dev;
+pub mod file;
+pub mod node;
+pub mod path;
+pub mod pipe;
+pub mod poll;
+pub mod proc;
+pub mod table;
+pub mod tree;

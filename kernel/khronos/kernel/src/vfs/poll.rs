@@ -1,0 +1,57 @@
+//! Waiting for one of several files.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::file::File;
+use crate::call::errno::Result;
+use crate::sync::wait::{Early, Patience, WaitQueue};
+
+/// It can be read.
+pub const READABLE: u32 = 1;
+/// It can be written.
+pub const WRITABLE: u32 = 4;
+/// An error is pending.
+pub const ERROR: u32 = 8;
+/// The other side is gone.
+pub const HUNG_UP: u32 = 16;
+/// The descriptor is not open.
+pub const NOT_OPEN: u32 = 32;
+
+/// All who poll wait here: each change wakes them all. That is right for a shell, and stated.
+static POLLERS: WaitQueue = WaitQueue::new();
+
+/// Some file can be read or written that could not.
+pub fn something_is_ready() {
+    POLLERS.wake_all();
+}
+
+/// What is asked of a file.
+pub struct Asked {
+    /// The file; none if the descriptor is not open.
+    pub file: Option<Arc<File>>,
+    /// The bits of interest.
+    pub events: u32,
+}
+
+impl Asked {
+    fn answer(&self) -> u32 {
+        match &self.file {
+            None => NOT_OPEN,
+            Some(file) => file.object.readiness() & (self.events | ERROR | HUNG_UP),
+        }
+    }
+}
+
+/// Waits until one of the files is ready, or the deadline passes; says what each is.
+pub fn wait(asked: &[Asked], deadline: Option<u64>) -> Result<Vec<u32>> {
+    let answers = || -> Option<Vec<u32>> {
+        let answers: Vec<u32> = asked.iter().map(Asked::answer).collect();
+        answers.iter().any(|&answer| answer != 0).then_some(answers)
+    };
+    match POLLERS.wait(Patience { signals: true, deadline }, answers) {
+        Ok(answers) => Ok(answers),
+        Err(Early::Deadline) => Ok(asked.iter().map(Asked::answer).collect()),
+        Err(early) => Err(early.into()),
+    }
+}
