@@ -1,5 +1,5 @@
-//! The book's chapters are listed, what is listed exists, links between files lead somewhere, and
-//! every lock and command is told of.
+//! The book's chapters are listed, what is listed exists, links lead to files and headings that
+//! exist, and every lock and command has a description.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -45,6 +45,49 @@ fn dead_links(file: &Source, exists: impl Fn(&Path) -> bool) -> Vec<Finding> {
     let dead = links(file).filter(|(_, link)| !exists(&resolve(&file.path, link)));
     dead.map(|(line, link)| Finding::new(&file.path, line, format!("nothing is at {link}")))
         .collect()
+}
+
+/// The links of a Markdown file to headings: the file, empty for the same one, and the heading's
+/// name, with their lines.
+fn anchors(file: &Source) -> impl Iterator<Item = (usize, &str, &str)> {
+    file.lines.iter().enumerate().flat_map(|(index, line)| {
+        let linked = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+        let named = linked.filter_map(|(target, _)| target.split_once('#'));
+        named
+            .filter(|(path, _)| !path.contains("://"))
+            .map(move |(path, name)| (index + 1, path, name))
+    })
+}
+
+/// The name by which a link leads to a heading.
+fn heading_name(heading: &str) -> String {
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    let name = heading.trim_start_matches('#').trim().chars().filter(kept);
+    name.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// Whether a page has the heading, itself or in a file that it includes.
+fn has_heading<'a>(page: &Source, name: &str, find: &impl Fn(&Path) -> Option<&'a Source>) -> bool {
+    let is_named = |line: &String| line.starts_with('#') && heading_name(line) == name;
+    page.lines.iter().any(|line| match line.strip_prefix("{{#include ") {
+        Some(rest) => {
+            let included = rest.split(['}', ':']).next().unwrap_or(rest);
+            find(&resolve(&page.path, included)).is_some_and(|page| has_heading(page, name, find))
+        }
+        None => is_named(line),
+    })
+}
+
+fn dead_anchors<'a>(file: &Source, find: impl Fn(&Path) -> Option<&'a Source>) -> Vec<Finding> {
+    let dead = anchors(file).filter(|(_, path, name)| {
+        let missing = |page: &Source| !has_heading(page, name, &find);
+        if path.is_empty() {
+            return missing(file);
+        }
+        path.ends_with(".md") && find(&resolve(&file.path, path)).is_some_and(missing)
+    });
+    let advice = |path: &str, name: &str| format!("no heading of {path} is called #{name}");
+    dead.map(|(line, path, name)| Finding::new(&file.path, line, advice(path, name))).collect()
 }
 
 fn unlisted<'a>(summary: &Source, chapters: impl Iterator<Item = &'a str>) -> Vec<Finding> {
@@ -99,6 +142,13 @@ fn without_chapter(file: &Source, exists: impl Fn(&Path) -> bool) -> Vec<Finding
 fn links_lead_somewhere() {
     let pages = TREE.iter().filter(|file| file.has_extension(&["md"]));
     crate::report(pages.flat_map(|file| dead_links(file, |path| root().join(path).exists())));
+}
+
+#[test]
+fn links_lead_to_headings() {
+    let find = |path: &Path| TREE.iter().find(|file| Path::new(&file.path) == path);
+    let pages = TREE.iter().filter(|file| file.has_extension(&["md"]));
+    crate::report(pages.flat_map(|file| dead_anchors(file, find)));
 }
 
 #[test]
@@ -157,4 +207,17 @@ fn notices_dead_links_and_lost_chapters() {
     assert_eq!(crate::lines(findings), [2, 3]);
     let summary = Source::new(SUMMARY, "- [a](a.md)");
     assert_eq!(unlisted(&summary, ["docs/src/a.md", "docs/src/lost.md"].into_iter()).len(), 1);
+}
+
+#[test]
+fn notices_links_to_headings_that_are_not_there() {
+    let page = Source::new(
+        "docs/src/a.md",
+        "# One: `two`\n[x](#one-two) [y](#two)\n[z](b.md#at-the-end)\n[w](b.md#gone)\n[v](c.rs#L3)",
+    );
+    let other = Source::new("docs/src/b.md", "{{#include ../c.md}}");
+    let included = Source::new("docs/c.md", "## At the end");
+    let all = [&other, &included];
+    let find = |path: &Path| all.into_iter().find(|file| Path::new(&file.path) == path);
+    assert_eq!(crate::lines(dead_anchors(&page, find)), [2, 4]);
 }

@@ -24,9 +24,8 @@
 //! # Source
 //!
 //! Matveev, Shavit, Felber & Marlier: Read-Log-Update: A Lightweight Synchronization Mechanism for
-//! Concurrent Programming. SOSP
-//! 2015. With [`Ordo`](crate::clock::Ordo) as the clock it is the RLU-ORDO of Kashyap and others
-//!       (EuroSys 2018). Deviations:
+//! Concurrent Programming. SOSP 2015. With [`Ordo`](crate::clock::Ordo) as the clock it is the
+//! RLU-ORDO of Kashyap and others (EuroSys 2018). Deviations:
 //!
 //! - *The write clock.* In the paper a writer reads the clock, announces the next time as that of
 //!   its commit, and then increments the clock. Two that do so at once announce the same time; a

@@ -16,11 +16,9 @@
 //! # Source
 //!
 //! S. Heller, M. Herlihy, V. Luchangco, M. Moir, W. Scherer and N. Shavit, "A lazy concurrent
-//! list-based set algorithm", OPODIS
-//! 2005. There an insertion locks both neighbours. The one before is enough: the one behind is not
-//!       taken out without it. The
-//! paper leaves freeing to a garbage collector; here nodes are retired to a
-//! [domain](crate::reclaim).
+//! list-based set algorithm", OPODIS 2005. There an insertion locks both neighbours. Locking the
+//! one before is enough: a removal of the one behind needs that lock, too. The paper leaves freeing
+//! to a garbage collector; here nodes are retired to a [domain](crate::reclaim).
 //!
 //! # Memory order
 //!
