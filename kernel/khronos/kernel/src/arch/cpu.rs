@@ -58,8 +58,8 @@ const PINS: usize = offset_of!(Cpu, pins);
 const CURRENT: usize = offset_of!(Cpu, current);
 const NUMBER: usize = offset_of!(Cpu, number);
 
-// SAFETY: what is not atomic, only the CPU itself uses: `pins` by single instructions, and the caches
-// with interrupts off.
+// SAFETY: what is not atomic, only the CPU itself uses: `pins` by single instructions, and the
+// caches with interrupts off.
 unsafe impl Sync for Cpu {}
 
 static CPUS: [Cpu; MOST] = [const {

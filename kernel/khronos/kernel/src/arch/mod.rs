@@ -16,6 +16,9 @@ pub mod switch;
 pub mod trap;
 pub mod tsc;
 
+// SAFETY: the code from the loader to `start`: each CPU runs it once, before any Rust.
 core::arch::global_asm!(include_str!("boot.s"), options(att_syntax));
+// SAFETY: entries save every register before Rust runs, and restore it after.
 core::arch::global_asm!(include_str!("entry.s"));
+// SAFETY: what the compiler calls to copy, fill and compare, by its own contracts.
 core::arch::global_asm!(include_str!("runtime.s"));

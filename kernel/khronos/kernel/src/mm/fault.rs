@@ -8,7 +8,8 @@ unsafe extern "C" {
     static copy_user_fault: u8;
 }
 
-/// Whether the instruction copies from or to user memory, where a fault is no error of the kernel's.
+/// Whether the instruction copies from or to user memory, where a fault is no error of the
+/// kernel's.
 pub fn is_user_copy(instruction: u64) -> bool {
     let range = (&raw const copy_user_at).addr() as u64..(&raw const copy_user_end).addr() as u64;
     range.contains(&instruction)

@@ -28,7 +28,8 @@ pub fn read_bytes(address: u64, into: &mut [u8]) -> Result<()> {
 /// Writes bytes.
 pub fn write_bytes(address: u64, from: &[u8]) -> Result<()> {
     check(address, from.len())?;
-    // SAFETY: as in `read_bytes`.
+    // SAFETY: `check` has found the range to be of user addresses, where a fault ends the copy; the
+    // slice is the kernel's own.
     let left = unsafe { copy_user(address as *mut u8, from.as_ptr(), from.len()) };
     if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
 }

@@ -51,7 +51,7 @@ pub struct Thread {
 // SAFETY: `held` and the stack pointer are used by the thread itself and by the CPU that switches
 // to it; all else is atomic or says itself.
 unsafe impl Sync for Thread {}
-// SAFETY: as above.
+// SAFETY: nothing in it belongs to the CPU or the thread that made it.
 unsafe impl Send for Thread {}
 
 /// Below are the numbers with which pinned code calls itself.

@@ -64,8 +64,8 @@ pub trait Object: Send + Sync {
         None
     }
 
-    /// Names of a directory, as `getdents64` has them, from a position on: at most `most` bytes, and
-    /// where to go on.
+    /// Names of a directory, as `getdents64` has them, from a position on: at most `most` bytes,
+    /// and where to go on.
     fn names(&self, _from: u64, _most: usize) -> Result<(Vec<u8>, u64)> {
         Err(Errno::NOT_DIRECTORY)
     }
