@@ -32,7 +32,7 @@ pub enum Kind {
     /// attempt would not obey.
     Timed = 2,
     /// On a file: sleeps for a disk, if it does, and no handler ends it while it has not begun.
-    /// Never made by who serves others.
+    /// Never made by the thread that serves others.
     File = 3,
 }
 

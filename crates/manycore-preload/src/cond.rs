@@ -90,7 +90,8 @@ impl Cond {
     /// there was one.
     fn signal(&self) -> bool {
         self.queue.signal_saying(|| {
-            // Relaxed: read by who destroys it, which the program orders after its signals.
+            // Relaxed: read by the thread that destroys it, which the program orders after its
+            // signals.
             self.passes_on.store(1, Ordering::Relaxed);
             departed::now(core::ptr::from_ref(self).cast())
         })
@@ -153,8 +154,8 @@ pub unsafe extern "C-unwind" fn wait<L: InlineLock, const STATS: bool>(
     caller: usize,
 ) -> c_int {
     // SAFETY: both are initialised and there during the call, and this thread has locked the mutex
-    // (POSIX, contract of `init`). Who owns them is asked first: glibc gets both of its own, and
-    // never a mutex of ours.
+    // (POSIX, contract of `init`). The first question is who owns them: glibc gets both of its own,
+    // and never a mutex of ours.
     unsafe {
         if (*c).is_shared() {
             if !(*m).is_ours() {

@@ -2,8 +2,8 @@
 //! barriers and timers.
 //!
 //! A thread that has waited for a condition variable is *let in*. A lock's waiter is let in, comes
-//! back to the mutex once and wakes the next one: it *hands over*. Who waits for work is let in and
-//! comes back to wait for more.
+//! back to the mutex once and wakes the next one: it *hands over*. A thread that waits for work is
+//! let in and comes back to wait for more.
 //!
 //! Relaxed throughout: counters are independent of each other.
 

@@ -85,7 +85,8 @@ pub fn find(fd: c_int) -> Result<Held, Outcome> {
     find_by(fd, descriptors::find)
 }
 
-/// The descriptor's lane if it is known already: for who will not use the descriptor any more.
+/// The descriptor's lane if it is known already: for a thread that will not use the descriptor any
+/// more.
 pub fn find_known(fd: c_int) -> Result<Held, Outcome> {
     find_by(fd, |table, fd| table.find(fd))
 }

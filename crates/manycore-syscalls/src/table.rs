@@ -61,7 +61,7 @@ unsafe fn zeroed<T>(count: usize) -> Option<&'static [T]> {
     Some(unsafe { core::slice::from_raw_parts(address as *const T, count) })
 }
 
-/// The table, once it is there: for who has a reference already. Others ask
+/// The table, once it is there: for a thread that has a reference already. Others ask
 /// [`crate::descriptors::table`].
 pub fn get() -> Option<&'static Descriptors> {
     TABLE.get()

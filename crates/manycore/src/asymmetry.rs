@@ -4,7 +4,7 @@
 //! A reader *announces* itself in its record and then reads what is shared. Who *waits* has changed
 //! that, and then reads the records. One of two must see the other, so that a fence has to stand
 //! between the write and the read on both sides. Where the system can make all threads pass one
-//! ([`barrier`]), readers do without, and who waits has it do so.
+//! ([`barrier`]), readers do without, and a thread that waits has it do so.
 //!
 //! That is good where readers come by the million and somebody waits now and then. But it is a
 //! system call that interrupts all CPUs that run a thread of the process, and costs each of them
@@ -27,8 +27,8 @@
 //! afterwards; if it is no more, it passes a fence after all. *Claim:* a reader R whose
 //! announcement a waiter W does not see reads what W had written before its fence.
 //!
-//! - Both pass a fence: one comes first, and who has passed the second sees what was written before
-//!   the first.
+//! - Both pass a fence: one comes first, and a thread that has passed the second sees what was
+//!   written before the first.
 //! - R passes none, and W has all pass a barrier. R does so somewhere. If after it has written its
 //!   announcement, W sees that. If before, R reads after it.
 //! - R passes none, and neither does W, which has found [`FENCED`] after its fence. R has found

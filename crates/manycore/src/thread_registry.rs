@@ -54,9 +54,9 @@ impl<R, L> Deref for ThreadSlot<R, L> {
 impl<R, L> ThreadSlot<R, L> {
     /// Takes a slot that no thread has.
     pub fn take(&self) -> Option<Box<L>> {
-        // Acquire: partner of the Release in `give_back`. Who sees what the new thread has written
-        // in the record may not see any more what the old one has, and counts go on where they
-        // were. Relaxed on failure: nothing is followed.
+        // Acquire: partner of the Release in `give_back`. A thread that sees what the new thread
+        // has written in the record may not see any more what the old one has, and counts go on
+        // where they were. Relaxed on failure: nothing is followed.
         let done = order!(Acquire, "slot-claim");
         if self.is_taken()
             || self.taken.compare_exchange(false, true, done, Ordering::Relaxed).is_err()
@@ -154,9 +154,9 @@ impl<R, L> ThreadRegistry<R, L> {
         }
     }
 
-    /// As [`iter`](Self::iter), for who looks at the first line of each record, which its thread
-    /// writes all the time: it is asked for some slots ahead, so that hundreds of such lines are
-    /// not fetched one after the other.
+    /// As [`iter`](Self::iter), for a thread that looks at the first line of each record, which its
+    /// thread writes all the time: it is asked for some slots ahead, so that hundreds of such lines
+    /// are not fetched one after the other.
     pub fn scan(&self) -> impl Iterator<Item = &ThreadSlot<R, L>> {
         const AHEAD: usize = 8;
         let slots = self.iter();

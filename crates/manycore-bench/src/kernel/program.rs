@@ -90,7 +90,7 @@ fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
         outcomes
     })?;
     let mut outcomes = report.result.clone();
-    // Who has come and was not served has waited for at least so long.
+    // A thread that has come and was not served has waited for at least so long.
     for arrival in arrivals.iter().flatten().skip(served.get() as usize) {
         if (window.begin..window.end).contains(arrival) {
             outcomes[0].times.saturating_record((window.end - arrival).max(1));

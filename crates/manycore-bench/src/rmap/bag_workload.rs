@@ -203,7 +203,7 @@ macro_rules! bags {
                 items: UnsafeCell<VecDeque<Item>>,
             }
 
-            // SAFETY: the items are in the hands of who has the lock.
+            // SAFETY: the items are with the thread that has the lock.
             unsafe impl<L: RawLock, const QUEUE: bool> Sync for Locked<L, QUEUE> {}
 
             impl<L: RawLock, const QUEUE: bool> Default for Locked<L, QUEUE> {

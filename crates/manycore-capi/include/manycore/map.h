@@ -1,6 +1,6 @@
 /*
- * A map of byte strings, for many threads: who reads waits for nobody, and who changes a record
- * waits only for those who change the same one, or keep all others out.
+ * A map of byte strings, for many threads: a thread that reads waits for nobody, and a thread that
+ * changes a record waits only for those who change the same one, or keep all others out.
  *
  *     manycore_map_create(NULL, &map);
  *

@@ -1,6 +1,6 @@
 /*
- * Read-log-update: objects with versions. Who reads sees one moment and never waits; who writes
- * several objects has them change for everybody at once.
+ * Read-log-update: objects with versions. A thread that reads sees one moment and never waits; a
+ * thread that writes several objects has them change for everybody at once.
  *
  * The macros are those of the papers on RLU (Matveev, Shavit, Felber & Marlier, SOSP 2015) and
  * MV-RLU (Kim, Mathew, Kashyap, Ramanathan & Min, ASPLOS 2019), with the arguments that programs

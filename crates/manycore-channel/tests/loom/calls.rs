@@ -210,7 +210,7 @@ struct Numbers {
     notes: [UnsafeCell<u32>; 2],
 }
 
-// SAFETY: notes are touched by who has the number.
+// SAFETY: notes are touched by the thread that has the number.
 unsafe impl Sync for Numbers {}
 // SAFETY: the notes are touched by the one that has the number, which may be any thread.
 unsafe impl Send for Numbers {}

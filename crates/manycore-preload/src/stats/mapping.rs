@@ -163,7 +163,8 @@ fn count_uncounted() {
 /// call: by now any may be forbidden.
 #[cold]
 fn inherit() -> Option<&'static Mapping> {
-    // Acquire: partner of the Release below; who finds that it has been filled in finds it.
+    // Acquire: partner of the Release below; a thread that finds that it has been filled in finds
+    // it.
     if SPARE.load(Ordering::Acquire).is_null() {
         return opened();
     }

@@ -44,7 +44,7 @@ pub struct Object<'a> {
     pub record: &'a AtomicU32,
     /// What it is.
     pub kind: Kind,
-    /// Who called the function that the event comes from.
+    /// The caller of the function that the event comes from.
     pub caller: usize,
 }
 

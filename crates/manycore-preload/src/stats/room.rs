@@ -71,8 +71,8 @@ const PARTS: [(usize, usize, usize); 12] = [
 /// which is the only one by then.
 static MAPPED: [AtomicUsize; PARTS.len()] = [const { AtomicUsize::new(0) }; PARTS.len()];
 
-// Relaxed throughout: what is handed out of a part is published by who hands it out, after the part
-// has grown.
+// Relaxed throughout: what is handed out of a part is published by the thread that hands it out,
+// after the part has grown.
 
 /// The bytes of a part.
 fn whole(part: usize) -> Range<usize> {

@@ -31,7 +31,7 @@ pub fn prepare() {
 /// sequences.
 #[inline]
 pub fn cpu() -> u32 {
-    // Relaxed, both: who does not see them yet asks the kernel.
+    // Relaxed, both: a thread that does not see them yet asks the kernel.
     if !HAS_RSEQ.load(Ordering::Relaxed) {
         // SAFETY: `sched_getcpu` takes no arguments.
         return unsafe { libc::sched_getcpu() } as u32;

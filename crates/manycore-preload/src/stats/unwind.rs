@@ -1,4 +1,4 @@
-//! Who called: the return addresses of a lock function's callers.
+//! The callers: the return addresses of a lock function's callers.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -69,8 +69,8 @@ fn read() {
     mask.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
     let count: u32 = mask.iter().map(|word| word.count_ones()).sum();
     IS_ONE.store(count == 1, Ordering::Relaxed); // Relaxed: decides nothing but who executes calls
-    // Relaxed: the words have no order among them; who reads them halfway changed finds another
-    // version soon.
+    // Relaxed: the words have no order among them; a thread that reads them halfway changed finds
+    // another version soon.
     let is_other = MASK
         .iter()
         .zip(mask)

@@ -3,7 +3,7 @@
 //!
 //! Raw, and not by the crate `io-uring`: that allocates, and calls functions of the C library which
 //! the library that this is part of exports. Many callers put entries in and take completions out,
-//! each side under a lock that nobody waits for: who does not get it goes another way.
+//! each side under a lock that nobody waits for: a thread that does not get it goes another way.
 //!
 //! Source: J. Axboe, "Efficient IO with io_uring", 2019, and the manual page `io_uring(7)`.
 

@@ -189,7 +189,7 @@ extern "C" fn run(argument: *mut c_void) -> *mut c_void {
     let mut bound = affinity::bind_new(cpu);
     raw::block(!OPEN_SIGNALS);
     let thread = raw::thread_id();
-    record.thread.store(thread, Ordering::Relaxed); // Relaxed: for who looks at a dump
+    record.thread.store(thread, Ordering::Relaxed); // Relaxed: for a thread that looks at a dump
     // SAFETY: `make` has written it before this thread was made; all hands are there for good.
     let hands = unsafe { &**record.hands.get() };
     let number = hands.number(record);

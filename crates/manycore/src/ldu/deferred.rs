@@ -305,8 +305,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
             return unsafe { self.shared.alone(|inner| self.drain_own(inner)) };
         }
         if self.shared.try_with(|inner| self.drain_own(inner)).is_none() {
-            // Who has it may have been preempted, while all others log more for it to apply: it
-            // gets this CPU.
+            // A thread that has it may have been preempted, while all others log more for it to
+            // apply: it gets this CPU.
             hint::yield_now();
         }
     }

@@ -1,4 +1,4 @@
-//! Who owns an item, and in which state it is.
+//! The owner of an item, and the item's state.
 
 use alloc::boxed::Box;
 use core::mem::{ManuallyDrop, forget};

@@ -3,18 +3,17 @@
 //! # Idea
 //!
 //! A structure that is updated far more often than it is read need not be up to date all the time.
-//! Updates go into a log; who reads acquires the structure's lock, applies the log, and looks. The
-//! order of most updates does not matter. Only an insertion and a removal of the *same* object do
-//! not commute, and of those one is pending at most: an object carries a mark for each of the two,
-//! and who logs one of them first takes back the mark of the other. If there was one, the two
-//! cancel, and nothing is left to do:
+//! Updates go into a log; a thread that reads acquires the structure's lock, applies the log, and
+//! looks. The order of most updates does not matter. Only an insertion and a removal of the *same*
+//! object do not commute, and of those one is pending at most: an object carries a mark for each of
+//! the two, and who logs one of them first takes back the mark of the other. If there was one, the
+//! two cancel, and nothing is left to do:
 //!
 //! ```text
 //!                 insert                                           synchronize, with the structure's lock
-//!  1  remove mark set? clear it, done                        5  insert mark set? clear it, insert into the structure
-//!  2  set the insert mark                                    6  clear `used`
-//!  3  `used` set already? done: the entry is in the queue    7  insert mark set? clear it, insert into the structure
-//!  4  put the entry into the queue
+//!  1 remove mark set? clear it, done 5 insert mark set? clear it, insert into the structure 2 set
+//!  the insert mark 6 clear `used` 3 `used` set already? done: the entry is in the queue 7 insert
+//!  mark set? clear it, insert into the structure 4 put the entry into the queue
 //! ```
 //!
 //! The entry of an update that was cancelled stays in the queue, and the object's next update of
@@ -95,8 +94,8 @@
 //!   nobody else. In the published code it may be freed between steps 6 and 7.
 //! - On a conflict in the table the published code takes the other structure's entries out of the
 //!   queue, and only then acquires its lock; a read in between misses them. Here they go to a queue
-//!   of the other structure's own, no lock of a structure is acquired, and nobody waits: who finds
-//!   somebody at the place uses the structure's own queue as well.
+//!   of the other structure's own, no lock of a structure is acquired, and nobody waits: a thread
+//!   that finds somebody at the place uses the structure's own queue as well.
 //! - *Walkers in progress.* With a lock, an update waits for readers; a logged one does not. So an
 //!   object that was removed may still be looked at: it is not freed, nor given out to be changed,
 //!   before the reader has left the lock; and [`Deferred::wait_for_reads`] waits for readers that
@@ -119,9 +118,9 @@
 //! on both.
 //!
 //! The object itself is released by the head of the queue when its entry is put in, and acquired
-//! there by who takes it; it does not change until it is in no queue. What the structure is like
-//! goes from hand to hand with the lock. An owner who frees an object that had entries has acquired
-//! the end of their use with the node's word.
+//! there by the thread that takes it; it does not change until it is in no queue. What the
+//! structure is like goes from hand to hand with the lock. An owner who frees an object that had
+//! entries has acquired the end of their use with the node's word.
 //!
 //! [`Deferred::wait_for_reads`] comes after the caller's updates, and has the lock for a moment: a
 //! read that had it before has ended, and one that has it later acquires them with it.

@@ -8,8 +8,8 @@ use crate::sync::{cpu, own_of};
 /// A queue for each core.
 ///
 /// A core is where the thread runs, or ran a while ago: several threads may use a core's queue at a
-/// time. Who drains looks at all of them, which with many cores takes as long as a read of this
-/// many cache lines.
+/// time. A thread that drains looks at all of them, which with many cores takes as long as a read
+/// of this many cache lines.
 #[derive(Debug)]
 pub struct PerCore(Box<[Global]>);
 

@@ -7,7 +7,7 @@ use super::queue::Drained;
 pub struct Statistics {
     /// How often the log was drained.
     pub drains: u64,
-    /// How often a core's part of it was, by who had dropped an item there.
+    /// How often a core's part of it was, by the thread that had dropped an item there.
     pub sweeps: u64,
     /// Entries that were found in it.
     pub entries: u64,

@@ -2,15 +2,14 @@
 //!
 //! # Idea
 //!
-//! There is no best way to wait, only a best way for a length of wait, a number of waiters and a
-//! load.
+//! There is no best way to wait, only a best one for a length of wait, a number of waiters, a load.
 //!
 //! *Many CPUs, and enough of them.* Waiters queue. Only the first polls the word that is the lock;
-//! the others poll places of their own. Who gets the lock as the first keeps its place if another
-//! is behind it, and hands the lock over to that one directly: one transfer of a line, as in `mcs`.
-//! So does the next, and so on. But who comes back sooner than a line travels need not give the
-//! lock away. Where most that are handed the lock had just released it, holders leave the word
-//! free, and the first looks at it only now and then, until it has waited for 120 us: then it
+//! the others poll places of their own. A thread that gets the lock as the first keeps its place if
+//! another is behind it, and hands the lock over to that one directly: one transfer of a line, as
+//! in `mcs`. So does the next, and so on. But who comes back sooner than a line travels need not
+//! give the lock away. Where most that are handed the lock had just released it, holders leave the
+//! word free, and the first looks at it only now and then, until it has waited for 120 us: then it
 //! *reserves* the lock, and the next release is for it. So each has a stint of some hundred short
 //! sections, in which no line moves.
 //!
@@ -66,9 +65,9 @@
 //! read-modify-write of the same word that clears it (Release), so each section sees the ones
 //! before it. A hand-over in the queue leaves `HELD` set; the message to the next one's place
 //! orders the sections (Release, Acquire). A waiter sets `SLEEPERS` before it sleeps on the word
-//! that it has set; who clears the mark wakes one. A woken thread sets the mark again when it
-//! acquires, because it cannot know whether others sleep on. What is learned is Relaxed: numbers
-//! that steer waiting and order nothing.
+//! that it has set; a thread that clears the mark wakes one. A woken thread sets the mark again
+//! when it acquires, because it cannot know whether others sleep on. What is learned is Relaxed:
+//! numbers that steer waiting and order nothing.
 //!
 //! # Fork
 //!
@@ -78,8 +77,7 @@
 //!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps, as `futex`, and a look at what the thread has noted. 16
-//! bytes.
+//! 16 bytes. Uncontended, two compare-and-swaps, as `futex`, and a read of the thread's notes.
 //!
 //! # When not to use it
 //!
@@ -117,7 +115,7 @@ use crate::{LockInfo, Order};
 
 // Times are in nanoseconds. Under loom, all is as short as it can be without skipping a branch.
 
-/// Who has slept and waited for longer says that somebody did not run.
+/// A thread that has slept and waited for longer says that somebody did not run.
 const LONG_WAIT: u64 = if cfg!(loom) { 0 } else { 720_000 };
 /// A clock that jumps by more while a thread spins says that the thread did not run.
 const JUMP: u64 = 100_000;
@@ -194,7 +192,7 @@ impl Adaptive {
     /// Acquires the lock unless the deadline passes first; says whether it did.
     #[cold]
     pub(super) fn wait(&self, deadline: Option<Deadline>) -> bool {
-        // Who has a deadline has no time to respect reservations.
+        // A thread that has a deadline has no time to respect reservations.
         let mut waiter = Waiter { entitled: deadline.is_some(), ..Waiter::default() };
         // While others sleep, a free lock is acquired here.
         if self.try_take(&waiter) || self.glance(&waiter) {
@@ -248,7 +246,7 @@ impl Adaptive {
         if self.spins().stays() || scarcity::has_sign() {
             seat.make_next_first();
         } else if seat.keep_as_holder() {
-            // Relaxed: for this thread, and for who releases the lock in its stead.
+            // Relaxed: for this thread, and for a thread that releases the lock in its stead.
             self.word.fetch_or(LED, Ordering::Relaxed);
             seat.note(self.address());
         }
@@ -353,7 +351,8 @@ impl Adaptive {
             if let Some(is_near) = line_is_near {
                 learned = learned.and_line(is_near);
             }
-            // Who was woken to a free lock has not spun: counted, it would make spins ever shorter.
+            // A thread that was woken to a free lock has not spun: counted, it would make spins
+            // ever shorter.
             let polled = spun.filter(|spun| !waiter.slept || *spun != 0);
             polled.map_or(learned, |spun| learned.and_success(spun))
         });

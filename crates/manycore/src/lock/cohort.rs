@@ -136,8 +136,8 @@ impl Cohorts {
         // thread follows a link to it.
         unsafe {
             if (*place).is_of_this_process() {
-                // Who finds a ghost, in the child of a fork that happens now, is alone. Relaxed: as
-                // above.
+                // A thread that finds a ghost, in the child of a fork that happens now, is alone.
+                // Relaxed: as above.
                 self.holder.store(null_mut(), Ordering::Relaxed);
             }
             match (*place).next() {

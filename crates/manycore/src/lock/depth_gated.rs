@@ -26,8 +26,8 @@
 //!
 //! # Cost
 //!
-//! Uncontended, that of `futex`, by the same instructions. Who sleeps changes the count twice, in
-//! the line of the word.
+//! Uncontended, that of `futex`, by the same instructions. A thread that sleeps changes the count
+//! twice, in the line of the word.
 //!
 //! # When not to use it
 //!

@@ -53,7 +53,7 @@ impl Gate {
     }
 
     /// Waits for the message, and leaves the gate when the deadline has passed. Then there is none,
-    /// and the gate is for who [opens](Self::open) it.
+    /// and the gate is for a thread that [opens](Self::open) it.
     pub(super) fn wait_until(&self, deadline: Option<Deadline>) -> Option<u32> {
         self.spin(tuning::spin_limit()).or_else(|| self.sleep(deadline))
     }

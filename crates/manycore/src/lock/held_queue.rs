@@ -62,8 +62,8 @@ impl<N: Default> HeldQueue<N> {
         // link to it.
         unsafe {
             if (*place).is_of_this_process() {
-                // Who finds a ghost, in the child of a fork that happens now, is alone. Relaxed: as
-                // in `note`.
+                // A thread that finds a ghost, in the child of a fork that happens now, is alone.
+                // Relaxed: as in `note`.
                 self.holder.store(null_mut(), Ordering::Relaxed);
             }
             pass_on(&self.queue, place);

@@ -23,11 +23,11 @@
 //!
 //! # Memory order
 //!
-//! A release (Release) is read by the compare-and-swap that acquires (Acquire), or by who is handed
-//! the lock, through its record as [`Waiter`] has it. No wake-up is lost: somebody parks only if
-//! the word says *held* and *parked* while the bucket is locked, and both together are taken back
-//! with the bucket locked only; so a release either comes before, and the waiter finds the word
-//! changed, or finds it in the queue.
+//! A release (Release) is read by the compare-and-swap that acquires (Acquire), or by the thread
+//! that is handed the lock, through its record as [`Waiter`] has it. No wake-up is lost: somebody
+//! parks only if the word says *held* and *parked* while the bucket is locked, and both together
+//! are taken back with the bucket locked only; so a release either comes before, and the waiter
+//! finds the word changed, or finds it in the queue.
 //!
 //! # Cost
 //!

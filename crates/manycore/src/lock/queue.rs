@@ -56,13 +56,13 @@ impl<N> Place<N> {
     /// Puts another behind this one, or none, as the thread that holds the lock: only at the end of
     /// the queue do others write this link.
     pub(super) fn set_next(&self, next: *mut Self) {
-        // Relaxed: read by the thread that holds the lock later; and who comes to the end has it by
-        // the queue's tail.
+        // Relaxed: read by the thread that holds the lock later; and a thread that comes to the end
+        // has it by the queue's tail.
         self.next.store(next, Ordering::Relaxed);
     }
 
     /// Leaves a message for the one that waits at this place, which then may be gone; says whether
-    /// it waits. Who has
+    /// it waits. A thread that has
     /// [given up](Queue::enter_until) does not.
     ///
     /// # Safety
@@ -122,7 +122,8 @@ impl<N> Queue<N> {
     }
 
     /// As [`enter`](Self::enter), but gives up when the deadline has passed; says whether the place
-    /// is at the head. If not, it is for who would [hand](Self::hand_over) the head to it.
+    /// is at the head. If not, it is for a thread that would [hand](Self::hand_over) the head to
+    /// it.
     ///
     /// # Safety
     ///

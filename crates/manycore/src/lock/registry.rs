@@ -70,7 +70,7 @@ macro_rules! lock_api_forms {
             #[allow(clippy::declare_interior_mutable_const, reason = "lock_api has it so")]
             const INIT: Self = Self::new();
 
-            // Who acquires for reading is who releases.
+            // The thread that acquires for reading releases.
             type GuardMarker = lock_api::GuardNoSend;
 
             #[inline]

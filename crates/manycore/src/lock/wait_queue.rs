@@ -56,7 +56,7 @@
 //! been woken, although they may not have run yet. So a thread that has been signalled does not
 //! touch the queue again, and a signaller unlocks the queue before it marks a waiter as signalled.
 //! Only a waiter that leaves by itself, by a time-out or because its thread is cancelled, does
-//! touch the queue; who destroys it waits for those with [`drain`](WaitQueue::drain).
+//! touch the queue; a thread that destroys it waits for those with [`drain`](WaitQueue::drain).
 //!
 //! # Fork
 //!

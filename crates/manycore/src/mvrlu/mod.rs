@@ -100,11 +100,11 @@
 //! sees the new epoch and what was detached.
 //!
 //! *Stamp against begin*, without a clock, are a store and a load on either side, too: the commit
-//! puts its versions in and then reads the epoch; who raises that has stored it, and a session that
-//! finds it then reads objects. The exchange, the look at the epoch, and its raising are in one
-//! order (SeqCst), which costs a load nothing on x86 and a load-acquire elsewhere. Its end
-//! (Release) comes after all that it has read, and `advance` acquires that for the thread that acts
-//! on the watermark.
+//! puts its versions in and then reads the epoch; a thread that raises that has stored it, and a
+//! session that finds it then reads objects. The exchange, the look at the epoch, and its raising
+//! are in one order (SeqCst), which costs a load nothing on x86 and a load-acquire elsewhere. Its
+//! end (Release) comes after all that it has read, and `advance` acquires that for the thread that
+//! acts on the watermark.
 //!
 //! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session
 //! that finds null (Acquire) reads it.

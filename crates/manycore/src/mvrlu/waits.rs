@@ -3,9 +3,9 @@
 //! A stamp is a little ahead of the clocks, so that it is later than the begin of every snapshot
 //! that has missed the commit. So that no later snapshot misses it, too, somebody has to wait as
 //! long: the commit, until every clock has passed its stamp, or the snapshot that begins, until it
-//! is later than every stamp that was given before. Who reads and changes one key at a time needs
-//! no snapshots, and then commits need not wait; where there are mostly snapshots, those should
-//! not. So threads count both, and a domain goes by what is more frequent.
+//! is later than every stamp that was given before. A thread that reads and changes one key at a
+//! time needs no snapshots, and then commits need not wait; where there are mostly snapshots, those
+//! should not. So threads count both, and a domain goes by what is more frequent.
 //!
 //! ```text
 //!                 snapshots wait  -------->  both wait  -------->  commits wait

@@ -4,8 +4,8 @@
 //! # Idea
 //!
 //! Each core has a log. An operation is stamped with the clock and put at the end of the log of the
-//! core on which its thread runs, whose line is in that core's cache. Who reads acquires the
-//! structure's lock, takes all logs, merges them by their stamps, applies them, and looks. In
+//! core on which its thread runs, whose line is in that core's cache. A thread that reads acquires
+//! the structure's lock, takes all logs, merges them by their stamps, applies them, and looks. In
 //! contrast to [`ldu`](crate::ldu), any operation can be logged, and they are applied in an order
 //! that explains what threads did; for that all logs have to be merged before a read.
 //!
@@ -22,9 +22,9 @@
 //!
 //! # Memory order
 //!
-//! Each log is under a lock of its own. Who reads acquires all of them before it takes the first,
-//! so that what it takes is closed: an operation that came before one that it takes was in its log,
-//! and is taken too.
+//! Each log is under a lock of its own. A thread that reads acquires all of them before it takes
+//! the first, so that what it takes is closed: an operation that came before one that it takes was
+//! in its log, and is taken too.
 //!
 //! # Cost
 //!
@@ -160,8 +160,8 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         // for want of memory, which aborts.
         unsafe { log.lock.release() };
         if is_long && !self.try_synchronize() {
-            // Who has it may have been preempted, while all others log more for it to apply: it
-            // gets this CPU.
+            // A thread that has it may have been preempted, while all others log more for it to
+            // apply: it gets this CPU.
             hint::yield_now();
         }
         stamp

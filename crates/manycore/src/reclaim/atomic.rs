@@ -9,9 +9,9 @@ use crate::sync::order;
 /// A value of a domain, which is read under a [`Guard`] and replaced as a whole: a routing table, a
 /// configuration, a list of peers. For RCU without `unsafe`.
 ///
-/// A reader writes nothing but its thread's record and follows one pointer. Who replaces the value
-/// allocates one, and drops the old one after a grace period: on any thread, and at the latest with
-/// the domain.
+/// A reader writes nothing but its thread's record and follows one pointer. A thread that replaces
+/// the value allocates one, and drops the old one after a grace period: on any thread, and at the
+/// latest with the domain.
 ///
 /// ```
 /// use manycore::reclaim::Atomic;

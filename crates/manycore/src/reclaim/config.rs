@@ -50,7 +50,7 @@ pub struct Config {
     /// section. It must not use the domain.
     pub on_stall: Option<OnStall>,
     /// How many objects a thread collects at most before it looks what can be freed: 1 to 253. More
-    /// is faster, and holds more. Who retires slowly looks earlier, see [the
+    /// is faster, and holds more. A thread that retires slowly looks earlier, see [the
     /// module](super#bounded-garbage).
     pub batch: usize,
 }

@@ -146,8 +146,8 @@ impl Domain {
         visit("overruns", self.overruns() as u64);
     }
 
-    /// Waits until every section has ended that began before the call. Who enters one later sees
-    /// all that the caller did before.
+    /// Waits until every section has ended that began before the call. A thread that enters one
+    /// later sees all that the caller did before.
     ///
     /// # Panics
     ///
@@ -222,8 +222,8 @@ impl Domain {
     /// that says how many sections it has had since it last did, or has none.
     pub(super) fn advance(&self, sections: Option<u32>) -> Look<'_> {
         let now = self.periods.epoch.load(Ordering::Relaxed); // Relaxed: see the page; the fence orders it
-        // Who is seen inside without a fence has been inside: then none is needed to give up. The
-        // model checker has enough to do with the look that counts.
+        // A thread that is seen inside without a fence has been inside: then none is needed to give
+        // up. The model checker has enough to do with the look that counts.
         if !cfg!(loom) {
             let look = self.look(now);
             if look.blocker.is_some() {

@@ -272,10 +272,10 @@ impl<'d> Handle<'d> {
         if now == self.own().seen.get() {
             let look = self.advance();
             held = look.held;
-            // Who has been in the way since this thread last looked has probably lost its CPU, and
-            // is not the only one: what such threads have retired would stay until they run again.
-            // Those that run had better free their own, and among many CPUs somebody is in the way
-            // at most times.
+            // A thread that has been in the way since this thread last looked has probably lost its
+            // CPU, and is not the only one: what such threads have retired would stay until they
+            // run again. Those that run had better free their own, and among many CPUs somebody is
+            // in the way at most times.
             if look.blocker.is_some() && !self.domain.has_many_cpus() {
                 whose = Whose::Everybodys;
             }
@@ -506,9 +506,9 @@ impl<'h> Guard<'h> {
         self.handle
     }
 
-    /// Ends the section and begins another, unless the thread has other guards: for who reads for
-    /// long and has nothing just now, such as between two parts of a scan. What waits because of it
-    /// can then be freed. At the end of a section destructors may run.
+    /// Ends the section and begins another, unless the thread has other guards: for a thread that
+    /// reads for long and has nothing just now, such as between two parts of a scan. What waits
+    /// because of it can then be freed. At the end of a section destructors may run.
     #[inline]
     pub fn repin(&mut self) {
         self.repin_after(|| ());

@@ -8,9 +8,9 @@
 //! in which somebody could have found it. A reader says when it enters a section and when it
 //! leaves, in a record of its own, and that is all it does.
 //!
-//! Time is counted in *epochs*. Who enters a section writes the epoch into its record. The next
-//! epoch begins when all who are inside have the current one, so that nobody is further behind than
-//! one epoch:
+//! Time is counted in *epochs*. A thread that enters a section writes the epoch into its record.
+//! The next epoch begins when all who are inside have the current one, so that nobody is further
+//! behind than one epoch:
 //!
 //! ```text
 //!   epoch        4              5              6              7
@@ -56,7 +56,7 @@
 //! [`Atomic`] is such a pointer that takes no `unsafe`.
 //!
 //! Where no handle can be passed on, `section` does the same with a domain that the process has by
-//! itself, as `crossbeam_epoch::pin` does. Who reads for long repins now and then:
+//! itself, as `crossbeam_epoch::pin` does. A thread that reads for long repins now and then:
 //! [`Guard::repin`].
 //!
 //! ## Bounded garbage
@@ -95,8 +95,9 @@
 //! it reads the epoch *t* with which it closes the bag. A *reader* R writes the epoch into its
 //! record, passes a fence, and then reads pointers. An *advancer* A reads the epoch *n*, passes a
 //! fence, and then reads the records, before it begins *n* + 1. So does W, like any reader, when it
-//! enters. The fences are sequentially consistent: of two, one comes first, and who has passed the
-//! second sees what was written before the first. The object is freed when somebody sees the epoch
+//! enters. The fences are sequentially consistent: of two, one comes first, and a thread that has
+//! passed the second sees what was written before the first. The object is freed when somebody sees
+//! the epoch
 //! *t* + 3.
 //!
 //! *What W did comes before the epoch t + 2.* The advancer that began it has read *t* + 1. It has
@@ -109,8 +110,8 @@
 //! that the object is unlinked. If it has entered with an earlier epoch, the advancer that began
 //! *t* + 3 did not see it inside. Either it saw that R had left: what R did inside comes before its
 //! Release, in `leave` or, if it is inside again, in `enter`, which the advancer acquires, and
-//! releases with the epoch; who frees acquires the epoch. Or it did not see R enter: then its fence
-//! came before R's, and it has read *t* + 2 before its fence, so that R sees what W did.
+//! releases with the epoch; a thread that frees acquires the epoch. Or it did not see R enter: then
+//! its fence came before R's, and it has read *t* + 2 before its fence, so that R sees what W did.
 //!
 //! [`Domain::synchronize`] is called by a thread that need not have been inside. It passes a fence
 //! before it reads *t*, which comes before that of the advancer that began *t* + 2, in place of W's

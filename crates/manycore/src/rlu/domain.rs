@@ -52,8 +52,8 @@ impl<C: Clock> Domain<C> {
         Self { clock, epoch: Epoch::new(), config, depot, members, asymmetric }
     }
 
-    /// What a session with a time leaves in its record. Who has then passed a fence sees what was
-    /// written before a stamp up to it.
+    /// What a session with a time leaves in its record. A thread that has then passed a fence sees
+    /// what was written before a stamp up to it.
     #[inline]
     pub(super) fn epoch(&self) -> u64 {
         if self.clock.is_exact() {

@@ -36,9 +36,9 @@
 //!   written back.
 //! - *Deferring.* In the paper what is put off is not seen by others until it is written back, even
 //!   when its commit has returned. Here it is seen from the commit on; put off are the wait for
-//!   readers and the writing back ([`Config::deferred`]). Who meets an object that is locked so
-//!   gives up, and writes back for its owner, who may sleep or be gone. So nobody depends on the
-//!   owner.
+//!   readers and the writing back ([`Config::deferred`]). A thread that meets an object that is
+//!   locked so gives up, and writes back for its owner, who may sleep or be gone. So nobody depends
+//!   on the owner.
 //! - *Waiting.* The original spins until each session has ended, of threads that may not run. Here
 //!   a writer polls for some microseconds, then lets others have the CPU, then sleeps; sessions
 //!   that began after the commit are not waited for, and a thread that would wait for itself

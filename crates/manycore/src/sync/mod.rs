@@ -204,7 +204,7 @@ macro_rules! store_and_fence {
         $place.swap($value, $crate::sync::atomic::Ordering::SeqCst);
         #[cfg(not(all(target_arch = "x86_64", not(any(loom, feature = "sim", miri)))))]
         {
-            // Release: for who finds this rather than what was there before.
+            // Release: for a thread that finds this rather than what was there before.
             $place.store($value, $crate::sync::atomic::Ordering::Release);
             $crate::sync::full_fence!($mutation);
         }

@@ -73,7 +73,7 @@ pub fn spin_limit() -> u64 {
     spin_limit_or(|| 16 * u64::from(delay_unit()))
 }
 
-/// The same for who has a usual limit of its own.
+/// The same for a thread that has a usual limit of its own.
 pub fn spin_limit_or(usual: impl FnOnce() -> u64) -> u64 {
     match SPIN_LIMIT.get() {
         0 => usual(),

@@ -21,7 +21,7 @@ enum Mistake {
     OneLook,
     /// Readers are taken to pass fences as soon as they are asked to.
     NoMixedTurn,
-    /// Who waits asks for the turn before its own fence.
+    /// A thread that waits asks for the turn before its own fence.
     EarlyTurn,
     /// Turns are not counted: one who has had all pass a barrier ends the next round's mixed turn,
     /// too.

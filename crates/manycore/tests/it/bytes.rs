@@ -403,7 +403,8 @@ fn a_sum_is_kept_at_every_moment() {
     assert_eq!(all(&mut me).len(), map.len());
 }
 
-/// Who goes from key to key finds every record that stays, once, while others come and go.
+/// A thread that goes from key to key finds every record that stays, once, while others come and
+/// go.
 #[test]
 fn a_walk_comes_to_every_record_that_stays() {
     const STAY: u64 = unless_interpreted(2_000, 20);

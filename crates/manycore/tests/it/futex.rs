@@ -21,8 +21,8 @@ fn wakes_all_sleepers_when_asked_for_any_number() {
             done.send(()).unwrap();
         });
     }
-    // Time to fall asleep; who has not by then does not sleep at all, and cannot make the test
-    // fail.
+    // Time to fall asleep; a thread that has not by then does not sleep at all, and cannot make the
+    // test fail.
     std::thread::sleep(Duration::from_millis(100));
     WORD.store(1, Ordering::Relaxed);
     futex::wake(&raw const WORD, u32::MAX);

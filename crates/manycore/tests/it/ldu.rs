@@ -282,7 +282,7 @@ fn a_timer_brings_it_up_to_date() {
     assert!(!set.synchronize_if_due(u64::MAX), "it was just done");
 }
 
-/// What is dropped does not wait for a read or for the timer: who drops it sees to it.
+/// What is dropped does not wait for a read or for the timer: a thread that drops it sees to it.
 fn is_swept<Q: Queue>(queue: Q) {
     let alive = AtomicU64::new(0);
     let set: Set<'_, Q> = Deferred::with_queue(Keys::default(), queue);
@@ -364,7 +364,7 @@ fn a_timer_is_of_use_to_eager_updates() {
     fn applies<Q: Queue>(queue: Q) {
         let alive = AtomicU64::new(0);
         let set: Set<'_, Q> = Deferred::with_queue(Keys::default(), queue).eager_below(u64::MAX);
-        // Who reads has the lock.
+        // A thread that reads has the lock.
         set.read(|_| drop(set.item(Counted::new(1, &alive)).insert()));
         assert_eq!(alive.load(Ordering::Relaxed), 1);
         assert!(set.synchronize_if_due(0));
@@ -375,8 +375,8 @@ fn a_timer_is_of_use_to_eager_updates() {
     applies(Rooted::new(&Table::new(2)));
 }
 
-/// Who tries to apply updates at once, and finds the lock taken mostly, leaves it alone for some
-/// time.
+/// A thread that tries to apply updates at once, and finds the lock taken mostly, leaves it alone
+/// for some time.
 #[test]
 fn updates_are_logged_where_the_lock_is_mostly_taken() {
     let alive = AtomicU64::new(0);
@@ -385,7 +385,7 @@ fn updates_are_logged_where_the_lock_is_mostly_taken() {
     let update = || drop(set.item(Counted::new(1, &alive)).insert());
     update();
     assert_eq!(at_once(), 2);
-    // Who reads has the lock.
+    // A thread that reads has the lock.
     (0..100).for_each(|_| set.read(|_| update()));
     update();
     assert_eq!(at_once(), 2, "the lock was taken each time");
@@ -432,7 +432,7 @@ fn a_panic_leaves_the_log() {
     assert_eq!(picky.read(|picky| picky.0), 2);
     items.into_iter().for_each(|item| item.keep());
 
-    // Who updates it at once has the panic, and not the item.
+    // A thread that updates it at once has the panic, and not the item.
     let picky = picky.eager_below(u64::MAX);
     let insert = |good| picky.item(good).insert().keep();
     assert!(catch_unwind(AssertUnwindSafe(|| insert(false))).is_err());

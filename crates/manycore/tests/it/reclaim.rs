@@ -413,7 +413,7 @@ fn the_process_own_domain() {
     drop(unsafe { Box::from_raw(slot.into_inner()) });
 }
 
-/// Who does not want to wait for ever goes on beyond the limit, and that is counted.
+/// A thread that does not want to wait for ever goes on beyond the limit, and that is counted.
 #[test]
 fn waiting_has_an_end_if_asked_for() {
     const LIMIT: usize = unless_interpreted(10_000, 500);

@@ -105,7 +105,7 @@ fn writers_in_a_row() {
     });
 }
 
-/// Who tries to write finds the readers' marks, or takes the lock.
+/// A thread that tries to write finds the readers' marks, or takes the lock.
 #[test]
 fn a_writer_that_tries() {
     each(3, |shared| {

@@ -286,8 +286,8 @@ unsafe impl RawLock for Free {
     }
 }
 
-/// Who finds a structure due to be drained finds its lock free: others are not about to do the
-/// same.
+/// A thread that finds a structure due to be drained finds its lock free: others are not about to
+/// do the same.
 #[test]
 fn one_is_at_it_when_it_is_due() {
     check(3, || {
@@ -332,8 +332,8 @@ impl Drop for Page {
     }
 }
 
-/// Who drops an item sweeps its core, also where others have left their entries, and where an
-/// object has one here and one there.
+/// A thread that drops an item sweeps its core, also where others have left their entries, and
+/// where an object has one here and one there.
 fn sweeps<Q: Queue + Send + Sync + 'static>(queue: fn() -> Q) {
     check(2, move || {
         let set = Deferred::<Pages, Page, Q, lock::Futex>::with_queue(Pages::default(), queue());
@@ -393,7 +393,8 @@ fn who_frees_an_item_comes_after_who_drains() {
         let set = Arc::new(Set::default().eager_below(u64::MAX));
         // SAFETY: the thread that has it ends before this.
         let shared: &'static Set = unsafe { &*Arc::as_ptr(&set) };
-        // Who reads has the lock, so that these two are logged; they cancel, and an entry is left.
+        // A thread that reads has the lock, so that these two are logged; they cancel, and an entry
+        // is left.
         let item = shared.item(Page(UnsafeCell::new(0)));
         let item = shared.read(|_| item.insert().remove());
         let other = thread::spawn(move || drop(item.insert()));

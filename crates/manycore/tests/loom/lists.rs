@@ -136,8 +136,8 @@ tests!(
     tree: RcuTree<u32, Tas>
 );
 
-/// One puts a key in, and then takes another out. Who does not find the second finds the first;
-/// without the fences that sections have in the model.
+/// One puts a key in, and then takes another out. A thread that does not find the second finds the
+/// first; without the fences that sections have in the model.
 #[test]
 fn what_was_before_a_removal() {
     check(2, || {

@@ -183,7 +183,7 @@ fn counts_go_on() {
         let bags = shared.domain.held_bytes() - 16;
         assert!(bags == BAG_BYTES || bags == 2 * BAG_BYTES, "{bags}");
         drop(handle);
-        // What was left is still there for who comes, in the first one's bag or its own.
+        // What was left is still there for a thread that comes, in the first one's bag or its own.
         shared.domain.register().synchronize();
         assert_eq!(shared.domain.held_bytes(), 0);
     });

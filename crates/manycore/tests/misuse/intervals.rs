@@ -73,7 +73,7 @@ fn forgotten<M: ReverseMap>(map: M) {
     assert_eq!(found(&map, 0, 0, u64::MAX), [ODD[1]]);
 }
 
-/// Who looks panics, or asks for a tree that is not there: others go on.
+/// A thread that looks panics, or asks for a tree that is not there: others go on.
 fn readers<M: ReverseMap>(map: M) {
     let said = |f: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(f)).is_err();
     let present: Vec<_> = ODD.iter().map(|one| map.insert(map.interval(0, *one))).collect();

@@ -188,7 +188,7 @@ impl<'m, C: Clock> Handle<'m, C> {
         unsafe { self.map.gate.release_write() };
     }
 
-    /// Before a change: waits for who keeps others out.
+    /// Before a change: waits for a thread that keeps others out.
     #[inline]
     pub(super) fn pass_gate(&self) {
         if matches!(self.keeps, Keeps::Nobody) {

@@ -39,8 +39,8 @@
 //!
 //! Readers keep out nobody, and nobody keeps them out. Of threads that change the same bucket, one
 //! goes first. [`Handle::begin`] and [`Handle::keep_others_out`] keep out all other threads that
-//! change something, by a gate that readers do not know; who changes one record passes it by a
-//! count on its own CPU's line.
+//! change something, by a gate that readers do not know; a thread that changes one record passes it
+//! by a count on its own CPU's line.
 //!
 //! # Order
 //!
@@ -56,7 +56,7 @@
 //! # Memory order
 //!
 //! What sessions find is ordered by [`mvrlu`](crate::mvrlu), the table by its
-//! [directory](super::hash::MvrluGrowingTable), and who passes the gate by the
+//! [directory](super::hash::MvrluGrowingTable), and a thread that passes the gate by the
 //! [lock](crate::lock::PerCpuRw). Counts of records are statistics.
 //!
 //! # Cost
@@ -109,7 +109,7 @@ pub struct ByteMap<C: Clock = Ordo> {
     hasher: SeedableRandomState,
     /// How many records there are to have room for at first.
     room: usize,
-    /// Read by who changes records, written by who keeps those out.
+    /// Read by the thread that changes records, written by the thread that keeps those out.
     gate: Box<PerCpuRw>,
     tally: Tally,
 }

@@ -29,9 +29,9 @@ use crate::RawLock;
 use crate::collections::rcu::{RcuChains, Scattered};
 use crate::reclaim::{Config, Pinned};
 
-/// Who looks for a key reads a few nodes only, and loses what it has of their lines if others on
-/// these are written, which have nothing to do with them: with four nodes on a line two threads are
-/// 7 % slower at 20 % updates than with two.
+/// A thread that looks for a key reads a few nodes only, and loses what it has of their lines if
+/// others on these are written, which have nothing to do with them: with four nodes on a line two
+/// threads are 7 % slower at 20 % updates than with two.
 const NODE_BYTES_MIN: usize = 32;
 
 /// A hash table that is read without a lock. `F` is how readers [tell that they have

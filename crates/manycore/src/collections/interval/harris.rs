@@ -2,10 +2,11 @@
 //!
 //! # Idea
 //!
-//! Who inserts must not wait for who removes, and few ask: so intervals stand in a [list without
-//! locks](crate::collections::list::HarrisList), the newest first. An insertion is one
-//! compare-and-swap at the front. A removal marks the interval, and walks from the front to lead
-//! the link before it past it. A reader walks over the whole list, and sorts what it has found.
+//! A thread that inserts must not wait for a thread that removes, and few ask: so intervals stand
+//! in a [list without locks](crate::collections::list::HarrisList), the newest first. An insertion
+//! is one compare-and-swap at the front. A removal marks the interval, and walks from the front to
+//! lead the link before it past it. A reader walks over the whole list, and sorts what it has
+//! found.
 //!
 //! # Source
 //!
@@ -17,8 +18,8 @@
 //!
 //! That of the [list's links](crate::collections::list::HarrisList): an insertion publishes the
 //! interval with the compare-and-swap at the front, and a reader takes each link in with `Acquire`.
-//! An interval does not change while it is there. Who has taken one out retires it in the same
-//! section, so that nobody reads memory that was given back.
+//! An interval does not change while it is there. A thread that has taken one out retires it in the
+//! same section, so that nobody reads memory that was given back.
 //!
 //! # Cost
 //!

@@ -13,19 +13,19 @@
 //!
 //! T. Harris, "A pragmatic implementation of non-blocking linked-lists", DISC 2001: a row of marked
 //! nodes is taken out with one compare-and-swap. That look-ups do not help is from M. Herlihy and
-//! N. Shavit, "The art of multiprocessor programming". Who leads the link past nodes retires them,
-//! to be freed by a [domain](crate::reclaim); the paper leaves freeing open.
+//! N. Shavit, "The art of multiprocessor programming". A thread that leads the link past nodes
+//! retires them, to be freed by a [domain](crate::reclaim); the paper leaves freeing open.
 //!
 //! # Memory order
 //!
-//! A node is complete before a link leads to it (Release), and who follows the link sees that
-//! (Acquire); that goes for links in marked nodes, too: a mark is a read-modify-write, which passes
-//! on what was released with the link. Who leads a link past nodes passes on what is behind them
-//! (Acquire, Release). Insertion takes effect with its compare-and-swap, a removal with its mark, a
-//! look-up that finds the key when it has seen the key's node without a mark. One that does not
-//! find it: if it stands on nodes that were not marked when it read their links, then at the last
-//! such moment; a marked node's link is as it was when it was marked, which is after the look-up
-//! began, or else the link before led past it already.
+//! A node is complete before a link leads to it (Release), and a thread that follows the link sees
+//! that (Acquire); that goes for links in marked nodes, too: a mark is a read-modify-write, which
+//! passes on what was released with the link. A thread that leads a link past nodes passes on what
+//! is behind them (Acquire, Release). Insertion takes effect with its compare-and-swap, a removal
+//! with its mark, a look-up that finds the key when it has seen the key's node without a mark. One
+//! that does not find it: if it stands on nodes that were not marked when it read their links, then
+//! at the last such moment; a marked node's link is as it was when it was marked, which is after
+//! the look-up began, or else the link before led past it already.
 //!
 //! # Cost
 //!

@@ -22,10 +22,10 @@
 //!
 //! # Memory order
 //!
-//! A node is complete before a link leads to it (Release), and who follows the link sees that
-//! (Acquire). A mark is set before the link leads past the node, and tells of all that was done
-//! before it (Release, Acquire). Writers are ordered by the locks of the nodes that they change.
-//! Locks are taken from the front to the back, so that no circle waits.
+//! A node is complete before a link leads to it (Release), and a thread that follows the link sees
+//! that (Acquire). A mark is set before the link leads past the node, and tells of all that was
+//! done before it (Release, Acquire). Writers are ordered by the locks of the nodes that they
+//! change. Locks are taken from the front to the back, so that no circle waits.
 //!
 //! An insertion takes effect when the link leads to the node, a removal with the mark, and a
 //! look-up that finds the key with its look at the mark. One that does not find it: when it read
@@ -69,7 +69,7 @@ pub struct LazyList<K, L, F = Pinned> {
 
 /// What leads to the next node.
 struct Joint<K, L> {
-    /// Held by who changes the other two.
+    /// Held by the thread that changes the other two.
     lock: L,
     /// Whether its node is taken out: then it does not change any more.
     marked: AtomicBool,
@@ -107,7 +107,8 @@ impl<K, L: RawLock> Joint<K, L> {
 
     /// The caller has the lock.
     fn lead_to(&self, node: *mut Node<K, L>) {
-        // Release: partner of the Acquire in `find`: who finds the node finds what is in it.
+        // Release: partner of the Acquire in `find`: a thread that finds the node finds what is in
+        // it.
         self.next.store(node, order!(Release, "lazy-link"));
     }
 }
@@ -138,8 +139,8 @@ impl<'g, K, L> Place<'g, K, L> {
 
     /// Whether the key is in the list, as far as can be seen without a lock.
     fn is_there(&self) -> bool {
-        // Acquire: partner of the Release in `remove`: who does not find the key sees what was done
-        // before it was taken out.
+        // Acquire: partner of the Release in `remove`: a thread that does not find the key sees
+        // what was done before it was taken out.
         let is_marked = |node: &Node<K, L>| node.joint.marked.load(order!(Acquire, "lazy-look"));
         self.there().is_some_and(|node| !is_marked(node))
     }

@@ -198,8 +198,8 @@ impl<K: Send> Links<K> {
         let mut first = self.head.load(Ordering::Relaxed);
         let new = guard.node(Node { next: AtomicPtr::new(first), key });
         loop {
-            // AcqRel: partner of the Acquires of the head, and of itself: who sees the node sees
-            // those behind it.
+            // AcqRel: partner of the Acquires of the head, and of itself: a thread that sees the
+            // node sees those behind it.
             let (done, failed) = (order!(AcqRel, "harris-push"), Ordering::Relaxed);
             match self.head.compare_exchange_weak(first, new.as_ptr(), done, failed) {
                 Ok(_) => return new.into_raw(),

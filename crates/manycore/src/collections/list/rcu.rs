@@ -18,10 +18,10 @@
 //!
 //! # Memory order
 //!
-//! A node is complete before a link leads to it (Release), and who follows the link sees that
-//! (Acquire); a mark is stored with
-//! Release, too, for who follows the link of a node that was taken out to one that another writer
-//! has put there. Writers are ordered by their lock. The rest is the [domain](crate::reclaim)'s.
+//! A node is complete before a link leads to it (Release), and a thread that follows the link sees
+//! that (Acquire); a mark is stored with Release, too, for a thread that follows the link of a node
+//! that was taken out to one that another writer has put there. Writers are ordered by their lock.
+//! The rest is the [domain](crate::reclaim)'s.
 //!
 //! Each operation takes effect at one instant. A thread that stands on a node knows a moment since
 //! its call began at which the node could be reached: when it read the link, or, if the node before

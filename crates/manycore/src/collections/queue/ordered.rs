@@ -5,9 +5,9 @@ use crate::clock::Ordo;
 use crate::ldu::ordered::{Handle, Oldest, Ordered};
 use crate::lock::Adaptive;
 
-/// A queue to which each thread adds without touching a line that others write; who takes something
-/// out puts in order what it needs. See [`ldu::ordered`](crate::ldu::ordered) for what is promised
-/// about that order, and when.
+/// A queue to which each thread adds without touching a line that others write; a thread that takes
+/// something out puts in order what it needs. See [`ldu::ordered`](crate::ldu::ordered) for what is
+/// promised about that order, and when.
 ///
 /// ```
 /// use manycore::collections::queue::OrderedQueue;

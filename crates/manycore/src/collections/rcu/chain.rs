@@ -163,7 +163,8 @@ impl<'g, K, V> Place<'g, K, V> {
 
     /// Has the link lead to this node.
     fn lead_to(&self, node: *mut Node<K, V>) {
-        // Release: partner of the Acquire in `find`: who finds the node finds what is in it.
+        // Release: partner of the Acquire in `find`: a thread that finds the node finds what is in
+        // it.
         self.link.store(node, order!(Release, "chain-link"));
     }
 
@@ -182,8 +183,8 @@ impl<K, V> Node<K, V> {
     /// Says that it is being taken out; returns what is behind it. The caller is the writer.
     fn mark(&self) -> *mut Self {
         let next = self.next.load(Ordering::Relaxed); // Relaxed: as in `holds`
-        // Release: partner of the Acquire in `find`, for who goes on from here to a node that
-        // another writer has put there.
+        // Release: partner of the Acquire in `find`, for a thread that goes on from here to a node
+        // that another writer has put there.
         self.next.store(marked(next), order!(Release, "chain-mark"));
         next
     }

@@ -6,7 +6,7 @@ use crate::ldu::ordered::{Handle, Newest, Ordered};
 use crate::lock::Adaptive;
 
 /// A stack on which each thread puts things without touching a line that others write, and takes
-/// them back again; who takes the newest of all looks what others have put there. See
+/// them back again; a thread that takes the newest of all looks what others have put there. See
 /// [`ldu::ordered`](crate::ldu::ordered) for what is promised about that order, and when.
 ///
 /// ```

@@ -7,11 +7,12 @@
 //!                                           pop: the head is led past the newest, by compare-and-swap
 //! ```
 //!
-//! Who pops reads the link of a node that another thread may pop at the same time. If that one
-//! freed the node, the read would be of freed memory; and if the node's place were used for another
-//! node, which came to the head again, the compare-and-swap would not notice, and put an old link
-//! there (the ABA problem). So nodes are retired, in sections of a [domain](crate::reclaim): as
-//! long as somebody who may have seen a node is inside, its place is not used again.
+//! A thread that pops reads the link of a node that another thread may pop at the same time. If
+//! that one freed the node, the read would be of freed memory; and if the node's place were used
+//! for another node, which came to the head again, the compare-and-swap would not notice, and put
+//! an old link there (the ABA problem). So nodes are retired, in sections of a
+//! [domain](crate::reclaim): as long as somebody who may have seen a node is inside, its place is
+//! not used again.
 //!
 //! # Source
 //!
@@ -64,7 +65,8 @@ use crate::sync::{CachePadded, hint, mutation, order};
 ///     s.spawn(|| (0..3).for_each(|n| stack.handle().push(n)));
 /// });
 /// let mut handle = stack.handle();
-/// assert_eq!([handle.pop(), handle.pop(), handle.pop(), handle.pop()], [Some(2), Some(1), Some(0), None]);
+/// assert_eq!([handle.pop(), handle.pop(), handle.pop(), handle.pop()], [Some(2), Some(1), Some(0),
+/// None]);
 /// ```
 ///
 /// Invariant: the head leads through nodes that came from `Box`, newest first, to null.

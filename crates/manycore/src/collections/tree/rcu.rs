@@ -38,9 +38,9 @@
 //!
 //! # Memory order
 //!
-//! A node is complete before a link leads to it (Release), and who follows the link sees that
-//! (Acquire). Writers are ordered by the locks of the nodes that they change. A lock is taken with
-//! that of the node above held, so that no circle waits.
+//! A node is complete before a link leads to it (Release), and a thread that follows the link sees
+//! that (Acquire). Writers are ordered by the locks of the nodes that they change. A lock is taken
+//! with that of the node above held, so that no circle waits.
 //!
 //! The links of a node that was taken out do not change any more. So a thread that stands on one
 //! finds behind it what was there when it was taken out, which is after it got there: what a reader
@@ -91,7 +91,7 @@ const RIGHT: usize = 1;
 
 /// What leads to the nodes below.
 struct Fork<K, L> {
-    /// Held by who changes the rest.
+    /// Held by the thread that changes the rest.
     lock: L,
     /// Whether its node was taken out: then it does not change any more.
     removed: AtomicBool,
@@ -151,7 +151,8 @@ impl<K, L: RawLock> Place<'_, K, L> {
 
     /// Has the link lead there. The caller has the lock.
     fn set(&self, node: *mut Node<K, L>) {
-        // Release: partner of the Acquire in `find`: who finds the node finds what is in it.
+        // Release: partner of the Acquire in `find`: a thread that finds the node finds what is in
+        // it.
         self.above.below[self.side].store(node, order!(Release, "tree-link"));
     }
 }

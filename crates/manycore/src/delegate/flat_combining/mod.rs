@@ -15,8 +15,8 @@
 //! taken off the list when they are idle for long. There each thread has a record for good. Here
 //! records belong to the lock, and a thread takes one for the length of a section, at best that of
 //! its CPU: so threads may come and go, and nothing is left behind. More than 64 threads that wait
-//! at a time wait for a record. Who finds the lock free does not publish anything; and who has
-//! waited for some microseconds sleeps.
+//! at a time wait for a record. A thread that finds the lock free does not publish anything; and
+//! who has waited for some microseconds sleeps.
 //!
 //! # Memory order
 //!

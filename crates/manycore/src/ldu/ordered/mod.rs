@@ -7,7 +7,7 @@
 //! those cancel. What is added to a stack or a queue has a place among everything that is added, by
 //! any thread; so each item gets a stamp of a [clock](crate::clock), which costs no line that
 //! threads share. It goes to the end of the adding thread's *run*, which is in order by itself.
-//! Nothing is sorted. Who takes something out acquires the structure's lock and merges: a
+//! Nothing is sorted. A thread that takes something out acquires the structure's lock and merges: a
 //! tournament among the runs says which of them has the item that comes next, and only that one
 //! plays again.
 //!
@@ -71,8 +71,8 @@
 //! finds and what is left of earlier looks. What it misses was not in its run at its look, so that
 //! the addition had not returned when the `pop` was called: it may have taken effect later, unless
 //! it had returned before that of the item that is taken was called; and then its stamp is smaller,
-//! and it is below. Who takes several stops after an item whose stamp is after the time that was
-//! read before the look: something may have been added above the next one.
+//! and it is below. A thread that takes several stops after an item whose stamp is after the time
+//! that was read before the look: something may have been added above the next one.
 //!
 //! *Nothing* is said after a look at all runs that found nothing: whatever was added before the
 //! call had come out by then.
@@ -92,16 +92,16 @@
 //!
 //! A run has one word, of how many were added and how many taken. Adding an item releases it,
 //! together with the link to its segment; taking acquires. Both are read-modify-writes of the same
-//! word, so that an item is either taken or taken back. A segment is freed by who takes the first
-//! item of the next one: the writer does not come back to it, since there is nothing in it that it
-//! could take back. What was taken, and the tournament, go from one who takes to the next with the
-//! lock.
+//! word, so that an item is either taken or taken back. A segment is freed by the thread that takes
+//! the first item of the next one: the writer does not come back to it, since there is nothing in
+//! it that it could take back. What was taken, and the tournament, go from one who takes to the
+//! next with the lock.
 //!
 //! # Threads that come and go
 //!
 //! A run belongs to a [`Handle`]. When that is dropped, what is in its run comes out in its turn;
-//! the next handle goes on with the run. Who forgets a handle, or dies with it, leaves a run behind
-//! that is looked at for ever. Who only takes needs no handle.
+//! the next handle goes on with the run. A thread that forgets a handle, or dies with it, leaves a
+//! run behind that is looked at for ever. Who only takes needs no handle.
 //!
 //! # Source
 //!
@@ -113,8 +113,8 @@
 //!
 //! - A log is that of a thread and not of a core: then adding takes no lock, and a thread that is
 //!   preempted holds up nobody.
-//! - Who takes has a lock, takes many items out of a run at a time, and remembers what it knows in
-//!   a tournament.
+//! - A thread that takes has a lock, takes many items out of a run at a time, and remembers what it
+//!   knows in a tournament.
 //! - Waiting for the clock is the adding thread's, in its own line, and can be done without.
 //! - A removal cannot be logged, since who takes wants to know what came out.
 //!
@@ -274,7 +274,7 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
     /// who took something out has got hold of it already. No other thread notices, so that neither
     /// operation has a place in the order of all others: see [the module](self#order).
     ///
-    /// On a stack it is a `pop` for who wants back what is its own:
+    /// On a stack it is a `pop` for a thread that wants back what is its own:
     /// `handle.take_back().or_else(|| stack.pop())`.
     #[inline]
     pub fn take_back(&mut self) -> Option<T> {

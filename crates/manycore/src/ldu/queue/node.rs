@@ -162,8 +162,8 @@ impl Node {
     /// is being applied is not.
     #[inline]
     pub(in crate::ldu) fn is_pending(&self) -> bool {
-        // Relaxed: the owner alone marks operations; who has unmarked one has the structure's lock
-        // until it is applied.
+        // Relaxed: the owner alone marks operations; a thread that has unmarked one has the
+        // structure's lock until it is applied.
         self.state.load(Ordering::Relaxed) & State::MARKED != 0
     }
 

@@ -33,9 +33,9 @@ const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
 const SHORTEST_TURN: u32 = 16;
 /// ... and this (51 us), both in units of [`Crowd::TURN`].
 const LONGEST_TURN: u32 = Crowd::TURNS;
-/// Who is woken sooner has made room for nobody, or nearly so.
+/// A thread that is woken sooner has made room for nobody, or nearly so.
 const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 60_000 };
-/// Who waits for longer has many before it.
+/// A thread that waits for longer has many before it.
 const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 100_000 };
 
 /// What spinning has brought of late: in the low 18 bits, how long spins took that ended with the

@@ -4,7 +4,7 @@
 
 use crate::sync::{thread, time};
 
-/// Who comes back sooner (in ns), about as long as a hand-over takes, should have stayed.
+/// A thread that comes back sooner (in ns), about as long as a hand-over takes, should have stayed.
 pub(super) const SOON: u64 = 240;
 
 /// Notes that the thread leaves the lock at this address now.

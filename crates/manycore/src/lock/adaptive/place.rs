@@ -20,7 +20,7 @@ const WAITING: u32 = 0;
 const ASLEEP: u32 = 1;
 /// ... until it is the first, whose thread is to take the word, ...
 const FIRST: u32 = 2;
-/// ... or has the lock. Or its thread has left, and it is for who comes to it; ...
+/// ... or has the lock. Or its thread has left, and it is for a thread that comes to it; ...
 const HOLDER: u32 = 3;
 const LEFT: u32 = 4;
 /// ... or another has released the lock in its thread's stead, and it is for the thread that has
@@ -73,13 +73,14 @@ mortal!(Place { state });
 
 // `passes` and `soon` are Relaxed throughout: who reads them holds the lock, or has written them.
 
-/// A place that has joined the queue `tail`, for its thread, or for who releases the lock in its
-/// stead.
+/// A place that has joined the queue `tail`, for its thread, or for a thread that releases the lock
+/// in its stead.
 #[derive(Clone, Copy)]
 pub(super) struct Seat<'a> {
     place: NonNull<Place>,
     tail: &'a Link<Place>,
-    /// Whether its memory is for who holds this, and not for the thread that has noted it.
+    /// Whether its memory is for a thread that holds this, and not for the thread that has noted
+    /// it.
     is_own: bool,
 }
 
@@ -117,13 +118,15 @@ impl<'a> Seat<'a> {
         still_holder(place).then_some(Self { place, tail, is_own: true })
     }
 
-    /// The holder's, for who has the lock and has not noted it; none in the child of a fork.
+    /// The holder's, for a thread that has the lock and has not noted it; none in the child of a
+    /// fork.
     pub(super) fn find(tail: &'a Link<Place>) -> Option<Self> {
         // Acquire: partner of the Release in `join`.
         let Linked::Node(mut place) = tail.load(Ordering::Acquire) else { return None };
         loop {
             let seat = Self { place: NonNull::new(place)?, tail, is_own: false };
-            // Relaxed: written by who has handed over to whom this thread has the lock from.
+            // Relaxed: written by the thread that has handed over to whom this thread has the lock
+            // from.
             if seat.place().state.load(Ordering::Relaxed) == HOLDER {
                 return Some(seat);
             }
@@ -202,8 +205,8 @@ impl<'a> Seat<'a> {
 
     /// Leaves its place to who comes to it, unless it has been told something.
     fn leave(&self, state: u32) -> Told {
-        // Release: partner of the Acquire in `tell`: nobody but who comes to it touches it any
-        // more. Acquire on failure: as in `wait`.
+        // Release: partner of the Acquire in `tell`: nobody but a thread that comes to it touches
+        // it any more. Acquire on failure: as in `wait`.
         let (done, failed) = (order!(Release, "adaptive-leave"), Ordering::Acquire);
         match self.place().state.compare_exchange(state, LEFT, done, failed) {
             Ok(_) => Told::Nothing,
@@ -221,7 +224,7 @@ impl<'a> Seat<'a> {
         }
         place.passes.store(0, Ordering::Relaxed);
         place.soon.store(0, Ordering::Relaxed);
-        // Relaxed: for this thread, and for who releases the lock in its stead.
+        // Relaxed: for this thread, and for a thread that releases the lock in its stead.
         place.state.store(HOLDER, Ordering::Relaxed);
         true
     }
@@ -285,7 +288,7 @@ impl<'a> Seat<'a> {
                 return None;
             }
             if self.place().generation != process::generation() {
-                // Who has come since did not find this place, and contends for the word.
+                // A thread that has come since did not find this place, and contends for the word.
                 _ = self.tail.clear_ghost(Ordering::Relaxed);
                 return None;
             }
@@ -340,7 +343,8 @@ fn still_holder(place: NonNull<Place>) -> bool {
     let is_holder = unsafe { place.as_ref() }.state.load(acquire) == HOLDER;
     if !is_holder {
         noted::forget();
-        // SAFETY: from `node::take` in `join`; who has released the lock touches it no more.
+        // SAFETY: from `node::take` in `join`; a thread that has released the lock touches it no
+        // more.
         unsafe { node::give_back(place) };
     }
     is_holder

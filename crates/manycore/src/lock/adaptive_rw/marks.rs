@@ -4,13 +4,13 @@
 //! A thread leaves a mark on its own line, in the cell of the lock, and takes it away there: two
 //! read-modify-writes of a line that stays with its CPU. A writer looks through the lock's cell of
 //! each line that was ever used. There are about as many lines as CPUs, and at most 512, so that
-//! some threads have a line in common, and locks may have a cell in common: who finds the cell
-//! taken leaves no mark.
+//! some threads have a line in common, and locks may have a cell in common: a thread that finds the
+//! cell taken leaves no mark.
 //!
-//! A mark has the lock's address and how many readers left it. Who marks is not written down, so
-//! that any thread can take a mark away; it has to look for it then. And who waits for a mark
-//! says so there, and sleeps there: a reader that has taken its mark away does not touch the lock
-//! any more, whose memory may be gone.
+//! A mark has the lock's address and how many readers left it. Which thread marked is not written
+//! down, so that any thread can take a mark away; it has to look for it then. And who waits for a
+//! mark says so there, and sleeps there: a reader that has taken its mark away does not touch the
+//! lock any more, whose memory may be gone.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{
@@ -128,8 +128,8 @@ impl Marks {
         mark & !(WAITED | MOST) == self.lock
     }
 
-    /// Leaves a mark for the calling thread if its cell has room; says whether it did. Who looks
-    /// at the lock next has left it before.
+    /// Leaves a mark for the calling thread if its cell has room; says whether it did. A thread
+    /// that looks at the lock next has left it before.
     #[inline]
     pub(super) fn leave(&self) -> bool {
         self.note_use();
@@ -193,7 +193,8 @@ impl Marks {
         self.are(self.own_cell().load(Ordering::Relaxed)) // Relaxed: of this thread, or a hint
     }
 
-    /// Whether there is none now. Who looks has seen to it that those that come are taken back.
+    /// Whether there is none now. A thread that looks has seen to it that those that come are taken
+    /// back.
     pub(super) fn are_gone(&self) -> bool {
         self.cells().all(|cell| !self.is_in(cell))
     }

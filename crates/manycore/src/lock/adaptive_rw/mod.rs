@@ -8,12 +8,12 @@
 //! reader then leaves a mark on a line of its thread, looks whether a writer is about, and is in.
 //! It has written nothing that another CPU reads.
 //!
-//! Writers wait in an [`Adaptive`]. The first of them stops those that come, waits for who is
-//! there, marks and count, and is in. That takes long where many lines have to be looked at. So it
-//! is not done for each writer. A writer hands the lock to the next in the queue without letting
-//! readers in, up to sixteen times; then readers have the lock for as long as it took to have
-//! them leave. So neither side waits for more than a bounded number of the other's sections, and
-//! what it costs to change sides is divided by many sections.
+//! Writers wait in an [`Adaptive`]. The first of them stops new readers, waits until those that
+//! hold the lock have left (their marks and the count are gone), and owns the lock. That takes long
+//! where many lines have to be read. So not each writer does it. A writer hands the lock to the next in the queue without letting
+//! readers in, up to sixteen times; then readers have the lock for as long as it took to have them
+//! leave. So neither side waits for more than a bounded number of the other's sections, and what it
+//! costs to change sides is divided by many sections.
 //!
 //! Readers that are stopped wait for the word to change, and sleep when that takes long. One that
 //! was woken in vain some times counts itself while a writer holds the lock, and so is in when
@@ -241,8 +241,8 @@ impl AdaptiveRw {
         true
     }
 
-    /// Takes a mark or a count away where there may be both. Who shares a line with this thread
-    /// may have taken its mark, and left a count to it.
+    /// Takes a mark or a count away where there may be both. A thread that shares a line with this
+    /// thread may have taken its mark, and left a count to it.
     #[inline]
     fn leave(&self) {
         if !self.marks().take() && !self.try_count_out() {

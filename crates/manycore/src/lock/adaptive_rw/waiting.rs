@@ -61,7 +61,7 @@ impl AdaptiveRw {
     /// Looks until a reader may enter, for as long as that is worth while; says whether it has.
     fn poll_to_read(&self, preference: Preference) -> bool {
         let (start, patience) = (time::now(), patience());
-        // Who reads already, or may, must not wait for a writer that waits for it.
+        // A thread that reads already, or may, must not wait for a writer that waits for it.
         let polite = has_many_cpus() && !self.marks().may_have_own();
         let polite = if polite { COURTESY } else { 0 };
         loop {
@@ -92,7 +92,7 @@ impl AdaptiveRw {
     /// Counts a reader that may find a writer; says whether it has. None if the reader is not to
     /// count.
     fn count_in_advance(&self, preference: Preference) -> Option<bool> {
-        // Acquire: as in `count_in`, for who finds no writer.
+        // Acquire: as in `count_in`, for a thread that finds no writer.
         let before = self.state.fetch_add(READER, order!(Acquire, "adaptive-rw-advance"));
         let has_writer = before & WRITER != 0;
         if !has_writer && stops(before, preference) {

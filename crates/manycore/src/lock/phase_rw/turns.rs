@@ -1,8 +1,8 @@
 //! Waiting for a turn, and whose turn is next.
 //!
-//! Who waits first sets its flag in the state, with the chain locked, and then puts itself on the
-//! chain. Once the flag is set, nobody can give the lock up without locking the chain, so that is
-//! not too late.
+//! A thread that waits first sets its flag in the state, with the chain locked, and then puts
+//! itself on the chain. Once the flag is set, nobody can give the lock up without locking the
+//! chain, so that is not too late.
 
 use super::{
     CONTENDED, GENERATION, LOCKED, PhaseRw, READER, READERS_WAIT, SOMEBODY_WAITS, WOKEN, WRITER,

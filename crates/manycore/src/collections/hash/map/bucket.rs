@@ -127,8 +127,8 @@ impl<'t, T> Locked<'t, T> {
     /// Puts in one that is not there. Says whether it took another line.
     pub fn put_in(&mut self, tag: u8, entry: *mut T) -> bool {
         if let Some(slot) = free(self.word, TAGS) {
-            // Release: partner of the Acquire in `find`, for who has read the word when another
-            // entry was in the slot. (No model has noticed it weakened: it is not among the
+            // Release: partner of the Acquire in `find`, for a thread that has read the word when
+            // another entry was in the slot. (No model has noticed it weakened: it is not among the
             // mutations.)
             self.bucket.slots[slot].store(entry, Ordering::Release);
             self.word = with(self.word, slot, tag); // which others see when this is dropped

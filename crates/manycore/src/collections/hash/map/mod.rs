@@ -11,9 +11,9 @@
 //!
 //! Where one bucket in eight needs a further line the table grows. There is a next table with twice
 //! as many buckets then; each writer moves its bucket and eight others. A bucket that was moved
-//! says so in its word, and who finds that goes on in the next table. Only pointers are moved:
-//! readers keep their references, and a value that changes inside, as an atomic does, is one value
-//! all the time.
+//! says so in its word, and a thread that finds that goes on in the next table. Only pointers are
+//! moved: readers keep their references, and a value that changes inside, as an atomic does, is one
+//! value all the time.
 //!
 //! # Source
 //!

@@ -40,9 +40,9 @@ struct Further {
 
 /// The words of a bucket or of a further line.
 ///
-/// Word 0 has a tag for each slot, and the flags; it is written by who has locked the bucket. Word
-/// 1 is the version. It grows by two before a free slot is written, which may have had an entry; it
-/// is odd while a value is replaced. Then come keys and values, slot by slot.
+/// Word 0 has a tag for each slot, and the flags; it is written by the thread that has locked the
+/// bucket. Word 1 is the version. It grows by two before a free slot is written, which may have had
+/// an entry; it is odd while a value is replaced. Then come keys and values, slot by slot.
 ///
 /// Invariant: a slot with a tag has an entry, whose bytes change only while the version is odd, or
 /// by one store.
@@ -101,7 +101,7 @@ impl<'t, K: NoUninit, V: NoUninit> Words<'t, K, V> {
         (load(self.key(slot)), load(self.value(slot)))
     }
 
-    /// The same by who has locked the bucket, of a slot with a tag.
+    /// The same by the thread that has locked the bucket, of a slot with a tag.
     #[inline]
     fn entry(self, slot: usize) -> (K, V) {
         let (key, value) = self.load(slot);

@@ -3,7 +3,7 @@
 //! # Idea
 //!
 //! ```text
-//!   anchor --> [ "" : t ]                        a node: its path, and a link for each byte that follows
+//!   anchor --> [ "" : t ] a node: its path, and a link for each byte that follows
 //!                   |
 //!              [ "t" : e o ] -----------> (to)
 //!                    |
@@ -255,7 +255,8 @@ where
         let (anchor, bytes) = (*parts, key.bytes());
         let key = bytes.as_ref();
         // SAFETY: the session is open (contract of this function), and what it has found stays
-        // until its end. Words that leave the tree are freed once, by who has their leaf locked.
+        // until its end. Words that leave the tree are freed once, by the thread that has their
+        // leaf locked.
         unsafe {
             let (way, found) = Self::walk::<K, V, S>(anchor, session, key);
             let found = found.filter(|found| found.is_there);

@@ -89,7 +89,7 @@ where
         // SAFETY: the session is one of the domain to which the buckets belong (contract of this
         // function), and what it has found stays until its end. What was read of the bucket is not
         // used any more when that is locked, which may be this session's own copy already. Words
-        // that leave the table are freed once, by who has their bucket locked.
+        // that leave the table are freed once, by the thread that has their bucket locked.
         unsafe {
             let (link, number, seen) = parts.find(session, hash);
             let found = seen.find(session, hash, &is).map(|(_, value)| *value);

@@ -34,7 +34,7 @@ pub struct Directory<K, V, S = Mixing> {
     first: usize,
     /// How many keys there may be for each bucket before there are more of those.
     load: usize,
-    /// How many have been claimed. Read by all, and written by who has it grow.
+    /// How many have been claimed. Read by all, and written by the thread that has it grow.
     buckets: CachePadded<AtomicUsize>,
     /// How many keys there are, by and by; wraps.
     keys: CachePadded<AtomicUsize>,

@@ -8,18 +8,18 @@
 //!
 //! ```text
 //!   bucket 1, level 2 ( ..01 )                    bucket 1, level 3 ( .001 )
-//!   +----------------------+    bucket 5 is      +----------------------+     bucket 5, level 3 ( .101 )
+//!   +----------------------+ bucket 5 is +----------------------+ bucket 5, level 3 ( .101 )
 //!   | 0001 1001 0101 1101  |    born:            | 0001 1001            |     +----------------------+
-//!   +----------------------+                     +----------------------+     | 0101 1101            |
+//!   +----------------------+ +----------------------+ | 0101 1101 |
 //!                                                                             +----------------------+
 //! ```
 //!
 //! Buckets are born in the order of their numbers, of the one whose number is theirs but for the
-//! highest bit: so the number of buckets says where a key is. That is a guess only. Who comes to a
-//! bucket looks at its level, which is a part of the version that the session sees, and goes on to
-//! where the key belongs according to it; and who comes to a bucket that is not yet born in what
-//! the session sees goes to the one of which it will be. So a snapshot sees the table as it was,
-//! however much it has grown since.
+//! highest bit: so the number of buckets says where a key is. That is a guess only. A thread that
+//! comes to a bucket looks at its level, which is a part of the version that the session sees, and
+//! goes on to where the key belongs according to it; and a thread that comes to a bucket that is
+//! not yet born in what the session sees goes to the one of which it will be. So a snapshot sees
+//! the table as it was, however much it has grown since.
 //!
 //! A birth is a transaction on two buckets, so that readers see it at once or not at all, and never
 //! wait. It is done by the thread that has put in a key and finds that there are too many for so
@@ -27,9 +27,9 @@
 //!
 //! Entries for which there is no room in a bucket hang in a chain from it, and change only in
 //! sessions that have locked the bucket. Of one that is taken out, the first of the chain gets the
-//! place: that is two objects to lock, however long the chain is. Who walks there meanwhile from an
-//! older version of the bucket finds that first entry where it was, and nobody sees a bucket half
-//! divided.
+//! place: that is two objects to lock, however long the chain is. A thread that walks there
+//! meanwhile from an older version of the bucket finds that first entry where it was, and nobody
+//! sees a bucket half divided.
 //!
 //! A bucket is divided by freeing its chain and making two. If the chain has more entries than one
 //! transaction can free ([`RawSession::locks_max`]: 15,555 with MV-RLU's usual logs, any number
@@ -51,8 +51,8 @@
 //!
 //! What a bucket holds is ordered by its mechanism. An array is released, with buckets that are not
 //! yet born, when it is made, and acquired by who looks for one of them. The number of buckets and
-//! that of keys are guesses: who does not know an array yet goes to the bucket of which the one
-//! that it looks for is born.
+//! that of keys are guesses: a thread that does not know an array yet goes to the bucket of which
+//! the one that it looks for is born.
 //!
 //! # Cost
 //!

@@ -15,7 +15,8 @@ static OTHER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 /// (`PR_SET_TSC`, seccomp's strict mode), and ends it by SIGSEGV if it does.
 #[cfg(target_arch = "x86_64")]
 pub fn replace(other: extern "C" fn() -> u64) {
-    // Release: partner of the Acquire in `replaced`, so that who finds the clock finds it set.
+    // Release: partner of the Acquire in `replaced`, so that a thread that finds the clock finds it
+    // set.
     OTHER.store(other as *mut (), Ordering::Release);
 }
 
@@ -109,8 +110,8 @@ fn set_length(length: u64) -> u32 {
 #[cfg(target_arch = "x86_64")]
 static FIRST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Begins to measure how long a tick is, for who does other things before it asks; says what
-/// [`both`] does.
+/// Begins to measure how long a tick is, for a thread that does other things before it asks; says
+/// what [`both`] does.
 #[cfg(target_arch = "x86_64")]
 pub fn prepare() -> (u64, u64) {
     let (time, ticks) = both();
