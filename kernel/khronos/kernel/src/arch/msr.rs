@@ -6,22 +6,12 @@ use core::arch::asm;
 pub const FS_BASE: u32 = 0xc000_0100;
 /// Base of the segment GS: in the kernel, the CPU's [`Cpu`](super::cpu::Cpu).
 pub const GS_BASE: u32 = 0xc000_0101;
-/// What `swapgs` exchanges it with.
-pub const KERNEL_GS_BASE: u32 = 0xc000_0102;
 /// Segments of `syscall`.
 pub const STAR: u32 = 0xc000_0081;
 /// Entry of `syscall`.
 pub const LSTAR: u32 = 0xc000_0082;
 /// Flags that `syscall` clears.
 pub const FMASK: u32 = 0xc000_0084;
-
-/// Reads a register.
-pub fn read(register: u32) -> u64 {
-    let (low, high): (u32, u32);
-    // SAFETY: callers name registers that every x86-64 CPU has; reading these changes nothing.
-    unsafe { asm!("rdmsr", in("ecx") register, out("eax") low, out("edx") high, options(nomem)) };
-    u64::from(high) << 32 | u64::from(low)
-}
 
 /// Writes a register.
 ///
@@ -53,20 +43,6 @@ pub fn outb(port: u16, value: u8) {
 pub fn outw(port: u16, value: u16) {
     // SAFETY: as for `inb`.
     unsafe { asm!("out dx, ax", in("dx") port, in("ax") value, options(nomem, nostack)) };
-}
-
-/// Writes four bytes to a port.
-pub fn outl(port: u16, value: u32) {
-    // SAFETY: as for `inb`.
-    unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nomem, nostack)) };
-}
-
-/// Reads four bytes from a port.
-pub fn inl(port: u16) -> u32 {
-    let value: u32;
-    // SAFETY: as for `inb`.
-    unsafe { asm!("in eax, dx", in("dx") port, out("eax") value, options(nomem, nostack)) };
-    value
 }
 
 /// The address of the last page fault.

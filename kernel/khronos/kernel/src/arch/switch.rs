@@ -40,12 +40,6 @@ impl StackPointer {
     pub const fn running() -> Self {
         Self(UnsafeCell::new(0))
     }
-
-    /// For a debugger or a backtrace: where a thread that does not run has left its stack.
-    pub fn peek(&self) -> u64 {
-        // SAFETY: a word; at worst it is old.
-        unsafe { self.0.get().read_volatile() }
-    }
 }
 
 /// Goes from the running thread to another, and returns when somebody comes back to the first.

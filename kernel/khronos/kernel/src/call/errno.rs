@@ -14,8 +14,6 @@ macro_rules! errors {
 }
 
 errors! {
-    /// Not permitted.
-    PERMISSION = 1;
     /// No such file.
     NO_ENTRY = 2;
     /// No such process.
@@ -42,8 +40,6 @@ errors! {
     FAULT = 14;
     /// It is there.
     EXISTS = 17;
-    /// Across file systems.
-    OTHER_DEVICE = 18;
     /// The device cannot do that.
     NO_DEVICE = 19;
     /// Not a directory.

@@ -12,11 +12,7 @@ pub const PRESENT: u64 = 1;
 pub const WRITABLE: u64 = 1 << 1;
 /// User mode may use it.
 pub const USER: u64 = 1 << 2;
-/// The page was written.
-pub const DIRTY: u64 = 1 << 6;
 const LARGE_PAGE: u64 = 1 << 7;
-/// Ours: the frame is shared until somebody writes.
-pub const COPY_ON_WRITE: u64 = 1 << 9;
 /// Not executable.
 pub const NO_EXECUTE: u64 = 1 << 63;
 /// The physical address in an entry.

@@ -13,7 +13,6 @@ pub enum Rank {
     File,
     Directory,
     Space,
-    Table,
     Page,
     Small,
     Pipe,

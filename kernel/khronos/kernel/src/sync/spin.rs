@@ -72,11 +72,6 @@ impl<T, M: Mode> Spinning<T, M> {
     fn address(&self) -> usize {
         core::ptr::from_ref(&self.lock).addr()
     }
-
-    /// Reads the value without the lock, for a report of a machine that stands.
-    pub fn peek(&self) -> *const T {
-        self.value.get()
-    }
 }
 
 /// The lock is held.

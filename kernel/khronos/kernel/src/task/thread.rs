@@ -91,11 +91,6 @@ impl Thread {
     pub fn stack_top(&self) -> u64 {
         self.stack.as_ref().map_or(0, Stack::top)
     }
-
-    /// The range of its kernel stack.
-    pub fn stack_range(&self) -> core::ops::Range<u64> {
-        self.stack.as_ref().map_or(0..0, |stack| stack.bottom()..stack.top())
-    }
 }
 
 /// The running thread. The reference is good for as long as that runs: do not keep it elsewhere.

@@ -105,10 +105,4 @@ impl Table {
         drop(slots); // closing may take time
         drop(closed);
     }
-
-    /// The numbers that are in use.
-    pub fn numbers(&self) -> Vec<u64> {
-        let slots = self.0.lock();
-        (0..slots.len()).filter(|&number| slots[number].is_some()).map(|n| n as u64).collect()
-    }
 }
