@@ -367,7 +367,7 @@ fn mixed(launch: Launch, length: Duration) -> Result<BTreeMap<String, Account>> 
     Ok(accounts)
 }
 
-/// Two clients make requests for so long.
+/// Two clients make requests for this long.
 fn driven(
     server: &Process,
     length: Duration,

@@ -18,7 +18,7 @@ impl Progress {
         Self::new(wanted, steps as u64, false)
     }
 
-    /// Of a run that takes so long.
+    /// Of a run that takes this long.
     pub fn time(wanted: bool, budget: Duration) -> Self {
         Self::new(wanted, budget.as_secs(), true)
     }

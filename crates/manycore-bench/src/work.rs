@@ -30,12 +30,12 @@ impl Pace {
         Self { ns_per_turn: fastest.as_nanos() as f64 / f64::from(TURNS) }
     }
 
-    /// Of a machine on which a turn takes so long.
+    /// Of a machine on which a turn takes this long.
     pub fn of(ns_per_turn: f64) -> Self {
         Self { ns_per_turn }
     }
 
-    /// How many turns take so long.
+    /// How many turns take this long.
     pub fn turns(self, ns: f64) -> u32 {
         (ns / self.ns_per_turn).round() as u32
     }

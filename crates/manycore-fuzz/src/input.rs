@@ -45,7 +45,7 @@ enum Change {
     Cut(Index),
 }
 
-/// A part that is repeated is at most so long.
+/// A part that is repeated is at most this long.
 const AGAIN_MAX: usize = 4096;
 
 fn change() -> impl Strategy<Value = Change> {

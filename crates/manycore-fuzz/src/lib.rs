@@ -11,7 +11,7 @@
 //!
 //! Half of the inputs are valid ones with a few changes, the others any bytes. They are the same
 //! each time, and as many as take some tenths of a second; with `MANYCORE_FUZZ_SECONDS=60` others
-//! each time, for so long each reader. What fails is shown, with as few changes as possible.
+//! each time, for this long each reader. What fails is shown, with as few changes as possible.
 
 mod input;
 mod watch;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use manycore_profile::analyze::futex::{FutexWaits, Futexes};
 
-/// A process' maps are read again after so long: libraries come and go.
+/// A process' maps are read again after this long: libraries come and go.
 const AGE_MAX: Duration = Duration::from_secs(1);
 /// Processes whose maps are read, at most: the room in the BPF programs' map `sleepers`.
 pub const PROCESSES: u32 = 1024;

@@ -95,7 +95,7 @@ impl Sum {
         FutexWaits { waits, total_ns, max_ns, times: self.durations(), ..place }
     }
 
-    /// Durations in nanoseconds, and how many waits took about so long.
+    /// Durations in nanoseconds, and how many waits took about this long.
     fn durations(&self) -> Vec<(u64, u32)> {
         let all = self.times.iter().enumerate().filter(|(_, count)| **count > 0);
         all.map(|(bucket, count)| (middle(bucket).min(self.max_ns), *count)).collect()

@@ -16,7 +16,7 @@ use manycore_profile::profile::Source;
 
 /// Threads that wait.
 const WAITERS: u32 = 3;
-/// For so long, from when all of them wait.
+/// For this long, from when all of them wait.
 const HELD: Duration = Duration::from_millis(150);
 /// More than a terminal keeps for its reader.
 const LONG: usize = 1 << 20;

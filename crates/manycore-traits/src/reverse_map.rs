@@ -61,7 +61,7 @@ pub trait ReverseMap: Sync {
     /// clock. Cheap enough to be called with every update.
     fn tend(&self, _tree: usize, _ticks: u64) {}
 
-    /// The most updates of a tree, or of all if they are done together, that were put off at a
+    /// The most updates of a tree, or of all if they are done together, that were deferred at a
     /// time.
     fn put_off_max(&self) -> u64 {
         0

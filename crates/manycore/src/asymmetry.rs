@@ -94,8 +94,8 @@ impl Asymmetry {
         self.granted
     }
 
-    /// Whether to wait is dear: it takes a system call, or there are many to look at, who are in
-    /// each other's way.
+    /// Whether to wait is dear: it takes a system call, or there are many records to read, which
+    /// are in each other's way.
     #[inline]
     pub fn is_dear(&self) -> bool {
         self.has_many_cpus || !self.readers_fence()

@@ -1,4 +1,4 @@
-//! The threads that take part in something: what others may look at of each, and what each has for
+//! The threads that take part in something: what others may read of each, and what each has for
 //! itself.
 //!
 //! A thread that comes takes the slot of one that has gone, with what is in it, or adds one. Slots
@@ -7,7 +7,7 @@
 //!
 //! The records of [flat combining](crate::delegate::FlatCombining) are not in such a registry: a
 //! lock has them in itself, so that it is a constant and allocates nothing; and its combiner walks
-//! only those that were of use lately, since each that it looks at is a line of another CPU's.
+//! only those that were of use lately, since each that it reads is a line of another CPU's.
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
@@ -22,7 +22,7 @@ use crate::sync::{hint, order, thread};
 #[derive(Debug, Default)]
 pub(crate) struct EachThreadRegistersItsOwn(PhantomData<*mut ()>);
 
-/// A thread's slot, with its record, which others may look at. It is on lines of its own, and the
+/// A thread's slot, with its record, which others may read. It is on lines of its own, and the
 /// record comes first: see
 /// [`ThreadRegistry::scan`].
 #[repr(C, align(128))]
@@ -154,7 +154,7 @@ impl<R, L> ThreadRegistry<R, L> {
         }
     }
 
-    /// As [`iter`](Self::iter), for a thread that looks at the first line of each record, which its
+    /// As [`iter`](Self::iter), for a thread that reads the first line of each record, which its
     /// thread writes all the time: it is asked for some slots ahead, so that hundreds of such lines
     /// are not fetched one after the other.
     pub fn scan(&self) -> impl Iterator<Item = &ThreadSlot<R, L>> {

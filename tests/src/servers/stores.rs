@@ -39,7 +39,7 @@ pub fn redis(launch: Launch) -> Result<()> {
     ensure(status.success(), || format!("Redis ends with {status}"))
 }
 
-/// memcached, whose clients check every value and every count, for so long.
+/// memcached, whose clients check every value and every count, for this long.
 pub fn memcached(launch: Launch, length: Duration) -> Result<()> {
     memcached::soak(launch, crate::soak::Crowd::Large, length).map(drop)
 }

@@ -24,7 +24,7 @@ pub(super) trait AnyMap: Sync {
     /// Does what has waited for this many ticks.
     fn tend(&self, tree: usize, ticks: u64);
 
-    /// The most updates that were put off at a time.
+    /// The most updates that were deferred at a time.
     fn put_off_max(&self) -> u64;
 
     /// Visits what the mechanism has counted.

@@ -102,7 +102,7 @@ pub struct Workload {
     /// What is inserted: new intervals each time, or the same again and again
     #[arg(long, value_enum, default_value = "fresh")]
     objects: Objects,
-    /// After so long without a read, an update does what was put off
+    /// After this long without a read, an update does what was deferred
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
     tend: Duration,
     /// Operations of each thread, which then take as long as they take

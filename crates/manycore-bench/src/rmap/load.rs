@@ -53,7 +53,7 @@ pub struct Load {
     pub reuse: bool,
     /// What a thread does between two operations, in nanoseconds.
     pub outside_ns: f64,
-    /// After so long an update does what was put off.
+    /// After this long an update does what was deferred.
     pub tend: Duration,
     /// Which trees are updated and read.
     pub popularity: Popularity,
@@ -92,7 +92,7 @@ pub(super) trait Stage {
     /// What is between two operations, the first of which updates or does not.
     fn outside(&self, updates: bool);
 
-    /// After how many ticks of the facade's clock an update does what was put off.
+    /// After how many ticks of the facade's clock an update does what was deferred.
     fn tend_ticks(&self) -> u64;
 
     /// Bytes that the program has allocated.
@@ -144,7 +144,7 @@ impl Load {
     }
 
     /// Puts in the intervals that stay while threads work, in every tree (a queue or a stack begins
-    /// empty), until what is returned is dropped. Nothing of it is put off: what threads find
+    /// empty), until what is returned is dropped. Nothing of it is deferred: what threads find
     /// waiting is their own.
     pub(super) fn fill<'a>(&self, map: &'a dyn AnyMap) -> Box<dyn Handle + 'a> {
         let mut random = fastrand::Rng::with_seed(self.seed);

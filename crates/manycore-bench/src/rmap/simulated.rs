@@ -121,7 +121,7 @@ fn simulate(run: &Run, load: &Load, update: f64, beside: Beside) -> Result<Findi
             let worker = Worker { me, update, sample: 1, trees: &drawn, outcome };
             load.run(&*map, worker, &stage)
         });
-        // Before anything more is put off.
+        // Before anything more is deferred.
         let put_off_max = map.put_off_max();
         let done = outcomes.iter().map(|outcome| outcome.all).sum();
         let statistics = Counts::read(|visit| map.statistics(visit)).since(&counts, done);

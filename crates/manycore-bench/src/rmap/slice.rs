@@ -59,7 +59,7 @@ pub(crate) struct Round {
     /// Bytes beyond those of the filled trees, at the end: the threads' own intervals, what is put
     /// off, logs.
     pub memory: f64,
-    /// The most updates that were put off at a time.
+    /// The most updates that were deferred at a time.
     pub put_off_max: u64,
     /// What the mechanism has counted while threads worked, warm-up and all, for each operation.
     pub statistics: BTreeMap<String, f64>,

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use super::hash::hash;
 use super::job::{Finding, Job};
 
-/// Entries of an executable are removed when none has been added for so long.
+/// Entries of an executable are removed when none has been added for this long.
 const OLD: Duration = Duration::from_secs(60 * 24 * 3600);
 
 /// The name of the file that says how long simulations took.

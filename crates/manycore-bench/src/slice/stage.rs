@@ -30,7 +30,7 @@ pub(crate) trait Stage {
     /// Works for this many turns; the result depends on each of them.
     fn work(&self, value: u64, turns: u32) -> u64;
 
-    /// Gives up the CPU for so long.
+    /// Gives up the CPU for this long.
     fn sleep(&self, ns: f64);
 
     /// A section, with something to do as soon as the lock is held; says whether the thread was

@@ -35,7 +35,7 @@ pub struct KernelOptions {
     /// With --kernel: the waits of this process, until it ends or ^C; there is no CMD then
     #[arg(long, requires = "kernel", conflicts_with = "command")]
     pid: Option<u32>,
-    /// With --kernel and without CMD: for so long, and not until ^C
+    /// With --kernel and without CMD: for this long, and not until ^C
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "kernel", conflicts_with = "command")]
     duration: Option<Duration>,
 }

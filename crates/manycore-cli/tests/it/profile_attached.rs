@@ -52,7 +52,7 @@ fn judged(output: Output) -> Option<(Output, Value)> {
     sees_futexes(&output, &json).then_some((output, json))
 }
 
-/// Arguments that watch a process for so long.
+/// Arguments that watch a process for this long.
 fn watching(means: &str, duration: &str, pid: u32) -> Vec<String> {
     let pid = pid.to_string();
     ["profile", means, "--json", "-", "--duration", duration, "--pid", &pid]

@@ -10,7 +10,7 @@ use manycore_profile::analyze::cpu_samples::{Calls, Samples};
 
 use crate::sleepers::stack_of;
 
-/// The maps of a process are read at most once in so long.
+/// The maps of a process are read at most once in this long.
 const AGE: Duration = Duration::from_secs(1);
 /// With more tasks or processes than this, those that have ended are forgotten: of the end of some
 /// there is no record, and zombies are sampled after it.

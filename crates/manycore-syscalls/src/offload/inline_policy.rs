@@ -179,7 +179,7 @@ impl PathPreference {
 mod tests {
     use super::*;
 
-    /// Has calls take so long, one way and the other; says how many of the last thousands were
+    /// Has calls take this long, one way and the other; says how many of the last thousands were
     /// moved.
     fn moved_of(moved: u64, in_place: u64, calls: u32) -> u32 {
         let habit = PathPreference { calls: AtomicU32::new(BURST), ..PathPreference::default() };

@@ -112,7 +112,7 @@ const SUBMISSIONS: u32 = 256;
 const COMPLETIONS: u32 = 4096;
 const ENTRIES_BYTES: usize = SUBMISSIONS as usize * size_of::<Entry>();
 
-/// For so long the kernel's thread looks for entries before it sleeps, in milliseconds: the
+/// For this long the kernel's thread looks for entries before it sleeps, in milliseconds: the
 /// shortest there is, for on a small machine it takes the CPU from the program.
 const IDLE_MS: u32 = 1;
 

@@ -48,7 +48,7 @@ use crate::sync::{CachePadded, hint, mutation};
 /// assert_eq!(names.read(|names| names.0.len()), 1);
 /// ```
 ///
-/// What items refer to has to live for as long as that into which they are put off, for they are
+/// What items refer to has to live for as long as that into which they are deferred, for they are
 /// applied when it is next read:
 ///
 /// ```compile_fail
@@ -106,8 +106,8 @@ impl<S> Inner<S> {
     }
 }
 
-// SAFETY: the structure is reached with the lock held only, and is `Send`. An item is looked at by
-// its owner while a reader looks at it, too (`T: Sync`), and dropped by the thread that drains (`T:
+// SAFETY: the structure is reached with the lock held only, and is `Send`. An item is read by
+// its owner while a reader reads it, too (`T: Sync`), and dropped by the thread that drains (`T:
 // Send`).
 unsafe impl<S, T, Q, L> Sync for Deferred<S, T, Q, L>
 where
@@ -210,7 +210,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         inner.count(drained);
     }
 
-    /// Looks at the structure as it is after all updates that were done before. Nobody else looks
+    /// Reads the structure as it is after all updates that were done before. Nobody else looks
     /// meanwhile; updates go on, and are seen by the next who looks. `look` and the structure are
     /// not to look or to wait for reads: that would wait for its own thread for ever.
     ///

@@ -34,7 +34,7 @@ pub struct Present<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adapt
 
 // SAFETY: it is a reference to a `Deferred` that may be sent, and the right to change the item's
 // state, which is handed on with it: one thread at a time is the owner. `T: Send + Sync`, since
-// another thread may look at the item and drop it.
+// another thread may read the item and drop it.
 unsafe impl<S, T, Q, L> Send for Absent<'_, S, T, Q, L>
 where
     S: Structure<T>,

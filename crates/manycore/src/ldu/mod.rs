@@ -38,8 +38,8 @@
 //!
 //! # Where reads are frequent
 //!
-//! What few updates have put off is hardly less work than they, and it is done by a thread that has
-//! none of it in its cache, while the one that could do it has had the lock a moment ago. So a
+//! What few updates have deferred is hardly less work than they, and it is done by a thread that
+//! has none of it in its cache, while the one that could do it has had the lock a moment ago. So a
 //! [`Deferred`] counts updates and reads. Where there are [few](EAGER_BELOW) updates for each read,
 //! an update is applied at once if nobody has the lock, and is logged as ever if somebody has: it
 //! never waits. Where somebody mostly has, as with many cores, the lock is left alone but for a try
@@ -97,7 +97,7 @@
 //!   of the other structure's own, no lock of a structure is acquired, and nobody waits: a thread
 //!   that finds somebody at the place uses the structure's own queue as well.
 //! - *Walkers in progress.* With a lock, an update waits for readers; a logged one does not. So an
-//!   object that was removed may still be looked at: it is not freed, nor given out to be changed,
+//!   object that was removed may still be read: it is not freed, nor given out to be changed,
 //!   before the reader has left the lock; and [`Deferred::wait_for_reads`] waits for readers that
 //!   may have missed an insertion.
 //! - Where reads are frequent, updates are applied at once: see above. [`drain`] and [`Node`] leave
@@ -131,7 +131,7 @@
 //! was drained is one more, at the head of the queue: a transfer of that line with [`Global`], none
 //! with the others as long as the thread stays on its core. A drain is one read-modify-write for
 //! each entry, and the cache misses of walking objects that others have written; with the queues of
-//! cores, also a look at the head of each. 24 bytes for each object.
+//! cores, also a read of the head of each. 24 bytes for each object.
 //!
 //! # When not to use it
 //!

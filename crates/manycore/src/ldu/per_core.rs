@@ -8,7 +8,7 @@ use crate::sync::{cpu, own_of};
 /// A queue for each core.
 ///
 /// A core is where the thread runs, or ran a while ago: several threads may use a core's queue at a
-/// time. A thread that drains looks at all of them, which with many cores takes as long as a read
+/// time. A thread that drains reads all of them, which with many cores takes as long as a read
 /// of this many cache lines.
 #[derive(Debug)]
 pub struct PerCore(Box<[Global]>);

@@ -11,8 +11,8 @@ const PAUSE: u32 = 512;
 const ALL: u64 = 1 << 10;
 
 /// Updates are applied at once where there are fewer than this many for each read, see
-/// [`Deferred::eager_below`](super::Deferred::eager_below): on two CPUs this many put off cost what
-/// a lock for each does.
+/// [`Deferred::eager_below`](super::Deferred::eager_below): on two CPUs this many deferred updates
+/// cost what a lock for each does.
 pub const EAGER_BELOW: u64 = 32;
 
 /// Updates of late, and reads. Under the structure's lock.

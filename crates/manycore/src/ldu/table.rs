@@ -196,7 +196,7 @@ impl<P: TablePointer> Rooted<P> {
 }
 
 // SAFETY: `push` puts an entry into one slot or into the structure's own queue, and another
-// structure moves it from there to here under the slot's lock. `take` looks at all slots before
+// structure moves it from there to here under the slot's lock. `take` reads all slots before
 // that queue, so that it misses none.
 unsafe impl<P: TablePointer> Queue for Rooted<P> {
     #[inline]

@@ -9,7 +9,7 @@
 //! another is behind it, and hands the lock over to that one directly: one transfer of a line, as
 //! in `mcs`. So does the next, and so on. But who comes back sooner than a line travels need not
 //! give the lock away. Where most that are handed the lock had just released it, holders leave the
-//! word free, and the first looks at it only now and then, until it has waited for 120 us: then it
+//! word free, and the first polls it only now and then, until it has waited for 120 us: then it
 //! *reserves* the lock, and the next release is for it. So each has a stint of some hundred short
 //! sections, in which no line moves.
 //!
@@ -36,7 +36,7 @@
 //!    wake-ups come. On many CPUs at most fifteen poll, for longer. The others sleep, and are woken
 //!    while fewer than eight poll, and one each 100 us, so that they change places.
 //! 3. *Whether the lock's line comes from afar.* Hardware threads of one core have the line in
-//!    common: there a waiter looks at it as often as it can. Between cores each look takes the line
+//!    common: there a waiter polls it as often as it can. Between cores each poll takes the line
 //!    from the holder, who has to fetch it again: there a waiter looks now and then, at random
 //!    times, and short sections follow each other undisturbed meanwhile. The longer waits are, the
 //!    more wait: so looks are as far apart as an eighth of the usual wait. And what polls have
@@ -125,15 +125,15 @@ const LOOK_AT_LINE: u64 = 16;
 /// it took 24 to 60 ns between hardware threads of a core, and 140 to 180 ns between cores of an
 /// AMD EPYC.
 const NEAR: u64 = 64;
-/// So often a newcomer looks at a near line before it does anything else, if waits are short.
+/// This often a newcomer polls a near line before it does anything else, if waits are short.
 const GLANCES: u32 = if cfg!(loom) { 1 } else { 3 };
-/// Between two looks at a line from afar a waiter leaves it alone, for between one and two times
+/// Between two polls of a line from afar a waiter leaves it alone, for between one and two times
 /// this long, ...
 const APART: u64 = 80;
 /// ... or the usual wait divided by this, if that is longer: then many together look no more often
 /// than a few do.
 const LOOKS_IN_WAIT: u64 = 8;
-/// A waiter starves after so long.
+/// A waiter starves after this long.
 const PATIENCE: u64 = if cfg!(loom) { 0 } else { 10_000_000 };
 /// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a
 /// remedy if none can come, because the waiter that reserved the lock is in the parent of a fork.
@@ -465,8 +465,8 @@ impl Adaptive {
     /// Leaves a lock alone that is free but reserved, for a while.
     fn respect(&self, word: u32) {
         hint::sleep(RESPECT_NS);
-        // Still free, and reserved for so long: for nobody, or for one that will reserve it again.
-        // Relaxed, both: nothing is published.
+        // Still free, and reserved for this long: for nobody, or for one that will reserve it
+        // again. Relaxed, both: nothing is published.
         let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
         _ = self.word.compare_exchange(word, word & !RESERVED, done, failed);
     }
@@ -540,7 +540,7 @@ fn looks_at_line(now: u64) -> bool {
     cfg!(loom) || (now / 32).is_multiple_of(LOOK_AT_LINE)
 }
 
-/// Passes some time between two looks at the word.
+/// Passes some time between two polls of the word.
 fn leave_alone(waiter: &Waiter, spins: Spins, now: u64) {
     match waiter.role {
         Role::First(_) if spins.stays() && !waiter.starving => time::delay(STINT / LOOKS_IN_STINT),

@@ -17,7 +17,7 @@
 //! table of 4096 slots, the factor of nine. There a reader keeps its slot until it releases, and a
 //! writer spins until a slot is cleared. Here:
 //!
-//! - A release looks at the thread's slot again, so that there is nothing to keep. Two threads may
+//! - A release reads the thread's slot again, so that there is nothing to keep. Two threads may
 //!   share a slot; then one may clear the mark that the other made, and leave it its hold on the
 //!   lock below. As many holds as readers there are at any time, and to which of them each belongs
 //!   does not matter: a thread that finds no mark in its slot has, or has inherited, a hold on the
@@ -35,13 +35,13 @@
 //!
 //! # Cost
 //!
-//! With a bias, a reader has two compare-and-swaps of its slot, and three looks at a word that
-//! seldom changes. A writer has those of `PhaseRw`, and with a bias before it looks at 4096 slots,
+//! With a bias, a reader has two compare-and-swaps of its slot, and three reads of a word that
+//! seldom changes. A writer has those of `PhaseRw`, and with a bias before it reads 4096 slots,
 //! some microseconds. The lock has 40 bytes.
 //!
 //! # When not to use it
 //!
-//! Where writers are frequent: then it is `PhaseRw`, with more to look at. A thread that reads must
+//! Where writers are frequent: then it is `PhaseRw`, with more to read. A thread that reads must
 //! not begin to read again, and has to be the one that releases. The child of a fork finds the
 //! marks of its parent's threads, as it finds the locks that they held.
 

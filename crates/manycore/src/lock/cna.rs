@@ -30,7 +30,7 @@
 //!
 //! # Cost
 //!
-//! Uncontended, that of `mcs` and a look at a line that the holder has. Contended, a release reads
+//! Uncontended, that of `mcs` and a read of a line that the holder has. Contended, a release reads
 //! the line of each waiter that it passes over, once, for it is then out of the way.
 //!
 //! # When not to use it

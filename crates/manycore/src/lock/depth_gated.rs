@@ -2,11 +2,11 @@
 //!
 //! # Idea
 //!
-//! Each look at the lock's word takes its line from the holder, so looks are far apart: up to
+//! Each poll of the lock's word takes its line from the holder, so polls are far apart: up to
 //! twenty, 64 to 127 pauses from one to the next, a number that each wait draws anew, so that two
 //! do not come in step. While nobody sleeps any number of waiters may look so; one that finds that
 //! somebody sleeps stops to look, since a release then wakes. The lock counts those who sleep: with
-//! four of them a waiter that finds the word *contended* does not look at all. It marks the word
+//! four of them a waiter that finds the word *contended* does not poll at all. It marks the word
 //! and sleeps, as in [`Futex`].
 //!
 //! # Source

@@ -31,7 +31,7 @@
 //!
 //! # Cost
 //!
-//! Uncontended, that of `mcs` and a look at a line that the holder has. Contended, the lines of two
+//! Uncontended, that of `mcs` and a read of a line that the holder has. Contended, the lines of two
 //! waiters a release, and one of the passive set if somebody is culled.
 //!
 //! # When not to use it

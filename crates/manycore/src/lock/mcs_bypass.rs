@@ -106,7 +106,7 @@ impl McsBypass {
             if let Linked::Node(next) = node.next.load(order!(Acquire, "bypass-next")) {
                 break next;
             }
-            // Relaxed: a thread that finds the queue empty looks at nothing of ours but the word.
+            // Relaxed: a thread that finds the queue empty reads nothing of ours but the word.
             let this = core::ptr::from_ref(node).cast_mut();
             if self.tail.clear(this, process::generation(), Ordering::Relaxed) {
                 return;

@@ -34,7 +34,7 @@
 //! # Cost
 //!
 //! A reader has two read-modify-writes of a line that stays with its CPU, and looks three times at
-//! one that all share and that writers only change. A writer has a swap of that line, and looks at
+//! one that all share and that writers only change. A writer has a swap of that line, and reads
 //! 128 others. The lock is large: 17 KiB.
 //!
 //! # When not to use it

@@ -56,7 +56,7 @@ pub unsafe trait PlainLock: RawLock + Sized {
 /// A lock that is small enough for the bytes of somebody else's, such as a `pthread_mutex_t`. The
 /// others are *library-only*.
 ///
-/// The registry implements it for each lock on its inline list, with a look at the size.
+/// The registry implements it for each lock on its inline list, with a read of the size.
 pub trait InlineLock: PlainLock {}
 
 /// How large an inline lock may be, in bytes; it is aligned to half of that at most.

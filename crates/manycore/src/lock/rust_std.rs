@@ -3,7 +3,7 @@
 //!
 //! # Idea
 //!
-//! The word is that of [`Futex`]. A waiter looks at it up to a hundred times, a pause apart, as
+//! The word is that of [`Futex`]. A waiter polls it up to a hundred times, a pause apart, as
 //! long as it says *held*: if it comes free it takes the lock, and if it says that *somebody may
 //! sleep* it looks no longer, since others were not served by looking either. Then it marks the
 //! word and sleeps. After a wake-up it looks again, in the same way.

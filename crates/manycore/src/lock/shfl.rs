@@ -61,7 +61,7 @@ const HEAD_OF_NEW_GROUP: u32 = 3;
 /// How many of a node of memory go ahead of others: as many as in the paper.
 const GROUP: u32 = 1024;
 
-/// A waiter's place in the queue. What shufflers look at is on a line of its own, so that they do
+/// A waiter's place in the queue. What shufflers read is on a line of its own, so that they do
 /// not disturb hand-overs.
 #[derive(Debug)]
 #[repr(align(64))]
@@ -89,7 +89,7 @@ struct Told {
 struct Group {
     size: u32,
     last: *const Node,
-    /// The last node that was looked at.
+    /// The last node that was read.
     seen: *const Node,
 }
 
@@ -164,7 +164,7 @@ impl Shfl {
             if let Some(next) = node.next() {
                 break next;
             }
-            // Relaxed: a thread that finds the queue empty looks at nothing of ours but the word.
+            // Relaxed: a thread that finds the queue empty reads nothing of ours but the word.
             let this = core::ptr::from_ref(node).cast_mut();
             if self.tail.clear(this, process::generation(), Ordering::Relaxed) {
                 return;

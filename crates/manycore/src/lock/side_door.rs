@@ -8,11 +8,11 @@
 //!
 //! # Memory order
 //!
-//! A reader sets its mark and then looks at the door; a writer shuts the door and then looks at the
+//! A reader sets its mark and then reads the door; a writer shuts the door and then reads the
 //! marks. All of it is sequentially consistent, so that in one order of everything one of the two
 //! comes later, and sees the other: the writer waits, or the reader takes its mark back. In the
 //! same way a reader takes its mark away and then looks whether the writer sleeps, and a writer
-//! says that it sleeps and then looks at the marks once more.
+//! says that it sleeps and then reads the marks once more.
 //!
 //! What a writer did is seen by readers that come after it through the door, because they read what
 //! [`open`](SideDoor::open) wrote (Release, Acquire). What readers did is seen by the writer
@@ -69,7 +69,7 @@ impl SideDoor {
 
     #[cold]
     fn wake(&self) {
-        // Relaxed, both: the writer looks at the marks itself.
+        // Relaxed, both: the writer reads the marks itself.
         let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
         if self.word.compare_exchange(SHUT_ASLEEP, SHUT, done, failed).is_ok() {
             futex::wake(&raw const self.word, 1);

@@ -31,10 +31,10 @@ pub struct Config {
     pub high_percent: usize,
     /// After this many steps over versions, rather than objects, a thread looks for a grace period,
     /// after which versions are written back: about as many as cost as much as that. 64; sixteen
-    /// times as many where a look takes a system call, and with 32 CPUs or more.
+    /// times as many where a scan takes a system call, and with 32 CPUs or more.
     pub hops_max: u32,
     /// After this many versions of its own, too: until they are written back they are on readers'
-    /// way, and other CPUs have to fetch them. 32; four times as many where a look takes a system
+    /// way, and other CPUs have to fetch them. 32; four times as many where a scan takes a system
     /// call, and with 32 CPUs or more.
     pub versions_max: u32,
     /// After this many more snapshots than commits, commits wait for the clocks rather than

@@ -50,7 +50,7 @@ const NOBODY: u64 = 0;
 const SOMEBODY: u64 = u64::MAX;
 
 /// The line that every session reads is written by each look. Each this many threads rest for as
-/// long as a look takes: or hundreds would look all the time, and that line would never come to
+/// long as a scan takes: or hundreds would look all the time, and that line would never come to
 /// rest.
 const THREADS_FOR_REST: u64 = 64;
 
@@ -58,7 +58,7 @@ const THREADS_FOR_REST: u64 = 64;
 const VERSIONS_FOR_DEAR: u32 = 4;
 const HOPS_FOR_DEAR: u32 = 16;
 
-/// What a look has found.
+/// What a scan has found.
 struct Look {
     watermark: u64,
     /// When it began.
@@ -228,7 +228,7 @@ impl<C: Clock> Domain<C> {
     }
 
     /// As [`advance`](Self::advance), unless another thread is at it or has just been, and this one
-    /// need not, too. With hundreds of threads, those that look at the same time are in each
+    /// need not, too. With hundreds of threads, those that scan at the same time are in each
     /// other's way, and all others wait for the line that each of them writes.
     #[cold]
     pub(super) fn try_advance(&self, must: bool, sessions: u32) -> Option<u64> {

@@ -3,10 +3,10 @@
 //!
 //! A thread notes what its session has written ([`Handle::writes`], [`Handle::made`]), and commits
 //! it ([`Handle::commit_at`]). A thread that collects the notes takes the time B,
-//! [closes](Domain::close) it, and looks at the notes. A transaction with a stamp up to B is there:
-//! it was noted before it was decided, and it was decided before `close` has looked at its thread,
-//! or is going to be later than B. Of a note whose stamp is not known yet, [`Domain::fate`] says
-//! it.
+//! [closes](Domain::close) it, and reads the notes. A transaction with a stamp up to B is there:
+//! it was noted before it was decided, and it was decided before `close` has read its thread's
+//! line, or is going to be later than B. Of a note whose stamp is not known yet, [`Domain::fate`]
+//! says it.
 
 use alloc::boxed::Box;
 
@@ -75,7 +75,7 @@ impl<C: Clock> Domain<C> {
     /// transactions that have one already. The time is one that the clock's
     /// [`present`](Clock::present) has returned.
     ///
-    /// Takes a look at each thread's line.
+    /// Reads each thread's line.
     pub fn close(&self, time: u64) {
         // SeqCst: between the clock and the looks. Partner: the exchange that links a version. A
         // commit with a stamp up to this time has linked its versions before the clock said this,

@@ -64,7 +64,7 @@
 //!    newer; nobody reads the object itself, so that the version can be written over it.
 //! 3. What was detached at a time up to the watermark, nobody has: the sessions that could have
 //!    found it have ended.
-//! 4. A thread that reclaims is in a session. While it looks at an object through a version that is
+//! 4. A thread that reclaims is in a session. While it reads an object through a version that is
 //!    not superseded, the object is not freed: its end would have superseded the version, at a time
 //!    after this session's begin.
 //!
@@ -90,7 +90,7 @@
 //! made that later.
 //!
 //! *A thread's record is used again* by its next transaction, so that a reader may find the
-//! decision of a later one. It looks at the version's stamp again: that was set before the later
+//! decision of a later one. It reads the version's stamp again: that was set before the later
 //! transaction began (Release in `open`).
 //!
 //! *Begin against watermark* is a store and a load on either side: the session stores its epoch and
@@ -101,7 +101,7 @@
 //!
 //! *Stamp against begin*, without a clock, are a store and a load on either side, too: the commit
 //! puts its versions in and then reads the epoch; a thread that raises that has stored it, and a
-//! session that finds it then reads objects. The exchange, the look at the epoch, and its raising
+//! session that finds it then reads objects. The exchange, the read of the epoch, and its raising
 //! are in one order (SeqCst), which costs a load nothing on x86 and a load-acquire elsewhere. Its
 //! end (Release) comes after all that it has read, and `advance` acquires that for the thread that
 //! acts on the watermark.
@@ -126,7 +126,7 @@
 //! of the clock as well. Either snapshots or commits, whichever there are fewer of, wait for the
 //! clocks: twice their boundary, 0.2 us on a machine with one socket. To read an object that has no
 //! versions takes the load of a word on its line. A commit takes a read-modify-write of the
-//! thread's own line, one for each object, and a stamp. A grace period takes a look at each
+//! thread's own line, one for each object, and a stamp. A grace period reads each
 //! thread's line, and some tens of nanoseconds for each version; and a membarrier, of 1 to 9 us on
 //! two virtual CPUs, where it is so seldom that sessions had better begin without a fence. Memory:
 //! a line or more for each version in the logs, of [`Config::segments`] times

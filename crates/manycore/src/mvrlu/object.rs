@@ -56,7 +56,7 @@ pub(super) fn newest(head: &Head) -> *mut Version {
 #[inline]
 pub(super) fn exchange(head: &Head, expected: *mut Version, new: *mut Version) -> bool {
     // SeqCst: partner of the Acquire in `newest`, and of each other: the data of a version that is
-    // written back, in the object. And it comes before the look at the epoch in `Domain::stamp`.
+    // written back, in the object. And it comes before the read of the epoch in `Domain::stamp`.
     let done = order!(SeqCst, "mvrlu-exchange");
     // Relaxed on failure: nothing is followed.
     head.compare_exchange(expected, new, done, Ordering::Relaxed).is_ok()

@@ -29,7 +29,7 @@ const PAUSE_MAX_NS: u32 = 1_000_000;
 const OWN_AFTER: u32 = 32;
 
 /// So often a thread leaves a grace period that is due to another, which is at it. With hundreds of
-/// threads a look takes about as long as it takes the others to find the next one due, and when
+/// threads a scan takes about as long as it takes the others to find the next one due, and when
 /// they looked as well, all were in each other's way.
 const DEFERRED_MAX: u32 = 4;
 
@@ -125,7 +125,7 @@ impl<C: Clock> Handle<'_, C> {
 
     /// Reclaims this thread's log; and others' that were not even reclaimed up to `lagging`.
     fn reclaim_logs(&mut self, watermark: u64, lagging: u64) {
-        // In a session, so that the objects are there that are looked at.
+        // In a session, so that the objects are there that are read.
         self.domain.enter(self.record);
         let (domain, record) = (self.domain, self.record);
         if record.log.may_have_versions() {
@@ -274,7 +274,7 @@ fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, don
     }
     if tail.scan != start {
         // SeqCst: partner of the raising of the epoch, see the module's page: what was put out by
-        // a store, as that of an abort, is so before the look at the epoch in `stamp`.
+        // a store, as that of an abort, is so before the read of the epoch in `stamp`.
         fence(Ordering::SeqCst);
         // Later than the epoch of every session that may have found one of them; see the module's
         // page.

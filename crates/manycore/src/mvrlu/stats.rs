@@ -13,7 +13,7 @@ counters! {
     aborts,
     /// Versions that were committed.
     versions,
-    /// How often a version in a log was read, or looked at on the way to an older one, rather than
+    /// How often a version in a log was read, or passed on the way to an older one, rather than
     /// an object itself.
     hops,
     /// Grace periods that were looked for.

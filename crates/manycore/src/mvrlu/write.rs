@@ -62,7 +62,7 @@ impl<C: Clock> Handle<'_, C> {
         flag: usize,
     ) -> Result<(), Conflict> {
         let again = |mine: *mut Version| {
-            // SAFETY: `lock_with` passes this session's own version, whose flags others look at
+            // SAFETY: `lock_with` passes this session's own version, whose flags others read
             // only after the commit.
             unsafe { (*mine).set(flag) };
             core::ptr::null_mut()
@@ -232,7 +232,7 @@ impl<C: Clock> Handle<'_, C> {
     /// The version is this session's, of an object of this type.
     unsafe fn with_data<T>(version: *mut Version) -> *mut T {
         // SAFETY: the version is this session's, of an object of type `T` (contract of this
-        // function), and others look at its flags and data only after the commit.
+        // function), and others read its flags and data only after the commit.
         unsafe {
             let data = (*version.cast::<VersionOf<T>>()).data.with_mut(|data| data);
             (*version).clear(BARE);

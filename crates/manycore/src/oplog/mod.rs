@@ -28,7 +28,7 @@
 //!
 //! # Cost
 //!
-//! An operation is an acquisition of its core's lock and a look at the clock. A read acquires the
+//! An operation is an acquisition of its core's lock and a read of the clock. A read acquires the
 //! locks of all cores, and sorts what it finds.
 //!
 //! # When not to use it
@@ -193,7 +193,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         });
     }
 
-    /// Looks at the structure as it is after all operations that were logged before. Nobody else
+    /// Reads the structure as it is after all operations that were logged before. Nobody else
     /// looks meanwhile: nor are `look` and operations to do so, which would wait for their own
     /// thread for ever. They may log.
     ///

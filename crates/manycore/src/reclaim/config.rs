@@ -10,7 +10,7 @@ pub(super) const BATCH_MAX: usize = 253;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Barriers {
     /// If the system lets one thread make all others pass a fence (membarrier on Linux), readers do
-    /// without where they are many for each look at what can be freed, and with one where such
+    /// without where they are many for each scan for what can be freed, and with one where such
     /// looks are frequent; always with one if it refuses.
     Auto,
     /// With a fence in every reader.

@@ -54,7 +54,7 @@ pub(super) struct Look<'d> {
     pub held: usize,
 }
 
-/// Which of a record's stacks to look at.
+/// Which of a record's stacks to read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stacks {
     /// Those in which nothing has to wait.
@@ -197,7 +197,7 @@ impl Domain {
         self.periods.asymmetry.wait(sections);
     }
 
-    /// Whether many threads may look at the same time.
+    /// Whether many threads may scan at the same time.
     pub(super) fn has_many_cpus(&self) -> bool {
         self.periods.asymmetry.has_many_cpus
     }

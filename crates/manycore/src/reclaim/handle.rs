@@ -26,7 +26,7 @@ const BURST: usize = 8;
 /// slowly holds little: for what it holds, its structure has less room in the CPU's cache.
 const ASKS: usize = 8;
 const PERIOD_TICKS: u64 = 1 << 17;
-/// And where a look takes some microseconds, of system call or of other CPUs' lines.
+/// And where a scan takes some microseconds, of system call or of other CPUs' lines.
 const PERIOD_TICKS_DEAR: u64 = 1 << 19;
 /// And where many threads look, who are in each other's way.
 const ASKS_OF_MANY: usize = 32;

@@ -131,8 +131,8 @@
 //!
 //! A section costs two writes of a line of the thread's own and a read of the epoch's line, which
 //! changes once for some hundred retired objects; and a fence, unless threads had 4,096 sections or
-//! more between two looks at what can be freed and [`Barriers::Auto`] is granted. Retiring costs a
-//! write of two words. Now and then, a look at each thread's line; where readers pass no fence, and
+//! more between two scans for what can be freed and [`Barriers::Auto`] is granted. Retiring costs a
+//! write of two words. Now and then, a read of each thread's line; where readers pass no fence, and
 //! none is inside since too long ago, a system call that interrupts the CPUs on which threads of
 //! the process run. 128 bytes a thread, and for one that retires what is in about four epochs'
 //! bags, of 1 KiB.

@@ -26,7 +26,7 @@ pub fn domain() -> &'static Domain {
 /// freed before it ends. Sections may contain others.
 ///
 /// The first one of a thread registers it. That is undone when the thread ends: what it has retired
-/// is then left to the others. A section costs one look at a thread-local variable more than with a
+/// is then left to the others. A section costs one read of a thread-local variable more than with a
 /// [`Handle`].
 ///
 /// ```

@@ -22,7 +22,7 @@ pub(super) const STACKS: usize = 4;
 /// A thread's place in a domain. It outlives the thread, and is the next one's who comes.
 pub(super) type Slot = ThreadSlot<Record>;
 
-/// What others may look at of it.
+/// What others may read of it.
 #[repr(C)] // The state comes first: see `ThreadRegistry::scan`.
 pub(super) struct Record {
     /// 0, or the epoch in which its thread came in and [`INSIDE`].

@@ -37,8 +37,8 @@ impl<C: Clock + Default> Default for Domain<C> {
 }
 
 impl<C: Clock + Default> Domain<C> {
-    /// One whose threads write back after every eleventh commit: the ten that are put off are as in
-    /// the paper.
+    /// One whose threads write back after every eleventh commit: the ten that are deferred are as
+    /// in the paper.
     pub fn deferring() -> Self {
         Self::new(C::default(), Config { deferred: 10, ..Config::default() })
     }
@@ -134,7 +134,7 @@ impl<C: Clock> Domain<C> {
 }
 
 impl<C: Clock> Drop for Domain<C> {
-    /// Drops the values of objects that were freed, where that was put off.
+    /// Drops the values of objects that were freed, where that was deferred.
     fn drop(&mut self) {
         let mut dying = Dying::new();
         // SAFETY: the domain ends, so that no handle is left that would use a log.

@@ -239,7 +239,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     #[inline]
     unsafe fn try_lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict> {
         // SAFETY: session and object are there (contract of `RawSession::try_lock`). Other threads
-        // look at the flags and data of this session's copy only after its commit.
+        // read the flags and data of this session's copy only after its commit.
         unsafe {
             let copy = self.lock_object(link, kind_of::<T>(), 0)?;
             (*copy).clear(BARE);
@@ -302,7 +302,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     ) -> Result<(), Conflict> {
         let bare = Link::<()>::from_ptr(link.as_ptr());
         // SAFETY: session and object are there (contract of `RawSession::free_owned`); `make_owned`
-        // has made it of this kind, whose copies have no data. Other threads look at the flags of
+        // has made it of this kind, whose copies have no data. Other threads read the flags of
         // this session's copy only after its commit.
         unsafe {
             let copy = self.lock_object(bare, &OwnedKindOf::<T>::KIND, BARE)?;
@@ -313,7 +313,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     unsafe fn free_in_place<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
         // SAFETY: session and object are there (contract of `RawSession::free_in_place`). Other
-        // threads look at the flags of this session's copy only after its commit.
+        // threads read the flags of this session's copy only after its commit.
         unsafe {
             let copy = self.lock_object(link, &InPlaceKindOf::<T>::KIND, BARE)?;
             (*copy).set(FREED);

@@ -34,9 +34,9 @@
 //!   reader that finds a commit under way makes its stamp later than its own time.
 //! - *Stamps are in the copies*, so that a thread may commit again before the last commit is
 //!   written back.
-//! - *Deferring.* In the paper what is put off is not seen by others until it is written back, even
-//!   when its commit has returned. Here it is seen from the commit on; put off are the wait for
-//!   readers and the writing back ([`Config::deferred`]). A thread that meets an object that is
+//! - *Deferring.* In the paper what is deferred is not seen by others until it is written back,
+//!   even when its commit has returned. Here it is seen from the commit on; put off are the wait
+//!   for readers and the writing back ([`Config::deferred`]). A thread that meets an object that is
 //!   locked so gives up, and writes back for its owner, who may sleep or be gone. So nobody depends
 //!   on the owner.
 //! - *Waiting.* The original spins until each session has ended, of threads that may not run. Here
@@ -107,7 +107,7 @@
 //! A session for the latest takes two stores to the thread's own line and a fence; a snapshot also
 //! a read of the clock, and of the epoch. To read an object without a copy takes the load of a word
 //! on its line. A commit takes a stamp, two fences and a line that all commits write if snapshots
-//! are taken, a look at the record of each thread, and the wait; so it costs the more the more
+//! are taken, a read of the record of each thread, and the wait; so it costs the more the more
 //! threads there are, which is what [`Config::deferred`] divides. Memory: a copy for each object
 //! that is changed, until the commit after it is written back; objects and copies are aligned to 32
 //! bytes.

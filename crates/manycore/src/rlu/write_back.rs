@@ -17,7 +17,7 @@ use crate::sync::{clock, hint, mutation, thread, tuning};
 /// whether anybody has them.
 const LIMBO_MAX: usize = if cfg!(loom) { 1 } else { 256 };
 
-/// For so long a writer polls for the end of a session, in ticks: some microseconds, as long as
+/// For this long a writer polls for the end of a session, in ticks: some microseconds, as long as
 /// most sessions last. Longer where threads are never more than CPUs, as somebody has said: see
 /// `tuning::set_spin_limit`.
 const POLLED: u64 = 10_000;

@@ -95,7 +95,7 @@ pub(crate) struct Header<X: 'static> {
     pub own: X,
     pub kind: &'static Kind<X>,
     /// The object, and flags in the lowest bits of its address. Written by the thread that makes
-    /// the copy, up to its commit, when others have found the copy; they look at it after that. So
+    /// the copy, up to its commit, when others have found the copy; they read it after that. So
     /// it is a cell: what is behind a shared reference may otherwise be read whenever the compiler
     /// likes.
     master: Cell<*mut Head<X>>,
@@ -163,7 +163,7 @@ impl<X: 'static> Header<X> {
 #[cfg(not(loom))]
 #[inline]
 pub(crate) unsafe fn master_of<X: 'static>(word: *const Head<X>) -> Option<*mut Head<X>> {
-    // Relaxed: only its lowest bit is looked at unless it is a copy's, and that word does not
+    // Relaxed: only its lowest bit is read unless it is a copy's, and that word does not
     // change while others have the copy.
     let relaxed = crate::sync::atomic::Ordering::Relaxed;
     // SAFETY: the word is a `Head`, or the `Cell` of a pointer, which has the same size (contract

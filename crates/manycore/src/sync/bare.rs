@@ -87,7 +87,7 @@ pub mod futex {
 
     /// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
     pub fn wait_low(word: &AtomicU64, expected: u32, deadline: Option<Deadline>) -> Woken {
-        // SAFETY: the word outlives the call, and only the kernel looks at half of it.
+        // SAFETY: the word outlives the call, and only the kernel reads half of it.
         wait(unsafe { &*low_half(word) }, expected, deadline)
     }
 

@@ -89,7 +89,7 @@ pub mod futex {
     }
 }
 
-/// A clock that jumps: every look at it is a thousand ticks later.
+/// A clock that jumps: every read of it is a thousand ticks later.
 pub mod clock {
     use std::cell::Cell;
 
@@ -451,7 +451,7 @@ pub mod tuning {
         loom::thread::yield_now();
     }
 
-    /// What that costs, in ticks: two looks at the clock.
+    /// What that costs, in ticks: two reads of the clock.
     pub fn give_up_cost() -> u32 {
         2000
     }

@@ -22,7 +22,7 @@ fn add_one<'id, S: RawSession>(
     Ok(())
 }
 
-/// What a thread has put off and left behind, others write back.
+/// What a thread has deferred and left behind, others write back.
 #[test]
 fn what_a_thread_leaves_behind_is_written_back() {
     let domain = domain(100);

@@ -108,7 +108,7 @@ fn writes_back_beside_a_reader(view: View) {
     assert_eq!(domain.stats().written_back, 3);
 }
 
-/// What a thread has put off, another writes back that wants to change the same.
+/// What a thread has deferred, another writes back that wants to change the same.
 #[test]
 fn one_writes_back_for_another() {
     check_first(8_000, 2, || {

@@ -6,7 +6,7 @@
 //! node before it, and the one that it takes out. With the locks held it looks whether the place is
 //! still what it was: the node before is not taken out, and leads to the same node. If not, it
 //! begins again. A node is *marked* before the link is led past it, and the mark is what takes the
-//! key out: readers, who take no lock, look at it last.
+//! key out: readers, who take no lock, read it last.
 //!
 //! ```text
 //!  remove 4:   3 --------> 4 --------> 6          3 ---------------------> 6
@@ -28,7 +28,7 @@
 //! change. Locks are taken from the front to the back, so that no circle waits.
 //!
 //! An insertion takes effect when the link leads to the node, a removal with the mark, and a
-//! look-up that finds the key with its look at the mark. One that does not find it: when it read
+//! look-up that finds the key with its read of the mark. One that does not find it: when it read
 //! the last link, if the node that this is in was not marked; or else when that was, which is after
 //! the look-up began, because its links have not changed since; or, if the key's node was found to
 //! be marked, and the key was put in again meanwhile, just before that.

@@ -8,7 +8,7 @@
 //!                                           take: the head is swapped with null, and the chain turned round
 //! ```
 //!
-//! Nobody takes a single node, so that none comes back to the head while somebody looks at it: what
+//! Nobody takes a single node, so that none comes back to the head while somebody reads it: what
 //! makes a stack's `pop` hard (the ABA problem, and the end of a node's life) does not arise.
 //!
 //! # Source

@@ -162,7 +162,7 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
         open.commit()?;
         for map in changed {
             // SAFETY: the session has ended, and the map is one of the handle's domain, which the
-            // transaction has looked at.
+            // transaction has read.
             unsafe { map.tell(&mut self.raw) };
         }
         Ok(result)

@@ -108,7 +108,7 @@ impl<T> TreiberStack<T> {
         Self { head: CachePadded(AtomicPtr::new(null_mut())), domain: Domain::new(config) }
     }
 
-    /// Where nodes wait until nobody can look at them.
+    /// Where nodes wait until nobody can read them.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }

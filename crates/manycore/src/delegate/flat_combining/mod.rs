@@ -25,7 +25,7 @@
 //! one to the next with the lock (Release, Acquire).
 //!
 //! A thread sleeps only if somebody is going to run its section. It counts itself among those who
-//! went to sleep, and then looks at the lock; a combiner releases the lock, and then looks at the
+//! went to sleep, and then reads the lock; a combiner releases the lock, and then reads the
 //! count. All four are sequentially consistent, so that one of the two comes later, and sees the
 //! other: the thread sees the lock free, and takes it; or the combiner sees that the count is not
 //! what it was before its last pass, and makes another, unless somebody else has the lock by then,
@@ -34,7 +34,7 @@
 //!
 //! # Cost
 //!
-//! Uncontended, two read-modify-writes of the lock and a look at each record of the list.
+//! Uncontended, two read-modify-writes of the lock and a read of each record of the list.
 //! Contended, a section costs its thread a compare-and-swap of a record's line, and the combiner
 //! one too. 8 KiB large.
 //!

@@ -78,7 +78,7 @@ impl<T> Record<T> {
     /// Has a combiner run this, which stays where it is until then. The caller has claimed the
     /// record.
     pub(super) fn publish(&self, job: Job<T>) {
-        // SAFETY: the caller has claimed the record, so that no combiner looks at the job before
+        // SAFETY: the caller has claimed the record, so that no combiner reads the job before
         // the state below says that it is pending.
         self.job.with_mut(|place| unsafe { *place = Some(job) });
         // Release: partner of the Acquire in `serve`.
@@ -117,7 +117,7 @@ impl<T> Record<T> {
 
     /// Sleeps until the section has run. The caller has made sure that somebody is going to run it.
     pub(super) fn sleep(&self) {
-        // Relaxed, both: says only that this thread sleeps, and `is_done` has a look.
+        // Relaxed, both: says only that this thread sleeps, and `is_done` reads the rest.
         let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
         let _ = self.state.compare_exchange(PENDING, PENDING_ASLEEP, done, failed);
         while !self.is_done() {

@@ -92,10 +92,10 @@ pub(super) struct Merge<T, D> {
     /// The slot that was added last, of those that are known.
     newest: *const Place<T>,
     tournament: Tournament,
-    /// A time at which no run was looked at yet that has been found empty since; if the newest is
+    /// A time at which no run was read yet that has been found empty since; if the newest is
     /// asked for, none at all.
     looked: u64,
-    /// Whether runs are to be looked at before anything else is taken: if the newest is asked for,
+    /// Whether runs are to be read before anything else is taken: if the newest is asked for,
     /// because another one may be newer than what is left; else, because nobody has looked since
     /// this was asked for.
     is_stale: bool,
@@ -129,7 +129,7 @@ impl<T, D: Discipline> Merge<T, D> {
         }
     }
 
-    /// Looks at a run, and says whether something was found.
+    /// Reads a run, and says whether something was found.
     fn look_at(&mut self, index: usize) -> bool {
         let side = &mut self.sides[index];
         let limit = if D::NEWEST { u32::MAX } else { LIMIT };
@@ -142,7 +142,7 @@ impl<T, D: Discipline> Merge<T, D> {
         found
     }
 
-    /// Looks at all runs out of which the next item could come: if the newest is asked for, at all
+    /// Reads all runs out of which the next item could come: if the newest is asked for, at all
     /// of them; else at those of which nothing is left. Says whether something was found.
     fn look(&mut self, slots: &ThreadRegistry<Run<T>, Writer<T>>) -> bool {
         self.meet(slots);
@@ -197,7 +197,7 @@ impl<T, D: Discipline> Merge<T, D> {
                 return winner.map(|(_, index)| self.take(index));
             }
             // An older one may have been added to a run before this one was, after that run was
-            // looked at.
+            // read.
             let present = clock.present();
             let found = self.look(slots);
             (self.looked, self.is_stale) = (present, false);
@@ -217,7 +217,7 @@ impl<T, D: Discipline> Merge<T, D> {
             self.look(slots);
         }
         let (key, index) = self.tournament.winner()?;
-        // Another one may have been added below this one, to a run that had been looked at before.
+        // Another one may have been added below this one, to a run that had been read before.
         self.is_stale = !key > self.looked && !mutation!("ordered-trusts-look");
         Some(self.take(index))
     }
@@ -227,7 +227,7 @@ impl<T, D: Discipline> Merge<T, D> {
         let side = &mut self.sides[index];
         let next = if D::NEWEST { side.taken.pop_back() } else { side.taken.pop_front() };
         let key = side.key::<D>();
-        // What was left in the run when it was looked at is older than what others may have.
+        // What was left in the run when it was read is older than what others may have.
         if D::NEWEST || key != NONE || !self.look_at(index) {
             self.tournament.set(index, key);
         }

@@ -58,23 +58,23 @@
 //! one that was added before. By (S) its stamp is the smaller; so `x` can only be missed in a run
 //! that was found empty. There are two reasons to believe that there is no such `x`:
 //!
-//! - `c` was known before all runs of which nothing was left were looked at, and found empty. `x`
+//! - `c` was known before all runs of which nothing was left were read, and found empty. `x`
 //!   was in its run before `c` was added.
-//! - The stamp of `c` is not after the time that `pop`, or one before, read before it looked at
+//! - The stamp of `c` is not after the time that `pop`, or one before, read before it read
 //!   those runs. A stamp that is asked for after that time was read is later than it. So `c` had
 //!   got its stamp by then, and `x` was in its run before that.
 //!
 //! The second one makes taking `n` items cost `n` times the logarithm of the runs and not `n` looks
 //! at all of them: with a backlog, one look serves all that was added before it.
 //!
-//! *Newest.* A `pop` looks at all runs, once, and takes what has the latest stamp of all that it
+//! *Newest.* A `pop` reads all runs, once, and takes what has the latest stamp of all that it
 //! finds and what is left of earlier looks. What it misses was not in its run at its look, so that
 //! the addition had not returned when the `pop` was called: it may have taken effect later, unless
 //! it had returned before that of the item that is taken was called; and then its stamp is smaller,
 //! and it is below. A thread that takes several stops after an item whose stamp is after the time
 //! that was read before the look: something may have been added above the next one.
 //!
-//! *Nothing* is said after a look at all runs that found nothing: whatever was added before the
+//! *Nothing* is said after a read of all runs that found nothing: whatever was added before the
 //! call had come out by then.
 //!
 //! *Taken back.* Between an addition and its taking back nobody has taken the item out of the run,
@@ -101,14 +101,14 @@
 //!
 //! A run belongs to a [`Handle`]. When that is dropped, what is in its run comes out in its turn;
 //! the next handle goes on with the run. A thread that forgets a handle, or dies with it, leaves a
-//! run behind that is looked at for ever. Who only takes needs no handle.
+//! run behind that is read for ever. Who only takes needs no handle.
 //!
 //! # Source
 //!
 //! LDU's author names stacks and queues as what it cannot do, because operations that are left in
 //! the logs of cores lose their order, and leaves as future work to combine LDU with OpLog. Stamps
 //! instead of a shared tail are those of M. Dodds, A. Haas and C. M. Kirsch, "A scalable, correct
-//! time-stamped stack", POPL 2015, where each `pop` looks at all pools, and takes items by
+//! time-stamped stack", POPL 2015, where each `pop` reads all pools, and takes items by
 //! compare-and-swap. What differs:
 //!
 //! - A log is that of a thread and not of a core: then adding takes no lock, and a thread that is
@@ -120,18 +120,18 @@
 //!
 //! # Cost
 //!
-//! An addition is a look at the clock, a write and a read-modify-write in lines of the thread's
+//! An addition is a read of the clock, a write and a read-modify-write in lines of the thread's
 //! own, an allocation for 64 items; under a strict clock also a wait of the boundary, during which
 //! the CPU does nothing else. Taking back: one compare-and-swap. The oldest: the lock and a path
-//! through the tournament, a line of the item, a line of the run for every 256 items; a look at
+//! through the tournament, a line of the item, a line of the run for every 256 items; a read of
 //! each run of which nothing is left if the item is younger than the last look. The newest: the
-//! lock, a look at each run, and the tournament. A run is 128 bytes and a segment of 64 items.
+//! lock, a read of each run, and the tournament. A run is 128 bytes and a segment of 64 items.
 //!
 //! # When not to use it
 //!
 //! Where as much is taken as is added, one at a time: all who take meet at the lock, as with a
 //! queue under a lock, and merging comes on top; [`Ordered::pop_into`] takes many at a time. Where
-//! a queue is mostly empty: each `pop` looks at all runs. Where memory must not grow: nobody is
+//! a queue is mostly empty: each `pop` reads all runs. Where memory must not grow: nobody is
 //! made to wait because much is pending. Where removals have to be local: on a queue, the oldest
 //! item is nobody's own.
 

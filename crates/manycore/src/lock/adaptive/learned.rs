@@ -181,8 +181,8 @@ impl Crowd {
         (self.0 >> 1 & Self::TURNS).max(SHORTEST_TURN)
     }
 
-    /// After a thread has made room, and was woken after so long. Turns become shorter faster than
-    /// they grow: what is waited for longest is a row of long ones.
+    /// After a thread has made room, and was woken after this long. Turns become shorter faster
+    /// than they grow: what is waited for longest is a row of long ones.
     pub(super) fn with_room_made_for(self, waited: u64) -> Self {
         let turn = self.turn();
         let turn = if waited < WOKEN_SOON {

@@ -301,7 +301,7 @@ impl<'a> Seat<'a> {
 
     /// Leaves the queue empty if this place is its last; says whether it did.
     fn is_last(&self) -> bool {
-        // Relaxed: who joins an empty queue looks at nothing of ours but the word.
+        // Relaxed: who joins an empty queue reads nothing of ours but the word.
         self.tail.clear(self.place.as_ptr(), self.place().generation, Ordering::Relaxed)
     }
 

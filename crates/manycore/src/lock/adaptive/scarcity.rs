@@ -63,7 +63,7 @@ pub(super) fn makes_room(now: u64, spins: Spins) -> bool {
     due
 }
 
-/// A thread has made room, and was woken after so long.
+/// A thread has made room, and was woken after this long.
 pub(super) fn room_was_made_for(waited: u64) {
     tuning::set_crowd(crowd().with_room_made_for(waited).0);
 }

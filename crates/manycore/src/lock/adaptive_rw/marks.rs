@@ -92,11 +92,11 @@ impl Marks {
         self.cell_of(self.own_line())
     }
 
-    /// Sees to it that writers look at the calling thread's line.
+    /// Sees to it that writers read the calling thread's line.
     #[inline]
     fn note_use(&self) {
         let (word, bit) = (&used_lines()[self.own / 64], 1 << (self.own % 64));
-        // SeqCst, both: partner of the load in `cells`, as the mark is of the look at it.
+        // SeqCst, both: partner of the load in `cells`, as the mark is of its read.
         if word.load(Ordering::SeqCst) & bit == 0 {
             word.fetch_or(bit, Ordering::SeqCst);
         }
@@ -129,7 +129,7 @@ impl Marks {
     }
 
     /// Leaves a mark for the calling thread if its cell has room; says whether it did. A thread
-    /// that looks at the lock next has left it before.
+    /// that reads the lock next has left it before.
     #[inline]
     pub(super) fn leave(&self) -> bool {
         self.note_use();

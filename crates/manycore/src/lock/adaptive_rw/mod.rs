@@ -10,10 +10,10 @@
 //!
 //! Writers wait in an [`Adaptive`]. The first of them stops new readers, waits until those that
 //! hold the lock have left (their marks and the count are gone), and owns the lock. That takes long
-//! where many lines have to be read. So not each writer does it. A writer hands the lock to the next in the queue without letting
-//! readers in, up to sixteen times; then readers have the lock for as long as it took to have them
-//! leave. So neither side waits for more than a bounded number of the other's sections, and what it
-//! costs to change sides is divided by many sections.
+//! where many lines have to be read. So not each writer does it. A writer hands the lock to the
+//! next in the queue without letting readers in, up to sixteen times; then readers have the lock
+//! for as long as it took to have them leave. So neither side waits for more than a bounded number
+//! of the other's sections, and what it costs to change sides is divided by many sections.
 //!
 //! Readers that are stopped wait for the word to change, and sleep when that takes long. One that
 //! was woken in vain some times counts itself while a writer holds the lock, and so is in when
@@ -25,12 +25,12 @@
 //!
 //! The combination is ours. Marks in a table that all locks share, and a bias, are from D. Dice and
 //! A. Kogan, "BRAVO: Biased Locking for Reader-Writer Locks", USENIX ATC 2019; a queue of which
-//! only the first looks at the word, from Linux' `qrwlock`; several writers in a row, from
+//! only the first reads the word, from Linux' `qrwlock`; several writers in a row, from
 //! I. Calciu et al., "NUMA-Aware Reader-Writer Locks", PPoPP 2013.
 //!
 //! # Memory order
 //!
-//! A reader leaves its mark and then looks at the word; the first writer says in the word that it
+//! A reader leaves its mark and then reads the word; the first writer says in the word that it
 //! waits and then looks for marks. All four are sequentially consistent, so that one of the two
 //! sees the other. What readers did is released with their count or mark, and acquired by the
 //! writer that finds it gone; what writers did is released with the word, and by the queue to
@@ -44,7 +44,7 @@
 //! # Cost
 //!
 //! Uncontended, two compare-and-swaps, and a load before each. With a bias, a reader's are of a
-//! line of its own, and a writer looks at as many lines as there are CPUs, of which those are far
+//! line of its own, and a writer reads as many lines as there are CPUs, of which those are far
 //! away that a reader has used since. 24 bytes, and 64 KiB for the process.
 //!
 //! # When not to use it
@@ -185,7 +185,7 @@ impl AdaptiveRw {
     /// The caller has acquired the lock for writing, and has not released it since.
     #[inline]
     pub unsafe fn release_write(&self) {
-        // Where writers follow each other, none looks at the word, at which readers look.
+        // Where writers follow each other, none reads the word, which readers poll.
         let may_follow = self.queue.row().is_some_and(|row| row + 1 < WRITERS_IN_ROW);
         // SAFETY: the caller has a place in the queue, so that it holds it.
         if may_follow && unsafe { self.queue.hand_over() } {

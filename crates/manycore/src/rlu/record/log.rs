@@ -67,8 +67,8 @@ impl Log {
         unsafe { self.lock.try_lock(&mut ()) }.then(|| self.locked(f))
     }
 
-    /// Takes out the objects that own their values and were freed, where that was put off. Does not
-    /// take the lock, which a thread that panicked may have left locked.
+    /// Takes out the objects that own their values and were freed, where that was deferred. Does
+    /// not take the lock, which a thread that panicked may have left locked.
     ///
     /// # Safety
     ///

@@ -70,7 +70,7 @@ const CPU_BITS: u32 = 16;
 const CPU: u32 = (1 << CPU_BITS) - 1;
 const NODE: u32 = 0xFF;
 
-/// How often a thread looks at its place before it asks the kernel anew: a system call is this many
+/// How often a thread reads its place before it asks the kernel anew: a system call is this many
 /// times as expensive.
 const LOOKS: u32 = 256;
 

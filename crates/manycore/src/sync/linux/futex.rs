@@ -8,7 +8,7 @@ use super::atomic::{AtomicU32, AtomicU64};
 /// Sleeps while `word` holds `expected`, until a [`wake`] or the deadline.
 ///
 /// The kernel compares and goes to sleep as one step with regard to a `wake` of the same word.
-/// Wake-ups without cause happen: the caller looks at the word again.
+/// Wake-ups without cause happen: the caller reads the word again.
 pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
     sleep(word, expected, deadline)
 }

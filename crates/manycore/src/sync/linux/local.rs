@@ -22,7 +22,7 @@ pub struct Local {
     pub extension: Cell<*mut ()>,
     /// For a thread's own bookkeeping by the program that embeds this library, 0 in a new thread.
     pub words: Cell<[u64; 2]>,
-    /// How often it may look at `place` before that is old.
+    /// How often it may read `place` before that is old.
     looks: Cell<u32>,
     /// What the kernel calls it in this process, or 0 before the first [`kernel_id`].
     kernel_id: Cell<u32>,

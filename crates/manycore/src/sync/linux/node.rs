@@ -45,14 +45,14 @@ const CHUNKS: usize = (1 << 22) / CHUNK;
 
 static CHUNK_TABLE: [AtomicPtr<Store>; CHUNKS] = [const { AtomicPtr::new(null_mut()) }; CHUNKS];
 
-/// Stores given out so far, and the one to look at next. Relaxed: written and read under `GIVING`.
+/// Stores given out so far, and the one to read next. Relaxed: written and read under `GIVING`.
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Protects the giving out of stores: some system calls long.
 static GIVING: AtomicBool = AtomicBool::new(false);
 
-/// How many old stores are looked at before a fresh one is taken: with two, most stores belong to
+/// How many old stores are read before a fresh one is taken: with two, most stores belong to
 /// living threads.
 const LOOKS: u32 = 2;
 

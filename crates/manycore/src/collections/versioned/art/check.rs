@@ -23,7 +23,7 @@ fn ensure(is_so: bool, otherwise: &'static str) -> Result<(), &'static str> {
 }
 
 impl Art {
-    /// Looks at all nodes; returns how many there are.
+    /// Reads all nodes; returns how many there are.
     ///
     /// # Errors
     ///

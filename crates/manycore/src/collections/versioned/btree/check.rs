@@ -18,7 +18,7 @@ fn ensure(is_so: bool, otherwise: &'static str) -> Result<(), &'static str> {
 }
 
 impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
-    /// Looks at all nodes; returns how many leaves there are.
+    /// Reads all nodes; returns how many leaves there are.
     ///
     /// # Errors
     ///

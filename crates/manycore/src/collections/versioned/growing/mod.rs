@@ -16,7 +16,7 @@
 //!
 //! Buckets are born in the order of their numbers, of the one whose number is theirs but for the
 //! highest bit: so the number of buckets says where a key is. That is a guess only. A thread that
-//! comes to a bucket looks at its level, which is a part of the version that the session sees, and
+//! comes to a bucket reads its level, which is a part of the version that the session sees, and
 //! goes on to where the key belongs according to it; and a thread that comes to a bucket that is
 //! not yet born in what the session sees goes to the one of which it will be. So a snapshot sees
 //! the table as it was, however much it has grown since.

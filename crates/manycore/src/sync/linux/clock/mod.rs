@@ -106,7 +106,7 @@ fn set_length(length: u64) -> u32 {
     set.map_or_else(|first| first, |_| length)
 }
 
-/// The first look at both clocks: the time in nanoseconds, 0 if there was none, and ticks.
+/// The first read of both clocks: the time in nanoseconds, 0 if there was none, and ticks.
 #[cfg(target_arch = "x86_64")]
 static FIRST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
