@@ -38,13 +38,13 @@ const REGION: usize = 2 << 20;
 const REGIONS_FROM: usize =
     if cfg!(any(loom, feature = "sim")) { isize::MAX as usize } else { 4 * REGION };
 
-/// This many free objects of a size a thread keeps; then half of them go to all.
+/// How many free objects of a size a thread keeps; then half of them go to all.
 const KEPT: usize = 256;
 
 /// What is in a free object, which is at least as large.
 pub(crate) struct Free {
     next: *mut Free,
-    /// Of the first of a batch that is for all: the next batch.
+    /// In the first object of a batch that is for all: the next batch.
     batch: *mut Free,
 }
 
@@ -226,7 +226,7 @@ impl Rest {
 struct Chunk {
     next: *mut Chunk,
     bytes: usize,
-    /// Of a region: how much of it was given out.
+    /// How much of a region was given out.
     used: AtomicUsize,
 }
 
@@ -348,7 +348,7 @@ impl Drop for Chunks {
     }
 }
 
-/// Of a chunk, or of a region, which is as large as its alignment.
+/// The layout of a chunk, or of a region, which is as large as its alignment.
 fn layout_of(bytes: usize) -> Layout {
     let align = if bytes == REGION { REGION } else { LINE };
     Layout::from_size_align(bytes, align).expect("objects are not as large as that")

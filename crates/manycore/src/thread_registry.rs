@@ -124,7 +124,7 @@ impl<R, L> ThreadRegistry<R, L> {
         Self { last: AtomicPtr::new(null_mut()) }
     }
 
-    /// One for the calling thread: one that another has left, or a new one.
+    /// Takes a slot for the calling thread: one that another thread has left, or a new one.
     pub fn take(&self, new: impl FnOnce() -> (R, L)) -> (&ThreadSlot<R, L>, Box<L>) {
         let left = self.iter().find_map(|slot| Some((slot, slot.take()?)));
         left.unwrap_or_else(|| self.add(new()))

@@ -32,8 +32,8 @@ pub(crate) fn record_of(undecided: u64) -> usize {
 /// Later than any stamp.
 pub(crate) const LATEST: u64 = UNDECIDED - 1;
 
-/// Of the present transaction or the last one: `UNDECIDED` and a time that its stamp is going to
-/// exceed; or its stamp.
+/// The decision of the present transaction, or of the last one: `UNDECIDED` and a time that its
+/// stamp is going to exceed; or its stamp.
 pub(crate) struct Decision(CachePadded<AtomicU64>);
 
 impl Decision {

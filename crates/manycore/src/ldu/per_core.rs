@@ -21,7 +21,7 @@ impl PerCore {
 }
 
 impl PerCore {
-    /// That of the core on which the caller runs.
+    /// The queue of the core on which the caller runs.
     #[inline]
     fn own(&self) -> &Global {
         &self.0[own_of(self.0.len())]

@@ -29,25 +29,25 @@ pub(super) struct Ratio {
 }
 
 impl Ratio {
-    /// Of a structure of which nothing is known: it is taken to be read seldom.
+    /// The ratio of a structure of which nothing is known: it is taken to be read seldom.
     pub const fn new() -> Self {
         Self { updates: 0, at_once: 0, mean: 1_000 * MEMORY, won: ALL, pause: 0 }
     }
 
-    /// This many more updates have come to the structure from the log.
+    /// Counts updates that have come to the structure from the log.
     pub fn logged(&mut self, updates: u64) {
         self.updates += updates;
         // It would be at least that after a read; and it may be that none comes any more.
         self.mean = self.mean.max(self.updates);
     }
 
-    /// One was applied at once.
+    /// Counts an update that was applied inline.
     pub fn applied_at_once(&mut self) {
         self.at_once += 1;
         self.logged(1);
     }
 
-    /// It was read once more, after all updates so far, which were eager or not.
+    /// Counts a read; `was_eager`: whether the updates since the last one were.
     pub fn read(&mut self, was_eager: bool) {
         self.mean = self.mean - self.mean.div_ceil(MEMORY) + self.updates;
         if was_eager && self.updates > 0 {
@@ -69,12 +69,12 @@ impl Ratio {
 /// Whether updates are applied at once.
 pub(super) struct Eager {
     now: AtomicBool,
-    /// They are, where there are fewer for each read.
+    /// Updates are eager where there are fewer than this for each read.
     below: u64,
 }
 
 impl Eager {
-    /// Where there are fewer than this many updates for each read.
+    /// Eager where there are fewer than `updates` updates for each read.
     pub fn below(updates: u64) -> Self {
         Self { now: AtomicBool::new(Ratio::new().mean() < updates), below: updates }
     }

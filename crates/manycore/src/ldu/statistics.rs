@@ -44,7 +44,7 @@ impl Statistics {
 impl core::ops::Add for Statistics {
     type Output = Self;
 
-    /// Of two structures together; the most entries of a drain are those of either.
+    /// The sums of two structures; the most entries of a drain are those of either.
     fn add(self, other: Self) -> Self {
         Self {
             drains: self.drains + other.drains,

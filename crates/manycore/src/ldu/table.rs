@@ -174,7 +174,7 @@ impl Slot {
 }
 
 impl<P: TablePointer> Rooted<P> {
-    /// Of this table, in which nothing is the structure's yet.
+    /// A queue in this table, which has nothing of the structure's yet.
     pub fn new(table: P) -> Self {
         let own = Box::new(Global::new());
         let place = table.place(&raw const *own);

@@ -115,11 +115,12 @@ use crate::{LockInfo, Order};
 
 // Times are in nanoseconds. Under loom, all is as short as it can be without skipping a branch.
 
-/// A thread that has slept and waited for longer says that somebody did not run.
+/// If a thread slept and waited for longer than this, it takes that as a sign that the owner did
+/// not run.
 const LONG_WAIT: u64 = if cfg!(loom) { 0 } else { 720_000 };
 /// A clock that jumps by more while a thread spins says that the thread did not run.
 const JUMP: u64 = 100_000;
-/// One spin in this many looks where the lock's line comes from.
+/// One spin in this many measures where the lock's line comes from.
 const LOOK_AT_LINE: u64 = 16;
 /// To read the word and swap it takes no longer if the line is near. With the measurement itself,
 /// it took 24 to 60 ns between hardware threads of a core, and 140 to 180 ns between cores of an
@@ -378,7 +379,7 @@ impl Adaptive {
         false
     }
 
-    /// The first reserves the lock when the stint of who stays is over.
+    /// When an owner has kept the lock for as long as it may, the first waiter reserves it.
     fn reserve_in_time(&self, waiter: &mut Waiter, now: u64) {
         if let Role::First(since) = waiter.role
             && !waiter.starving

@@ -32,7 +32,7 @@ use crate::sync::Deadline;
 pub struct Condvar(WaitQueue);
 
 impl Condvar {
-    /// One on which no thread waits.
+    /// Makes a condition variable on which no thread waits.
     pub const fn new() -> Self {
         Self(WaitQueue::new())
     }

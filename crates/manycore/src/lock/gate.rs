@@ -43,7 +43,7 @@ impl Gate {
         self.wait_after(tuning::spin_limit())
     }
 
-    /// Likewise, but looks for this many ticks before it sleeps.
+    /// As `wait`, but polls for `limit` ticks before it sleeps.
     #[inline]
     pub fn wait_after(&self, limit: u64) -> u32 {
         match self.spin(limit) {

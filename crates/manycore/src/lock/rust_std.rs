@@ -71,7 +71,7 @@ impl RustStd {
             state = self.word.look();
         }
         loop {
-            // A waiter that was woken acquires the lock as contended: others may sleep on.
+            // A waiter that was woken acquires the lock as contended: others may still be asleep.
             if state != CONTENDED && self.word.mark() {
                 return true;
             }

@@ -83,8 +83,8 @@ struct Told {
     group: UnsafeCell<Group>,
 }
 
-/// Those that have been brought up, as far as the shuffler has looked. What it points to is behind
-/// the shuffler or itself.
+/// The waiters that have been brought up, as far as the shuffler has looked. What it points to is
+/// behind the shuffler or itself.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     size: u32,
@@ -94,7 +94,7 @@ struct Group {
 }
 
 impl Group {
-    /// Of one.
+    /// The group of one waiter.
     fn of(node: *const Node) -> Self {
         Self { size: 1, last: node, seen: node }
     }

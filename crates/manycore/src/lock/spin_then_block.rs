@@ -118,7 +118,7 @@ impl<P: Patience> core::fmt::Debug for SpinThenBlock<P> {
     }
 }
 
-/// This many rounds, with a delay of random length in each.
+/// A number of rounds, with a delay of random length in each.
 #[derive(Debug)]
 pub(super) struct RandomDelays {
     rounds: u32,

@@ -54,7 +54,7 @@ const SOMEBODY: u64 = u64::MAX;
 /// rest.
 const THREADS_FOR_REST: u64 = 64;
 
-/// This many times as much has to come together where looks are dear.
+/// How many times as much has to come together where scans are dear.
 const VERSIONS_FOR_DEAR: u32 = 4;
 const HOPS_FOR_DEAR: u32 = 16;
 

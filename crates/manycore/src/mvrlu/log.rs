@@ -121,7 +121,7 @@ pub(super) struct Batch {
     pub stamp: u64,
 }
 
-/// This many batches wait for their grace periods.
+/// How many batches wait for their grace periods.
 pub(super) const BATCHES: usize = 4;
 
 /// Where the log begins, for the thread that reclaims.

@@ -48,7 +48,7 @@ const _: () = {
 
 const KINDS: usize = class_of(OWNED_MAX) + 1;
 
-/// Of small pairs, by the size of their memory.
+/// The kinds of small pairs, by the size of their memory.
 const SMALL: &[Kind; KINDS] = &{
     let mut kinds = [const { OwnedKindOf::<()>::KIND }; KINDS];
     let mut class = 0;

@@ -48,12 +48,12 @@ pub(super) struct Kept {
     /// What the session has locked. Between handles it is empty, with the memory that it has come
     /// to.
     pub locked: Vec<*mut Version>,
-    /// What it has made. Likewise.
+    /// What the session has made. Emptied as `locked` is.
     pub fresh: Vec<(*mut Head, &'static Kind)>,
     pub account: Account,
     /// Steps over versions since the last grace period.
     pub hops: Cell<u32>,
-    /// Those of them that are in the domain's counts already.
+    /// How many of `hops` are in the domain's counts already.
     hops_counted: u32,
     /// Versions that were committed since the log was last reclaimed, or a grace period looked for.
     pub versions: u32,

@@ -18,7 +18,7 @@ counters! {
     hops,
     /// Grace periods that were looked for.
     periods,
-    /// Of these, how many because the versions on the readers' way had become too many.
+    /// How many of these began because the versions on the readers' way had become too many.
     periods_for_readers,
     /// Times that a log was reclaimed by its thread.
     reclaims,

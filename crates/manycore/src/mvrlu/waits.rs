@@ -54,7 +54,7 @@ impl Waiting {
 pub(super) struct Waits {
     /// A [`Waiting`].
     waiting: AtomicU64,
-    /// This many more snapshots than commits there were lately: a number with a sign.
+    /// How many more snapshots than commits there were lately: a number with a sign.
     balance: CachePadded<AtomicU64>,
 }
 

@@ -52,7 +52,7 @@ pub trait Apply<O> {
     fn apply(&mut self, operation: O);
 }
 
-/// This many operations in a core's log have it applied: a log that nobody reads does not grow
+/// How many operations in a core's log have it applied: a log that nobody reads does not grow
 /// without end.
 pub const MANY: usize = 4096;
 
@@ -137,8 +137,8 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
 
     /// Has this done before anybody reads, and after what was logged with that stamp.
     ///
-    /// Of [this many](MANY) operations in a core's log, the last one has all logs applied; if
-    /// somebody else has the lock, that one gets the CPU. So be where operations may be applied:
+    /// The operation that makes [`MANY`] in a core's log applies all logs; if another thread holds
+    /// the structure's lock, this one yields its CPU. So call it where operations may be applied:
     /// hold no lock that applying one takes.
     ///
     /// # Panics

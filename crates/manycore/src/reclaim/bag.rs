@@ -63,8 +63,8 @@ impl Bag {
         }
     }
 
-    /// It is filled from now on. Returns what it counts for itself, as long as there is something
-    /// in it.
+    /// Opens the bag to be filled. Returns how many bytes it counts for itself, as long as it has
+    /// something in it.
     pub fn open(&mut self) -> usize {
         debug_assert!(self.length == 0, "a bag that is not empty is filled anew");
         (self.bytes, self.bytes_before) = (size_of::<Self>(), size_of::<Self>());

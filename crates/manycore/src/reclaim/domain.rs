@@ -46,9 +46,9 @@ struct Periods {
 const GRACE: usize = 3 * STEP;
 const _: () = assert!(GRACE == (STACKS - 1) * STEP, "one stack is ripe");
 
-/// What somebody saw who wanted to begin the next epoch.
+/// What a thread saw that tried to begin the next epoch.
 pub(super) struct Look<'d> {
-    /// One who keeps it from beginning: of those who do, one who has been inside for longest.
+    /// A thread that keeps the next epoch from beginning: the one that has been pinned for longest.
     pub blocker: Option<&'d Slot>,
     /// What waits to be freed, in bytes.
     pub held: usize,
@@ -57,7 +57,7 @@ pub(super) struct Look<'d> {
 /// Which of a record's stacks to read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stacks {
-    /// Those in which nothing has to wait.
+    /// The stacks in which nothing has to wait.
     Ripe,
     All,
 }

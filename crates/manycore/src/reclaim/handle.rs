@@ -454,7 +454,7 @@ impl<'d> Handle<'d> {
 }
 
 impl Section<'_> {
-    /// One of the section's guards.
+    /// A guard of the section.
     #[inline]
     pub fn guard(&self) -> Guard<'_> {
         self.handle.pin()

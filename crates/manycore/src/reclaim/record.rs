@@ -37,7 +37,7 @@ pub(super) struct Record {
     /// Bags in which nothing has to wait any more. Its thread destroys what is in them little by
     /// little.
     pub ripe: GarbageStack,
-    /// Its thread's memory for nodes.
+    /// The thread's memory for nodes.
     pub pool: UnsafeCell<Pool>,
     /// The thread's own, which goes from one to the next.
     own: cell::UnsafeCell<Own>,
@@ -94,7 +94,7 @@ impl Own {
 }
 
 impl Record {
-    /// One that the caller has.
+    /// Makes a record that the caller owns.
     pub fn new(bag_bytes_max: usize, epoch: usize) -> Self {
         Self {
             state: AtomicUsize::new(0),

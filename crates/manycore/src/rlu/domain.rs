@@ -37,8 +37,8 @@ impl<C: Clock + Default> Default for Domain<C> {
 }
 
 impl<C: Clock + Default> Domain<C> {
-    /// One whose threads write back after every eleventh commit: the ten that are deferred are as
-    /// in the paper.
+    /// A domain whose threads write back after every eleventh commit: the ten that are deferred are
+    /// as in the paper.
     pub fn deferring() -> Self {
         Self::new(C::default(), Config { deferred: 10, ..Config::default() })
     }

@@ -239,7 +239,8 @@ impl<X: 'static, T> KindOf<X, T> {
     };
 }
 
-/// Of an object that owns its value. It is locked to be freed only, by a copy without data.
+/// The kind of an object that owns its value. The object is locked to be freed only, by a copy
+/// without data.
 pub(crate) struct OwnedKindOf<X, T>(PhantomData<(X, T)>);
 
 impl<X: 'static, T: Send + Sync + 'static> OwnedKindOf<X, T> {
@@ -259,7 +260,7 @@ impl<X: 'static, T: Send + Sync + 'static> OwnedKindOf<X, T> {
     };
 }
 
-/// Of an object in its owner's memory, which nobody uses any more.
+/// The kind of an object in its owner's memory, which nobody uses any more.
 pub(crate) struct InPlaceKindOf<X, T>(PhantomData<(X, T)>);
 
 impl<X: 'static, T> InPlaceKindOf<X, T> {
@@ -287,7 +288,7 @@ impl<X: 'static> Dying<X> {
         Self(Vec::new())
     }
 
-    /// One that is dropped with these.
+    /// Adds an object that is dropped with these.
     ///
     /// # Safety
     ///
@@ -316,7 +317,7 @@ impl<X: 'static> Dying<X> {
         }
     }
 
-    /// One of them. The caller ends it.
+    /// Takes out one of the objects. The caller ends it.
     #[inline]
     pub fn pop(&mut self) -> Option<(*mut Head<X>, &'static Kind<X>)> {
         self.0.pop()

@@ -371,7 +371,7 @@ pub mod tuning {
         0
     }
 
-    /// One look, as in `polls`.
+    /// One poll, as in `polls`.
     pub fn spin_limit() -> u64 {
         0
     }

@@ -20,15 +20,15 @@ pub enum OfProcess {
     SpinLimit,
     /// [`tuning::few_cpus`](super::tuning::few_cpus)
     FewCpus,
-    /// Of `adaptive`: when there was a sign of a crowd.
+    /// When `adaptive` last saw a sign of oversubscription.
     Crowd,
-    /// Of `adaptive`: when a thread last made room.
+    /// When a thread last made room for others in `adaptive`.
     Turn,
     /// [`table`](super::table)
     Slots,
     /// The buckets of `parking-lot`.
     Buckets,
-    /// Of `adaptive-rw`: the marks of readers.
+    /// The marks of readers of `adaptive-rw`.
     Marks,
     /// And which lines of them were ever used.
     UsedLines,

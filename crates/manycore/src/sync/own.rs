@@ -1,8 +1,9 @@
-//! Which of several places is the calling thread's core's, for what each core has one of.
+//! The index of the calling CPU's slot in an array with a slot for each CPU.
 
 use super::cpu;
 
-/// That of the core on which the caller runs, or ran a moment ago, of this many places; at least 1.
+/// The number, below `places`, of the place of the core on which the caller runs, or ran a moment
+/// ago.
 #[inline]
 pub(crate) fn own_of(places: usize) -> usize {
     let core = cpu::current() as usize;

@@ -160,7 +160,7 @@ impl<'h, 'm, 'k, C: Clock, T: AsRef<[Slot<'k>]> + AsMut<[Slot<'k>]>> Edit<'h, 'm
         Ok(())
     }
 
-    /// Others see what was said, at one moment.
+    /// Commits: others see all changes at one moment.
     #[inline]
     pub fn commit(mut self) {
         self.is_over = true;

@@ -86,13 +86,13 @@ impl<'h, 'm, 'k, C: Clock> Locked<'h, 'm, 'k, C> {
         Edit::lock(handle, [slot], wanted).map(Self)
     }
 
-    /// Its value.
+    /// The record's value.
     #[inline]
     pub fn value(&self) -> Option<&[u8]> {
         self.0.value(0)
     }
 
-    /// It gets a value.
+    /// Puts a value into the record.
     ///
     /// # Errors
     ///
@@ -102,13 +102,13 @@ impl<'h, 'm, 'k, C: Clock> Locked<'h, 'm, 'k, C> {
         self.0.put(0, value)
     }
 
-    /// It goes, or stays away.
+    /// Removes the record, if there is one.
     #[inline]
     pub fn remove(&mut self) {
         self.0.then(0, Then::Remove);
     }
 
-    /// Others see what was said last.
+    /// Commits: others see the last decision.
     #[inline]
     pub fn commit(self) {
         self.0.commit();
@@ -147,7 +147,7 @@ impl<'h, 'm, 'k, C: Clock> LockedAll<'h, 'm, 'k, C> {
         self.0.value(index)
     }
 
-    /// It gets a value.
+    /// Puts a value into the record.
     ///
     /// # Errors
     ///
@@ -156,12 +156,12 @@ impl<'h, 'm, 'k, C: Clock> LockedAll<'h, 'm, 'k, C> {
         self.0.put(index, value)
     }
 
-    /// It goes, or stays away.
+    /// Removes the record, if there is one.
     pub fn remove(&mut self, index: usize) {
         self.0.then(index, Then::Remove);
     }
 
-    /// Others see what was said last, of all records at one moment.
+    /// Commits: others see the last decision about each record, all at one moment.
     pub fn commit(self) {
         self.0.commit();
     }

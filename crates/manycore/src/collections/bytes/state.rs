@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use super::table::Table;
 use super::tally::Change;
 
-/// Whom the handle keeps from changing records.
+/// Which other threads the handle keeps from changing records.
 pub(super) enum Keeps {
     Nobody,
-    /// It holds the gate.
+    /// The thread holds the gate.
     Others,
-    /// It holds the gate, and its session is open.
+    /// The thread holds the gate, and its session is open.
     Transaction(Transaction),
 }
 
@@ -26,6 +26,6 @@ pub(super) struct Transaction {
     pub replaced: Vec<*const Table>,
     pub made: Vec<*const Table>,
     pub has_failed: bool,
-    /// Others were kept out before, and are afterwards.
+    /// The transaction began while this thread kept others out already, and it leaves them out.
     pub is_inner: bool,
 }

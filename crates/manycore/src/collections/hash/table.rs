@@ -105,7 +105,7 @@ impl<B: Buckets> Table<B> {
         self.moved.load(Ordering::Acquire) == self.buckets.count()
     }
 
-    /// One line more, or less, beside the buckets.
+    /// Counts one overflow line more, or less.
     pub fn count_further(&self, more: bool) {
         // Relaxed, both: a number by which to grow.
         if more {
@@ -184,7 +184,8 @@ impl<B: Buckets> Table<B> {
 }
 
 impl<B: Buckets> Drop for Table<B> {
-    /// Its lines; the entries are in another table, or have ended. The next table is not its own.
+    /// Frees the table's lines; the entries are in another table, or have ended. The next table is
+    /// not its own.
     fn drop(&mut self) {
         (0..self.buckets.count()).for_each(|number| self.buckets.forget(number));
     }
@@ -200,7 +201,7 @@ pub(super) struct Tables<B: Buckets> {
 pub(super) type Writing<'g, B> = (&'g Table<B>, <B as Buckets>::Locked<'g>);
 
 impl<B: Buckets> Tables<B> {
-    /// One, with this number of buckets, rounded up to a power of two.
+    /// A table with this number of buckets, rounded up to a power of two.
     pub fn new(buckets: usize) -> Self {
         Self { first: AtomicPtr::new(Box::into_raw(Box::new(Table::new(buckets)))) }
     }

@@ -39,7 +39,7 @@ pub struct DeferredTrees<Q: Queue = Global, L: RawLock = Adaptive> {
 }
 
 impl<Q: Queue, L: RawLock> DeferredTrees<Q, L> {
-    /// This many trees, with a queue for each.
+    /// Makes `trees` trees, with a queue for each.
     pub fn new(trees: usize, mut queue: impl FnMut() -> Q) -> Self {
         let tree = |_| CachePadded(Deferred::with_queue(Single(IntervalTree::new()), queue()));
         Self { trees: (0..trees).map(tree).collect() }
@@ -119,7 +119,7 @@ pub type TabledTrees = DeferredTrees<Rooted<Arc<Table>>>;
 /// time.
 const PLACES: usize = 64;
 
-/// This many trees, with tables for them.
+/// Makes `trees` trees, with tables for them.
 pub fn tabled(trees: usize) -> TabledTrees {
     let table = Arc::new(Table::new(PLACES));
     DeferredTrees::new(trees, || Rooted::new(table.clone()))
@@ -159,7 +159,7 @@ impl Structure<Member> for Forest {
 }
 
 impl<L: RawLock> DeferredForest<L> {
-    /// This many trees.
+    /// Makes `trees` trees.
     pub fn new(trees: usize) -> Self {
         let forest = Forest((0..trees).map(|_| IntervalTree::new()).collect());
         Self { forest: Deferred::with_queue(forest, PerCore::new()), trees }

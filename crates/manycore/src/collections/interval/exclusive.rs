@@ -81,7 +81,7 @@ impl Handle {
 }
 
 impl<X: Exclusive> ExclusiveTrees<X> {
-    /// This many trees.
+    /// Makes `trees` trees.
     pub fn new(trees: usize) -> Self {
         Self { trees: (0..trees).map(|_| CachePadded(X::new())).collect() }
     }

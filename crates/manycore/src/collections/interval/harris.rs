@@ -68,7 +68,7 @@ pub struct PresentLinked<'a> {
 unsafe impl Send for PresentLinked<'_> {}
 
 impl HarrisLists {
-    /// This many lists.
+    /// Makes `lists` lists.
     pub fn new(lists: usize) -> Self {
         let lists = (0..lists).map(|_| CachePadded(Links::new())).collect();
         Self { lists, handles: CpuHandles::of_nodes::<Node<Interval>>(Config::default()) }

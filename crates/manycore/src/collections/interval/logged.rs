@@ -52,7 +52,7 @@ pub struct LoggedTrees<L: RawLock = Adaptive> {
 pub struct AbsentLogged<'a, L: RawLock> {
     tree: &'a Tree<L>,
     entry: NonNull<Entry>,
-    /// Of what was done last; none at first.
+    /// The stamp of the last operation; none at first.
     last: Option<Stamp>,
 }
 
@@ -89,7 +89,7 @@ impl<L: RawLock> Drop for PresentLogged<'_, L> {
 }
 
 impl<L: RawLock> LoggedTrees<L> {
-    /// This many trees.
+    /// Makes `trees` trees.
     pub fn new(trees: usize) -> Self {
         let tree = |_| CachePadded(OpLog::new(IntervalTree::new()));
         Self { trees: (0..trees).map(tree).collect() }

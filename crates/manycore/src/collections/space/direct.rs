@@ -232,7 +232,7 @@ where
     }
 }
 
-/// Of maps in the order of their keys.
+/// Methods of maps in the order of their keys.
 impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
     /// Clones of the smallest key and its value.
     pub fn first(&self) -> Option<(K, V)>

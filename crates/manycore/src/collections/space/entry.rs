@@ -23,7 +23,7 @@ pub struct Modified<T: Upsert, F> {
 pub trait Upsert: Sized {
     /// The map's keys.
     type Key;
-    /// Its values.
+    /// The map's values.
     type Value;
 
     /// See [`Access::get_or_insert_with`].

@@ -6,7 +6,7 @@ use core::mem::ManuallyDrop;
 use crate::collections::versioned::{Datum, Word};
 use crate::session::RawSession;
 
-/// One that becomes a word when it is needed, and the same one in each attempt. Dropped, it is
+/// A value that becomes a word when it is needed, and the same word in each attempt. Dropped, it is
 /// dropped.
 pub(super) struct Pending<T: Datum> {
     /// Moved into the word when there is one, and read by nobody then.
@@ -38,7 +38,7 @@ impl<T: Datum> Pending<T> {
         }
     }
 
-    /// Its word.
+    /// The word of the value.
     pub fn word<S: RawSession>(&self, handle: &mut S) -> Word<T> {
         self.word.get().unwrap_or_else(|| {
             // SAFETY: read once, since there is a word from now on.
@@ -48,7 +48,7 @@ impl<T: Datum> Pending<T> {
         })
     }
 
-    /// Its word, which is the session's from now on, and ends if that is aborted.
+    /// The word of the value, which is the session's from now on, and ends if that is aborted.
     ///
     /// # Safety
     ///

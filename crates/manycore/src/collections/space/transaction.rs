@@ -28,7 +28,7 @@ pub struct Transaction<'t, 's, 'm, M: Sessions + 'static> {
 
 /// A map that wants to know by how many keys it has more after a commit.
 pub(super) struct Changed<'m, S> {
-    /// Of a map that is there as long as `'m`.
+    /// Leads to the parts of a map that lives for `'m`.
     parts: *const (),
     tell: unsafe fn(*const (), &mut S, isize),
     more: isize,

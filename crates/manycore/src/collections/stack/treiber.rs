@@ -76,8 +76,8 @@ pub struct TreiberStack<T> {
 }
 
 struct Node<T> {
-    /// Its owner's: the thread that has put it in up to then, and then the thread that takes it
-    /// out.
+    /// Belongs to the node's owner: the thread that has put it in up to then, and then the thread
+    /// that takes it out.
     value: UnsafeCell<ManuallyDrop<T>>,
     next: UnsafeCell<*mut Node<T>>,
 }

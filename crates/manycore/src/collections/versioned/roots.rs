@@ -154,7 +154,7 @@ impl<K: Copy, V: Copy, M: Sessions, F: Shape> Versioned<K, V, M, One<F>> {
 }
 
 impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Hashed> {
-    /// This many parts without entries, in a domain that has nothing else.
+    /// Makes `chains` parts without entries, in a domain that has nothing else.
     pub(in crate::collections) fn with_chains(domain: M, chains: usize) -> Self {
         assert!(chains > 0, "a hash table has one bucket at least");
         Self { domain, parts: Roots::new(chains) }

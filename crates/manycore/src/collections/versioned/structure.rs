@@ -51,11 +51,11 @@ pub trait Structure: Sized + 'static {
 
 /// What becomes of an entry.
 pub enum Change<V> {
-    /// It stays, or stays away.
+    /// Nothing changes.
     Keep,
-    /// It gets this value.
+    /// The key gets this value.
     Put(Word<V>),
-    /// It goes.
+    /// The entry is removed.
     Remove,
 }
 

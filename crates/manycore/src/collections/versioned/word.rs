@@ -68,7 +68,8 @@ impl<T: Datum> Word<T> {
     /// What no node counts as an entry.
     pub const NONE: Self = Self(MaybeUninit::uninit(), PhantomData);
 
-    /// Of a new object, or of a number. It belongs to the caller, until a commit has it in a node.
+    /// Makes the word of a new object, or of a number. It belongs to the caller, until a commit has
+    /// it in a node.
     #[inline]
     pub fn new<S: RawSession>(handle: &mut S, value: T) -> Self {
         let mut word = Self::NONE;

@@ -42,8 +42,8 @@ mod sealed {
     impl Sealed for super::Newest {}
 }
 
-/// This many items are taken out of a run at a time if the oldest are asked for: enough for its
-/// line to change hands seldom.
+/// How many items are taken out of a run at a time if the oldest are asked for: enough for its line
+/// to change hands seldom.
 const LIMIT: u32 = 256;
 
 type Place<T> = ThreadSlot<Run<T>, Writer<T>>;

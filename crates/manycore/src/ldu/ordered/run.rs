@@ -12,7 +12,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, mutation, order};
 
-/// This many items a segment has: few for the model checker and where schedules are explored, so
+/// How many items a segment has: few for the model checker and where schedules are explored, so
 /// that both get to its end.
 const ITEMS: usize = if cfg!(any(loom, feature = "sim")) { 2 } else { 64 };
 
@@ -72,7 +72,7 @@ pub(super) struct Run<T> {
 // says; an item goes from one to the other (`T: Send`). `first` does not change.
 unsafe impl<T: Send> Sync for Run<T> {}
 
-/// One item more that was added.
+/// Adds 1 to the number of items that were added.
 const ADDED: u64 = 1 << 32;
 
 /// How many were added and are neither taken nor taken back.
@@ -93,7 +93,7 @@ impl<T> Run<T> {
         (run, Writer { at: Position { segment, place: 0 }, last: 0, own: 0 })
     }
 
-    /// Its reader.
+    /// The run's reader.
     ///
     /// # Safety
     ///

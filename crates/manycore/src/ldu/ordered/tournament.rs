@@ -41,7 +41,7 @@ impl Tournament {
         Self { nodes: Vec::new(), leaves: 0 }
     }
 
-    /// One more leaf, without a key. Its number is that of the leaves before.
+    /// Adds a leaf without a key. Its number is the number of leaves before it.
     pub fn add(&mut self) {
         if self.leaves == self.nodes.len() / 2 {
             let leaves: Vec<_> = (0..self.leaves).map(|leaf| self.key(leaf)).collect();

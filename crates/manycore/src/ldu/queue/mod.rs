@@ -150,7 +150,7 @@ impl Length {
         is_long
     }
 
-    /// They were taken.
+    /// The entries were taken: counts from 0 again.
     #[inline]
     pub fn reset(&self) {
         if !cfg!(loom) {
@@ -254,7 +254,7 @@ unsafe fn settle<Q: Queue>(
     }
 }
 
-/// One queue for everybody: the simplest, for any structure.
+/// One queue for all threads: the simplest, for any structure.
 #[derive(Debug)]
 pub struct Global(CachePadded<Entries>);
 

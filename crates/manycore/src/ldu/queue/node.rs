@@ -11,9 +11,9 @@ use crate::sync::{const_new, mortal, mutation, order};
 /// What is done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// It comes into the structure.
+    /// The object comes into the structure.
     Insert = 0,
-    /// It leaves the structure.
+    /// The object leaves the structure.
     Remove = 1,
 }
 
@@ -117,7 +117,7 @@ pub trait Target {
 
 impl Node {
     const_new! {
-        /// Of an object that is not in the structure.
+        /// The node of an object that is not in the structure.
         pub fn new() -> Self {
             Self {
                 next: [UnsafeCell::new(None), UnsafeCell::new(None)],

@@ -33,11 +33,11 @@ pub(super) enum Role {
 #[derive(Default)]
 pub(super) struct Waiter {
     pub role: Role,
-    /// It may take a reserved lock.
+    /// The waiter may take a reserved lock.
     pub entitled: bool,
-    /// It was woken, and others may sleep on.
+    /// The waiter was woken, and others may still be asleep.
     pub slept: bool,
-    /// It has waited for too long, and reserves the lock.
+    /// The waiter has waited for too long, and reserves the lock.
     pub starving: bool,
     /// How many of its spins have failed. If it gives up, the lock does not learn of them.
     pub failed_spins: u32,

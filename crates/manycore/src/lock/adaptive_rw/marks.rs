@@ -20,7 +20,7 @@ use crate::sync::{
 
 /// Somebody sleeps until the mark is gone.
 const WAITED: u64 = 1;
-/// One reader; there are three at most.
+/// The count of one reader in a mark; there are three at most.
 const ONE: u64 = 2;
 const MOST: u64 = 3 * ONE;
 /// The rest is the address of the lock, which is aligned to this.

@@ -76,7 +76,7 @@ const SLEEPERS: u64 = 8;
 const BIASED: u64 = 16;
 /// A thread mends the lock after a fork.
 const MENDING: u64 = 32;
-/// One reader that counts.
+/// The count of one reader in the word.
 const READER: u64 = 1 << 8;
 const READERS: u64 = 0xFF_FFFF << 8;
 

@@ -65,7 +65,7 @@ const SOMEBODY_WAITS: u64 = READERS_WAIT | WRITERS_WAIT;
 const CONTENDED: u64 = 32;
 /// The generation of the process, see `WaitQueue`.
 const GENERATION: u64 = 0xFFFF_FF00;
-/// One reader that holds the lock; the bits from here on are their number.
+/// The count of one reader that holds the lock; the bits from here on are their number.
 const READER: u64 = 1 << 32;
 
 /// A reader-writer lock. All zero is one that nobody holds.

@@ -129,7 +129,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// Of the first `depth` bytes of a key.
+    /// The path of the first `depth` bytes of a key.
     ///
     /// # Panics
     ///
@@ -270,7 +270,7 @@ impl<const N: usize> Node<N> {
     }
 }
 
-/// This many parts has a wide node, and each this many links.
+/// How many parts a wide node has, and how many links each part.
 pub const PARTS: usize = 8;
 pub const PART: usize = 256 / PARTS;
 
@@ -281,7 +281,7 @@ pub struct Wide {
     pub path: Path,
     /// The leaf of the key that is not longer than the path.
     pub end: Below,
-    /// Those in which there are keys.
+    /// The parts in which there are keys.
     pub parts: [Link<Part>; PARTS],
 }
 

@@ -20,7 +20,7 @@ pub struct Parting {
     pub slot: Slot,
     /// What the link leads to.
     pub below: Below,
-    /// This many bytes are common.
+    /// How many bytes are common.
     pub common: usize,
     /// The byte that follows, if the other does not end there.
     pub other: Option<u8>,

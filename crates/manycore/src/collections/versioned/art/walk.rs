@@ -24,9 +24,9 @@ pub struct Way {
     pub below: Below,
     /// The link to the node in which that is.
     pub above: Slot,
-    /// This many bytes of the key come before what the last link leads to.
+    /// How many bytes of the key come before what the last link leads to.
     pub depth: usize,
-    /// They are those of the way: all of them were compared.
+    /// Whether all of these bytes were compared with the way.
     pub is_exact: bool,
 }
 
@@ -218,7 +218,7 @@ impl Art {
         }
     }
 
-    /// Some leaf below, or the leaf itself.
+    /// Any leaf below the place, or the leaf itself.
     ///
     /// # Safety
     ///

@@ -15,7 +15,7 @@ use crate::session::{Link, RawSession};
 struct Gap<'r, K, V, const LEAF: usize> {
     link: Link<Leaf<K, V, LEAF>>,
     leaf: &'r Leaf<K, V, LEAF>,
-    /// This many entries of the leaf are before it.
+    /// How many entries of the leaf are before the next one.
     at: usize,
 }
 

@@ -32,7 +32,8 @@ struct Pair<T> {
 }
 
 impl<T> Pair<T> {
-    /// One with its right neighbour and one with its left, as far as it has them below that parent.
+    /// The pairs in which a node may be merged: with its right neighbour and with its left one, if
+    /// these are below the same parent.
     fn of<K: Datum, const N: usize>(
         parent: &Inner<K, N>,
         place: usize,

@@ -17,9 +17,9 @@ const ALIGN: usize = 128;
 /// Bytes before an array, for where its memory begins.
 const BEFORE: usize = size_of::<*mut u8>();
 
-/// Of memory that has an aligned array of this length in it, and a word before. The allocator is
-/// not asked for the alignment: it would write all of the memory to have it zero, rather than ask
-/// the operating system for pages that are.
+/// The layout of memory that has an aligned array of this length in it, and a word before. The
+/// allocator is not asked for the alignment: it would write all of the memory to have it zero,
+/// rather than ask the operating system for pages that are.
 fn layout<K, V>(length: usize) -> Layout {
     let bytes = length.checked_mul(size_of::<Place<K, V>>());
     let bytes = bytes.and_then(|bytes| bytes.checked_add(BEFORE + ALIGN));
@@ -27,7 +27,7 @@ fn layout<K, V>(length: usize) -> Layout {
     layout.expect("as many buckets as there is memory for")
 }
 
-/// This many buckets that are not yet born.
+/// Allocates `length` buckets that are not yet born.
 pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
     const { assert!(align_of::<Place<K, V>>() <= ALIGN) };
     let layout = layout::<K, V>(length);

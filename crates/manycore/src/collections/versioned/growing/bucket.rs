@@ -10,7 +10,7 @@ use core::mem::MaybeUninit;
 use super::tags::{self, Tags};
 use crate::session::{Conflict, Link, RawSession};
 
-/// This many words for entries make an object 128 bytes large.
+/// How many words for entries make an object 128 bytes large.
 const WORDS: usize = 12;
 
 /// Invariant: the first `length` entries are written, and have the tags of their keys; all other
@@ -87,7 +87,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         self.born != 0
     }
 
-    /// Of one that is born.
+    /// The level of a bucket that is born.
     #[inline]
     pub fn level(&self) -> u8 {
         self.born - 1

@@ -25,7 +25,7 @@ const PARTS: usize = 1 << PARTS_LOG;
 /// Invariant: an array that is there is as long as [`array_of_number`](Self::array_of_number) says,
 /// and stays to the end.
 pub struct Directory<K, V, S = Mixing> {
-    /// Those of the first buckets.
+    /// The places of the first buckets.
     first_array: AtomicPtr<Place<K, V>>,
     /// The others. The first [`PARTS`] together are as many as the first buckets, the next ones as
     /// many as all before them.

@@ -294,7 +294,7 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
     }
 }
 
-/// This many entries of a chain are freed in one transaction, where it may have other objects to
+/// How many entries of a chain are freed in one transaction, where it may have other objects to
 /// lock.
 const CHAINED: usize = 128;
 

@@ -13,10 +13,10 @@ use syscalls::{Sysno, raw_syscall};
 
 use crate::sync::CachePadded;
 
-/// This many CPUs are measured in all pairs; more, against the first one.
+/// Up to this number of CPUs all pairs are measured; with more, each against the first one.
 const PAIRS_MAX: usize = 8;
 
-/// This many messages each way, or as many as there is time for, but at least this many.
+/// The least number of messages each way; up to `ROUNDS` while there is time.
 const ROUNDS_MIN: u32 = 10;
 const ROUNDS: u32 = 2000;
 const TICKS_MAX: u64 = 10_000_000;
