@@ -89,7 +89,7 @@ thread_local! {
     static IS_REGISTERED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// That a thread takes part, until it is dropped.
+/// A thread's registration, until it is dropped.
 pub struct Registered {
     unregister: extern "C" fn(),
     /// Stays with its thread.

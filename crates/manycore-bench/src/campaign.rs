@@ -20,7 +20,7 @@ use crate::worker::{Order, Worker, WorkerProcesses};
 pub(crate) trait Contest {
     /// Where they meet: a number of threads, a mix of operations.
     type Point;
-    /// One of them.
+    /// One of the candidates.
     type Candidate;
     /// A slice.
     type Slice: Order;

@@ -11,11 +11,11 @@ pub(crate) struct Watch {
 /// CPU time so far, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Usage {
-    /// Of all CPUs, busy and idle.
+    /// Time of all CPUs, busy and idle.
     all: f64,
-    /// Of which busy, the hypervisor's other guests included.
+    /// The busy part of `all`, the hypervisor's other guests included.
     busy: f64,
-    /// Of which spent by this process and its children that have ended.
+    /// The part of `busy` spent by this process and its children that have ended.
     own: f64,
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn check_data(lines: u32) -> Result<(), String> {
 }
 
 impl Mix {
-    /// This many locks that are all alike; an operation is a section, and nobody sleeps.
+    /// A mix of `locks` equal locks; an operation is a section, and nobody sleeps.
     pub fn uniform(locks: u32, section: Length, outside: Length, reads: f64) -> Self {
         let latch = Latch { weight: 1.0, section, shared: None, data: USUAL_DATA };
         let locks = (0..locks).map(|_| latch.clone()).collect();

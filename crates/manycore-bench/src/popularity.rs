@@ -19,7 +19,8 @@ pub enum Popularity {
 /// Draws one of some things by its rank, the most popular of which is 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranks {
-    /// Of each, how often it and those that are more popular are asked for. Empty if all are alike.
+    /// For each thing, how often it and the more popular ones are asked for. Empty if all are
+    /// alike.
     up_to: Arc<[f64]>,
 }
 
@@ -39,7 +40,7 @@ impl Popularity {
         (!is_usual).then(|| format!("a zipf exponent of {exponent}: it is between 0 and 10"))
     }
 
-    /// Of this many things.
+    /// The ranks of `count` things.
     pub(crate) fn ranks(self, count: u64) -> Ranks {
         let Self::Zipf(exponent) = self else { return Ranks { up_to: Arc::new([]) } };
         let mut sum = 0.0;
@@ -52,7 +53,7 @@ impl Popularity {
 }
 
 impl Ranks {
-    /// This many draws; none if all are alike.
+    /// Draws `count` times; no draw if all are alike.
     pub fn draw(&self, count: usize, random: &mut fastrand::Rng) -> Box<[u64]> {
         let Some(sum) = self.up_to.last() else { return Box::default() };
         let mut rank = || {

@@ -13,17 +13,17 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of a run with this many steps.
+    /// The progress of a run with this many steps.
     pub fn steps(wanted: bool, steps: usize) -> Self {
         Self::new(wanted, steps as u64, false)
     }
 
-    /// Of a run that takes this long.
+    /// The progress of a run that takes this long.
     pub fn time(wanted: bool, budget: Duration) -> Self {
         Self::new(wanted, budget.as_secs(), true)
     }
 
-    /// Of a run with this many steps a round.
+    /// The progress of a run with this many steps a round.
     pub fn rounds(wanted: bool, steps: usize, rounds: Rounds) -> Self {
         match rounds {
             Rounds::Count(count) => Self::steps(wanted, steps * count as usize),

@@ -125,11 +125,11 @@ impl Turns<'_> {
 /// What came of it.
 #[derive(Debug)]
 pub(crate) struct Ran<O> {
-    /// Of all threads, in no order.
+    /// The outcomes of all threads, in no order.
     pub outcomes: Vec<O>,
     /// Operations that each thread did in the time that was counted.
     pub counts: Vec<u64>,
-    /// That time.
+    /// The time that passed.
     pub elapsed_ns: f64,
     /// All operations, warm-up and all.
     pub operations: u64,

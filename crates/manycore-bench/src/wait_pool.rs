@@ -35,7 +35,7 @@ impl WaitPool {
         Self::of(&slices.iter().map(|slice| &slice.waits).collect::<Vec<_>>())
     }
 
-    /// Of the waits of each round.
+    /// The pool of the waits of each round.
     pub fn of(rounds: &[&Waits]) -> Self {
         let all = rounds.iter().flat_map(|waits| waits.bins());
         let index: BTreeMap<u64, usize> = all.map(|(ns, _)| (ns, 0)).collect();

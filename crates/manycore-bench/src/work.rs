@@ -30,7 +30,7 @@ impl Pace {
         Self { ns_per_turn: fastest.as_nanos() as f64 / f64::from(TURNS) }
     }
 
-    /// Of a machine on which a turn takes this long.
+    /// The speed of a machine on which a turn takes this long.
     pub fn of(ns_per_turn: f64) -> Self {
         Self { ns_per_turn }
     }

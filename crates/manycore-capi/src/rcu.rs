@@ -26,7 +26,7 @@ const ENDED: usize = usize::MAX / 2;
 /// references: the guard refers to the handle, and destructors of the program's use the
 /// registration by which they run.
 pub struct Thread {
-    /// Of the handle below, and so dropped before it.
+    /// A guard of the handle below, and so dropped before it.
     guard: Cell<Option<Guard<'static>>>,
     depth: Cell<usize>,
     /// Exchanged by [`exchange`](Self::exchange) only.

@@ -21,7 +21,7 @@ const END: u32 = Gate::MESSAGE + 1;
 #[repr(C, align(128))]
 pub struct BlockingWorker {
     gate: Gate,
-    /// Of stacks.
+    /// The worker below it, in a stack.
     pub below: AtomicU32,
     /// What is sent, until the gate is shut again.
     sent: UnsafeCell<Sent>,

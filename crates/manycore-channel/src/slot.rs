@@ -65,9 +65,9 @@ pub struct Slot {
     pub waiting: AtomicU32,
     /// Bits: some of a send is gone; the caller is sending a signal.
     notes: AtomicU32,
-    /// Of queues: the call before it.
+    /// In a queue: the call before it.
     pub next: AtomicPtr<Slot>,
-    /// Of queues of cancelled calls, likewise.
+    /// In a queue of cancelled calls, likewise.
     pub next_cancelled: AtomicPtr<Slot>,
     order: UnsafeCell<Order>,
     reply: UnsafeCell<Reply>,

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-/// This many inputs, unless there is a time to fill.
+/// How many inputs are tried, unless there is a time to fill.
 const CASES: u32 = 256;
 
 /// Calls `read` with inputs derived from the valid ones.

@@ -35,7 +35,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// This many operations on a few keys that real threads do meet.
+    /// Many operations on a few keys, so that real threads meet.
     pub fn native(threads: u32) -> Self {
         Self {
             threads,

@@ -102,7 +102,7 @@ impl Path {
         unsafe { raw_syscall!(Sysno::unlink, self.bytes.as_ptr()) };
     }
 
-    /// It, as the kernel wants it.
+    /// The path, as the kernel wants it.
     pub fn as_ptr(&self) -> *const u8 {
         self.bytes.as_ptr()
     }

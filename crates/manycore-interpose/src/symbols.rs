@@ -61,7 +61,7 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
-    /// Those of the object whose dynamic section this is.
+    /// The symbols of the object whose dynamic section this is.
     ///
     /// # Safety
     ///

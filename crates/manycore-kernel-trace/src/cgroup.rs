@@ -15,7 +15,7 @@ pub struct Cgroups {
 }
 
 impl Cgroups {
-    /// Those that there are now.
+    /// The cgroups that there are now.
     pub fn read() -> Self {
         let mut this = Self::default();
         if let Some(root) = unified(&fs::read_to_string("/proc/self/mounts").unwrap_or_default()) {

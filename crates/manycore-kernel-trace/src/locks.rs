@@ -10,7 +10,7 @@ use crate::names::{self, Name};
 use crate::sum::Sum;
 use crate::waits::{Identity, Waits, flag};
 
-/// Of the places where a lock is waited for, this many are kept.
+/// How many of the places where threads wait for a lock are kept.
 pub const STACKS_MAX: usize = 32;
 
 /// All that is shown as one lock.

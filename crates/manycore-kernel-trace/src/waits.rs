@@ -74,11 +74,12 @@ impl Identity {
 pub struct Totals {
     /// Waits, dropped ones included.
     pub waits: u64,
-    /// Those that could not be kept.
+    /// How many waits could not be kept.
     pub dropped: u64,
-    /// Those whose calls could not be kept.
+    /// How many waits had calls that could not be kept.
     pub without_stack: u64,
-    /// Those in processes whose maps nobody could be asked to read: addresses there have no names.
+    /// How many waits were in processes whose maps nobody could be asked to read: addresses there
+    /// have no names.
     pub without_maps: u64,
     /// Words on top of stacks that may be calls, where the process' memory could not be looked at.
     pub unread: u64,

@@ -24,10 +24,10 @@ pub struct Claim {
     pub verdict: Judgement,
     /// Where the value was found, or why there is none.
     pub note: String,
-    /// Of a claim of a publication: the value there, where it gives one.
+    /// The published value, where the publication gives one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub published: Option<f64>,
-    /// Of a claim of a publication: the verdict that was expected before the first run.
+    /// The verdict that was expected before the first run, for a claim of a publication.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub expected: Option<Judgement>,
 }

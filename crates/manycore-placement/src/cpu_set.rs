@@ -51,17 +51,17 @@ impl CpuSet {
         self.0.iter().copied()
     }
 
-    /// Those in both.
+    /// The CPUs in both sets.
     pub fn and(&self, other: &Self) -> Self {
         Self(self.0.intersection(&other.0).copied().collect())
     }
 
-    /// Those in one or both.
+    /// The CPUs in one or both sets.
     pub fn or(&self, other: &Self) -> Self {
         Self(self.0.union(&other.0).copied().collect())
     }
 
-    /// Those that are not in the other.
+    /// The CPUs that are not in the other set.
     pub fn without(&self, other: &Self) -> Self {
         Self(self.0.difference(&other.0).copied().collect())
     }

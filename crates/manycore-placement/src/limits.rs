@@ -27,7 +27,7 @@ pub struct Limits {
 pub enum ControlGroups {
     /// A hierarchy for each kind of limit.
     V1,
-    /// One for all.
+    /// One hierarchy for all controllers.
     V2,
 }
 

@@ -29,7 +29,7 @@ pub struct Nic {
     pub loopback: bool,
     /// The memory node that its hardware is at, if the kernel tells.
     pub node: Option<usize>,
-    /// Of its hardware, ascending.
+    /// The interrupts of its hardware, ascending.
     pub interrupts: Vec<Interrupt>,
     /// Its queues, and who is to serve them.
     pub queues: Queues,
@@ -39,7 +39,7 @@ pub struct Nic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Route {
-    /// It was named.
+    /// The user named it.
     Named,
     /// The default route leads over it.
     Default,
@@ -48,9 +48,9 @@ pub enum Route {
 /// The queues of a device and its software steering.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Queues {
-    /// Of received packets.
+    /// Queues of received packets.
     pub receive: usize,
-    /// Of packets to send.
+    /// Queues of packets to send.
     pub transmit: usize,
     /// The CPUs that packets are handed to after the interrupt (RPS); none: that of the interrupt
     /// goes on.

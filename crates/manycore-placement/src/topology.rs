@@ -60,7 +60,7 @@ pub struct Node {
 }
 
 impl Topology {
-    /// Of the machine that the tree describes.
+    /// Reads the topology of the machine that the tree describes.
     ///
     /// # Errors
     /// If it does not say which CPUs there are, or contradicts itself.
@@ -117,7 +117,7 @@ impl Topology {
         cpus.iter().filter_map(of).fold(CpuSet::default(), |all, cache| all.or(cache))
     }
 
-    /// Of each core among these CPUs the first hardware thread.
+    /// The first hardware thread of each core among these CPUs.
     pub fn one_thread_a_core(&self, cpus: &CpuSet) -> CpuSet {
         let is_first = |cpu: &usize| {
             self.cpu(*cpu).is_none_or(|place| place.siblings.and(cpus).first() == Some(*cpu))

@@ -55,9 +55,9 @@ pub struct Entry {
     pub since: AtomicU64,
     /// The return address of the wait.
     pub site: AtomicU64,
-    /// That of the wait of the thread that ended this one; 0 if it is not known.
+    /// The site of the wait of the thread that ended this one; 0 if it is not known.
     pub waker_site: AtomicU64,
-    /// Those of the thread's waits with the mutex, the latest new one first.
+    /// The sites of the thread's waits with the mutex, the latest new one first.
     pub sites: [AtomicU64; PLACES],
     /// The mutex that they are of.
     pub sites_of: AtomicU32,

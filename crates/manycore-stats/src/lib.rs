@@ -71,11 +71,11 @@ pub const SLABS: usize = 8_192;
 pub const MODULES: usize = 1_024;
 /// Words for their paths.
 pub const PATHS: usize = 65_536;
-/// Of a module: its pages can be executed.
+/// Flag of a module: its pages can be executed.
 pub const MAPPED_CODE: u32 = 1;
-/// Of a module: what is written to its pages is written to the file.
+/// Flag of a module: what is written to its pages is written to the file.
 pub const MAPPED_SHARED: u32 = 2;
-/// Of a module: the loader has loaded it.
+/// Flag of a module: the loader has loaded it.
 pub const MAPPED_LOADED: u32 = 4;
 /// Locks for which a thread has counters of its own.
 pub const SLOTS: usize = 64;
@@ -268,7 +268,7 @@ pub struct Record {
     pub handoffs: AtomicU64,
     /// Acquisitions that had to wait; of a condition variable, waits.
     pub contended: AtomicU64,
-    /// Those of them by readers.
+    /// How many of them were by readers.
     pub contended_shared: AtomicU64,
     /// Waits that ended by their deadline.
     pub timeouts: AtomicU64,
@@ -292,7 +292,7 @@ pub struct Record {
     pub convoy_end: AtomicU64,
     /// The most threads that waited in it at a time.
     pub convoy_most: AtomicU64,
-    /// Of a condition variable: whether threads wait for it as they wait for a lock.
+    /// For a condition variable: whether threads wait for it as they wait for a lock.
     pub hand_overs: HandOvers,
 }
 
@@ -390,7 +390,7 @@ pub struct Module {
 /// Calls that led to a lock: return addresses, innermost first, 0 behind the last.
 #[repr(C)]
 pub struct Stack {
-    /// They.
+    /// The frames.
     pub frames: [AtomicU64; FRAMES],
     /// The epoch in which they were noted.
     pub epoch: AtomicU32,

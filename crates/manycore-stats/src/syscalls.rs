@@ -210,7 +210,7 @@ pub struct Header {
     pub started: AtomicU64,
     /// The CPUs on which lanes may be, a bit each.
     pub cpus: [AtomicU64; CPU_WORDS],
-    /// Those on whose lanes calls were executed, likewise.
+    /// The CPUs on whose lanes calls were executed, likewise.
     pub used: [AtomicU64; CPU_WORDS],
     /// The mechanism's name, in bytes, zero at the end.
     pub mechanism: [AtomicU64; 4],

@@ -47,7 +47,7 @@ pub struct Seat {
     pub contended: AtomicU64,
     /// Their time, in ticks.
     pub wait: AtomicU64,
-    /// Those of them whose CPU time was measured.
+    /// How many of them had their CPU time measured.
     pub sampled: AtomicU64,
     /// CPU time spent in waits for locks, in nanoseconds: the sampled ones only.
     pub spin_ns: AtomicU64,

@@ -43,7 +43,7 @@ pub struct Disposition {
 }
 
 impl Disposition {
-    /// Of this signal; none if there is no such signal.
+    /// The disposition of this signal; none if there is no such signal.
     pub fn of(signal: c_int) -> Option<Self> {
         let mut now = Self { handler: libc::SIG_DFL, flags: 0, restorer: 0, blocked: 0 };
         let none = core::ptr::null::<Self>();

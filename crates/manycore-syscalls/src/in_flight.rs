@@ -37,36 +37,36 @@ impl Shape {
         Self { function, kind: Kind::Timed, cancels: true, makes: false, in_parts: false }
     }
 
-    /// One in which threads cannot be cancelled.
+    /// A call in which threads cannot be cancelled.
     pub const fn uncancelled(mut self) -> Self {
         self.cancels = false;
         self
     }
 
-    /// One that can wait with a part done.
+    /// A call that can wait with a part done.
     pub const fn in_parts(self) -> Self {
         self.in_parts_if(true)
     }
 
-    /// One that can wait with a part done, for a call that asks for all.
+    /// A call that can wait with a part done, if it asks for all.
     pub const fn in_parts_if(mut self, all: bool) -> Self {
         self.in_parts = all;
         self
     }
 
-    /// One that makes a descriptor.
+    /// A call that makes a descriptor.
     pub const fn makes(mut self) -> Self {
         self.makes = true;
         self
     }
 
-    /// One in which threads can be cancelled.
+    /// A call in which threads can be cancelled.
     pub const fn cancels(mut self) -> Self {
         self.cancels = true;
         self
     }
 
-    /// It, for a call that does not wait.
+    /// The same, for a call that does not wait.
     pub const fn quick_if(mut self, quick: bool) -> Self {
         if quick {
             self.kind = Kind::Quick;

@@ -23,9 +23,9 @@ use crate::{counters, dispositions, file_size, state, thread};
 
 /// What became of a call.
 pub enum Verdict {
-    /// It was executed: what the kernel returned.
+    /// The call was executed: what the kernel returned.
     Done(Answer),
-    /// It is to be executed in place, and then its measurement is over.
+    /// The caller executes it in place, and then ends its measurement.
     InPlace(Measurement),
 }
 
@@ -33,7 +33,7 @@ pub enum Verdict {
 pub struct Measurement(Option<(Lane, Timer)>);
 
 impl Measurement {
-    /// It is not measured.
+    /// The call is not measured.
     pub const NONE: Self = Self(None);
 
     /// The call is over.

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Those that have begun and not ended.
+/// How many threads have begun and not ended.
 static COUNT: AtomicU32 = AtomicU32::new(1);
 
 /// How many the program has, as far as it made them itself.
@@ -11,12 +11,12 @@ pub fn count() -> u32 {
     COUNT.load(Ordering::Relaxed) // Relaxed: the caller is one
 }
 
-/// One is about to be made, by another that is counted.
+/// Counts a thread that is about to be made, by another that is counted.
 pub fn begins() {
     COUNT.fetch_add(1, Ordering::Relaxed); // Relaxed: by a thread that is counted itself
 }
 
-/// It was not made.
+/// Takes the count back: the thread was not made.
 pub fn has_not_begun() {
     COUNT.fetch_sub(1, Ordering::Relaxed); // Relaxed: the calling thread is counted
 }

@@ -80,11 +80,11 @@ impl<T> fmt::Debug for Link<T> {
 /// Why a session cannot lock an object, and has to be given up and begun anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
-    /// Another thread has locked it.
+    /// Another thread has locked the object.
     Locked,
-    /// Another thread has changed it since the session began.
+    /// Another thread has changed the object since the session began.
     Changed,
-    /// Another thread has freed it.
+    /// Another thread has freed the object.
     Freed,
     /// There is no room for another version before old ones can be discarded.
     Full,
@@ -111,8 +111,8 @@ impl core::error::Error for Conflict {}
 pub enum View {
     /// Everything as it was at one moment, that of the session's begin.
     Snapshot,
-    /// Of each object what is committed when it is read. Cheaper to begin; two objects may be read
-    /// as they never were at the same time, which the caller has to expect.
+    /// Sees of each object what is committed when the session reads it. Cheaper to begin; two
+    /// objects may be read as they never were at the same time, which the caller has to expect.
     Latest,
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct Case {
     pub kind: Kind,
 }
 
-/// Of sets, or of reverse maps.
+/// Whether a case is of sets, or of reverse maps.
 pub(crate) enum Kind {
     Set(TaskGrid),
     ReverseMap(rmap::Options),

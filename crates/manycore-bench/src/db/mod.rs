@@ -151,7 +151,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
     Ok(found)
 }
 
-/// One simulation, but for the machine.
+/// One simulation, without the machine.
 struct Point<'a> {
     update: f64,
     terminals: u32,

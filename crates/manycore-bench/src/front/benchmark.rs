@@ -69,12 +69,12 @@ pub struct Front {
 }
 
 impl Front {
-    /// That of a benchmark.
+    /// The entry of a benchmark.
     pub fn of<B: Benchmark>() -> Self {
         Self::named::<B>(B::NAME)
     }
 
-    /// One that need not be a benchmark.
+    /// An entry that need not be a benchmark.
     pub fn named<R: Args + Run + 'static>(name: &'static str) -> Self {
         Self {
             name,

@@ -40,11 +40,11 @@ impl SliceOptions {
 /// Which CPUs threads run on.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Pin {
-    /// One of its own for each, where there are enough
+    /// A CPU of its own for each thread, where there are enough
     Auto,
     /// Left to the scheduler
     None,
-    /// One for each, in turn
+    /// A CPU for each thread, round robin
     Each,
 }
 

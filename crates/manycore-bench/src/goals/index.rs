@@ -149,7 +149,7 @@ pub(super) fn simulate(options: &Options) -> Result<Found, Failure> {
     Ok(found)
 }
 
-/// One mechanism with 56 and with 448 threads, with each share of upserts.
+/// Simulates a mechanism with 56 and with 448 threads, with each share of upserts.
 fn simulated_run(
     options: &Options,
     structure: &str,

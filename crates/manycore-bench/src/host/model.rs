@@ -129,7 +129,7 @@ impl Host {
         Entry::measured(*value, *low, *high, what).times(ghz)
     }
 
-    /// Of a kind that is measured for each distance.
+    /// The entry of a kind that is measured for each distance.
     fn at(&self, kind: &str, class: usize) -> Entry {
         self.cycles(&format!("{kind}_{}", self.classes()[class].name()))
     }

@@ -24,7 +24,7 @@ pub struct Reading {
 pub(super) struct Sample(Vec<f64>);
 
 impl Sample {
-    /// Of values in any order; there is at least one.
+    /// The sample of values in any order; there is at least one.
     pub fn of(mut values: Vec<f64>) -> Self {
         assert!(!values.is_empty(), "a kernel ran no batch");
         values.sort_unstable_by(f64::total_cmp);

@@ -66,7 +66,7 @@ impl Distance {
 }
 
 impl Topology {
-    /// Of this machine.
+    /// Reads the topology of this machine.
     pub fn read() -> Result<Self, String> {
         let machine = manycore_placement::Topology::read(&Tree::of_this_machine())
             .map_err(|problem| problem.to_string())?;

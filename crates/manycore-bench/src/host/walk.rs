@@ -27,7 +27,7 @@ struct Area {
 /// Indices of 4 bytes to a line of 64.
 const STRIDE: usize = 16;
 
-/// Of the others, this many are loaded as well to see what that takes.
+/// How many of the other lines are loaded as well, to see what that takes.
 pub(super) const MORE: usize = 4;
 
 impl Area {

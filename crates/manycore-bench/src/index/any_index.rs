@@ -45,13 +45,13 @@ pub trait IndexHandle {
 /// What can be done with an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
-    /// Its keys are in order.
+    /// Whether its keys are in order, so that it can scan.
     pub scans: bool,
-    /// It reads a value and writes another one as one step.
+    /// Whether it reads a value and writes another one in one step.
     pub modifies: bool,
-    /// Its keys may be strings.
+    /// Whether its keys may be strings.
     pub strings: bool,
-    /// Its values may be larger than a word.
+    /// Whether its values may be larger than a word.
     pub fields: bool,
     /// A look-up may miss a key that is there, while another thread replaces the value.
     pub misses: bool,

@@ -237,12 +237,12 @@ pub struct Scan {
     most: u32,
     /// Entries that it has seen.
     pub entries: u32,
-    /// Those of them whose value is not the key's.
+    /// How many of them had a value that is not the key's.
     pub wrong: u32,
 }
 
 impl Scan {
-    /// Of this many entries at the most.
+    /// A scan of at most `most` entries.
     pub fn new(most: u32) -> Self {
         Self { most, entries: 0, wrong: 0 }
     }

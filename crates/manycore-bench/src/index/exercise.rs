@@ -113,18 +113,18 @@ fn every_index_has_what_threads_put_in() {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
-    /// It does not keep a record.
+    /// The index loses a record.
     Record,
-    /// It mixes up two values.
+    /// The index mixes up two values.
     Value,
-    /// It says of an update that it was done, and does not do it.
+    /// The index reports an update that it does not do.
     Update,
 }
 
 /// An index that does it, with one record.
 struct Faulty(Mutex<BTreeMap<u64, u32>>, Fault);
 
-/// That one's key.
+/// The key of the record that is treated wrongly.
 fn victim() -> u64 {
     key_of(3)
 }

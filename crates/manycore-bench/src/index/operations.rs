@@ -15,7 +15,7 @@ use crate::popularity::Ranks;
 pub(crate) enum Operation {
     Read(u64),
     Put(u64),
-    /// Of the thread's next record.
+    /// An insertion of the thread's next record.
     Insert,
     /// From a record on, this many.
     Scan(u64, u32),
@@ -120,7 +120,7 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// Of this thread, for ever.
+    /// The endless operations of one thread.
     pub fn new(task: &Task, thread: u32, ranks: &Ranks, inserted: &Arc<Inserted>) -> Self {
         // Any odd multiplier keeps the threads' seeds apart.
         let own = (u64::from(thread) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -186,7 +186,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Of all threads.
+    /// The sum over all threads.
     pub fn sum(tallies: impl IntoIterator<Item = Self>) -> Self {
         tallies.into_iter().fold(Self::default(), |sum, tally| Self {
             missed: sum.missed + tally.missed,

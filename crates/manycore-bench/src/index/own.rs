@@ -415,12 +415,12 @@ macro_rules! library {
     };
 }
 
-/// Those of the native library.
+/// The indexes of the native library.
 pub(crate) mod native {
     library!(manycore);
 }
 
-/// Those of the library that is built for the simulator.
+/// The indexes of the library that is built for the simulator.
 pub(crate) mod simulated {
     library!(manycore_simulated);
 }

@@ -28,8 +28,8 @@ pub(crate) struct Slice {
     pub scanned: f64,
     /// Look-ups that have missed a record that is there, for each operation.
     pub missed: f64,
-    /// Of the updates that read and then wrote, those that another one has undone, for each
-    /// operation; none if that was not counted.
+    /// Updates that read and then wrote, and that another update has undone, for each operation;
+    /// none if that was not counted.
     pub lost: Option<f64>,
 }
 

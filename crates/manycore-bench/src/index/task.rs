@@ -46,7 +46,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// This many, of numbers, in as many buckets, all asked for alike.
+    /// A task with `initial` records of numbers, in as many buckets, all asked for alike.
     pub fn of(initial: u64) -> Self {
         Self {
             initial,

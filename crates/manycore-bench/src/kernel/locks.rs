@@ -87,7 +87,7 @@ pub(super) struct Count {
     pub waited: Cell<u64>,
 }
 
-/// Of one thread, by the sites' numbers.
+/// The counts of one thread, by the sites' numbers.
 #[derive(Debug, Default)]
 pub(super) struct Tally([Count; Site::ALL.len()]);
 
@@ -145,11 +145,11 @@ pub(super) trait Kernel {
     fn leave(&self);
 }
 
-/// One that readers share.
+/// A lock that readers share.
 pub(super) type Semaphore = CachePadded<PhaseRw>;
-/// One that sleeps.
+/// A lock whose waiters sleep.
 pub(super) type Mutex = CachePadded<Futex>;
-/// One that does not.
+/// A lock whose waiters spin.
 pub(super) type Spin = CachePadded<Ticket>;
 
 impl Kernel for PhaseRw {

@@ -64,7 +64,7 @@ pub const CRITICAL: &str = "critical-jops";
 const LADDER: [u32; 14] = [5, 10, 15, 20, 25, 30, 35, 40, 50, 60, 75, 90, 105, 120];
 
 impl Application {
-    /// Its own words for what it does a second.
+    /// The names of the application's rates: what it does a second.
     pub fn series(self) -> &'static [&'static str] {
         match self {
             Self::Processes => &[JOBS],
@@ -245,8 +245,8 @@ impl Options {
         record
     }
 
-    /// Of what was offered in ascending steps, each on all variants of the machine: what was served
-    /// at the last step up to which requests were in time.
+    /// The rate `critical-jops`, of requests offered in ascending steps, each on all variants of
+    /// the machine: what was served at the last step up to which requests were in time.
     fn critical(&self, findings: &[Finding], machines: usize) -> Measurement {
         let limit = self.numbers.get("limit") * self.load(None).own_ns();
         let of_machine = |machine: usize| {

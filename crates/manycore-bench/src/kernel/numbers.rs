@@ -49,7 +49,7 @@ const fn number(name: &'static str, usual: f64, origin: Origin, what: &'static s
     Number { name, usual, origin, what }
 }
 
-/// Of either application: what happens when a thread gives up its CPU.
+/// For both applications: what happens when a thread gives up its CPU.
 const SCHEDULING: [Number; 5] = [
     number(
         "sleeps_after_ns",
@@ -185,7 +185,7 @@ const THREADS: [Number; 8] = [
     ),
 ];
 
-/// Those of an application.
+/// The numbers of an application.
 pub fn table(application: Application) -> impl Iterator<Item = &'static Number> {
     let own: &[Number] = match application {
         Application::Processes => &PROCESSES,
@@ -221,12 +221,12 @@ impl Numbers {
         }
     }
 
-    /// One of them.
+    /// The number of that name.
     pub fn get(&self, name: &str) -> f64 {
         self.0[name]
     }
 
-    /// One that counts something, of which there is at least one.
+    /// A number that counts something; it is at least 1.
     pub(super) fn count(&self, name: &str) -> usize {
         (self.get(name) as usize).clamp(1, 10_000)
     }

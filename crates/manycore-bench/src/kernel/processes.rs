@@ -122,8 +122,8 @@ impl<'a> Processes<'a> {
         &self.anonymous[mapping % self.anonymous.len()]
     }
 
-    /// Of a child's mapping: links to what the ancestor and the user have, and then one of its own.
-    /// Only the ancestor's is shared with other users.
+    /// Links a child's mapping to the trees that the ancestor and the user have, and then makes one
+    /// of its own. Only the ancestor's is shared with other users.
     fn fork_anonymous(&self, mapping: usize, own: &Own, random: &mut fastrand::Rng) {
         let tree = self.tree(mapping);
         let alloc = self.numbers.get("alloc_ns");

@@ -134,7 +134,7 @@ fn begin(arrivals: Option<&[u64]>, next: &AtomicU64, window: Window) -> Option<u
     Some(arrival)
 }
 
-/// Of each lock: its share of all waiting in percent, and how often it was taken for an operation;
+/// For each lock, its share of all waiting in percent, and how often it was taken for an operation;
 /// of each site, its share of the contentions of its lock.
 fn waits(tallies: &[Tally], operations: u64) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();

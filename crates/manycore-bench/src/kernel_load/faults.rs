@@ -15,7 +15,7 @@ use super::jobs::{ALLOW_MORE, explained};
 use super::{Answer, Counter, Order, PAGE, count, map, touch, unmap};
 use crate::failure::Failure;
 
-/// Of the one mapping in which all threads touch pages, each thread's part.
+/// The size of each thread's part of the one mapping in which all threads touch pages.
 const PART: usize = 1024 * 1024;
 /// What is mapped at a time, and how much of it is touched.
 const MAPPING: usize = 64 * 1024;
@@ -111,7 +111,7 @@ impl Heap {
         Ok(heap)
     }
 
-    /// Of a thread, by its number.
+    /// The part of a thread, by its number.
     fn part(&self, number: usize) -> *mut u8 {
         assert!((number + 1) * PART <= self.bytes, "a part for each thread");
         // SAFETY: within the mapping, as just asserted.

@@ -38,7 +38,7 @@ Exit status:
   2   bad usage
 ";
 
-/// Of the kernel's header `magic.h`.
+/// The number of tmpfs, from the kernel's header `magic.h`.
 const TMPFS: i64 = 0x0102_1994;
 
 /// Many processes: jobs a minute, and which of the kernel's locks they wait for

@@ -19,7 +19,7 @@ use crate::work::work;
 /// The program that is started: it ends at once.
 pub const PROGRAM: &std::ffi::CStr = c"/bin/true";
 
-/// Of a file, and how often it is read from the descriptor that all processes share.
+/// The size of a file, and how often it is read from the descriptor that all processes share.
 const FILE: usize = 16 * 1024;
 const SHARED_READS: usize = 16;
 /// What is mapped and touched; by how much the heap grows.
@@ -121,7 +121,7 @@ pub struct Deck {
 }
 
 impl Deck {
-    /// Of a process, by its number. The same seed gives the same order.
+    /// The jobs of a process, by its number. The same seed gives the same order.
     pub fn new(mix: Mix, seed: u64, process: u32) -> Self {
         let of_kind = |((kind, _), weight): (&(Kind, &str), u16)| vec![*kind; usize::from(weight)];
         let cards: Vec<Kind> = KINDS.iter().zip(mix.0).flat_map(of_kind).collect();
@@ -151,7 +151,7 @@ pub struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// Of a process, by its number.
+    /// The state of a process, by its number.
     pub fn new(directory: &Path, process: u32, shared: &'a File) -> Self {
         let path = |name: &str| directory.join(format!("{name}-{process}"));
         let (memory, block) = (vec![1; INHERITED], vec![1; PAGE]);

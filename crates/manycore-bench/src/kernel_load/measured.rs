@@ -16,7 +16,7 @@ pub(super) struct Measured {
 pub(super) struct Profiled {
     /// Operations a second.
     pub throughput: f64,
-    /// Of all its processes or threads, in nanoseconds.
+    /// The time of all its processes or threads, in nanoseconds.
     pub time_ns: f64,
     pub seen: Seen,
 }

@@ -82,7 +82,7 @@ pub struct Order {
     pub warm_up: Duration,
     /// How long it counts.
     pub measured: Duration,
-    /// Of what is drawn.
+    /// The seed of all that is drawn.
     pub seed: u64,
 }
 
@@ -98,7 +98,7 @@ pub enum What {
     },
     /// Threads of one process touch memory and map it.
     Faults {
-        /// Of the operations, those that map: in percent.
+        /// The share of operations that map memory, in percent.
         update: f64,
     },
 }

@@ -31,7 +31,7 @@ pub struct Wording {
     /// Seconds of the unit that a person reads, and its name.
     pub per: f64,
     pub unit: &'static str,
-    /// Of all records.
+    /// The parameters that all records have.
     pub parameters: Vec<(&'static str, Parameter)>,
 }
 

@@ -165,7 +165,7 @@ impl Options {
         self.cpus.unwrap_or(self.machine.machine().topology.cpus())
     }
 
-    /// Of a lock at a point: the first finding is that of the model as it is.
+    /// The record of a lock at a point; the first finding is that of the model as it is.
     pub(crate) fn record(
         &self,
         point: &Point,

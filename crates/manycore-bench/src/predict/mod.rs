@@ -266,7 +266,8 @@ const FULL: f64 = 0.9;
 /// scaling.
 const FAR: f64 = 0.5;
 
-/// Of the records of a lock, fewest threads first: the place of the first that has nearly the most.
+/// The position, among a lock's records by ascending number of threads, of the first with nearly
+/// the highest value.
 fn full(records: &[&Measurement]) -> Option<usize> {
     let most = records.iter().map(|record| record.value).fold(0.0, f64::max);
     records.iter().position(|record| record.value >= FULL * most)

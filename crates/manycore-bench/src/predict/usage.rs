@@ -35,7 +35,7 @@ pub struct Row {
     pub objects: u64,
     /// Acquisitions of all of them.
     pub acquired: u64,
-    /// Those of them by readers; none for a mutex, which knows no readers.
+    /// How many of them were by readers; none for a mutex, which knows no readers.
     pub shared: Option<u64>,
     /// The mean time that one is held, in nanoseconds; none if no hold was measured.
     pub hold_ns: Option<f64>,

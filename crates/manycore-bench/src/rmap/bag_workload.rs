@@ -4,7 +4,7 @@ use manycore_traits::Interval;
 
 use super::any_map::{AnyMap, Handle};
 
-/// This many items are taken out by an operation that does not update.
+/// How many items an operation takes out that does not update.
 pub(super) const BATCH: usize = 64;
 
 /// A queue or a stack.
@@ -106,7 +106,7 @@ impl Bag for crossbeam_queue::SegQueue<Interval> {
     }
 }
 
-/// Those of one build of the library.
+/// Defines the bags of one build of the library.
 macro_rules! bags {
     ($library:ident) => {
         /// Queues and stacks.
@@ -269,7 +269,7 @@ macro_rules! bags {
 
             type Of<D, C> = Ordered<Interval, D, C>;
 
-            /// Those of the library that are queues, and those that are stacks.
+            /// The library's queues, and its stacks.
             pub(super) const QUEUES: &[&str] =
                 &["ordered", "ordered-relaxed", "ordered-counter", "take-all"];
             pub(super) const STACKS: &[&str] =

@@ -133,7 +133,8 @@ impl Outcome {
     }
 }
 
-/// This many trees are drawn before the start where some are more popular, and then come again.
+/// How many trees are drawn before the start where some are more popular; then the sequence
+/// repeats.
 const DRAWN: usize = 1 << 16;
 
 impl Load {

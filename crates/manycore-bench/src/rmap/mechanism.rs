@@ -84,7 +84,7 @@ macro_rules! locks {
     };
 }
 
-/// Those of the native library.
+/// The mechanisms of the native library.
 pub(super) mod native {
     library!(manycore);
 }
@@ -92,7 +92,7 @@ pub(super) mod native {
 /// A peer of the ordered queue, natively.
 const PEER: &str = "seg-queue";
 
-/// This many trees, or what there is instead, natively; `None` if no mechanism has the name.
+/// Makes `trees` trees, or what there is instead, natively; `None` if no mechanism has the name.
 pub(super) fn make_here(name: &str, shape: Shape, trees: usize) -> Option<Box<dyn AnyMap>> {
     if (name, shape) == (PEER, Shape::Queue) {
         return Some(Box::new(Bags::<crossbeam_queue::SegQueue<Interval>>::new(trees)));
@@ -106,7 +106,7 @@ pub(super) fn names_here(shape: Shape) -> Vec<String> {
     peer.into_iter().chain(native::names(shape)).collect()
 }
 
-/// Those of the library that is built for the simulator.
+/// The mechanisms of the library that is built for the simulator.
 pub(super) mod simulated {
     library!(manycore_simulated);
 }

@@ -18,7 +18,7 @@ use crate::waits::Waits;
 use crate::work::work;
 use crate::worker::{Executor, Order};
 
-/// One operation of this many is timed: two looks at a clock cost as much as a short operation.
+/// One operation of this many is timed: two reads of a clock cost as much as a short operation.
 const SAMPLE: u64 = 17;
 
 /// What runs, and for how long.
@@ -32,7 +32,7 @@ pub(crate) struct Settings {
     /// The time that is counted, after a fifth of it that is not; unless the load says how many
     /// operations there are.
     pub duration: Duration,
-    /// Of work between two operations.
+    /// Turns of work between two operations.
     pub turns: u32,
 }
 

@@ -28,7 +28,7 @@ impl<S: ConcurrentSet<u64> + Send> AnySet for S {
 /// What there is to choose from.
 pub(crate) const STRUCTURES: [&str; 4] = ["list", "hash", "bst", UNLOCKED];
 
-/// Of this one there is none for one thread, to be under a lock.
+/// The structure that has no form for one thread, which could be put under a lock.
 const UNLOCKED: &str = "btree";
 
 /// What names of mechanisms that are locks begin with.
@@ -107,12 +107,12 @@ macro_rules! library {
     };
 }
 
-/// Those of the native library.
+/// The sets of the native library.
 pub(crate) mod native {
     library!(manycore);
 }
 
-/// Those of the library that is built for the simulator.
+/// The sets of the library that is built for the simulator.
 pub(crate) mod simulated {
     library!(manycore_simulated);
 }

@@ -35,7 +35,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// This many keys of twice as many, in a tenth as many buckets, all asked for alike.
+    /// A task with `initial` keys below twice that number, in a tenth as many buckets, all asked
+    /// for alike.
     pub fn of(initial: u64) -> Self {
         Self {
             initial,

@@ -64,9 +64,9 @@ impl Took {
 pub struct Merged {
     /// Results that were not there.
     pub new: usize,
-    /// Those that were.
+    /// How many results were in the cache.
     pub known: usize,
-    /// Those of other executables, whose results may differ.
+    /// How many results of other executables are there, which may differ.
     pub of_others: usize,
     /// Files that are no results.
     pub unreadable: usize,

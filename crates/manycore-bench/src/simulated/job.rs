@@ -47,7 +47,7 @@ impl PartialEq for Program {
 }
 
 impl Program {
-    /// Of this name, with the JSON of its data.
+    /// A job of this name, with the JSON of its data.
     pub fn new(name: &str, data: &str) -> Self {
         let field = RawValue::from_string(format!("{{\"{name}\":{data}}}"));
         Self(field.expect("a field with JSON in it is JSON"))
@@ -69,9 +69,9 @@ impl Program {
 /// comparisons, allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// One that only reads, in nanoseconds.
+    /// The time of an operation that only reads, in nanoseconds.
     pub read_ns: f64,
-    /// One that updates.
+    /// The time of an operation that updates.
     pub update_ns: f64,
 }
 
@@ -81,7 +81,7 @@ impl Beside {
         Self { read_ns: ns, update_ns: ns }
     }
 
-    /// Of an operation.
+    /// The time of an operation.
     pub(crate) fn ns(&self, updates: bool) -> f64 {
         if updates { self.update_ns } else { self.read_ns }
     }

@@ -20,8 +20,7 @@ struct State {
     /// By the key of the job.
     left: HashMap<String, Left>,
     rates: Rates,
-    /// Of what has been simulated since the start and was expected to take some time: what it was
-    /// expected to take, and took.
+    /// The time that finished simulations were expected to take, and the time that they took.
     expected: f64,
     took: f64,
     workers: f64,
@@ -71,7 +70,7 @@ impl Left {
 }
 
 impl Outlook {
-    /// Of these jobs, by this many workers; what the cache has takes no time.
+    /// The outlook of these jobs, by this many workers; what the cache has takes no time.
     pub(crate) fn new(jobs: &[Job], cache: Option<&Cache>, workers: usize) -> Self {
         let past: HashMap<String, Took> = cache.map(Cache::past).unwrap_or_default();
         let mut rates = Rates::default();

@@ -45,12 +45,12 @@ enum Duty {
     /// The same, as part of something larger, of which it says how long that is still going to
     /// take.
     SimulatePart(Outlook),
-    /// It notes them, and simulates nothing.
+    /// Notes the jobs, and simulates nothing.
     Note(Arc<Mutex<Vec<Job>>>),
 }
 
 impl SimulatorPool {
-    /// One that simulates.
+    /// A pool that simulates.
     pub fn new(
         worker: Command,
         workers: Option<NonZero<usize>>,
@@ -65,7 +65,7 @@ impl SimulatorPool {
         Self { duty: Duty::SimulatePart(outlook), ..self.clone() }
     }
 
-    /// One that notes what it is to simulate, where the caller can see it.
+    /// A pool that notes the jobs, where the caller can see them.
     pub(crate) fn that_notes(&self) -> (Self, Arc<Mutex<Vec<Job>>>) {
         let noted = Arc::default();
         (Self { duty: Duty::Note(Arc::clone(&noted)), ..self.clone() }, noted)

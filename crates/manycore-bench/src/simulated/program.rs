@@ -42,7 +42,7 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// Of this program.
+    /// The entry of this program.
     pub(crate) const fn of<P: SimulatedProgram>() -> Self {
         Self { name: P::NAME, simulate: simulate::<P> }
     }

@@ -32,7 +32,7 @@ impl<'a> Run<'a> {
         Ok(Self { job, machine, placement })
     }
 
-    /// This many cycles take a nanosecond.
+    /// How many cycles take a nanosecond.
     pub fn ghz(&self) -> f64 {
         self.machine.core.ghz
     }
@@ -83,7 +83,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Of a failure that tells of each thread: the cause and the first thread.
+/// The first lines of a failure that tells of each thread: the cause and the first thread.
 fn first_lines(failure: &str) -> String {
     failure.lines().take(2).map(str::trim).collect::<Vec<_>>().join("; ")
 }

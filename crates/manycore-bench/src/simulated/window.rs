@@ -26,7 +26,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// This many there are now.
+    /// Notes how many sections there are now.
     pub fn note(&self, window: Window, sections: u64) {
         let now = thread::now();
         if now < window.begin {

@@ -63,7 +63,7 @@ pub(super) trait Locks: Send + Sync {
     fn written(&self) -> u64;
 }
 
-/// This many locks.
+/// The locks.
 pub(super) struct Arena<C>(Box<[Guarded<C>]>);
 
 impl<C: Contender> Arena<C> {

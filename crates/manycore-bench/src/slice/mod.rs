@@ -84,7 +84,7 @@ pub struct Settings {
 pub struct Slice {
     /// Sections that each thread ran in the time that was counted.
     pub counts: Vec<u64>,
-    /// That time.
+    /// The time that passed.
     pub elapsed_ns: f64,
     /// How long threads waited for their locks.
     pub waits: Waits,

@@ -15,7 +15,7 @@ pub(crate) struct Step {
     pub reads: bool,
 }
 
-/// This many steps, then the same again: 4 KiB, which leaves the cache to the lock.
+/// How many steps there are before the plan repeats: 4 KiB, which leaves the cache to the lock.
 const STEPS: usize = 256;
 
 /// The steps of one thread.

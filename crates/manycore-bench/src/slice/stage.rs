@@ -12,7 +12,7 @@ pub(crate) enum Phase {
     WarmUp,
     /// What threads do is counted.
     Measure,
-    /// They are to end.
+    /// The threads are to end.
     Stop,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Runner {
 #[derive(Clone, Debug)]
 struct Operations {
     sections: u64,
-    /// Of this operation, and then those by which it updates.
+    /// The steps that are left of this operation, and then those by which it updates.
     left: u64,
     updating: u64,
     updates: Option<Updates>,
@@ -33,7 +33,7 @@ struct Operations {
 struct Updates {
     steps: Box<[Step]>,
     sections: u64,
-    /// Of all operations, from 0 to 1.
+    /// The share of all operations, from 0 to 1.
     share: f64,
     random: fastrand::Rng,
 }
@@ -68,7 +68,7 @@ impl Operations {
         self.updating = self.updates.as_mut().map_or(0, updates);
     }
 
-    /// The step of this turn, if it is one by which an operation updates.
+    /// The current step, if it is an updating step of an operation.
     #[inline]
     fn update(&self, turn: usize) -> Option<Step> {
         let updates = self.updates.as_ref().filter(|_| self.left == 0)?;
@@ -110,7 +110,7 @@ impl Outcome {
         Self { waits: waits::recorder(), sections: 0, written: 0, violations: 0, error: None }
     }
 
-    /// Of a thread that could not run as asked.
+    /// The outcome of a thread that could not run as asked.
     pub fn failed(error: String) -> Self {
         Self { error: Some(error), ..Self::new() }
     }

@@ -123,7 +123,7 @@ struct Outside<U: SimulatedUse> {
     /// Operations that were drawn, until the thread takes them.
     drawn: Vec<Drawn<U>>,
     alone: Cell<Option<U::Operations>>,
-    /// Of each thread, the one that was alone last.
+    /// For each thread, the tally of the last time that it was alone.
     tallies: Vec<Cell<Option<U::Tally>>>,
 }
 

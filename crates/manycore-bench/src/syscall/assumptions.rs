@@ -9,7 +9,7 @@ pub struct Assumptions {
     pub interrupt_cpus: u32,
     /// What a worker computes for a page.
     pub page_ns: f64,
-    /// From an answer to what the client sends next, there and back.
+    /// The time from an answer to the client's next request: the way there and back.
     pub round_trip_ns: f64,
     /// From an answer to the next request of the client, beside that.
     pub think_ns: f64,
@@ -52,13 +52,13 @@ pub struct Times {
 /// How many cache lines there are of each kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Of a socket that interrupts and calls write.
+    /// Lines of a socket that interrupts and calls write.
     pub socket: usize,
-    /// Of its file, which only calls touch.
+    /// Lines of its file, which only calls touch.
     pub file: usize,
-    /// Of the packet with the request.
+    /// Lines of the packet with the request.
     pub request: usize,
-    /// Of the packets with the answer.
+    /// Lines of the packets with the answer.
     pub answer: usize,
 }
 

@@ -30,7 +30,7 @@ enum Kind {
 }
 
 impl Draws {
-    /// Of a thread, by its number.
+    /// The transactions of a thread, by its number.
     pub fn new(task: &Task, thread: u32, ranks: &Ranks) -> Self {
         let seed = task.seed.wrapping_mul(1 << 32).wrapping_add(u64::from(thread));
         Self(match task.mix {
@@ -61,7 +61,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Of all threads.
+    /// The sum over all threads.
     pub fn sum(tallies: impl IntoIterator<Item = Self>) -> Self {
         tallies.into_iter().fold(Self::default(), |sum, tally| Self {
             added: sum.added + tally.added,

@@ -49,7 +49,7 @@ macro_rules! library {
         struct Tables<M: Sessions + 'static> {
             space: Space<M>,
             tables: [Tree<M>; TABLES],
-            /// Of a row each.
+            /// Trees with a row each.
             hot: Box<[Tree<M>]>,
             limit: Limit,
         }
@@ -229,12 +229,12 @@ macro_rules! library {
     };
 }
 
-/// Those of the native library.
+/// The databases of the native library.
 pub(crate) mod native {
     library!(manycore);
 }
 
-/// Those of the library that is built for the simulator.
+/// The databases of the library that is built for the simulator.
 pub(crate) mod simulated {
     library!(manycore_simulated);
 }

@@ -36,7 +36,7 @@ pub struct Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mix {
-    /// Of 16 requests.
+    /// Transactions of 16 requests.
     Ycsb16,
     /// Orders and payments.
     Tpcc,

@@ -46,7 +46,7 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// One that does this. The error, in one line, says what went wrong.
+    /// An order that does this. The error, in one line, says what went wrong.
     pub fn new<O: Order>(
         mut execute: impl FnMut(O) -> Result<O::Answer, String> + 'static,
     ) -> Self {

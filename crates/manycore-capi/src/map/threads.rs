@@ -15,7 +15,7 @@ use crate::status::Status;
 
 /// `manycore_map_t`.
 pub struct Map {
-    /// Of no other map, before or after.
+    /// A number that no other map has, before or after.
     id: u64,
     /// From a box, which is freed after the handles that borrow it.
     map: NonNull<ByteMap>,

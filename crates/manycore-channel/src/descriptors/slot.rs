@@ -6,7 +6,7 @@ use manycore::order;
 use manycore::sync::atomic::{AtomicU32, Ordering};
 use manycore::sync::cell::UnsafeCell;
 
-/// One in the memory that a table is given; all zero is a free one that was never used.
+/// A slot in the memory that a table is given; all zero is a free slot that was never used.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Slot<L> {

@@ -5,7 +5,7 @@ use manycore::{mutation, order};
 
 use super::slot::{Held, Slot};
 
-/// This many slots a table can have, at most.
+/// How many slots a table can have, at most.
 pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
 
 const STATE_BITS: u32 = 8;
@@ -45,7 +45,7 @@ impl Entry {
 /// Why calls on a descriptor are left in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// It is none of those that are to be moved: no socket.
+    /// The descriptor is none whose calls are moved: no socket.
     Plain,
     /// stdio reads and writes it too, past every interposed function.
     Stream,
@@ -77,7 +77,7 @@ pub struct Table<'m, L, C> {
     close: C,
     /// How often a slot was put back, and the first free slot plus one.
     free: AtomicU64,
-    /// This many slots have been used, ever.
+    /// How many slots have been used, ever.
     used: AtomicU32,
     /// Which fork's child this is.
     epoch: AtomicU32,
@@ -204,8 +204,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.leave_alone(descriptor, Left::Closing);
     }
 
-    /// It was closed, or not: nothing is known of it, unless somebody has noted since what has its
-    /// number now.
+    /// The descriptor was closed, or not: nothing is known of it, unless a thread has noted since
+    /// what has its number now.
     pub fn closed(&self, descriptor: i32) {
         if let Some(Entry(entry)) = self.entry(descriptor) {
             // Release: partner of the Acquire in `note_if_unknown`: a thread that notes something

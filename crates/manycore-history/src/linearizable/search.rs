@@ -57,7 +57,7 @@ pub(super) struct Search<'c, S: Specification> {
 pub(super) struct TooMany;
 
 impl<'c, S: Specification> Search<'c, S> {
-    /// One that gives up at more than `most` configurations for one return.
+    /// A search that gives up at more than `most` configurations for one return.
     pub(super) fn new(calls: &'c [&'c CallOf<S>], most: usize) -> Self {
         Self { calls, under_way: [None; SLOTS], configurations: HashSet::new(), most }
     }

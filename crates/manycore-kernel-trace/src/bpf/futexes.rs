@@ -20,8 +20,8 @@ const NO_STACK: u32 = u32::MAX;
 /// number the kernel has for it.
 const FIRST: u32 = u32::MAX;
 
-/// Looks at the processes that have waited: each time `again` is set, or else at those that are
-/// new.
+/// Reads the maps of the processes that have waited: of all of them if `again` is set, else of the
+/// new ones.
 pub fn look(sleepers: &mut Sleepers, map: &MapHandle, again: bool) {
     for (key, stack) in entries(map) {
         let (mut key, stack) = (Fields(&key), Fields(&stack).long());

@@ -19,7 +19,7 @@ pub struct Contention {
     pairs: Pairs,
     /// Read, and too young to be sure that no older ones come.
     young: Vec<Event>,
-    /// Likewise: times at which records are missing.
+    /// Times at which records are missing.
     gaps: Vec<u64>,
     /// Records that were lost when the sums were taken last.
     lost: u64,
@@ -29,10 +29,10 @@ pub struct Contention {
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     begin: u64,
-    /// Of `contention_begin`.
+    /// The field of `contention_begin`.
     lock: usize,
     flags: usize,
-    /// Of `contention_end`.
+    /// The field of `contention_end`.
     lock_at_end: usize,
 }
 

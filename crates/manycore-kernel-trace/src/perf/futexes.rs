@@ -24,7 +24,8 @@ use crate::{Request, Scope};
 
 /// More sums are not kept, as by the BPF programs.
 const SUMS_MAX: usize = 8192;
-/// Of the stack: its top, where a function without a frame has the place that it returns to.
+/// How much of the stack is read: its top, where a function without a frame has the place that it
+/// returns to.
 const STACK_BYTES: u32 = 8;
 
 const ENTER: &str = "syscalls/sys_enter_futex";
@@ -228,7 +229,7 @@ fn exit(record: &mut Record<'_>) -> Event {
     Event { time: record.long(), process, task, what: What::Exits }
 }
 
-/// It is nobody's.
+/// A record was lost; it belongs to no thread.
 fn lost(time: u64) -> Event {
     Event { time, process: u32::MAX, task: u32::MAX, what: What::Lost }
 }

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 
-/// This many addresses are remembered.
+/// How many addresses are remembered.
 const KNOWN_MAX: usize = 65_536;
 
 /// Which addresses are places that a call returns to, by process.

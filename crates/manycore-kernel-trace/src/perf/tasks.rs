@@ -28,7 +28,7 @@ pub enum Event {
 /// What is known of the tasks that live: as much as there are of them at a time.
 #[derive(Debug, Default)]
 pub struct Tasks {
-    /// Of everybody's events, whose count.
+    /// Whose events count, where the whole machine's are seen.
     command: Option<Command>,
     names: HashMap<u32, String>,
     processes: HashMap<u32, Process>,
@@ -71,7 +71,7 @@ impl Process {
 }
 
 impl Tasks {
-    /// Of those of everybody, what a process starts from now on.
+    /// Counts, of the whole machine's events, those of what a process starts from now on.
     pub fn started_by(own: u32) -> Self {
         Self { command: Some(Command { own, ..Command::default() }), ..Self::default() }
     }

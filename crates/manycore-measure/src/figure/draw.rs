@@ -247,7 +247,7 @@ fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>) -> Drawn {
         .draw()
 }
 
-/// Of a thing by its number; they come again where there are many.
+/// The colour of a thing by its number; colours repeat where there are many things.
 fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }

@@ -7,7 +7,7 @@ use super::MAX_PAIRS;
 /// How often to repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounds {
-    /// This many times.
+    /// A number of rounds.
     Count(u32),
     /// As often as there is time for, at least once.
     Within(Duration),

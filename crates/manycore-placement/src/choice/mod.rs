@@ -47,7 +47,7 @@ pub struct Choice {
 pub enum Rule {
     /// Round robin over the first.
     First,
-    /// That of the CPU on which the thread that opens it runs; the first, if it is in none.
+    /// The group of the CPU on which the thread that opens it runs; the first, if it is in none.
     Own,
     /// The first whose CPUs do not each serve this many sockets already.
     Spill(u32),
@@ -211,7 +211,7 @@ impl<'a> Finding<'a> {
         nodes.map(|node| node.cpus.and(&self.allowed)).filter(|cpus| !cpus.is_empty()).collect()
     }
 
-    /// One hardware thread of each core, unless the user named the CPUs.
+    /// Takes one hardware thread of each core, unless the user named the CPUs.
     fn threads_of(&mut self, group: CpuSet) -> CpuSet {
         let first = self.machine.topology.one_thread_a_core(&group);
         if self.named || first == group {

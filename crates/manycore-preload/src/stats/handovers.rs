@@ -31,9 +31,9 @@ use super::{mapping, records, slab, stacks};
 /// What the thread has done since it was let in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Since {
-    /// It has the mutex from its wait, or has just released it.
+    /// The thread has the mutex from its wait, or has just released it.
     Nothing,
-    /// It has locked the mutex again.
+    /// The thread has locked the mutex again.
     OneVisit,
     /// More, or what cannot be told.
     More,

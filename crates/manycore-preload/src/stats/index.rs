@@ -18,7 +18,7 @@ struct Place {
 }
 
 impl<const PLACES: usize> Index<PLACES> {
-    /// One without anything in it. It should have twice as many places as it will have keys.
+    /// Makes an empty index. It should have twice as many places as it will have keys.
     pub const fn new() -> Self {
         let places =
             [const { Place { key: AtomicU64::new(0), number: AtomicU32::new(0) } }; PLACES];

@@ -60,9 +60,9 @@ pub enum Mode {
 /// What an attempt to acquire does when the object is not free.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
-    /// It waits for as long as it takes.
+    /// The attempt waits for as long as it takes.
     Waits,
-    /// It gives up, at once or after a time.
+    /// The attempt gives up, at once or after a time.
     GivesUp,
 }
 
@@ -154,7 +154,7 @@ pub struct Wait {
     number: u32,
     /// Whether the thread is counted in the lock's queue.
     is_queued: bool,
-    /// Of a condition variable: whether it goes on with a wait that was counted.
+    /// For a condition variable: whether this goes on with a wait that was counted.
     is_resumed: bool,
     /// If this wait is sampled.
     sample: Option<Sample>,

@@ -44,7 +44,7 @@ pub fn attach() -> Option<&'static Slab> {
     slab.inspect(|slab| seats::watch(slab))
 }
 
-/// One whose thread has ended.
+/// A slab whose thread has ended.
 fn left_behind(mapping: &Mapping) -> Option<&Slab> {
     let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;
     (0..LOOKS.min(used)).find_map(|_| {
@@ -84,7 +84,7 @@ fn has_ended(thread: u32) -> bool {
     sent == Err(Errno::ESRCH)
 }
 
-/// One that nobody has had.
+/// A slab that no thread has had.
 fn fresh(mapping: &Mapping) -> Option<&Slab> {
     let number = mapping.header.slabs.load(Ordering::Relaxed);
     let slab = mapping.slabs.get(number as usize)?;

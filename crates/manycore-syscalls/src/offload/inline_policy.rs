@@ -52,9 +52,9 @@ const ORDER: Ordering = Ordering::Relaxed;
 /// What calls take, in ticks: a quarter of them takes less.
 #[derive(Debug, Default)]
 struct Quartile {
-    /// Of the first calls the second shortest.
+    /// The second shortest of the first calls.
     value: AtomicU32,
-    /// Of the first calls the shortest.
+    /// The shortest of the first calls.
     least: AtomicU32,
     /// How many were added, as far as that matters.
     seen: AtomicU32,
@@ -113,7 +113,7 @@ impl PathPreference {
         }
     }
 
-    /// That of a new lane, which begins as all have it.
+    /// Begins the policy of a new lane, with the values that all lanes have.
     pub fn begin(&self, all: &Self) {
         let opened = all.calls.fetch_add(1, ORDER);
         let has_trial =

@@ -23,9 +23,9 @@ pub const LANES_MAX: usize = 1 << 20;
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct LaneState {
-    /// Of the mechanism `thread`: hands of this lane that have nothing to do.
+    /// For the mechanism `thread`: workers of this lane that have nothing to do.
     pub idle: Stack,
-    /// Of unused lanes.
+    /// The next unused lane.
     below: AtomicU32,
     /// Which of the CPUs.
     at: AtomicU32,
@@ -110,7 +110,7 @@ fn choose(
 ) -> usize {
     let all = 0..groups.len();
     let can = |at: &usize| may(groups.cpus()[*at]);
-    // Those of a range that may be used, beginning with the one whose turn it is.
+    // The CPUs of a range that may be used, beginning with the next one in the rotation.
     let in_turn = |range: Range<usize>| {
         let can_be_used = range.clone().filter(can).count();
         let first = turn % can_be_used.max(1);

@@ -57,7 +57,7 @@ pub struct Offload {
     pub(crate) stations: Slab<CpuWorker, CPUS_MAX>,
     pub(crate) feeds: Slab<Feed, CPUS_MAX>,
     pub(crate) blocking: Blocking,
-    /// Of the mechanism `thread`: hands of lanes that are closed, for new lanes of the same CPU.
+    /// For the mechanism `thread`: workers of lanes that are closed, for new lanes of the same CPU.
     pub(crate) resting: [Stack; CPUS_MAX],
     pub(crate) rest: AtomicU32,
     pub(crate) family: SharedAcrossFork,

@@ -28,9 +28,9 @@ use manycore_channel::slot::{IN_PLACE, Reply, Slot};
 pub struct PendingCall {
     /// Call and answer; null if there is none.
     slot: AtomicPtr<Slot>,
-    /// Of the pool: whose queue it went into; null if a hand or a ring has it.
+    /// For the pool: whose queue it went into; null if a hand or a ring has it.
     station: AtomicPtr<CpuWorker>,
-    /// Of `uring`: which ring it went into, and the worker that listens to it; null otherwise.
+    /// For `uring`: which ring it went into, and the worker that listens to it; null otherwise.
     feed: AtomicPtr<Feed>,
     epoll: AtomicI32,
     /// Whether that worker was asked to listen.
@@ -52,12 +52,13 @@ impl PendingCall {
         self.slot.store(slot, Ordering::Relaxed);
     }
 
-    /// It goes into the queue of a worker.
+    /// Notes that the call goes into the queue of a worker.
     pub(crate) fn goes_to(&self, station: &'static CpuWorker) {
         self.station.store(core::ptr::from_ref(station).cast_mut(), Ordering::Relaxed);
     }
 
-    /// It goes into a ring, to which a worker listens by this descriptor; or, with none, has not.
+    /// Notes that the call goes into a ring, to which a worker listens by this descriptor; or, with
+    /// none, has not.
     pub(crate) fn goes_into(&self, feed: Option<&'static Feed>, epoll: i32) {
         let feed = feed.map_or(null_mut(), |feed| core::ptr::from_ref(feed).cast_mut());
         self.feed.store(feed, Ordering::Relaxed);

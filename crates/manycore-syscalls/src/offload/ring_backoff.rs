@@ -25,7 +25,7 @@ const WEIGHT: u32 = 16;
 const LIMIT: u32 = 4 * WEIGHT;
 /// In ticks, about a tenth of a second: many times what it takes to try.
 const REST: u64 = 1 << 28;
-/// Of rests: each is twice the one before until then, about three seconds.
+/// The number of rests that each are twice the one before; the last takes about three seconds.
 const LONGEST: u32 = 5;
 
 /// Relaxed throughout: measurements, which may be lost where threads meet.

@@ -37,7 +37,7 @@ impl Page {
 #[derive(Debug)]
 pub struct SharedAcrossFork {
     shared: AtomicPtr<Page>,
-    /// Of a process that gets no memory to share.
+    /// The page of a process that gets no memory to share.
     own: Page,
 }
 

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::raw;
 
-/// This many `T`, of which all bytes zero are a value. Mapped when it is first asked for.
+/// `LENGTH` values of `T`, for which all bytes zero are a value. Mapped when it is first asked for.
 #[derive(Debug)]
 pub struct Slab<T, const LENGTH: usize> {
     first: AtomicPtr<u8>,

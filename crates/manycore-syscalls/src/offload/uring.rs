@@ -179,7 +179,7 @@ impl Feed {
         self.listen(epoll);
     }
 
-    /// It does not sleep any more.
+    /// Notes that the caller does not sleep any more.
     pub fn leave(&self) {
         self.sleepers.fetch_sub(1, Ordering::Relaxed); // Relaxed: too many wake-ups do no harm
     }

@@ -30,7 +30,7 @@ pub struct Wait {
     pub done: usize,
     /// When it gives up, in nanoseconds of the monotonic clock; 0 for never.
     until: u64,
-    /// Of unused places: the next, plus one.
+    /// In an unused place: the next one's number plus one.
     next: u32,
 }
 

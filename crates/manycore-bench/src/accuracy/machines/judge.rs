@@ -9,14 +9,14 @@ use crate::accuracy::judge::claim;
 /// Locks are told apart that differ by this factor.
 pub(super) const APART: f64 = 1.3;
 
-/// Of many factors: how many there are, their median, and the 90th percentile.
+/// A summary of many factors: how many there are, their median, and the 90th percentile.
 pub(super) struct Summary {
     pub count: usize,
     pub median: Option<f64>,
     pub p90: Option<f64>,
 }
 
-/// Of those points that are judged.
+/// The summary of the points that are judged.
 pub(super) fn summary<'a>(compared: impl IntoIterator<Item = &'a Compared>) -> Summary {
     let judged = compared.into_iter().filter(|one| one.counts());
     let mut factors: Vec<f64> = judged.map(Compared::factor).collect();

@@ -35,7 +35,7 @@ pub(super) const ENTRIES: u32 = 64;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Published {
     pub model: &'static str,
-    /// Of two that have some points in common.
+    /// The name of the series; two may have points in common.
     pub series: String,
     /// Its name here.
     pub lock: &'static str,

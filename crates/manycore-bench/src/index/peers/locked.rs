@@ -58,7 +58,7 @@ impl<K: Key, V: Value, const SHARDS: usize> IndexHandle for &Locked<K, V, SHARDS
         value.map(|value| *value = next(value)).is_some()
     }
 
-    /// One tree after the other, so that it is of several moments.
+    /// Scans one tree after the other, so that the scan is of several moments.
     #[inline]
     fn scan(&mut self, from: u64, most: u32) -> Scan {
         let spelled = K::spell(from);

@@ -44,7 +44,7 @@ impl std::fmt::Debug for Peer {
     }
 }
 
-/// Those that this crate has.
+/// The peers that this crate has.
 pub(crate) const PEERS: &[Peer] = &[
     Peer { name: "papaya", structures: &["hash"], make: maps::papaya },
     Peer { name: "scc", structures: &["hash"], make: maps::scc },
@@ -70,7 +70,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer { name: "crossbeam-harris", structures: &["list"], make: harris::list },
 ];
 
-/// Those of C libraries, with the structures that they can stand for. The program
+/// The peers from C libraries, with the structures that they can stand for. The program
 /// `manycore-bench-peers` has them.
 pub const FOREIGN: &[(&str, &[&str])] = &[
     ("urcu-memb", &["list", "hash"]),

@@ -15,7 +15,7 @@ pub(in crate::txn) enum Input {
     Payment(Payment),
     Status(Status),
     Level(Level),
-    /// Of this warehouse.
+    /// An audit of this warehouse.
     Audit(u64),
 }
 

@@ -23,7 +23,7 @@ const STARTING: u32 = 1;
 const RUNNING: u32 = 2;
 const ENDING: u32 = 3;
 
-/// This many ticks, some milliseconds, a caller waits for a worker that another makes.
+/// How many ticks, some milliseconds, a caller waits for a worker that another makes.
 const PATIENCE: u64 = 1 << 24;
 
 /// A worker, and the calls on their way to it. All zero has not started.
@@ -37,7 +37,7 @@ pub struct CpuWorker {
     pub(crate) cpu: AtomicU32,
     epoll: AtomicI32,
     pub(crate) event: AtomicI32,
-    /// Of the mechanism `uring`: whose completions the worker listens to, when asked.
+    /// For the mechanism `uring`: whose completions the worker listens to, when asked.
     pub(crate) feed: AtomicPtr<Feed>,
     /// Lanes that have their calls executed here.
     pub lanes: AtomicU32,
