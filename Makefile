@@ -42,7 +42,7 @@ version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 capi    := crates/manycore-capi
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-deep test-kernel field integration-kyoto soak soak-servers bench bench-set docs install install-library clean
+.PHONY: help build demo khronos test test-deep test-kernel test-khronos field integration-kyoto soak soak-servers bench bench-set docs install install-library clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,14 @@ test-deep: ## what takes long: Miri, sanitizers, readers of files under any byte
 test-kernel: ## Linux with LDU in QEMU: builds it four times, storms, compares, checks; some hours (PARTS, BOOTS)
 	$(if $(filter yes,$(SETUP)),@$(MAKE) -s -C kernel/linux setup)
 	@$(MAKE) -s -C kernel/linux test
+
+khronos: ## KhronOS: builds it, boots it in QEMU, and leaves you at its shell; SMP=4, SYNC=mvrlu, MEMORY=512
+	$(call setup,test)
+	@kernel/khronos/run shell
+
+test-khronos: ## KhronOS on 1 to 16 CPUs under each mechanism, with many processes at once; an hour
+	$(call setup,test)
+	@kernel/khronos/run test
 
 # Seconds for each program under each lock.
 SOAK ?= 300

@@ -39,8 +39,7 @@ fn table(signature: &[u8; 4]) -> Option<u64> {
     };
     let end = list + u64::from(word(list + 4));
     (list + 36..end).step_by(entry_bytes as usize).find_map(|at| {
-        let entry =
-            if extended { u64::from_le_bytes(bytes(at)) } else { u64::from(word(at)) };
+        let entry = if extended { u64::from_le_bytes(bytes(at)) } else { u64::from(word(at)) };
         (bytes::<4>(entry) == *signature).then_some(entry)
     })
 }

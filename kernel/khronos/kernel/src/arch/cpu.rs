@@ -5,8 +5,8 @@ use core::cell::{Cell, UnsafeCell};
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use crate::mm::heap::Cache;
 use crate::mm::frames::FrameCache;
+use crate::mm::heap::Cache;
 use crate::sync::order::Held;
 use crate::task::sched::Local;
 use crate::task::thread::Thread;

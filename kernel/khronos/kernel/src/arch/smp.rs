@@ -61,7 +61,8 @@ pub fn start() {
         delay(200_000);
     }
     let start = tsc::now();
-    while ARRIVED.load(Ordering::Acquire) < others { // Acquire: partner of `ap_main`'s Release
+    while ARRIVED.load(Ordering::Acquire) < others {
+        // Acquire: partner of `ap_main`'s Release
         core::hint::spin_loop();
         assert!(
             tsc::now() - start < PATIENCE_NS,
@@ -98,7 +99,8 @@ extern "C" fn ap_main(ticket: u32) -> ! {
     idt::load();
     apic::enable();
     ARRIVED.fetch_add(1, Ordering::Release); // Release: partner of the Acquire in `start`
-    while GATE.load(Ordering::Acquire) == 0 { // Acquire: partner of `open_gate`
+    while GATE.load(Ordering::Acquire) == 0 {
+        // Acquire: partner of `open_gate`
         core::hint::spin_loop();
     }
     crate::task::sched::begin()

@@ -23,7 +23,7 @@ impl StackPointer {
         let words = [
             0,
             0,
-            argument as u64, // r13
+            argument as u64,       // r13
             begin as usize as u64, // r12
             0,
             0, // rbp: backtraces end

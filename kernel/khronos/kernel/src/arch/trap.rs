@@ -113,7 +113,8 @@ fn die(frame: &Frame, why: core::fmt::Arguments) -> ! {
 /// Called by entry.s, on a stack of its own: another CPU has panicked, or hardware has.
 #[unsafe(no_mangle)]
 extern "C" fn non_maskable(frame: &Frame) {
-    if STOPPING.load(Ordering::Acquire) { // Acquire: partner of the Release in `panic`
+    if STOPPING.load(Ordering::Acquire) {
+        // Acquire: partner of the Release in `panic`
         panic::stop_here(frame.rip, frame.rbp, frame.is_user());
     }
     println!("cpu {}: an NMI that nobody has sent", cpu::number());

@@ -122,9 +122,9 @@ pub fn fcntl(_: &mut Frame, [number, command, argument, ..]: Arguments) -> Resul
     let file = file(number)?;
     let files = &this()?.files;
     match command {
-        0 => files.add(file, false, argument as usize),    // F_DUPFD
-        1030 => files.add(file, true, argument as usize),  // F_DUPFD_CLOEXEC
-        1 => files.closes_on_exec(number).map(u64::from),  // F_GETFD
+        0 => files.add(file, false, argument as usize), // F_DUPFD
+        1030 => files.add(file, true, argument as usize), // F_DUPFD_CLOEXEC
+        1 => files.closes_on_exec(number).map(u64::from), // F_GETFD
         2 => files.set_closes_on_exec(number, argument & 1 != 0).map(|()| 0), // F_SETFD
         3 => Ok(u64::from(file.flags() & !flags::CLOSE_ON_EXEC)), // F_GETFL
         4 => {

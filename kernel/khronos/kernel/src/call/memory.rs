@@ -11,7 +11,10 @@ const FIXED: u64 = 0x10;
 const ANONYMOUS: u64 = 0x20;
 const FIXED_NO_REPLACE: u64 = 0x10_0000;
 
-pub fn mmap(_: &mut Frame, [wish, bytes, protection, how, number, offset]: Arguments) -> Result<u64> {
+pub fn mmap(
+    _: &mut Frame,
+    [wish, bytes, protection, how, number, offset]: Arguments,
+) -> Result<u64> {
     if !offset.is_multiple_of(4096) || offset > i64::MAX as u64 {
         return Err(Errno::INVALID);
     }

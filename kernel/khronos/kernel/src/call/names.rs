@@ -21,7 +21,11 @@ const EMPTY_PATH: u64 = 0x1000;
 fn with_two<R>(
     (first, first_path): (u64, u64),
     (second, second_path): (u64, u64),
-    f: impl FnOnce(&mut khronos_fs::Cx<'static>, At<'_>, At<'_>) -> core::result::Result<R, khronos_fs::Errno>,
+    f: impl FnOnce(
+        &mut khronos_fs::Cx<'static>,
+        At<'_>,
+        At<'_>,
+    ) -> core::result::Result<R, khronos_fs::Errno>,
 ) -> Result<R> {
     let (first, second) = (directory(first)?, directory(second)?);
     let (from, to) = (path_at(first_path)?, path_at(second_path)?);

@@ -76,8 +76,7 @@ pub fn setsid(_: &mut Frame, _: Arguments) -> Result<u64> {
 }
 
 pub fn clone(frame: &mut Frame, [how, stack, parent, child, storage, _]: Arguments) -> Result<u64> {
-    let begin =
-        Begin { flags: how, stack, parent_number: parent, child_number: child, storage };
+    let begin = Begin { flags: how, stack, parent_number: parent, child_number: child, storage };
     forks::clone(frame, &begin)
 }
 
@@ -248,11 +247,8 @@ pub fn futex(_: &mut Frame, [word, what, value, timeout, _, bits]: Arguments) ->
     let bits = bits as u32;
     match what & 0x7f {
         0 => {
-            let deadline = if timeout == 0 {
-                None
-            } else {
-                Some(tsc::now() + time::read_duration(timeout)?)
-            };
+            let deadline =
+                if timeout == 0 { None } else { Some(tsc::now() + time::read_duration(timeout)?) };
             futex_wait(key, word, value as u32, !0, deadline)
         }
         9 => {

@@ -137,7 +137,8 @@ pub fn kill(_: &mut Frame, [which, number, ..]: Arguments) -> Result<u64> {
     // Relaxed: a setting
     let is_one = |process: &process::Process| process.group.load(Ordering::Relaxed) == group;
     let all = process::all();
-    let sent = all.iter().filter(|process| is_one(process)).inspect(|process| send(process)).count();
+    let sent =
+        all.iter().filter(|process| is_one(process)).inspect(|process| send(process)).count();
     if sent == 0 { Err(Errno::NO_PROCESS) } else { Ok(0) }
 }
 
@@ -147,9 +148,8 @@ pub fn tgkill(frame: &mut Frame, [_, thread, number, ..]: Arguments) -> Result<u
 
 pub fn tkill(_: &mut Frame, [thread, number, ..]: Arguments) -> Result<u64> {
     let is_one = |other: &&alloc::sync::Arc<Thread>| u64::from(other.number) == thread;
-    let find = |process: &process::Process| {
-        process.relations.lock().threads.iter().find(is_one).cloned()
-    };
+    let find =
+        |process: &process::Process| process.relations.lock().threads.iter().find(is_one).cloned();
     let target = find(this()?)
         .or_else(|| process::all().iter().find_map(|process| find(process)))
         .ok_or(Errno::NO_PROCESS)?;

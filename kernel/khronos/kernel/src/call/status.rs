@@ -90,9 +90,8 @@ pub fn statx(_: &mut Frame, [number, name, how, _, to, _]: Arguments) -> Result<
 /// Whether the superuser, whom all programs run as, may: all but executing what nobody may.
 fn may(stat: &Stat, what: u64) -> Result<u64> {
     const EXECUTE: u64 = 1;
-    let refused = what & EXECUTE != 0
-        && stat.mode & 0o111 == 0
-        && stat.kind != khronos_fs::Kind::Directory;
+    let refused =
+        what & EXECUTE != 0 && stat.mode & 0o111 == 0 && stat.kind != khronos_fs::Kind::Directory;
     if refused { Err(Errno::ACCESS) } else { Ok(0) }
 }
 

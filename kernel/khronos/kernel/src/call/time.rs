@@ -1,9 +1,9 @@
 //! Calls on time.
 
+use super::Arguments;
 use super::errno::{Errno, Result};
 use super::files::this;
 use super::signals::ended_by_signal;
-use super::Arguments;
 use crate::arch::frame::Frame;
 use crate::arch::{clock, tsc};
 use crate::mm::user;

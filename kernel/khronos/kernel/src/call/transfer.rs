@@ -72,11 +72,7 @@ fn position(at: u64) -> Result<u64> {
 }
 
 /// Calls `each` with the parts of a vector until one is short.
-fn parts(
-    list: u64,
-    count: u64,
-    mut each: impl FnMut(u64, u64, u64) -> Result<u64>,
-) -> Result<u64> {
+fn parts(list: u64, count: u64, mut each: impl FnMut(u64, u64, u64) -> Result<u64>) -> Result<u64> {
     if count > 1024 {
         return Err(Errno::INVALID);
     }

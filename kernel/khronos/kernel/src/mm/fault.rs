@@ -27,7 +27,6 @@ const EXECUTE: u64 = 1 << 4;
 pub fn mend(address: usize, error: u64) -> bool {
     let address = address as u64;
     address < user::END
-        && space::current().is_some_and(|space| {
-            space.fault(address, error & WRITE != 0, error & EXECUTE != 0)
-        })
+        && space::current()
+            .is_some_and(|space| space.fault(address, error & WRITE != 0, error & EXECUTE != 0))
 }

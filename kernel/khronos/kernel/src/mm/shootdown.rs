@@ -23,7 +23,10 @@ pub fn forget(cpus: u64) {
         wanted[number] = other.flushes_wanted.fetch_add(1, Ordering::SeqCst) + 1;
         other.interrupt(apic::FLUSH);
     }
-    debug_assert!(others().next().is_none() || msr::interrupts_on(), "two CPUs would wait for each other");
+    debug_assert!(
+        others().next().is_none() || msr::interrupts_on(),
+        "two CPUs would wait for each other"
+    );
     for number in others() {
         // Acquire: partner of the Release in `answer`: the CPU does not use the old entries.
         while cpu::by_number(number).flushes_done.load(Ordering::Acquire) < wanted[number] {

@@ -84,7 +84,8 @@ pub fn for_each(root: u64, start: u64, end: u64, mut f: impl FnMut(u64, &Entry))
         match entry(root, at, false) {
             None => at = (at + LARGE) & !(LARGE - 1),
             Some(found) => {
-                if found.load(Ordering::Relaxed) != 0 { // Relaxed: under the root's lock
+                if found.load(Ordering::Relaxed) != 0 {
+                    // Relaxed: under the root's lock
                     f(at, found);
                 }
                 at += frames::BYTES as u64;

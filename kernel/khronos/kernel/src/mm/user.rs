@@ -56,9 +56,8 @@ unsafe impl<T: Plain, const N: usize> Plain for [T; N] where [T; N]: Default {}
 pub fn read<T: Plain>(address: u64) -> Result<T> {
     let mut value = T::default();
     // SAFETY: the type is any bytes.
-    let bytes = unsafe {
-        core::slice::from_raw_parts_mut((&raw mut value).cast::<u8>(), size_of::<T>())
-    };
+    let bytes =
+        unsafe { core::slice::from_raw_parts_mut((&raw mut value).cast::<u8>(), size_of::<T>()) };
     read_bytes(address, bytes)?;
     Ok(value)
 }

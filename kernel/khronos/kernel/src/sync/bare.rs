@@ -40,8 +40,7 @@ extern "C" fn manycore_futex_wait(
     let patience = Patience { signals: false, deadline: deadline.map(nanoseconds) };
     let key = Key { space: 0, address: core::ptr::from_ref(word) as u64 };
     // SeqCst: with the list's lock it decides whether the waker or this thread comes first.
-    let ended =
-        futex::wait(key, !0, patience, || word.load(Ordering::SeqCst) == expected);
+    let ended = futex::wait(key, !0, patience, || word.load(Ordering::SeqCst) == expected);
     ended.is_some_and(|ended| ended.is_err())
 }
 

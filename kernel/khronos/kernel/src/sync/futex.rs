@@ -7,8 +7,8 @@ use super::order::Rank;
 use super::pin::pin;
 use super::spin::IrqSpin;
 use super::wait::{Early, Patience, sleep_unless};
-use crate::task::{sched, signal, timer};
 use crate::task::thread::{self, Thread};
+use crate::task::{sched, signal, timer};
 
 /// What is waited for: a space (0 for the kernel) and an address in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -28,7 +28,10 @@ impl<T> Default for PerCpu<T> {
 impl<T> PerCpu<T> {
     /// None yet.
     pub const fn new() -> Self {
-        Self([const { Slot { is_used: AtomicBool::new(false), value: UnsafeCell::new(None) } }; MOST])
+        Self(
+            [const { Slot { is_used: AtomicBool::new(false), value: UnsafeCell::new(None) } };
+                MOST],
+        )
     }
 
     /// Calls `f` with the CPU's value. It must not sleep, and is called pinned.

@@ -93,7 +93,7 @@ pub fn sleep_unless<R>(
     if result.is_none() && patience.signals && signal::is_due() {
         result = Some(Err(Early::Signal));
     }
-    if result.is_none() && patience.deadline.is_some_and(|deadline| timer::has_passed(deadline)) {
+    if result.is_none() && patience.deadline.is_some_and(timer::has_passed) {
         result = Some(Err(Early::Deadline));
     }
     let timer = match (&result, patience.deadline) {

@@ -80,9 +80,8 @@ pub fn parse(bytes: &[u8]) -> Result<Program> {
         }
     }
     check(&program)?;
-    let holds_table = |segment: &&Segment| {
-        (segment.offset..segment.offset + segment.file_bytes).contains(&table)
-    };
+    let holds_table =
+        |segment: &&Segment| (segment.offset..segment.offset + segment.file_bytes).contains(&table);
     if let Some(segment) = program.segments.iter().find(holds_table) {
         program.headers.0 = segment.address + (table - segment.offset);
     }

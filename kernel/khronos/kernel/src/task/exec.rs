@@ -142,10 +142,8 @@ fn map(space: &Space, file: &Arc<File>, program: &Program, base: u64) -> Result<
         let protection = Protection(
             has(4, Protection::READ) | has(2, Protection::WRITE) | has(1, Protection::EXECUTE),
         );
-        let source = file
-            .object
-            .clone()
-            .source(segment.offset - skew, segment.file_bytes + skew)?;
+        let source =
+            file.object.clone().source(segment.offset - skew, segment.file_bytes + skew)?;
         space.map(start, bytes, true, protection, source)?;
     }
     Ok(())
@@ -163,21 +161,21 @@ impl Vector<'_> {
     fn pairs(&self, name: u64, random: u64, platform: u64) -> [[u64; 2]; 16] {
         let Program { headers: (headers, count), entry, .. } = *self.program;
         [
-            [3, self.base + headers], // AT_PHDR
-            [4, 56],                  // AT_PHENT
-            [5, count],               // AT_PHNUM
-            [6, PAGE],                // AT_PAGESZ
+            [3, self.base + headers],   // AT_PHDR
+            [4, 56],                    // AT_PHENT
+            [5, count],                 // AT_PHNUM
+            [6, PAGE],                  // AT_PAGESZ
             [7, self.interpreter_base], // AT_BASE
-            [8, 0],                   // AT_FLAGS
-            [9, self.base + entry],   // AT_ENTRY
-            [11, 0],                  // AT_UID
-            [12, 0],                  // AT_EUID
-            [13, 0],                  // AT_GID
-            [14, 0],                  // AT_EGID
-            [15, platform],           // AT_PLATFORM
-            [17, 100],                // AT_CLKTCK
-            [25, random],             // AT_RANDOM
-            [31, name],               // AT_EXECFN
+            [8, 0],                     // AT_FLAGS
+            [9, self.base + entry],     // AT_ENTRY
+            [11, 0],                    // AT_UID
+            [12, 0],                    // AT_EUID
+            [13, 0],                    // AT_GID
+            [14, 0],                    // AT_EGID
+            [15, platform],             // AT_PLATFORM
+            [17, 100],                  // AT_CLKTCK
+            [25, random],               // AT_RANDOM
+            [31, name],                 // AT_EXECFN
             [0, 0],
         ]
     }
@@ -268,7 +266,8 @@ fn end_other_threads(user: &user::User) {
         signal::send_to_thread(other, signal::SIGKILL);
     }
     drop(threads);
-    while user.process.live_threads.load(Ordering::Acquire) > 1 { // Acquire: as in `exec`
+    while user.process.live_threads.load(Ordering::Acquire) > 1 {
+        // Acquire: as in `exec`
         let tick = crate::arch::tsc::now() + 10_000_000;
         if crate::sync::wait::sleep_until(tick).is_err() && signal::is_due() {
             // Another thread ends the process meanwhile.

@@ -87,8 +87,7 @@ pub fn clone(frame: &Frame, begin: &Begin) -> Result<u64> {
 fn copy(this: &User, number: u32, begin: &Begin) -> Result<Arc<Process>> {
     count(Event::Forks);
     let space = this.process.space();
-    let space =
-        if begin.flags & flags::VM != 0 { space } else { Arc::new(space.fork()?) };
+    let space = if begin.flags & flags::VM != 0 { space } else { Arc::new(space.fork()?) };
     let process = Process::new(number, Some(&this.process), space);
     // Relaxed: not shared yet.
     process.borrows_space.store(begin.flags & flags::VFORK != 0, Ordering::Relaxed);
@@ -116,11 +115,16 @@ fn wait_for_space(child: &Process) {
 }
 
 /// The first process, which runs the program at this path.
-pub fn first(path: &[u8], arguments: &[alloc::vec::Vec<u8>], environment: &[alloc::vec::Vec<u8>]) -> Result<Arc<Process>> {
+pub fn first(
+    path: &[u8],
+    arguments: &[alloc::vec::Vec<u8>],
+    environment: &[alloc::vec::Vec<u8>],
+) -> Result<Arc<Process>> {
     let image = super::exec::load(None, path, arguments, environment)?;
     let process = Process::new(1, None, image.space.clone());
     *process.program.lock() = image.names.clone();
-    let console = crate::vfs::path::open(None, b"/dev/console", crate::vfs::file::flags::READ_WRITE, 0)?;
+    let console =
+        crate::vfs::path::open(None, b"/dev/console", crate::vfs::file::flags::READ_WRITE, 0)?;
     for number in 0..3 {
         process.files.put(console.clone(), false, number)?;
     }

@@ -84,8 +84,7 @@ pub struct Process {
     pub began: u64,
 }
 
-static PROCESSES: IrqSpin<BTreeMap<u32, Arc<Process>>> =
-    IrqSpin::new(Rank::Pids, BTreeMap::new());
+static PROCESSES: IrqSpin<BTreeMap<u32, Arc<Process>>> = IrqSpin::new(Rank::Pids, BTreeMap::new());
 
 impl Process {
     /// One without threads, the child of another.
@@ -187,8 +186,7 @@ impl Process {
     /// The alarm's time has come.
     pub fn alarm_is_due(self: &Arc<Self>, now: u64) {
         let interval = self.alarm.lock().1;
-        let next = (interval > 0)
-            .then(|| timer::set(now + interval, Target::Alarm(self.clone())));
+        let next = (interval > 0).then(|| timer::set(now + interval, Target::Alarm(self.clone())));
         self.alarm.lock().0 = next;
         signal::send(self, signal::SIGALRM);
     }

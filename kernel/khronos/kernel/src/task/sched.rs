@@ -79,7 +79,8 @@ pub fn idle() -> ! {
         // look all the time keep the lock of the one that has threads, but only for itself.
         run_next();
         cpu.is_idle.store(true, Ordering::SeqCst); // SeqCst: then the look; partner of `wake`
-        if cpu.local.length.load(Ordering::SeqCst) == 0 { // SeqCst: after that; partner of `put`
+        if cpu.local.length.load(Ordering::SeqCst) == 0 {
+            // SeqCst: after that; partner of `put`
             msr::wait_for_interrupt();
         }
         cpu.is_idle.store(false, Ordering::Relaxed); // Relaxed: a hint from here on
@@ -107,7 +108,8 @@ fn steal(this: &Cpu) -> Option<Arc<Thread>> {
             put(this, thread);
         }
         more += 1;
-        if victim.local.length.load(Ordering::Relaxed) <= more { // Relaxed: a hint
+        if victim.local.length.load(Ordering::Relaxed) <= more {
+            // Relaxed: a hint
             break;
         }
     }
@@ -165,7 +167,8 @@ pub fn wake(thread: &Arc<Thread>) -> bool {
         if is_idle_thread(target, cpu::current()) {
             target.is_due.store(true, Ordering::Relaxed); // Relaxed: the CPU's own
         }
-    } else if target.is_idle.load(Ordering::SeqCst) { // SeqCst: after `put`; partner of `idle`
+    } else if target.is_idle.load(Ordering::SeqCst) {
+        // SeqCst: after `put`; partner of `idle`
         count(Event::WakeInterrupts);
         target.interrupt(apic::RESCHEDULE);
     }
@@ -254,7 +257,8 @@ fn switch_pinned() {
         let home = if allowed & 1 << cpu.number() != 0 { cpu } else { choose(running) };
         put(home, thread::current_arc());
     }
-    let next = next(cpu, this).or_else(|| steal(cpu)).unwrap_or_else(|| cpu.local.idle.get().clone());
+    let next =
+        next(cpu, this).or_else(|| steal(cpu)).unwrap_or_else(|| cpu.local.idle.get().clone());
     if Arc::as_ptr(&next) == this {
         running.state.store(state::RUNNING, Ordering::Relaxed);
         return;
@@ -310,7 +314,8 @@ pub fn tick(frame: &Frame) {
     }
     timer::expire();
     crate::watch::sampler::tick(frame);
-    if cpu.local.length.load(Ordering::Relaxed) > 0 { // Relaxed: a hint
+    if cpu.local.length.load(Ordering::Relaxed) > 0 {
+        // Relaxed: a hint
         cpu.is_due.store(true, Ordering::Relaxed); // Relaxed: the CPU's own
     }
 }

@@ -29,9 +29,24 @@ mod place {
 
 fn registers(frame: &Frame) -> [u64; 18] {
     [
-        frame.r8, frame.r9, frame.r10, frame.r11, frame.r12, frame.r13, frame.r14, frame.r15,
-        frame.rdi, frame.rsi, frame.rbp, frame.rbx, frame.rdx, frame.rax, frame.rcx, frame.rsp,
-        frame.rip, frame.flags,
+        frame.r8,
+        frame.r9,
+        frame.r10,
+        frame.r11,
+        frame.r12,
+        frame.r13,
+        frame.r14,
+        frame.r15,
+        frame.rdi,
+        frame.rsi,
+        frame.rbp,
+        frame.rbx,
+        frame.rdx,
+        frame.rax,
+        frame.rcx,
+        frame.rsp,
+        frame.rip,
+        frame.flags,
     ]
 }
 
@@ -60,7 +75,8 @@ fn put(
     address: u64,
 ) -> Result<()> {
     // Relaxed, all here: the thread's own.
-    let [stack, stack_bytes] = user.signal_stack.each_ref().map(|word| word.load(Ordering::Relaxed));
+    let [stack, stack_bytes] =
+        user.signal_stack.each_ref().map(|word| word.load(Ordering::Relaxed));
     let uses_stack = action.flags & action_flags::ON_STACK != 0
         && stack_bytes > 0
         && !(stack..stack + stack_bytes).contains(&frame.rsp);

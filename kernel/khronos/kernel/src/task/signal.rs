@@ -156,8 +156,7 @@ pub fn raise(signal: u32) {
 
 fn due(user: &User) -> u64 {
     // SeqCst: after the thread has said that it sleeps; partner of `send`.
-    let pending =
-        user.pending.load(Ordering::SeqCst) | user.process.pending.load(Ordering::SeqCst);
+    let pending = user.pending.load(Ordering::SeqCst) | user.process.pending.load(Ordering::SeqCst);
     pending & (!user.mask.load(Ordering::Relaxed) | ALWAYS) // Relaxed: the thread's own
 }
 
@@ -173,8 +172,7 @@ fn take(user: &User) -> Option<u32> {
         return None;
     }
     // Those that end the thread first.
-    let signal =
-        if due & bit(SIGKILL) != 0 { SIGKILL } else { due.trailing_zeros() + 1 };
+    let signal = if due & bit(SIGKILL) != 0 { SIGKILL } else { due.trailing_zeros() + 1 };
     // Relaxed: what was sent orders nothing but itself.
     let was_own = user.pending.fetch_and(!bit(signal), Ordering::Relaxed) & bit(signal) != 0;
     let was_common = !was_own
@@ -247,7 +245,8 @@ pub fn fault(frame: &mut Frame, signal: u32, address: usize) {
         if crate::arch::boot::information().option("verbose").is_some() {
             crate::println!(
                 "process {}: signal {signal}, address {address:#x}, instruction {:#x}",
-                user.process.number, frame.rip
+                user.process.number,
+                frame.rip
             );
         }
         end_process(Status::killed(signal));

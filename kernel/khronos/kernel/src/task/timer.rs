@@ -22,8 +22,7 @@ pub enum Target {
     Alarm(Arc<Process>),
 }
 
-static TIMERS: IrqSpin<BTreeMap<Timer, Target>> =
-    IrqSpin::new(Rank::Timers, BTreeMap::new());
+static TIMERS: IrqSpin<BTreeMap<Timer, Target>> = IrqSpin::new(Rank::Timers, BTreeMap::new());
 /// The first deadline; a look at it spares the lock.
 static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
@@ -50,7 +49,8 @@ pub fn withdraw(timer: Timer) {
 /// Wakes those whose time has come. Called at each tick.
 pub fn expire() {
     let now = tsc::now();
-    if now < FIRST.load(Ordering::Relaxed) { // Relaxed: a hint
+    if now < FIRST.load(Ordering::Relaxed) {
+        // Relaxed: a hint
         return;
     }
     while let Some(target) = take_due(now) {

@@ -198,10 +198,10 @@ impl Object for Console {
                 user::read_bytes(argument, &mut bytes)?;
                 set(&bytes);
             }
-            0x540e => {}                                                             // TIOCSCTTY
-            0x540f => user::write(argument, &FOREGROUND.load(Ordering::Relaxed))?,   // TIOCGPGRP
-            0x5410 => FOREGROUND.store(user::read(argument)?, Ordering::Relaxed),    // TIOCSPGRP
-            0x5413 => user::write(argument, &[24u16, 80, 0, 0])?,                    // TIOCGWINSZ
+            0x540e => {} // TIOCSCTTY
+            0x540f => user::write(argument, &FOREGROUND.load(Ordering::Relaxed))?, // TIOCGPGRP
+            0x5410 => FOREGROUND.store(user::read(argument)?, Ordering::Relaxed), // TIOCSPGRP
+            0x5413 => user::write(argument, &[24u16, 80, 0, 0])?, // TIOCGWINSZ
             _ => return Err(Errno::NOT_TERMINAL),
         }
         Ok(0)
@@ -218,9 +218,8 @@ fn settings() -> [u8; SETTINGS_BYTES] {
 }
 
 fn set(bytes: &[u8; SETTINGS_BYTES]) {
-    let word = |at: usize| {
-        u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-    };
+    let word =
+        |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     let mut state = STATE.lock();
     state.input = word(0);
     state.output = word(4);

@@ -60,12 +60,8 @@ fn put(member: &Member) -> Result<()> {
     let at = At { directory: tree::fs().root(), path: member.name };
     let permissions = member.mode & 0o7777;
     let made = match member.mode & KIND {
-        kind if kind == Kind::Directory.mode() => {
-            tree::with(|cx| cx.mkdir(at, permissions))
-        }
-        kind if kind == Kind::Symlink.mode() => {
-            tree::with(|cx| cx.symlink(member.data, at))
-        }
+        kind if kind == Kind::Directory.mode() => tree::with(|cx| cx.mkdir(at, permissions)),
+        kind if kind == Kind::Symlink.mode() => tree::with(|cx| cx.symlink(member.data, at)),
         kind if kind == Kind::File.mode() => tree::with(|cx| {
             let file = cx.open(at, Open { truncate: true, ..Open::CREATE }, permissions)?;
             let written = cx.write(&file, 0, member.data);

@@ -132,9 +132,8 @@ pub fn fill_random(into: &mut [u8]) {
     static STATE: AtomicU64 = AtomicU64::new(0);
     for piece in into.chunks_mut(8) {
         // Relaxed: a number that nobody has had; splitmix64 makes of it one that looks like none.
-        let mut word = STATE
-            .fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed)
-            .wrapping_add(tsc::read());
+        let mut word =
+            STATE.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed).wrapping_add(tsc::read());
         word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         piece.copy_from_slice(&(word ^ word >> 31).to_le_bytes()[..piece.len()]);

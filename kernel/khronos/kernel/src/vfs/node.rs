@@ -65,7 +65,8 @@ impl Object for OpenNode {
         let mut is_full = false;
         tree::with(|cx| {
             cx.readdir(&self.0, from, |entry| {
-                let fits = put_name(&mut list, most, entry.name, entry.number, entry.kind, entry.next);
+                let fits =
+                    put_name(&mut list, most, entry.name, entry.number, entry.kind, entry.next);
                 is_full = !fits;
                 if fits {
                     next = entry.next;

@@ -30,9 +30,7 @@ pub fn with<R>(
     path: &[u8],
     f: impl FnOnce(&mut khronos_fs::Cx<'static>, At<'_>) -> core::result::Result<R, khronos_fs::Errno>,
 ) -> Result<R> {
-    with_directory(directory, |directory| {
-        Ok(tree::with(|cx| f(cx, At { directory, path }))?)
-    })
+    with_directory(directory, |directory| Ok(tree::with(|cx| f(cx, At { directory, path }))?))
 }
 
 /// Bits of permission that a new file gets.

@@ -36,10 +36,7 @@ struct Writer(Arc<Pipe>);
 /// Both ends of a new pipe: to read, and to write.
 pub fn make(more_flags: u32) -> (Arc<File>, Arc<File>) {
     let state = State { bytes: VecDeque::new(), readers: 1, writers: 1 };
-    let pipe = Arc::new(Pipe {
-        state: Spin::new(Rank::Pipe, state),
-        changed: WaitQueue::new(),
-    });
+    let pipe = Arc::new(Pipe { state: Spin::new(Rank::Pipe, state), changed: WaitQueue::new() });
     (
         File::new(Arc::new(Reader(pipe.clone())), more_flags),
         File::new(Arc::new(Writer(pipe)), more_flags | flags::WRITE_ONLY),

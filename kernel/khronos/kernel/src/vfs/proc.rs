@@ -55,9 +55,8 @@ fn find(path: &str) -> Option<Arc<dyn Object>> {
         "stat" => (0..cpu::count()).fold(String::from("cpu 0 0 0 0 0 0 0 0 0 0\n"), |text, cpu| {
             text + &format!("cpu{cpu} 0 0 0 0 0 0 0 0 0 0\n")
         }),
-        "cpuinfo" => (0..cpu::count()).fold(String::new(), |text, cpu| {
-            text + &format!("processor\t: {cpu}\n\n")
-        }),
+        "cpuinfo" => (0..cpu::count())
+            .fold(String::new(), |text, cpu| text + &format!("processor\t: {cpu}\n\n")),
         "meminfo" => memory(),
         "counters" => counters::totals()
             .fold(String::new(), |text, (name, count)| text + &format!("{name} {count}\n")),

@@ -97,9 +97,8 @@ impl Table {
     /// Closes what `exec` closes; all, if the process ends.
     pub fn close_some(&self, all: bool) {
         let mut slots = self.0.lock();
-        let is_one = |slot: &mut Option<Slot>| {
-            slot.as_ref().is_some_and(|slot| all || slot.closes_on_exec)
-        };
+        let is_one =
+            |slot: &mut Option<Slot>| slot.as_ref().is_some_and(|slot| all || slot.closes_on_exec);
         let closed: Vec<_> =
             slots.iter_mut().filter_map(|slot| is_one(slot).then(|| slot.take())).collect();
         drop(slots); // closing may take time

@@ -33,7 +33,8 @@ fn panic(info: &PanicInfo) -> ! {
 /// Stops the machine: prints why, and the backtraces of all CPUs.
 pub fn stop_with(why: Arguments, instruction: u64, frame: u64) -> ! {
     msr::interrupts_off();
-    if STOPPING.swap(true, Ordering::AcqRel) { // AcqRel: partner of the Acquire of other CPUs
+    if STOPPING.swap(true, Ordering::AcqRel) {
+        // AcqRel: partner of the Acquire of other CPUs
         halt(); // another CPU was first, or the report itself has failed
     }
     let this = cpu::this();

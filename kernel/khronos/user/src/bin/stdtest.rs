@@ -58,10 +58,8 @@ fn condition_variables() {
         thread::spawn(move || {
             for round in 0..200 {
                 let turn = turns.0.lock().expect("no panics");
-                let mut turn = turns
-                    .1
-                    .wait_while(turn, |turn| *turn != 2 * round + me)
-                    .expect("no panics");
+                let mut turn =
+                    turns.1.wait_while(turn, |turn| *turn != 2 * round + me).expect("no panics");
                 *turn += 1;
                 turns.1.notify_all();
             }

@@ -28,7 +28,7 @@ fn set<S: ConcurrentSet<u64> + Send + Sync + 'static>(set: S) {
             for key in (0..KEYS).map(|key| key * cpus + number as u64) {
                 assert!(handle.contains(&key), "a key is lost");
                 // Odd keys of the last round stay.
-                if round + 1 < ROUNDS || key / cpus % 2 == 0 {
+                if round + 1 < ROUNDS || (key / cpus).is_multiple_of(2) {
                     assert!(handle.remove(&key), "a key cannot be removed");
                     assert!(!handle.contains(&key), "a removed key is there");
                 }

@@ -36,16 +36,20 @@ fn excludes<L: PlainLock + Send + Sync + 'static>() {
     let threads = cpu::count().min(4) + 1;
     let counter = Arc::new(Counter { lock: L::new(), value: UnsafeCell::new(0) });
     let shared = counter.clone();
-    in_threads(threads, |_| u64::MAX, move |_| {
-        for _ in 0..rounds() {
-            shared.lock.acquire();
-            // SAFETY: the lock is held while the value is touched, and was acquired above.
-            unsafe {
-                *shared.value.get() += 1;
-                shared.lock.release();
+    in_threads(
+        threads,
+        |_| u64::MAX,
+        move |_| {
+            for _ in 0..rounds() {
+                shared.lock.acquire();
+                // SAFETY: the lock is held while the value is touched, and was acquired above.
+                unsafe {
+                    *shared.value.get() += 1;
+                    shared.lock.release();
+                }
             }
-        }
-    });
+        },
+    );
     // SAFETY: the threads have ended.
     assert!(unsafe { *counter.value.get() } == threads as u32 * rounds(), "an increment is lost");
 }
@@ -55,24 +59,28 @@ fn excludes<L: PlainLock + Send + Sync + 'static>() {
 fn readers_and_writers<L: RawRwLock + Send + Sync + 'static>() {
     let counter = Arc::new(Counter { lock: L::new(), value: UnsafeCell::new(0) });
     let shared = counter.clone();
-    in_threads(4, |_| u64::MAX, move |number| {
-        for _ in 0..rounds() {
-            // SAFETY: the lock is held as the value is used, and released as it was acquired.
-            unsafe {
-                if number < 2 {
-                    shared.lock.acquire_write();
-                    *shared.value.get() += 1;
-                    shared.lock.release_write();
-                } else {
-                    shared.lock.acquire_read();
-                    let before = shared.value.get().read_volatile();
-                    core::hint::spin_loop();
-                    assert!(before == shared.value.get().read_volatile(), "somebody writes");
-                    shared.lock.release_read();
+    in_threads(
+        4,
+        |_| u64::MAX,
+        move |number| {
+            for _ in 0..rounds() {
+                // SAFETY: the lock is held as the value is used, and released as it was acquired.
+                unsafe {
+                    if number < 2 {
+                        shared.lock.acquire_write();
+                        *shared.value.get() += 1;
+                        shared.lock.release_write();
+                    } else {
+                        shared.lock.acquire_read();
+                        let before = shared.value.get().read_volatile();
+                        core::hint::spin_loop();
+                        assert!(before == shared.value.get().read_volatile(), "somebody writes");
+                        shared.lock.release_read();
+                    }
                 }
             }
-        }
-    });
+        },
+    );
     // SAFETY: the threads have ended.
     assert!(unsafe { *counter.value.get() } == 2 * rounds(), "an increment is lost");
 }
@@ -102,22 +110,30 @@ pub const TESTS: &[Test] = &[
 fn spin() {
     let list = Arc::new(Spin::new(Rank::Small, Vec::new()));
     let shared = list.clone();
-    in_threads(2 * cpu::count(), |_| u64::MAX, move |number| {
-        (0..rounds()).for_each(|_| shared.lock().push(number));
-    });
+    in_threads(
+        2 * cpu::count(),
+        |_| u64::MAX,
+        move |number| {
+            (0..rounds()).for_each(|_| shared.lock().push(number));
+        },
+    );
     assert!(list.lock().len() == 2 * cpu::count() * rounds() as usize);
 }
 
 fn sleep() {
     let count = Arc::new(Sleep::new(Rank::Process, 0));
     let shared = count.clone();
-    in_threads(2 * cpu::count(), |_| u64::MAX, move |_| {
-        for _ in 0..rounds() {
-            let mut count = shared.lock();
-            let before = *count;
-            sched::give_way(); // its holder may
-            *count = before + 1;
-        }
-    });
+    in_threads(
+        2 * cpu::count(),
+        |_| u64::MAX,
+        move |_| {
+            for _ in 0..rounds() {
+                let mut count = shared.lock();
+                let before = *count;
+                sched::give_way(); // its holder may
+                *count = before + 1;
+            }
+        },
+    );
     assert!(*count.lock() == 2 * cpu::count() as u32 * rounds(), "an increment is lost");
 }

@@ -32,45 +32,57 @@ fn each_cpu_runs_one() {
 fn a_spinning_thread_is_preempted() {
     let flag = Arc::new(AtomicU32::new(0));
     // Two threads on one CPU: the first spins until the second has run.
-    in_threads(2, |_| 1, move |number| {
-        if number == 1 {
-            flag.store(1, Ordering::Relaxed); // Relaxed, both: a flag
-        }
-        while flag.load(Ordering::Relaxed) == 0 {
-            core::hint::spin_loop();
-        }
-    });
+    in_threads(
+        2,
+        |_| 1,
+        move |number| {
+            if number == 1 {
+                flag.store(1, Ordering::Relaxed); // Relaxed, both: a flag
+            }
+            while flag.load(Ordering::Relaxed) == 0 {
+                core::hint::spin_loop();
+            }
+        },
+    );
 }
 
 fn pinned_threads_stay() {
-    in_threads(2 * cpu::count(), |_| u64::MAX, |_| {
-        for _ in 0..20 {
-            let pin = pin();
-            let here = pin.cpu().number();
-            let start = tsc::now();
-            while tsc::now() - start < 500_000 {
-                assert!(cpu::number() as usize == here, "a pinned thread was moved");
+    in_threads(
+        2 * cpu::count(),
+        |_| u64::MAX,
+        |_| {
+            for _ in 0..20 {
+                let pin = pin();
+                let here = pin.cpu().number();
+                let start = tsc::now();
+                while tsc::now() - start < 500_000 {
+                    assert!(cpu::number() as usize == here, "a pinned thread was moved");
+                }
+                drop(pin);
+                sched::give_way();
             }
-            drop(pin);
-            sched::give_way();
-        }
-    });
+        },
+    );
 }
 
 fn waits_are_woken() {
     const ROUNDS: u32 = 2_000;
     // Two threads take turns: each wakes the other.
     let turns = Arc::new((AtomicU32::new(0), WaitQueue::new()));
-    in_threads(2, |number| 1 << (number % cpu::count()), move |number| {
-        for round in 0..ROUNDS {
-            let turn = 2 * round + number as u32;
-            // Acquire, Release: partners, of the two threads.
-            let is_ours = || (turns.0.load(Ordering::Acquire) == turn).then_some(());
-            turns.1.wait(Patience::ENDLESS, is_ours).expect("only the other thread ends it");
-            turns.0.store(turn + 1, Ordering::Release);
-            turns.1.wake_all();
-        }
-    });
+    in_threads(
+        2,
+        |number| 1 << (number % cpu::count()),
+        move |number| {
+            for round in 0..ROUNDS {
+                let turn = 2 * round + number as u32;
+                // Acquire, Release: partners, of the two threads.
+                let is_ours = || (turns.0.load(Ordering::Acquire) == turn).then_some(());
+                turns.1.wait(Patience::ENDLESS, is_ours).expect("only the other thread ends it");
+                turns.0.store(turn + 1, Ordering::Release);
+                turns.1.wake_all();
+            }
+        },
+    );
 }
 
 fn deadlines_end_waits() {
@@ -80,14 +92,18 @@ fn deadlines_end_waits() {
 }
 
 fn floating_point_survives_switches() {
-    in_threads(3 * cpu::count(), |_| u64::MAX, |number| {
-        let mut sum = number as f64;
-        let mut expected = number;
-        let start = tsc::now();
-        while tsc::now() - start < 30_000_000 {
-            sum += 1.0;
-            expected += 1;
-        }
-        assert!(sum == expected as f64, "a register was changed by another thread");
-    });
+    in_threads(
+        3 * cpu::count(),
+        |_| u64::MAX,
+        |number| {
+            let mut sum = number as f64;
+            let mut expected = number;
+            let start = tsc::now();
+            while tsc::now() - start < 30_000_000 {
+                sum += 1.0;
+                expected += 1;
+            }
+            assert!(sum == expected as f64, "a register was changed by another thread");
+        },
+    );
 }
