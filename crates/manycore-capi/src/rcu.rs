@@ -204,8 +204,8 @@ impl Drop for Exit {
     }
 }
 
-/// In the child of a fork, which has none of its parent's domains, nor waits for threads that it
-/// does not have.
+/// Called in the child of a fork, which has none of its parent's domains, nor waits for threads
+/// that it does not have.
 extern "C" fn forked() {
     _ = EXIT.try_with(|exit| exit.0.take());
 }
@@ -509,7 +509,7 @@ mod tests {
 
     use super::*;
 
-    /// An object whose destructor has sections of the registration by which it runs.
+    /// An object whose destructor opens sections with the registration that runs it.
     #[repr(C)]
     struct Object {
         head: Head,

@@ -51,8 +51,8 @@ impl Path {
     ///
     /// # Errors
     ///
-    /// The kernel's: the file is there already, there is no directory or no room for it; or it
-    /// would be larger than this process may make one (EFBIG).
+    /// Passes on the kernel's error: the file exists already, there is no directory or no room for
+    /// it, or it would be larger than this process may make a file (EFBIG).
     pub fn map_new(&self, size: usize) -> Result<*mut c_void, Errno> {
         self.make(size, |file| {
             let protection = libc::PROT_READ | libc::PROT_WRITE;

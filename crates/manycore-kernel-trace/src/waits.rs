@@ -59,7 +59,7 @@ const PARTS: [&str; 6] = [
 ];
 
 impl Identity {
-    /// From the number that the kernel side gave.
+    /// Creates one from the number that the kernel side gave.
     pub fn of(number: u64) -> Self {
         match number.checked_sub(1).and_then(|at| PARTS.get(at as usize)) {
             Some(part) => Self::Part(part),

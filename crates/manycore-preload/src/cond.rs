@@ -527,7 +527,7 @@ impl StandIn {
     }
 }
 
-/// In the child of a fork, no other thread is left that could hold a stand-in.
+/// Called in the child of a fork, no other thread is left that could hold a stand-in.
 pub fn forked() {
     departed::forked();
     // Relaxed: see `wait`. Writing to pages that the child shares with its parent copies them.

@@ -82,7 +82,7 @@ pub fn unless_gone(address: *const (), since: u32, act: impl FnOnce()) {
     unsafe { page.lock.release() };
 }
 
-/// In the child of a fork, no other thread is left that could be at a page.
+/// Called in the child of a fork, no other thread is left that could be at a page.
 pub fn forked() {
     for page in &BOOK {
         crate::own_lock::set_free(&page.lock);

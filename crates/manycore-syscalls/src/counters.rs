@@ -108,7 +108,7 @@ pub fn open(directory: &CStr, settings: &Settings) {
     MAPPING.store(mapping, Ordering::Release);
 }
 
-/// In the child of a fork, by its one thread: what it counts is its own.
+/// Called in the child of a fork, by its one thread: what it counts is its own.
 pub fn forked() {
     // A child of a child that has counted nothing has what that one has.
     let Some(old) = made(&MAPPING) else { return };

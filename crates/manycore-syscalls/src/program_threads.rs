@@ -52,7 +52,7 @@ pub fn notice_end(round: usize) {
     }
 }
 
-/// In the child of a fork, by its one thread.
+/// Called in the child of a fork, by its one thread.
 pub fn forked() {
     COUNT.store(1, Ordering::Relaxed); // Relaxed: there is one thread
     notice_end(1);

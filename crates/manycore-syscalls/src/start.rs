@@ -71,9 +71,9 @@ extern "C" fn in_parent() {
     OFFLOAD.after_fork();
 }
 
-/// In the child of a fork, ahead of the program's own handlers, which were registered later: what
-/// the parent's workers hold open is closed at once. Children that were forked past libc do it at
-/// their first call.
+/// Called in the child of a fork, ahead of the program's own handlers, which were registered later:
+/// what the parent's workers hold open is closed at once. Children that were forked past libc do it
+/// at their first call.
 extern "C" fn in_child() {
     let _ = state::check();
 }

@@ -72,7 +72,7 @@ pub fn moves_files() -> bool {
     FILES.load(Ordering::Relaxed) // Relaxed: as in `prepare`
 }
 
-/// In the child of a fork, by its one thread.
+/// Called in the child of a fork, by its one thread.
 pub fn forked() {
     OFFLOAD.forked();
     if let Some(table) = get() {

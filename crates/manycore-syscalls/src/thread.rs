@@ -79,7 +79,7 @@ pub fn begins() {
     words().set([0; 2]);
 }
 
-/// In the child of a fork.
+/// Called in the child of a fork.
 pub fn forked() {
     // A handler that interrupted a call may have forked: the thread is still in that.
     words().set([doing().get() & BUSY, 0]);

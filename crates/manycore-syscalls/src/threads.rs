@@ -15,7 +15,7 @@ use crate::{moved, program_threads, state, thread};
 /// Destructors of thread-specific data are called so often for a thread that sets them again.
 const ROUNDS: usize = 4;
 
-/// So that the end of the calling thread, the process' first, is noticed.
+/// Arranges to notice the end of the calling thread, the process' first.
 pub fn prepare() {
     program_threads::notice_ends(ends);
 }

@@ -116,7 +116,7 @@ pub enum View {
     Latest,
 }
 
-/// A mechanism with sessions, and the objects that are used through it.
+/// A mechanism with sessions, and the objects that threads use through it.
 ///
 /// # Safety
 ///

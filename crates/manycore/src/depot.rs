@@ -181,7 +181,7 @@ impl Batches {
 
     /// # Safety
     ///
-    /// It is a batch of free objects, linked by `next`, that no other thread reaches.
+    /// The argument is a batch of free objects, linked by `next`, that no other thread reaches.
     unsafe fn give(&self, batch: *mut Free) {
         // Relaxed, here and on failure: the compare-and-swap decides.
         let mut head = self.0.load(Ordering::Relaxed);

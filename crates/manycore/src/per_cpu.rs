@@ -21,7 +21,7 @@ unsafe impl<T> Send for PerCpu<T> {}
 unsafe impl<T> Sync for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
-    /// Without values.
+    /// Creates one without values.
     ///
     /// # Safety
     ///

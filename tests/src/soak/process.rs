@@ -69,8 +69,8 @@ impl Process {
         Ok(true)
     }
 
-    /// Asks it to end by SIGTERM. One that does not within `grace` hangs, which is a failure, and
-    /// is killed.
+    /// Asks it to end by SIGTERM. A process that does not end within `grace` hangs: it is killed,
+    /// and that is a failure.
     pub fn stop(self, grace: Duration) -> Result<ExitStatus> {
         if !self.has_ended()? {
             // It is our child and not reaped: the number is its own, even if it ends at this

@@ -39,7 +39,8 @@ const DRAWN: usize = 1 << 16;
 /// Records that threads insert. Those of one thread lie between those of the others:
 ///
 /// ```text
-///   0 ... initial | kept by earlier slices ... base | 0 1 2 .. of threads | 0 1 2 .. of threads | ...
+///   0 ... initial | kept by earlier slices ... base | 0 1 2 .. of threads | 0 1 2 .. of threads |
+///   ...
 /// ```
 #[derive(Debug)]
 pub(crate) struct Inserted {
@@ -208,7 +209,7 @@ pub(crate) struct Actor<'a> {
 }
 
 impl<'a> Actor<'a> {
-    /// By this handle.
+    /// Creates one that uses this handle.
     pub fn new(handle: Box<dyn IndexHandle + 'a>, thread: u32, inserted: &Arc<Inserted>) -> Self {
         let inserted = Arc::clone(inserted);
         Self { handle, thread: thread as usize, inserted, count: 0, tally: Tally::default() }

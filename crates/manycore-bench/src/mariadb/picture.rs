@@ -9,8 +9,9 @@ const MEASURE: &str = "transactions a second";
 const PARTS: [(&str, &str); 3] =
     [("kernel", "cpu_kernel"), ("program", "cpu_program"), ("locks", "cpu_locks")];
 
-/// For each mix, number of CPUs and level: a panel of throughput over InnoDB's spin, if there are
-/// several. For each spin: a panel of throughput over the level, and one of CPU time for each.
+/// Draws, for each mix, number of CPUs and level, a panel of throughput over InnoDB's spin, if
+/// there are several spins; and for each spin a panel of throughput over the level, and one of CPU
+/// time for each level.
 pub fn figure(results: &Results) -> Figure {
     let mut panels = over_spin(&results.measurements);
     for situation in distinct(&results.measurements, situation) {

@@ -58,8 +58,7 @@ pub struct Options {
 pub struct Prediction {
     /// The workload that stands for the program.
     pub workload: Workload,
-    /// With the lock that the program had, as many threads and as many CPUs as it had: sections a
-    /// second.
+    /// Sections a second with the program's own lock, number of threads and number of CPUs.
     pub check: Option<f64>,
     /// Records, by lock and number of threads, and what failed.
     pub found: Found,

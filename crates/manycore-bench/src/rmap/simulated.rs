@@ -51,7 +51,7 @@ pub(super) fn run(options: &Options, model: &Model, pool: &SimulatorPool) -> Fou
 
 struct There {
     window: Window,
-    /// After an operation that reads, and after one that updates, in cycles.
+    /// Work after an operation that reads, and after one that updates, in cycles.
     outside: [u64; 2],
     tend: u64,
 }

@@ -70,7 +70,7 @@ pub(crate) fn executor() -> Executor {
     Executor::new(|settings| run(&settings))
 }
 
-/// Runs one. The error says what the mechanism did wrong, or that there is none of this name.
+/// Runs one slice. The error says what the mechanism did wrong, or that no mechanism has this name.
 pub(crate) fn run(settings: &Settings) -> Result<Round, String> {
     let Settings { mechanism, load, .. } = settings;
     let map = mechanism::make_here(mechanism, load.shape, load.trees as usize);

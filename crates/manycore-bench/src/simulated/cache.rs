@@ -93,7 +93,7 @@ struct Entry {
 }
 
 impl Cache {
-    /// In the user's directory for caches; `None` if the user has none.
+    /// Creates one in the user's directory for caches; `None` if the user has none.
     pub fn of_user(executable: &Path) -> io::Result<Option<Self>> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let own = variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -109,8 +109,9 @@ impl Cache {
         }
     }
 
-    /// In this directory, for the results of this executable. It is somebody's own, with whatever
-    /// else there is in it: nothing is removed from it, the entries of other executables included.
+    /// Creates one in this directory, for the results of this executable. It is somebody's own,
+    /// with whatever else there is in it: nothing is removed from it, the entries of other
+    /// executables included.
     pub fn below(root: &Path, executable: &Path) -> io::Result<Self> {
         let directory = root.join(hash(&fs::read(executable)?));
         Ok(Self { directory, troubled: Arc::default() })

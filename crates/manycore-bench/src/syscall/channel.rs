@@ -26,7 +26,7 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// With its hand on the stack; its thread is on a CPU.
+    /// Creates one with its hand on the stack; its thread is on a CPU.
     pub fn new(at: u32) -> Self {
         let channel = Self { at, ..Self::default() };
         channel.put(&channel.idle);

@@ -79,7 +79,7 @@ pub(crate) struct Actor<'a> {
 }
 
 impl<'a> Actor<'a> {
-    /// With a thread's access to a database.
+    /// Creates one with a thread's access to a database.
     pub fn new(session: Box<dyn Session + 'a>) -> Self {
         Self { session, tally: Tally::default() }
     }

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 pub(crate) struct WorkerProcesses(Vec<Option<Worker>>);
 
 impl WorkerProcesses {
-    /// For this many candidates.
+    /// Creates one for this many candidates.
     pub fn new(candidates: usize) -> Self {
         Self((0..candidates).map(|_| None).collect())
     }

@@ -129,8 +129,8 @@ fn end(process: Box<Process>) {
     drop(unsafe { Box::from_raw(domain.as_ptr()) });
 }
 
-/// In the child of a fork: the parent's threads and its domain are not the child's. It may call
-/// `RLU_INIT` itself.
+/// Called in the child of a fork: the parent's threads and its domain are not the child's. It may
+/// call `RLU_INIT` itself.
 extern "C" fn forked() {
     PROCESS.store(null_mut(), Ordering::Relaxed); // Relaxed: there is one thread
     thread::local().extension.set(null_mut());

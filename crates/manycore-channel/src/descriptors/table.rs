@@ -257,8 +257,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.end.load(Ordering::Acquire) as i32
     }
 
-    /// In the child of a fork, by its one thread: closes all lanes, and frees all slots. Calls of
-    /// the parent's other threads that were in flight are not in flight here.
+    /// Called in the child of a fork, by its one thread: closes all lanes, and frees all slots.
+    /// Calls that the parent's other threads had in flight do not count here.
     pub fn forked(&self) {
         // Relaxed throughout this function: there is one thread.
         let used = self.used.swap(0, Ordering::Relaxed);

@@ -294,7 +294,7 @@ fn over_time(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     let [from, to] = truth["when"][..] else { panic!("{truth:?}") };
     for (at, interval) in intervals.iter().enumerate() {
         let begin = at as f64 * length - program_start(profiled);
-        // What happens between two looks is divided evenly between the intervals that they are in.
+        // What happens between two polls is divided evenly among the intervals that these are in.
         let near = from / 1e9 - length - STARTING..to / 1e9 + length + STARTING;
         let is_near = near.contains(&begin) || near.contains(&(begin + length));
         assert!(is_near || about(list(interval, "waits"), hot).count() == 0, "{at}: {interval:#}");

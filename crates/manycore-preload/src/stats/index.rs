@@ -64,7 +64,7 @@ impl<const PLACES: usize> Index<PLACES> {
         number
     }
 
-    /// In the child of a fork, no other thread is left that could be adding.
+    /// Called in the child of a fork, no other thread is left that could be adding.
     pub fn forked(&self) {
         crate::own_lock::set_free(&self.adding);
     }

@@ -122,9 +122,9 @@ pub fn is_there() -> bool {
     opened().is_some() || !SPARE.load(Ordering::Relaxed).is_null()
 }
 
-/// In the child of a fork: a file of its own, which its first event fills in. Most children execute
-/// another program or end before they have taken a lock; to fill in a file for each, and to read
-/// it, would cost more than the fork.
+/// Called in the child of a fork: a file of its own, which its first event fills in. Most children
+/// execute another program or end before they have taken a lock; to fill in a file for each, and to
+/// read it, would cost more than the fork.
 pub fn forked() {
     let was_spare = SPARE.load(Ordering::Relaxed);
     crate::own_lock::set_free(&FILLING);

@@ -90,12 +90,12 @@ fn modules(mapping: &Mapping) -> &[Module] {
     &mapping.modules[..(mapping.header.modules.load(Ordering::Acquire) as usize).min(MODULES)]
 }
 
-/// In the child of a fork: who read when the parent forked is not here.
+/// Called in the child of a fork: who read when the parent forked is not here.
 pub fn forked() {
     crate::own_lock::set_free(&READING);
 }
 
-/// In the child of a fork: what the parent has noted holds of the child, too.
+/// Called in the child of a fork: what the parent has noted holds of the child, too.
 pub fn copy(old: &Mapping, new: &Mapping) {
     let noted = modules(old);
     for (from, to) in noted.iter().zip(new.modules.iter()) {

@@ -94,7 +94,7 @@ fn count(slab: &Slab, taken: &Taken, times: u64) {
     }
 }
 
-/// A step that the thread has not taken in this manner, or not lately.
+/// Notes an order of two locks that the thread has not used before, or not lately.
 #[cold]
 fn note(mapping: &Mapping, slab: &Slab, step: &Step, taken: &Taken, manner: u64, times: u64) {
     flush(mapping, step);

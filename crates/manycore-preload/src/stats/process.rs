@@ -16,7 +16,7 @@ pub fn open(directory: &CStr, lock: &[u8]) {
     mapping::open(directory, lock);
 }
 
-/// In the child of a fork, by its one thread.
+/// Called in the child of a fork, by its one thread.
 pub fn forked() {
     if !mapping::is_there() {
         return;

@@ -41,7 +41,7 @@ fn over(record: &Record, lasted: u64, ticks: u64, most: u64) {
     unsafe { LONGEST.release() };
 }
 
-/// In the child of a fork, no other thread is left that could hold the lock.
+/// Called in the child of a fork, no other thread is left that could hold the lock.
 pub fn forked() {
     crate::own_lock::set_free(&LONGEST);
 }

@@ -196,7 +196,7 @@ pub fn distributions<'a>(mapping: &'a Mapping, record: &Record) -> &'a Distribut
     &mapping.distributions[number as usize % HISTOGRAMS]
 }
 
-/// In the child of a fork, no other thread is left that could hold the registry.
+/// Called in the child of a fork, no other thread is left that could hold the registry.
 pub fn forked() {
     CLASSES.forked();
     crate::own_lock::set_free(&REGISTRY);

@@ -79,7 +79,7 @@ pub fn watch(slab: &Slab) {
 /// system calls left by then.
 static NAME: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// In the child of a fork: the calling thread has no slab any more.
+/// Called in the child of a fork: the calling thread has no slab any more.
 pub fn forked() {
     this_thread::note_name(&NAME);
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {

@@ -95,7 +95,7 @@ fn fresh(mapping: &Mapping) -> Option<&Slab> {
     Some(slab)
 }
 
-/// In the child of a fork, which has no slab yet.
+/// Called in the child of a fork, which has no slab yet.
 pub fn forked() {
     crate::own_lock::set_free(&GIVING);
 }

@@ -137,7 +137,7 @@ fn append(mapping: &Mapping, frames: &Frames, most: usize) -> Option<u32> {
     Some(number)
 }
 
-/// In the child of a fork: the same stacks, in a mapping of its own.
+/// Called in the child of a fork: the same stacks, in a mapping of its own.
 pub fn forked(old: &Mapping, new: &Mapping) {
     NUMBERS.forked();
     // Acquire: as the command's. The parent may have kept more of them since, in memory that is not

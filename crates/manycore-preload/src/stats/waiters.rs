@@ -43,7 +43,7 @@ fn fill_in(site: &Site, class: u32, stack: u32) {
     site.stack.store(stack, Ordering::Relaxed);
 }
 
-/// In the child of a fork: the same sites with no waits, in a mapping of its own.
+/// Called in the child of a fork: the same sites with no waits, in a mapping of its own.
 pub fn forked(old: &Mapping, new: &Mapping) {
     NUMBERS.forked();
     // Acquire: as the command's. As of stacks, there may be more by now.

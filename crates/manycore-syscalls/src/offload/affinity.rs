@@ -139,7 +139,7 @@ fn bind(cpu: Option<u16>) {
     }
 }
 
-/// In the child of a fork, which may have another mask soon.
+/// Called in the child of a fork, which may have another mask soon.
 pub fn forked() {
     LOOKED.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
 }

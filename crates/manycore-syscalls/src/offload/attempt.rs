@@ -134,8 +134,8 @@ fn with_flag(call: &Call, at: usize) -> Call {
     tried
 }
 
-/// `readv` or `writev` as `preadv2` or `pwritev2` at the current position, which take a flag: what
-/// they do to sockets with it is what `readv` and `writev` do to a non-blocking one.
+/// Makes `readv` or `writev` as `preadv2` or `pwritev2` at the current position, because these take
+/// a flag. With it they do to a socket what `readv` and `writev` do to a non-blocking one.
 fn vectored(number: i64, call: &Call) -> Call {
     let [descriptor, vector, count, ..] = call.args;
     let here = usize::MAX;

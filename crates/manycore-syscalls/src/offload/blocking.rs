@@ -24,7 +24,7 @@ impl Blocking {
         Self { hands: WorkerPool::new(), idle: Stack::new(), workers: AtomicU32::new(0) }
     }
 
-    /// In the child of a fork: there are none.
+    /// Called in the child of a fork: there are none.
     ///
     /// # Safety
     ///

@@ -103,7 +103,7 @@ pub struct PathPreference {
 }
 
 impl PathPreference {
-    /// In place, and nothing is known.
+    /// A call that was made in place, and of which nothing is known.
     pub const fn new() -> Self {
         Self {
             moved: Quartile::new(),

@@ -54,8 +54,8 @@ pub fn share() {
     SHARED.store(true, Ordering::Relaxed); // Relaxed: read in children only
 }
 
-/// In the child of a fork: closes all descriptors of ours, which are the parent's workers'. By its
-/// one thread.
+/// Called in the child of a fork: closes all descriptors of ours, which are the parent's workers'.
+/// By its one thread.
 pub fn forked() {
     let is_shared = SHARED.load(Ordering::Relaxed); // Relaxed, as in `share`
     FORKING.store(0, Ordering::Relaxed); // Relaxed, all: nobody else is there

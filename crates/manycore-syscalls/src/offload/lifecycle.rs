@@ -166,9 +166,9 @@ impl Offload {
         flight.abandon()
     }
 
-    /// In the child of a fork that was made in a handler: the call that the handler interrupted
-    /// ends with `EINTR` here, whatever becomes of it in the parent. By the child's one thread,
-    /// before [`forked`](Self::forked), with the thread's flight.
+    /// Called in the child of a fork that was made in a handler: the call that the handler
+    /// interrupted ends with `EINTR` here, whatever becomes of it in the parent. By the child's one
+    /// thread, before [`forked`](Self::forked), with the thread's flight.
     pub fn forked_in_flight(&'static self, flight: &PendingCall) {
         flight.forked();
     }
@@ -213,9 +213,9 @@ impl Offload {
         internal_fds::share();
     }
 
-    /// In the child of a fork, by its one thread, before any other call here: the parent's threads
-    /// are not there. Lanes stay valid in both; the child's get threads of their own at their first
-    /// calls. Waits for nobody.
+    /// Called in the child of a fork, by its one thread, before any other call here: the parent's
+    /// threads are not there. Lanes stay valid in both; the child's get threads of their own at
+    /// their first calls. Waits for nobody.
     pub fn forked(&'static self) {
         thread::forked();
         internal_fds::forked();

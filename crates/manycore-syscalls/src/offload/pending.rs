@@ -180,7 +180,7 @@ impl PendingCall {
         Some(reply.answer)
     }
 
-    /// In the child of a fork: the thread that has the call is not there.
+    /// Called in the child of a fork: the thread that has the call is not there.
     pub(crate) fn forked(&self) {
         // SAFETY: null, or this thread's until `land`; the thread that executed the call is not in
         // this process.

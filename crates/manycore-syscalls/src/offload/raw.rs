@@ -244,7 +244,8 @@ extern "C" fn interrupted(_: c_int) {}
 
 /// Installs the handler of the signal that interrupts our threads, without `SA_RESTART`.
 pub fn install_interrupt() {
-    // As the kernel has it on x86-64 and AArch64 with a restorer: handler, flags, restorer, mask.
+    // A signal's disposition in the kernel's layout, on x86-64 and AArch64 with a restorer:
+    // handler, flags, restorer, mask.
     #[repr(C)]
     struct Action {
         handler: usize,

@@ -57,7 +57,7 @@ impl SharedAcrossFork {
         self.page().turn.0.store(scattered(raw::process_id()), Ordering::Relaxed); // Relaxed: nobody else is there
     }
 
-    /// In the child of a fork: without memory to share it goes its own way.
+    /// Called in the child of a fork: without memory to share it goes its own way.
     pub fn forked(&self) {
         // Relaxed, both: nobody else is there.
         if self.shared.load(Ordering::Relaxed).is_null() {

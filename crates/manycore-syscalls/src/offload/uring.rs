@@ -89,8 +89,8 @@ impl Feed {
     /// The process has changed its user or groups: a ring that is set up, or is being set up, may
     /// have the old ones.
     pub fn change_rights(&self) {
-        // Relaxed, both: what begins to be set up later has the new ones; the program orders its
-        // calls and its change.
+        // Relaxed, both: a ring that is set up later has the new user and groups; the program
+        // itself orders its calls and the change.
         if self.state.load(Ordering::Relaxed) != NEW {
             self.is_stale.store(true, Ordering::Relaxed);
         }
@@ -231,7 +231,8 @@ impl Feed {
         }
     }
 
-    /// In the child of a fork: the ring is the parent's. It is closed by [`internal_fds::forked`].
+    /// Called in the child of a fork: the ring is the parent's. It is closed by
+    /// [`internal_fds::forked`].
     ///
     /// # Safety
     ///

@@ -193,7 +193,7 @@ impl Table {
         !self.0.first().is_null()
     }
 
-    /// In the child of a fork: no call waits. Their descriptors are closed by
+    /// Called in the child of a fork: no call waits. Their descriptors are closed by
     /// [`internal_fds::forked`].
     ///
     /// # Safety

@@ -161,7 +161,7 @@ impl WorkerPool {
         }
     }
 
-    /// In the child of a fork: there are none.
+    /// Called in the child of a fork: there are none.
     ///
     /// # Safety
     ///

@@ -37,8 +37,8 @@ impl Ordo {
     /// ticks of 0.3 ns and more.
     pub const GENEROUS: u64 = 2500;
 
-    /// With a boundary that was measured before, in ticks of the CPU's counter. If two CPUs'
-    /// counters differ by more, snapshots are not of one moment.
+    /// Creates one with a boundary that was measured before, in ticks of the CPU's counter. If two
+    /// CPUs' counters differ by more, snapshots are not of one moment.
     ///
     /// # Panics
     ///

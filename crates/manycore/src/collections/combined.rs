@@ -35,7 +35,7 @@ pub struct Combined<S> {
 }
 
 impl<S> Combined<S> {
-    /// With this structure.
+    /// Creates one with this structure.
     pub fn new(structure: S) -> Self {
         Self { structure: FlatCombining::new(structure) }
     }

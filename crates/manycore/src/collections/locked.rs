@@ -32,7 +32,7 @@ use crate::{ConcurrentMap, MapHandle, RawLock};
 pub struct Locked<S, L>(Guarded<S, L>);
 
 impl<S, L: RawLock> Locked<S, L> {
-    /// With this structure.
+    /// Creates one with this structure.
     pub fn new(structure: S) -> Self {
         Self(Guarded::new(structure))
     }

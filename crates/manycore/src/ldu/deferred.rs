@@ -154,14 +154,14 @@ impl<S: Structure<T>, T> Target for Applier<'_, S, T> {
 }
 
 impl<S: Structure<T>, T> Deferred<S, T> {
-    /// With one queue for all, and the usual lock.
+    /// Creates one with one queue for all, and the usual lock.
     pub fn new(structure: S) -> Self {
         Self::with_queue(structure, Global::new())
     }
 }
 
 impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
-    /// With this queue, in which nothing is yet.
+    /// Creates one with this queue, which is empty.
     pub fn with_queue(structure: S, queue: Q) -> Self {
         let inner = Inner { structure, statistics: Statistics::default(), ratio: Ratio::new() };
         Self {

@@ -14,7 +14,7 @@ use crate::sync::{cpu, own_of};
 pub struct PerCore(Box<[Global]>);
 
 impl PerCore {
-    /// Without entries, for the cores that there are.
+    /// Creates one without entries, for the cores that there are.
     pub fn new() -> Self {
         Self((0..cpu::count().max(1)).map(|_| Global::new()).collect())
     }

@@ -50,8 +50,8 @@ impl Numbers {
         }
     }
 
-    /// In the child of a fork, whose thread holds the lock: the numbers after its own are with the
-    /// parent's threads.
+    /// Called in the child of a fork, whose thread holds the lock: the numbers after its own are
+    /// with the parent's threads.
     #[inline]
     pub(super) fn void_those_of_the_parent(&self, serving: &AtomicU32) {
         if !is_current(self.next.load(Ordering::Relaxed)) {

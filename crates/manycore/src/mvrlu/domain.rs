@@ -74,7 +74,7 @@ impl<C: Clock + Default> Default for Domain<C> {
 }
 
 impl<C: Clock> Domain<C> {
-    /// With a clock and limits.
+    /// Creates one with a clock and limits.
     ///
     /// # Panics
     ///

@@ -61,7 +61,7 @@ impl Write {
 }
 
 impl<C: Clock> Domain<C> {
-    /// With objects in memory of somebody else's, and a floor: see
+    /// Creates one whose objects lie in memory of the caller's, and that has a floor: see
     /// [`raise_floor`](Self::raise_floor).
     ///
     /// # Panics

@@ -118,7 +118,7 @@ unsafe impl<S: Apply<O> + Send, O: Send, L: RawLock> Sync for OpLog<S, O, L> {}
 unsafe impl<S: Apply<O> + Send, O: Send, L: RawLock> Send for OpLog<S, O, L> {}
 
 impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
-    /// With this structure.
+    /// Creates one with this structure.
     pub fn new(structure: S) -> Self {
         let log =
             |_| CachePadded(Log { lock: Futex::new(), operations: UnsafeCell::new(Vec::new()) });

@@ -63,7 +63,7 @@ unsafe impl<T: Send + Sync> Sync for Atomic<'_, T> {}
 
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 impl<T: Send + Sync + 'static> Atomic<'static, T> {
-    /// In the process' own domain: see [`section`](super::section).
+    /// Creates one in the process' own domain: see [`section`](super::section).
     pub fn new(value: T) -> Self {
         Self::new_in(super::domain(), value)
     }
@@ -87,7 +87,7 @@ impl<T: Send + Sync + 'static> Atomic<'static, T> {
 }
 
 impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
-    /// In a domain.
+    /// Creates one in a domain.
     pub fn new_in(domain: &'d Domain, value: T) -> Self {
         Self { value: AtomicPtr::new(Box::into_raw(Box::new(value))), domain }
     }

@@ -26,7 +26,7 @@ unsafe impl Send for CpuHandles {}
 unsafe impl Sync for CpuHandles {}
 
 impl CpuHandles {
-    /// For a structure whose nodes are of this type.
+    /// Creates one for a structure whose nodes are of this type.
     pub fn of_nodes<T>(config: Config) -> Self {
         let domain =
             NonNull::from(Box::leak(Box::new(Domain::of_nodes::<T>(config, 0).used_in_turns())));

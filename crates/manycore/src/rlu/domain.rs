@@ -45,7 +45,7 @@ impl<C: Clock + Default> Domain<C> {
 }
 
 impl<C: Clock> Domain<C> {
-    /// With a clock and parameters.
+    /// Creates one with a clock and parameters.
     pub fn new(clock: C, config: Config) -> Self {
         let asymmetric = config.deferred >= COMMITS_A_BARRIER && barrier::is_asymmetric();
         let (depot, members) = (Depot::new(), ThreadRegistry::new());

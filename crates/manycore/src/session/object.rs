@@ -88,8 +88,8 @@ const FLAGS: usize = 7;
 /// What comes before the data of a copy.
 #[repr(C)]
 pub(crate) struct Header<X: 'static> {
-    /// When it was committed; or [`UNDECIDED`](crate::clock::UNDECIDED) and the record of by whom;
-    /// or `NEVER`.
+    /// The time of its commit; or [`UNDECIDED`](crate::clock::UNDECIDED) and the record of the
+    /// thread that commits; or `NEVER`.
     pub stamp: AtomicU64,
     /// What the mechanism has there.
     pub own: X,

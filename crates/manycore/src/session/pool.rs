@@ -86,7 +86,7 @@ impl Depot {
         Self { batches: array_of!(CachePadded(Batches::new()); CLASSES), chunks: Chunks::new() }
     }
 
-    /// With memory of somebody else's.
+    /// Creates one that allocates from memory of the caller's.
     pub fn with_memory(memory: Box<dyn Memory>) -> Self {
         Self { chunks: Chunks::with_memory(Some(memory)), ..Self::new() }
     }

@@ -12,7 +12,7 @@ use crate::sync::of_process::OfProcess;
 pub struct Global(AtomicU32);
 
 impl Global {
-    /// With an initial value.
+    /// Creates one with an initial value.
     pub const fn new(_parameter: OfProcess, initial: u32) -> Self {
         Self(AtomicU32::new(initial))
     }

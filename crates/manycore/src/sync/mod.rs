@@ -199,7 +199,8 @@ pub(crate) use full_fence;
 /// fence with this name.
 macro_rules! store_and_fence {
     ($place:expr, $value:expr, $mutation:literal) => {
-        // SeqCst: on x86 an exchange is both, and takes an eighth of the time of a fence.
+        // SeqCst: on x86 an exchange is both store and fence, and takes an eighth of the time of a
+        // fence.
         #[cfg(all(target_arch = "x86_64", not(any(loom, feature = "sim", miri))))]
         $place.swap($value, $crate::sync::atomic::Ordering::SeqCst);
         #[cfg(not(all(target_arch = "x86_64", not(any(loom, feature = "sim", miri)))))]

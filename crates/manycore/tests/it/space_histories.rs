@@ -93,8 +93,9 @@ fn an_order_explains_it<P, M: Sessions + 'static>(
 {
     let clock = history::Clock::new();
     let versions = Versions::<P, M> { there: Map::new_in(space), gone: HashMap::new_in(space) };
-    // Each key is in one of the maps: to give it a version, a transaction locks where it is. Two
-    // that put a key which is in neither into one each would change nothing in common.
+    // Each key is in one of the maps, so a transaction that changes it locks its place there. If a
+    // key were in neither map, two transactions could each put it into another map without a
+    // conflict.
     (0..KEYS).for_each(|key| _ = versions.gone.set(key, 0));
     // Some that nobody asks for, so that there is more than one node.
     (0..10).for_each(|n| _ = versions.there.set(100 + n, 0));

@@ -42,7 +42,8 @@ impl District {
         self.warehouse << 4 | self.number
     }
 
-    /// The keys of this district's rows in a table that has a row or more of each.
+    /// The range of keys of this district's rows, in a table that has one row or more for each
+    /// district.
     fn rows(self, rest: u64) -> u64 {
         debug_assert!(rest >> AFTER_DISTRICT == 0, "{rest} is no part of a key");
         self.key() << AFTER_DISTRICT | rest

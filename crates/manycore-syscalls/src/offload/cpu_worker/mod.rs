@@ -223,7 +223,7 @@ impl CpuWorker {
         made
     }
 
-    /// In the child of a fork: there is no worker. Its descriptors are closed by
+    /// Called in the child of a fork: there is no worker. Its descriptors are closed by
     /// [`internal_fds::forked`].
     ///
     /// # Safety

@@ -14,7 +14,7 @@ pub struct ChainedTable<K, V> {
 }
 
 impl<K, V> ChainedTable<K, V> {
-    /// With this many buckets.
+    /// Creates one with this many buckets.
     ///
     /// # Panics
     ///

@@ -33,7 +33,7 @@ pub type MvrluGrowingTable<K, V, D = mvrlu::Domain> = GrowingTable<K, V, D>;
 pub type RluGrowingTable<K, V, D = rlu::Domain> = GrowingTable<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> GrowingTable<K, V, M> {
-    /// With room for this many keys and no entries, in a domain that has nothing else.
+    /// Creates one with room for this many keys and no entries, in a domain that has nothing else.
     pub fn with_capacity(domain: M, keys: usize) -> Self {
         Self::with_room(domain, keys)
     }

@@ -43,7 +43,7 @@ pub struct LockedTable<K, V, L> {
 }
 
 impl<K, V, L: RawLock> LockedTable<K, V, L> {
-    /// With this many buckets.
+    /// Creates one with this many buckets.
     ///
     /// # Panics
     ///

@@ -12,7 +12,7 @@ pub type VersionedTable<K, V, M> = Versioned<K, V, M, Hashed>;
 pub type MvrluTable<K, V, D = Domain> = VersionedTable<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> VersionedTable<K, V, M> {
-    /// With this many buckets and no entries, in a domain that has nothing else.
+    /// Creates one with this many buckets and no entries, in a domain that has nothing else.
     ///
     /// # Panics
     ///
@@ -23,7 +23,7 @@ impl<K: Copy, V: Copy, M: Sessions> VersionedTable<K, V, M> {
 }
 
 impl<K: Copy, V: Copy, M: Sessions + Default> VersionedTable<K, V, M> {
-    /// With this many buckets and no entries.
+    /// Creates one with this many buckets and no entries.
     ///
     /// # Panics
     ///

@@ -39,7 +39,8 @@ const NODE_BYTES_MIN: usize = 32;
 pub type RcuTable<K, V, L, F = Pinned> = RcuChains<K, V, L, Scattered, F>;
 
 impl<K, V, L: RawLock, F> RcuTable<K, V, L, F> {
-    /// With this many buckets; what is taken out waits in a domain like this.
+    /// Makes a table with `buckets` buckets; removed entries wait in a domain with this
+    /// configuration.
     ///
     /// # Panics
     ///

@@ -62,7 +62,7 @@ pub(super) struct Table<B: Buckets> {
 }
 
 impl<B: Buckets> Table<B> {
-    /// With this number of buckets, rounded up to a power of two.
+    /// Creates one with this number of buckets, rounded up to a power of two.
     pub fn new(buckets: usize) -> Self {
         Self {
             buckets: B::new(buckets.next_power_of_two()),

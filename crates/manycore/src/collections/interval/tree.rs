@@ -34,7 +34,7 @@ unsafe impl Sync for Entry {}
 
 impl Entry {
     const_new! {
-        /// In no tree.
+        /// Creates one in no tree.
         pub fn new(interval: Interval) -> Self {
             let links = Links { below: [ptr::null(); 2], reach: interval.last, height: 1 };
             Self { interval, links: UnsafeCell::new(links) }
@@ -62,7 +62,7 @@ pub struct IntervalTree {
 unsafe impl Send for IntervalTree {}
 
 impl IntervalTree {
-    /// Without intervals.
+    /// Creates one without intervals.
     pub const fn new() -> Self {
         Self { root: ptr::null() }
     }

@@ -54,7 +54,7 @@ pub struct HarrisList<K> {
 }
 
 impl<K> HarrisList<K> {
-    /// Without keys; what is taken out waits in a domain like this.
+    /// Creates one without keys; removed entries wait in a domain with this configuration.
     pub fn new(config: Config) -> Self {
         Self { links: Links::new(), domain: Domain::of_nodes::<Node<K>>(config, 0) }
     }

@@ -114,7 +114,7 @@ impl<K, L: RawLock> Joint<K, L> {
 }
 
 impl<K, L: RawLock, F> LazyList<K, L, F> {
-    /// Without keys; what is taken out waits in a domain like this.
+    /// Creates one without keys; removed entries wait in a domain with this configuration.
     pub fn new(config: Config) -> Self {
         Self {
             front: Joint::new(null_mut()),
@@ -238,9 +238,9 @@ impl<K, L, F> Drop for LazyList<K, L, F> {
         // Relaxed, both: nobody else has the list.
         let mut node = self.front.next.load(Ordering::Relaxed);
         exhaust(|| {
-            // SAFETY: null, or a node of this list, which nobody else has: nodes that were retired
-            // no link leads to. The domain ends later, and `node` has gone on when this one is
-            // ended.
+            // SAFETY: `node` is null, or a node of this list that no other thread has: no link
+            // leads to retired nodes. The domain ends later, and `node` is the next one by the time
+            // this one is freed.
             let Some(this) = (unsafe { node.as_ref() }) else { return false };
             let this = core::mem::replace(&mut node, this.joint.next.load(Ordering::Relaxed));
             // SAFETY: null, or a node of this list, which nobody else has: nodes that were retired

@@ -44,7 +44,7 @@ unsafe impl<K: Send + Sync> Sync for Links<K> {}
 
 impl<K> Links<K> {
     const_new! {
-        /// Without keys.
+        /// Creates one without keys.
         pub fn new() -> Self {
             Self { head: AtomicPtr::new(null_mut()) }
         }

@@ -53,7 +53,7 @@ use crate::sync::CachePadded;
 pub type RcuList<K, V, L, F = Pinned> = RcuChains<K, V, CachePadded<L>, Together, F>;
 
 impl<K, V, L: RawLock, F> RcuList<K, V, L, F> {
-    /// Without keys; what is taken out waits in a domain like this.
+    /// Creates one without keys; removed entries wait in a domain with this configuration.
     pub fn new(config: Config) -> Self {
         Self::with_chains(1, 0, config)
     }

@@ -32,7 +32,7 @@ struct Node<K, V> {
 unsafe impl<K: Send, V: Send> Send for SortedList<K, V> {}
 
 impl<K, V> SortedList<K, V> {
-    /// Without keys.
+    /// Creates one without keys.
     pub fn new() -> Self {
         Self { head: UnsafeCell::new(null_mut()), _nodes: PhantomData }
     }

@@ -75,7 +75,7 @@ unsafe impl<T: Send> Send for TakeAll<T> {}
 unsafe impl<T: Send> Sync for TakeAll<T> {}
 
 impl<T> TakeAll<T> {
-    /// Without values.
+    /// Creates one without values.
     pub fn new() -> Self {
         Self { head: AtomicPtr::new(null_mut()), _nodes: PhantomData }
     }

@@ -24,9 +24,9 @@ impl<K: Datum + ArtKey, V: Datum, M: Sessions> Map<K, V, Art, M> {
         nodes.unwrap_or_else(|wrong| panic!("a tree that is not whole: {wrong}"))
     }
 
-    /// In a space that may have other collections, with entries that come in the order of their
-    /// keys: each node is made once, and others see all of them at once. That takes a session:
-    /// while it lasts, versions of what others change in the space are kept.
+    /// Creates one in a space that may have other collections, with entries that come in the order
+    /// of their keys: each node is made once, and others see all of them at once. That takes a
+    /// session: while it lasts, versions of what others change in the space are kept.
     ///
     /// # Panics
     ///

@@ -210,9 +210,9 @@ where
     V: Datum + Clone,
     M: Sessions,
 {
-    /// In a space that may have other collections, with entries that come in the order of their
-    /// keys: nodes are full, and others see all of them at once. That takes a session: while it
-    /// lasts, versions of what others change in the space are kept.
+    /// Creates one in a space that may have other collections, with entries that come in the order
+    /// of their keys: nodes are full, and others see all of them at once. That takes a session:
+    /// while it lasts, versions of what others change in the space are kept.
     ///
     /// # Panics
     ///

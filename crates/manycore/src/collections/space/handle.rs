@@ -49,7 +49,7 @@ impl Limit {
     /// Any number of attempts.
     pub const NONE: Self = Self { attempts: u32::MAX, is_serializable: false };
 
-    /// At most `attempts` attempts, and at least one.
+    /// Limits a transaction to `attempts` attempts, and at least one.
     pub const fn attempts(attempts: u32) -> Self {
         Self { attempts, ..Self::NONE }
     }

@@ -105,7 +105,7 @@ impl<M: Sessions + Default> Default for Space<M> {
 }
 
 impl<M: Sessions + 'static> Space<M> {
-    /// With a domain, which has nothing else.
+    /// Creates one with a domain, which has nothing else.
     pub fn new(domain: M) -> Self {
         let domain = NonNull::from(Box::leak(Box::new(domain)));
         // SAFETY: a handle in no session is another thread's when `adopt` has said so: what it has

@@ -103,7 +103,7 @@ fn wait(pause: &mut u64) {
 }
 
 impl<T> TreiberStack<T> {
-    /// Without values; nodes that were taken out wait in a domain like this.
+    /// Creates one without values; removed nodes wait in a domain with this configuration.
     pub fn new(config: Config) -> Self {
         Self { head: CachePadded(AtomicPtr::new(null_mut())), domain: Domain::new(config) }
     }

@@ -158,7 +158,7 @@ impl<K, L: RawLock> Place<'_, K, L> {
 }
 
 impl<K, L: RawLock, F> RcuTree<K, L, F> {
-    /// Without keys; what is taken out waits in a domain like this.
+    /// Creates one without keys; removed entries wait in a domain with this configuration.
     pub fn new(config: Config) -> Self {
         Self {
             top: Fork::new([null_mut(); 2]),

@@ -44,7 +44,7 @@ struct Place<K, V> {
 unsafe impl<K: Send, V: Send> Send for SearchTree<K, V> {}
 
 impl<K, V> SearchTree<K, V> {
-    /// Without keys.
+    /// Creates one without keys.
     pub fn new() -> Self {
         Self { root: UnsafeCell::new(null_mut()), _nodes: PhantomData }
     }

@@ -146,7 +146,7 @@ impl<K: Copy + Ord + Hash> Placement<K> for Hashed {
 }
 
 impl<K: Copy, V: Copy, M: Sessions, F: Shape> Versioned<K, V, M, One<F>> {
-    /// Without entries, in a domain that has nothing else.
+    /// Creates one without entries, in a domain that has nothing else.
     pub(in crate::collections) fn with_one_part(domain: M) -> Self {
         let parts = create(&mut domain.register(), F::first());
         Self { domain, parts }

@@ -97,8 +97,8 @@ impl<T> List<T> {
         served
     }
 
-    /// In the child of a fork: the records belong to threads that it does not have. The caller is
-    /// the combiner, and nobody publishes.
+    /// Called in the child of a fork: the records belong to threads that it does not have. The
+    /// caller is the combiner, and nobody publishes.
     #[cold]
     pub(super) fn clear(&self) {
         self.head.store(0, Ordering::Relaxed); // Relaxed: released with the combiner's lock

@@ -123,7 +123,7 @@ impl FlatCombining<()> {
 
 impl<T> FlatCombining<T> {
     const_new! {
-        /// With this data.
+        /// Creates one with this data.
         pub fn new(data: T) -> Self {
             Self {
                 lock: CachePadded(AtomicU32::new(0)),

@@ -227,7 +227,7 @@ impl<T, D: Discipline> Merge<T, D> {
         let side = &mut self.sides[index];
         let next = if D::NEWEST { side.taken.pop_back() } else { side.taken.pop_front() };
         let key = side.key::<D>();
-        // What was left in the run when it was read is older than what others may have.
+        // The items left in the run when it was read are older than any that other runs may have.
         if D::NEWEST || key != NONE || !self.look_at(index) {
             self.tournament.set(index, key);
         }

@@ -174,7 +174,7 @@ unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Sync for Ordered<T, D,
 unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Send for Ordered<T, D, C, L> {}
 
 impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
-    /// Without items, by this clock.
+    /// Creates one without items, by this clock.
     pub fn with_clock(clock: C) -> Self {
         Self {
             clock,

@@ -164,7 +164,7 @@ impl Length {
 pub struct Chain(Option<Link>);
 
 impl Chain {
-    /// From this entry on, all of which are the caller's.
+    /// Creates one from this entry on, all of which are the caller's.
     pub(super) fn new(first: Option<Link>) -> Self {
         Self(first)
     }
@@ -266,7 +266,7 @@ struct Entries {
 
 impl Global {
     const_new! {
-        /// Without entries.
+        /// Creates one without entries.
         pub fn new() -> Self {
             let head = AtomicPtr::new(core::ptr::null_mut());
             Self(CachePadded(Entries { head, length: Length::new() }))

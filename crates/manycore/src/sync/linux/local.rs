@@ -157,13 +157,14 @@ pub fn kernel_id() -> u32 {
     }
 }
 
-/// In the child of a fork by the C library, by who watches: the thread has another id.
+/// Called in the child of a fork by the C library, by the thread that watches: the thread has
+/// another id.
 pub fn renumber() {
     local().tid.set(0);
     forget_kernel_id();
 }
 
-/// In the child of a fork: to the kernel, the thread is another one.
+/// Called in the child of a fork: to the kernel, the thread is another one.
 pub(super) fn forget_kernel_id() {
     local().kernel_id.set(0);
 }

@@ -194,7 +194,8 @@ fn map_chunk() -> *mut Store {
     core::ptr::with_exposed_provenance_mut(mapped)
 }
 
-/// In the child of a fork: the stores of the only thread are still its own, under its new number.
+/// Called in the child of a fork: the stores of the only thread are still its own, under its new
+/// number.
 pub(super) fn forked(thread: u32) {
     GIVING.store(false, Ordering::Relaxed); // Relaxed: there is one thread
     let mut store = local::local().nodes().cast::<Store>();

@@ -70,7 +70,7 @@ pub(super) fn next_generation() -> bool {
     counted
 }
 
-/// In the child of a fork, where there is one thread.
+/// Called in the child of a fork, where there is one thread.
 pub(super) fn forked() {
     next_generation();
 }
@@ -104,7 +104,7 @@ pub fn watch(in_child: extern "C" fn()) {
     }
 }
 
-/// To be called by a handler of `pthread_atfork`, in the child, by who watches.
+/// To be called by a handler of `pthread_atfork`, in the child, by the thread that watches.
 pub fn forked_by_libc() {
     let is_wiped = !core::ptr::eq(word(), &raw const UNWATCHED);
     // Where the word is wiped and has been noticed, it has been a child's for a while: nothing is

@@ -16,9 +16,9 @@ pub fn forked() {
     super::process::forked();
 }
 
-/// In the child of a fork, by who [watches](super::process::watch): other threads were not copied.
-/// The calling thread owns its locks by the id that it had, unless the C library has forked
-/// ([`renumber`]).
+/// Called in the child of a fork, by the thread that [watches](super::process::watch): other
+/// threads were not copied. The calling thread owns its locks by the id that it had, unless the C
+/// library has forked ([`renumber`]).
 pub fn others_are_gone() {
     forget_kernel_id();
     node::forked(kernel_id());

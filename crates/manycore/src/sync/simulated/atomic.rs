@@ -26,7 +26,7 @@ macro_rules! atomic {
         pub struct $name$(<$parameter>)?(real::$name$(<$parameter>)?);
 
         impl$(<$parameter>)? $name$(<$parameter>)? {
-            /// With this value.
+            /// Creates one with this value.
             pub const fn new(value: $value) -> Self {
                 Self(real::$name::new(value))
             }

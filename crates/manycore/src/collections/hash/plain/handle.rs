@@ -233,7 +233,7 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMap<K, V, S>
         self.handle().remove_if(key, is)
     }
 
-    /// Gives a key a value that is made of the one it has: see [`PlainHashMapHandle::update`].
+    /// Replaces a key's value by one that `f` makes of it: see [`PlainHashMapHandle::update`].
     pub fn update(&self, key: &K, f: impl FnMut(V) -> V) -> Option<V> {
         self.handle().update(key, f)
     }

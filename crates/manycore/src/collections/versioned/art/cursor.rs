@@ -123,7 +123,7 @@ impl Cursor {
         }
     }
 
-    /// At an end of a range: with no leaf of the range outside.
+    /// Creates one at an end of a range: with no leaf of the range outside.
     ///
     /// # Safety
     ///

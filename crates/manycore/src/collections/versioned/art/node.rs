@@ -185,7 +185,7 @@ macro_rules! node_kinds {
 node_kinds! { 4 Four 16 Sixteen 48 FortyEight }
 
 impl<const N: usize> Node<N> {
-    /// With entries in the order of their bytes, for which there is room.
+    /// Creates one with entries in the order of their bytes, for which there is room.
     pub fn new(path: Path, end: Below, entries: &[(u8, Below)]) -> Self {
         let mut node = Self { path, bytes: [u8::MAX; N], end, below: [Below::NONE; N] };
         for (at, &(byte, below)) in entries.iter().enumerate() {
@@ -302,7 +302,7 @@ pub fn part_of(byte: u8) -> (usize, usize) {
 }
 
 impl Part {
-    /// With entries of it, one at least.
+    /// Creates one with entries of it, one at least.
     pub fn new(entries: &[(u8, Below)]) -> Self {
         let mut below = [Below::NONE; PART];
         entries.iter().for_each(|&(byte, entry)| below[part_of(byte).1] = entry);

@@ -170,7 +170,7 @@ impl<K: Datum, V: Datum, const N: usize> Leaf<K, V, N> {
 }
 
 impl<K: Datum, const N: usize> Inner<K, N> {
-    /// With no key, and one node below.
+    /// Creates one with no key, and one node below.
     pub fn new(first: Link<()>) -> Self {
         let (keys, below) = ([Word::NONE; N], [Link::NULL; N]);
         Self { end: End::NONE, length: 0, first, keys, below }

@@ -69,7 +69,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         }
     };
 
-    /// Without entries.
+    /// Creates one without entries.
     pub fn new(level: u8) -> Self {
         let room = [MaybeUninit::uninit(); WORDS];
         let tags = Tags::default();

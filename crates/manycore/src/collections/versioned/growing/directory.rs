@@ -44,7 +44,7 @@ pub struct Directory<K, V, S = Mixing> {
 }
 
 impl<K: Copy, V: Copy, S> Directory<K, V, S> {
-    /// With this number of buckets, a power of two, without entries.
+    /// Creates one with this number of buckets, a power of two, without entries.
     pub(in crate::collections) fn new(first: usize, load: usize, hasher: S) -> Self {
         let places = array::allocate(first);
         let level = first.ilog2() as u8;

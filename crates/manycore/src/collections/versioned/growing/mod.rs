@@ -115,8 +115,8 @@ enum Birth {
 }
 
 impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
-    /// Without entries, with room for this many, and with this many for each bucket before there
-    /// are more of those.
+    /// Creates one without entries, with room for this many, and with this many for each bucket
+    /// before there are more of those.
     pub(in crate::collections) fn with_load(domain: M, keys: usize, load: usize) -> Self {
         // Not more than are needed: the others come with the keys.
         let first = 1 << (keys / load.max(1)).max(1).ilog2();
