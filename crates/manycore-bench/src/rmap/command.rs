@@ -24,7 +24,8 @@ Examples:
 Mechanisms:
   ldu, ldu-per-core, ldu-forest, oplog, flat-combining, harris, and lock:NAME with
   any lock of `manycore locks`. lock:adaptive is the base line. ldu-logged and
-  ldu-per-core-logged put updates off however often there are reads, as published.
+  ldu-per-core-logged put updates off however often there are reads, as published;
+  ldu-settled, ldu-settled-per-cpu and ldu-combined are LDU as Linux can have it.
   --shape queue   ordered, ordered-relaxed, ordered-counter, take-all, lock:NAME,
                   and seg-queue of the crate crossbeam-queue (not simulated)
   --shape stack   ordered, ordered-relaxed, ordered-counter, treiber, lock:NAME

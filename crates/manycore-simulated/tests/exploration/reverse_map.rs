@@ -6,6 +6,7 @@ use manycore_history::run::{self, Explored, Mix};
 use manycore_simulated::ReverseMap;
 use manycore_simulated::collections::interval::{
     CombinedTrees, DeferredForest, DeferredTrees, HarrisLists, LockedTrees, LoggedTrees,
+    SettledTrees,
 };
 use manycore_simulated::ldu::{Global, Rooted, Table};
 use manycore_simulated::lock::Adaptive;
@@ -48,6 +49,13 @@ fn deferred_by_core() {
 #[test]
 fn logged_with_the_time() {
     reads_see_what_was_done(|| LoggedTrees::<Adaptive>::new(2));
+}
+
+#[test]
+fn settled() {
+    reads_see_what_was_done(|| SettledTrees::<Adaptive>::new(2));
+    reads_see_what_was_done(|| SettledTrees::<Adaptive>::per_cpu(2));
+    reads_see_what_was_done(|| SettledTrees::<Adaptive>::combined(2));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::thread;
 
 use manycore::collections::interval::{
     CombinedTrees, DeferredForest, DeferredTrees, HarrisLists, LockedTrees, LoggedTrees,
+    SettledTrees,
 };
 use manycore::ldu::{Global, PerCore, Rooted, Table};
 use manycore::lock::Adaptive;
@@ -105,6 +106,13 @@ fn logged_with_the_time() {
 #[test]
 fn deferred_as_a_forest() {
     all(DeferredForest::<Adaptive>::new(TREES));
+}
+
+#[test]
+fn settled() {
+    all(SettledTrees::<Adaptive>::new(TREES));
+    all(SettledTrees::<Adaptive>::per_cpu(TREES));
+    all(SettledTrees::<Adaptive>::combined(TREES));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use manycore::collections::hash::{
 };
 use manycore::collections::interval::{
     CombinedTrees, DeferredForest, DeferredTrees, HarrisLists, LockedTrees, LoggedTrees,
+    SettledTrees,
 };
 use manycore::collections::list::{CombinedList, LockedList, MvrluList, RcuList, RluList};
 use manycore::collections::queue::TakeAll;
@@ -306,5 +307,8 @@ intervals! {
     deferred_per_core => DeferredTrees::<PerCore, Adaptive>::new(TREES, PerCore::new);
     forest => DeferredForest::<Adaptive>::new(TREES);
     logged => LoggedTrees::<Adaptive>::new(TREES);
+    settled => SettledTrees::<Adaptive>::new(TREES);
+    settled_per_cpu => SettledTrees::<Adaptive>::per_cpu(TREES);
+    combining => SettledTrees::<Adaptive>::combined(TREES);
     harris => HarrisLists::new(TREES);
 }

@@ -27,6 +27,7 @@ mod reclaim;
 mod rlu;
 mod rw;
 mod sessions;
+mod settled;
 mod take_all;
 mod treiber;
 mod wait_queue;

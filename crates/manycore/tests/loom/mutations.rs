@@ -271,6 +271,12 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("rlu-epoch-ready", "rlu::two_first_snapshots", RACE),
     ("slots-add", "rlu::nothing_is_lost", RACE),
     ("slots-iter", "rlu::nothing_is_lost", RACE),
+    ("settled-free", "settled::what_is_removed_is_walked_by_nobody", RACE),
+    ("settled-owner", "settled::what_is_removed_is_walked_by_nobody", RACE),
+    ("settled-section", "settled::what_is_removed_is_walked_by_nobody", RACE),
+    ("settled-nobody-waits", "settled::what_is_removed_is_walked_by_nobody", RACE),
+    ("settled-update-fence", "settled::what_is_removed_is_walked_by_nobody", RACE),
+    ("settled-section-fence", "settled::what_is_removed_is_walked_by_nobody", RACE),
 ];
 
 #[test]

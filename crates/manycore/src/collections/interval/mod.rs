@@ -9,6 +9,7 @@
 //! | [`DeferredTrees`] | `ldu` and `ldu-per-core`: updates are logged, in a queue for each tree, or in tables of each core |
 //! | the same, [eager below 0](DeferredTrees::eager_below) | `ldu-logged`, `ldu-per-core-logged`: also where reads are frequent |
 //! | [`DeferredForest`] | `ldu-forest`: updates are logged in a queue for each core; all trees are under one lock |
+//! | [`SettledTrees`] | `ldu-settled`, `ldu-settled-per-cpu` and `ldu-combined`: updates are logged and wait for walks that began before, as in Linux |
 //! | [`LoggedTrees`] | `oplog`: operations are logged by each core with the time |
 //! | [`HarrisLists`] | `harris`: no trees, but lists without locks, in no order |
 //!
@@ -36,6 +37,7 @@ mod exclusive;
 mod harris;
 mod logged;
 mod registry;
+mod settled;
 mod tree;
 
 pub use deferred::{DeferredForest, DeferredTrees, Forest, Member, Single, TabledTrees, tabled};
@@ -44,4 +46,5 @@ pub use exclusive::{
 };
 pub use harris::{AbsentLinked, HarrisLists, PresentLinked};
 pub use logged::{AbsentLogged, LoggedTrees, PresentLogged};
+pub use settled::{AbsentSettled, PresentSettled, SettledTrees};
 pub use tree::{Entry, IntervalTree};

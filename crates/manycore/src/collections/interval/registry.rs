@@ -20,6 +20,9 @@ macro_rules! for_each_reverse_map {
             )
             .eager_below(0);
             "ldu-per-core-logged", trees => $crate::collections::interval::tabled(trees).eager_below(0);
+            "ldu-settled", trees => $crate::collections::interval::SettledTrees::<$crate::lock::Adaptive>::new(trees);
+            "ldu-settled-per-cpu", trees => $crate::collections::interval::SettledTrees::<$crate::lock::Adaptive>::per_cpu(trees);
+            "ldu-combined", trees => $crate::collections::interval::SettledTrees::<$crate::lock::Adaptive>::combined(trees);
             "oplog", trees => $crate::collections::interval::LoggedTrees::<$crate::lock::Adaptive>::new(trees);
             "ldu-forest", trees => $crate::collections::interval::DeferredForest::<$crate::lock::Adaptive>::new(trees);
             "harris", trees => $crate::collections::interval::HarrisLists::new(trees);

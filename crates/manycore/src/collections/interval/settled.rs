@@ -1,0 +1,543 @@
+//! `ldu-settled`, `ldu-settled-per-cpu` and `ldu-combined`: updates are logged as Linux can have
+//! them, so that one which has returned has no earlier walk beside it.
+//!
+//! # Idea
+//!
+//! An update goes into a log without the tree's lock, and whoever takes the lock applies the log
+//! first, as in [`DeferredTrees`](super::DeferredTrees). A kernel needs more: it frees page tables
+//! next, which a walk may be reading that began before the update. So an update looks at the lock
+//! once it is in the log. If a walk has it, the update waits until that is over; if somebody has it
+//! who applies a log only, it does not. `ldu-combined` takes the lock if that is free and applies
+//! the update at once; it logs only beside others, and who has the lock applies that before he
+//! leaves, so that nothing stays in a log.
+//!
+//! # Source
+//!
+//! LDU is J. Kyong's; see [`crate::ldu`]. This form of it is that of `kernel/linux`, whose
+//! `mm/ldu.c` has the proof, with one list for a tree or one for each CPU. What differs: intervals
+//! have an order by themselves, so that lists need not be turned round and a child need not go
+//! where its parent is; walks exclude each other; lists for CPUs are there from the start.
+//!
+//! # Memory order
+//!
+//! That of the [model](https://docs.rs/loom) in `tests/loom/kernel_log.rs`, which has a mutation for
+//! each barrier: an update pushes, executes a full barrier and reads `section`; a section writes
+//! that, executes a full barrier and reads the lists. So a section has the update in a list, or the
+//! update sees the section.
+//!
+//! # Cost
+//!
+//! One compare-and-swap on a shared line, or on this CPU's; none where an update takes back one that
+//! is still in the log. Who has the lock reads the line of each list.
+//!
+//! # When not to use it
+//!
+//! Where no update relies on earlier walks to be over: [`DeferredTrees`](super::DeferredTrees) never
+//! waits.
+
+use alloc::boxed::Box;
+use core::mem::{ManuallyDrop, forget};
+use core::ptr::{self, NonNull};
+
+use super::tree::{Entry, IntervalTree};
+use crate::due::Due;
+use crate::lock::{Adaptive, Guarded};
+use crate::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering, fence};
+use crate::sync::cell::UnsafeCell;
+use crate::sync::phase::{self, Phase};
+use crate::sync::{CachePadded, cpu, full_fence, mutation, order, own_of};
+use crate::{Interval, RawLock, ReverseMap};
+
+/// The node is in a list.
+const QUEUED: u8 = 1;
+/// It is to be in the tree.
+const WANT: u8 = 2;
+
+/// Nobody has the lock.
+const FREE: u8 = 0;
+/// Somebody walks the tree.
+const WALK: u8 = 1;
+/// Somebody applies the log, or an update of his own.
+const UPDATE: u8 = 2;
+
+/// Who makes a list so long applies the log.
+const LONG: usize = 256;
+
+/// A tree of many CPUs has this many lists: then some share one.
+const LISTS_MAX: u32 = 64;
+
+/// An interval with its place in a log.
+struct Node {
+    entry: Entry,
+    state: AtomicU8,
+    /// One for the owner, and one while it is in a list.
+    references: AtomicUsize,
+    next: AtomicPtr<Self>,
+    /// Whether it is in the tree; the owner's while it is not queued, else of who drains.
+    linked: UnsafeCell<bool>,
+}
+
+/// Nodes that are to come into the tree or to leave it, newest first.
+struct List {
+    first: AtomicPtr<Node>,
+    /// How many were added since it was emptied, or a few more.
+    length: AtomicUsize,
+}
+
+struct Inner {
+    tree: IntervalTree,
+    drains: u64,
+    entries: u64,
+    applied: u64,
+    waits: u64,
+    entries_max: u64,
+}
+
+struct Tree<L> {
+    lists: Box<[CachePadded<List>]>,
+    shared: CachePadded<Guarded<Inner, L>>,
+    /// What is done under the lock; written by who has it.
+    section: AtomicU8,
+    combines: bool,
+    due: Due,
+}
+
+/// Trees of intervals whose updates wait for walks that began before.
+pub struct SettledTrees<L: RawLock = Adaptive> {
+    trees: Box<[CachePadded<Tree<L>>]>,
+}
+
+/// An interval that is in no tree.
+pub struct AbsentSettled<'a, L: RawLock> {
+    tree: &'a Tree<L>,
+    node: NonNull<Node>,
+}
+
+/// An interval that is in its tree. Dropped, it is removed.
+pub struct PresentSettled<'a, L: RawLock>(ManuallyDrop<AbsentSettled<'a, L>>);
+
+// SAFETY: it is a reference, and the right to log updates of the node, which one thread at a time
+// has.
+unsafe impl<L: RawLock> Send for AbsentSettled<'_, L> {}
+
+impl<L: RawLock> SettledTrees<L> {
+    /// This many trees, with a list for each.
+    pub fn new(trees: usize) -> Self {
+        Self::with(trees, 1, false)
+    }
+
+    /// With a list for each CPU, or up to 64 of them.
+    pub fn per_cpu(trees: usize) -> Self {
+        Self::with(trees, cpu::count().clamp(1, LISTS_MAX) as usize, false)
+    }
+
+    /// An update is logged only while somebody has the lock, who applies it then.
+    pub fn combined(trees: usize) -> Self {
+        Self::with(trees, 1, true)
+    }
+
+    fn with(trees: usize, lists: usize, combines: bool) -> Self {
+        Self { trees: (0..trees).map(|_| CachePadded(Tree::new(lists, combines))).collect() }
+    }
+}
+
+/// A section under the lock, from [`Tree::enter`] on.
+struct Section<'a>(&'a AtomicU8);
+
+impl Drop for Section<'_> {
+    fn drop(&mut self) {
+        // Release: partner of the Acquire in `settle`, of an update that finds the lock free.
+        self.0.store(FREE, order!(Release, "settled-free"));
+    }
+}
+
+impl<L: RawLock> Tree<L> {
+    fn new(lists: usize, combines: bool) -> Self {
+        let list = |_| {
+            let (first, length) = (AtomicPtr::new(ptr::null_mut()), AtomicUsize::new(0));
+            CachePadded(List { first, length })
+        };
+        let inner = Inner {
+            tree: IntervalTree::new(),
+            drains: 0,
+            entries: 0,
+            applied: 0,
+            waits: 0,
+            entries_max: 0,
+        };
+        Self {
+            lists: (0..lists).map(list).collect(),
+            shared: CachePadded(Guarded::new(inner)),
+            section: AtomicU8::new(FREE),
+            combines,
+            due: Due::new(),
+        }
+    }
+
+    /// Says what the lock, which the caller has, was taken for.
+    fn enter(&self, what: u8) -> Section<'_> {
+        // Release: partner of the Acquire in `settle`: earlier walks are over for an update that
+        // finds the mark of another update.
+        self.section.store(what, Ordering::Release);
+        // Partner of the fence in `settle`.
+        full_fence!("settled-section-fence");
+        Section(&self.section)
+    }
+
+    fn is_empty(&self) -> bool {
+        // Relaxed: the fence before this orders it.
+        self.lists.iter().all(|list| list.first.load(Ordering::Relaxed).is_null())
+    }
+
+    /// Logs that a node comes into the tree, or leaves it. Says whether the list is long.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the node, which is in the tree, or on its way there, if it is to leave, and
+    /// not if it is to come.
+    unsafe fn mark(&self, node: NonNull<Node>, want: bool) -> bool {
+        // SAFETY: the owner's reference keeps it (contract of this function).
+        let this = unsafe { node.as_ref() };
+        let new = QUEUED | if want { WANT } else { 0 };
+        loop {
+            // Acquire: partner of the Release in `drain_node`, which has written `linked` before.
+            let old = this.state.load(order!(Acquire, "settled-owner"));
+            if old & QUEUED == 0 {
+                break;
+            }
+            let swapped =
+                this.state.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed);
+            if swapped.is_ok() {
+                return false;
+            }
+        }
+        // SAFETY: it is not queued, so that the caller has it.
+        this.linked.with_mut(|linked| unsafe { *linked = !want });
+        this.references.fetch_add(1, Ordering::Relaxed);
+        this.state.store(new, Ordering::Relaxed);
+        let list = &self.lists[own_of(self.lists.len())];
+        let mut first = list.first.load(Ordering::Relaxed);
+        loop {
+            this.next.store(first, Ordering::Relaxed);
+            // Release: partner of the Acquire in `drain_list`, which reads the node.
+            let pushed = list.first.compare_exchange(
+                first,
+                node.as_ptr(),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            match pushed {
+                Ok(_) => break,
+                Err(found) => first = found,
+            }
+        }
+        list.length.fetch_add(1, Ordering::Relaxed) >= LONG
+    }
+
+    /// Returns when no walk goes on that began before.
+    fn settle(&self, is_long: bool) {
+        // Partner of the fence in `enter`.
+        full_fence!("settled-update-fence");
+        // Acquire: partner of the Release in `enter` and of that at the end of a section.
+        let section = self.section.load(order!(Acquire, "settled-section"));
+        if section == WALK && !mutation!("settled-nobody-waits") {
+            self.shared.with(|inner| {
+                inner.waits += 1;
+                self.drain_as_update(inner);
+            });
+        } else if is_long {
+            self.shared.try_with(|inner| self.drain_as_update(inner));
+        }
+    }
+
+    fn drain_as_update(&self, inner: &mut Inner) {
+        let _section = self.enter(UPDATE);
+        self.drain(inner);
+    }
+
+    /// A node comes into the tree, or leaves it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`mark`](Self::mark).
+    unsafe fn update(&self, node: NonNull<Node>, want: bool) {
+        if self.combines {
+            let applied = self.shared.try_with(|inner| {
+                let _section = self.enter(UPDATE);
+                self.drain(inner);
+                // SAFETY: the log is empty, so that the node is not queued: it is the caller's,
+                // which is in the tree or not as the contract of this function says.
+                unsafe { inner.apply(node, want) };
+            });
+            if applied.is_none() {
+                // SAFETY: the contract of this function.
+                unsafe { self.mark(node, want) };
+                self.settle(false);
+            }
+            self.combine();
+            return;
+        }
+        // SAFETY: the contract of this function.
+        let is_long = unsafe { self.mark(node, want) };
+        self.settle(is_long);
+    }
+
+    /// Applies what others have logged while somebody had the lock, who has left it or will.
+    fn combine(&self) {
+        loop {
+            // Either who pushes finds the lock free, or who has left it finds what was pushed;
+            // without that, it would stay in the log until the next section.
+            fence(Ordering::SeqCst);
+            if self.is_empty()
+                || self.shared.try_with(|inner| self.drain_as_update(inner)).is_none()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Applies the log. The caller has the lock, and has said what for.
+    fn drain(&self, inner: &mut Inner) {
+        let drained: u64 = phase::during(Phase::Log, || {
+            self.lists.iter().map(|list| Self::drain_list(list, inner)).sum()
+        });
+        if drained > 0 {
+            inner.drains += 1;
+            inner.entries += drained;
+            inner.entries_max = inner.entries_max.max(drained);
+        }
+    }
+
+    fn drain_list(list: &List, inner: &mut Inner) -> u64 {
+        // Relaxed: the fence in `enter` orders it.
+        if list.first.load(Ordering::Relaxed).is_null() {
+            return 0;
+        }
+        // Acquire: partner of the Release of each push.
+        let mut next = NonNull::new(list.first.swap(ptr::null_mut(), Ordering::AcqRel));
+        list.length.store(0, Ordering::Relaxed);
+        let mut drained = 0;
+        while let Some(node) = next {
+            // SAFETY: the list's reference keeps the node until it is dropped on the next line.
+            next = NonNull::new(unsafe { node.as_ref() }.next.load(Ordering::Relaxed));
+            // SAFETY: it came out of the list, and the caller has the lock.
+            unsafe { inner.drain_node(node) };
+            drained += 1;
+        }
+        drained
+    }
+}
+
+impl Inner {
+    /// Puts a node into the tree or takes it out, at once.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns it, it is not queued, and it is in the tree if `want` is false, and not if
+    /// it is true.
+    unsafe fn apply(&mut self, node: NonNull<Node>, want: bool) {
+        // SAFETY: the owner's reference keeps it (contract of this function).
+        let this = unsafe { node.as_ref() };
+        // SAFETY: the contract of this function, and the tree is the lock's, which the caller has.
+        unsafe { self.change(this, want) };
+        this.state.store(if want { WANT } else { 0 }, Ordering::Relaxed);
+        self.applied += 1;
+    }
+
+    /// # Safety
+    ///
+    /// The node is in the tree if `want` is false, and not if it is true; it stays where it is as
+    /// long as it is there.
+    unsafe fn change(&mut self, node: &Node, want: bool) {
+        let entry = NonNull::from(&node.entry);
+        // SAFETY: the contract of this function.
+        unsafe {
+            match want {
+                true => self.tree.insert(entry),
+                false => self.tree.remove(entry),
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The node was in a list, and is in none any more; the caller has the lock.
+    unsafe fn drain_node(&mut self, node: NonNull<Node>) {
+        // SAFETY: the list's reference keeps it until the end of this function.
+        let this = unsafe { node.as_ref() };
+        let mut old = this.state.load(Ordering::Relaxed);
+        loop {
+            let want = old & WANT != 0;
+            // SAFETY: it is queued, so that it is this thread's, which has the lock.
+            let linked = this.linked.with(|linked| unsafe { *linked });
+            if want != linked {
+                // SAFETY: `linked` says whether it is in the tree; the owner frees it by the last
+                // reference, when it has left the tree.
+                unsafe { self.change(this, want) };
+                // SAFETY: it is queued, so that it is this thread's, which has the lock.
+                this.linked.with_mut(|linked| unsafe { *linked = want });
+                self.applied += 1;
+            }
+            // Release: partner of the Acquire in `mark`. If the owner has changed its mind since,
+            // it has left the node to this loop.
+            let cleared = old & !QUEUED;
+            let swapped =
+                this.state.compare_exchange(old, cleared, Ordering::AcqRel, Ordering::Relaxed);
+            match swapped {
+                Ok(_) => break,
+                Err(found) => old = found,
+            }
+        }
+        // SAFETY: the list's reference.
+        unsafe { put(node) };
+    }
+}
+
+/// Drops a reference.
+///
+/// # Safety
+///
+/// It is the caller's, and is not used again; the last of them is dropped when the node is in no
+/// tree.
+unsafe fn put(node: NonNull<Node>) {
+    // SAFETY: the reference keeps it (contract of this function).
+    // AcqRel: who frees it comes after all that others did with it.
+    if unsafe { node.as_ref() }.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // SAFETY: `interval` has made it by a box, and this was the last reference.
+        drop(unsafe { Box::from_raw(node.as_ptr()) });
+    }
+}
+
+impl<L> Drop for Tree<L> {
+    /// What is left in lists: nodes that were forgotten, and those that are to leave.
+    fn drop(&mut self) {
+        for list in &self.lists {
+            let mut next = NonNull::new(list.first.load(Ordering::Acquire));
+            while let Some(node) = next {
+                // SAFETY: the list's reference keeps it until the next line, and nobody else has
+                // the tree, whose entries are not looked at any more.
+                next = NonNull::new(unsafe { node.as_ref() }.next.load(Ordering::Relaxed));
+                // SAFETY: the list's reference; a node whose owner has gone is not in the tree any
+                // more for anybody.
+                unsafe { put(node) };
+            }
+        }
+    }
+}
+
+impl<L: RawLock> Drop for AbsentSettled<'_, L> {
+    fn drop(&mut self) {
+        // SAFETY: the owner's reference: `self` is gone.
+        unsafe { put(self.node) };
+    }
+}
+
+impl<L: RawLock> Drop for PresentSettled<'_, L> {
+    fn drop(&mut self) {
+        // SAFETY: `self` owns the node, and says that it is in the tree, or on its way there.
+        unsafe { self.0.tree.update(self.0.node, false) };
+        // SAFETY: `self` is being dropped, and nothing uses its content after this.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
+}
+
+impl<L: RawLock> ReverseMap for SettledTrees<L> {
+    type Absent<'a>
+        = AbsentSettled<'a, L>
+    where
+        Self: 'a;
+
+    type Present<'a>
+        = PresentSettled<'a, L>
+    where
+        Self: 'a;
+
+    fn trees(&self) -> usize {
+        self.trees.len()
+    }
+
+    fn interval(&self, tree: usize, interval: Interval) -> Self::Absent<'_> {
+        let tree = &self.trees[tree];
+        let node = Node {
+            entry: Entry::new(interval),
+            state: AtomicU8::new(0),
+            references: AtomicUsize::new(1),
+            next: AtomicPtr::new(ptr::null_mut()),
+            linked: UnsafeCell::new(false),
+        };
+        AbsentSettled { tree, node: NonNull::from(Box::leak(Box::new(node))) }
+    }
+
+    fn insert<'a>(&'a self, interval: Self::Absent<'a>) -> Self::Present<'a> {
+        // SAFETY: `interval` owns the node, and says that it is not in the tree.
+        unsafe { interval.tree.update(interval.node, true) };
+        PresentSettled(ManuallyDrop::new(interval))
+    }
+
+    fn remove<'a>(&'a self, mut interval: Self::Present<'a>) -> Self::Absent<'a> {
+        // SAFETY: `interval` owns the node, and says that it is in the tree, or on its way there.
+        unsafe { interval.0.tree.update(interval.0.node, false) };
+        // SAFETY: `interval` is forgotten on the next line, so that its content is taken once.
+        let absent = unsafe { ManuallyDrop::take(&mut interval.0) };
+        forget(interval);
+        absent
+    }
+
+    fn overlaps(
+        &self,
+        tree: usize,
+        first: u64,
+        last: u64,
+        found: &mut (dyn FnMut(Interval) + Send),
+    ) {
+        let tree = &self.trees[tree];
+        tree.shared.with(|inner| {
+            let _section = tree.enter(WALK);
+            tree.drain(inner);
+            inner.tree.overlaps(first, last, found);
+        });
+        if tree.combines {
+            tree.combine();
+        }
+    }
+
+    fn tend(&self, tree: usize, ticks: u64) {
+        let tree = &self.trees[tree];
+        if let Some(_claim) = tree.due.claim(ticks) {
+            tree.shared.try_with(|inner| tree.drain_as_update(inner));
+        }
+    }
+
+    fn put_off_max(&self) -> u64 {
+        let max = |tree: &CachePadded<Tree<L>>| tree.shared.with(|inner| inner.entries_max);
+        self.trees.iter().map(max).max().unwrap_or(0)
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let mut sums = [("drains", 0), ("entries", 0), ("applied", 0), ("waits", 0)];
+        for tree in &self.trees {
+            let counts =
+                tree.shared.with(|inner| [inner.drains, inner.entries, inner.applied, inner.waits]);
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| sum.1 += count);
+        }
+        sums.into_iter().for_each(|(name, sum)| visit(name, sum));
+    }
+}
+
+impl<L: RawLock> core::fmt::Debug for SettledTrees<L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("SettledTrees").field("trees", &self.trees.len()).finish_non_exhaustive()
+    }
+}
+
+impl<L: RawLock> core::fmt::Debug for AbsentSettled<'_, L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("AbsentSettled").finish_non_exhaustive()
+    }
+}
+
+impl<L: RawLock> core::fmt::Debug for PresentSettled<'_, L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PresentSettled").finish_non_exhaustive()
+    }
+}
