@@ -20,20 +20,19 @@
 //!
 //! # Memory order
 //!
-//! That of the [model](https://docs.rs/loom) in `tests/loom/kernel_log.rs`, which has a mutation for
-//! each barrier: an update pushes, executes a full barrier and reads `section`; a section writes
-//! that, executes a full barrier and reads the lists. So a section has the update in a list, or the
-//! update sees the section.
+//! An update pushes, executes a full barrier and reads `section`; a section writes that, executes a
+//! full barrier and reads the lists. So a section has the update in a list, or the update sees the
+//! section. `tests/loom/kernel_log.rs` has the protocol with a mutation for each of its barriers.
 //!
 //! # Cost
 //!
-//! One compare-and-swap on a shared line, or on this CPU's; none where an update takes back one that
-//! is still in the log. Who has the lock reads the line of each list.
+//! One compare-and-swap on a shared line, or on this CPU's; none where an update takes back one
+//! that is still in the log. Who has the lock reads the line of each list.
 //!
 //! # When not to use it
 //!
-//! Where no update relies on earlier walks to be over: [`DeferredTrees`](super::DeferredTrees) never
-//! waits.
+//! Where no update relies on earlier walks to be over: [`DeferredTrees`](super::DeferredTrees)
+//! never waits.
 
 use alloc::boxed::Box;
 use core::mem::{ManuallyDrop, forget};
@@ -205,6 +204,7 @@ impl<L: RawLock> Tree<L> {
             if old & QUEUED == 0 {
                 break;
             }
+            // AcqRel: as at a push, for who drains it. Relaxed on failure: it is read again.
             let swapped =
                 this.state.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed);
             if swapped.is_ok() {
@@ -213,13 +213,17 @@ impl<L: RawLock> Tree<L> {
         }
         // SAFETY: it is not queued, so that the caller has it.
         this.linked.with_mut(|linked| unsafe { *linked = !want });
+        // Relaxed: the push publishes both.
         this.references.fetch_add(1, Ordering::Relaxed);
         this.state.store(new, Ordering::Relaxed);
         let list = &self.lists[own_of(self.lists.len())];
+        // Relaxed: the compare-and-swap decides.
         let mut first = list.first.load(Ordering::Relaxed);
         loop {
+            // Relaxed: the push publishes it.
             this.next.store(first, Ordering::Relaxed);
-            // Release: partner of the Acquire in `drain_list`, which reads the node.
+            // AcqRel: partner of the Acquire in `drain_list`, which reads the node. Relaxed on
+            // failure: it is tried again.
             let pushed = list.first.compare_exchange(
                 first,
                 node.as_ptr(),
@@ -231,6 +235,7 @@ impl<L: RawLock> Tree<L> {
                 Err(found) => first = found,
             }
         }
+        // Relaxed: a guess.
         list.length.fetch_add(1, Ordering::Relaxed) >= LONG
     }
 
@@ -285,7 +290,7 @@ impl<L: RawLock> Tree<L> {
     /// Applies what others have logged while somebody had the lock, who has left it or will.
     fn combine(&self) {
         loop {
-            // Either who pushes finds the lock free, or who has left it finds what was pushed;
+            // SeqCst: either who pushes finds the lock free, or who has left it finds what was pushed;
             // without that, it would stay in the log until the next section.
             fence(Ordering::SeqCst);
             if self.is_empty()
@@ -313,11 +318,13 @@ impl<L: RawLock> Tree<L> {
         if list.first.load(Ordering::Relaxed).is_null() {
             return 0;
         }
-        // Acquire: partner of the Release of each push.
+        // AcqRel: partner of the Release of each push.
         let mut next = NonNull::new(list.first.swap(ptr::null_mut(), Ordering::AcqRel));
+        // Relaxed: a guess.
         list.length.store(0, Ordering::Relaxed);
         let mut drained = 0;
         while let Some(node) = next {
+            // Relaxed: the swap has taken it in.
             // SAFETY: the list's reference keeps the node until it is dropped on the next line.
             next = NonNull::new(unsafe { node.as_ref() }.next.load(Ordering::Relaxed));
             // SAFETY: it came out of the list, and the caller has the lock.
@@ -340,6 +347,7 @@ impl Inner {
         let this = unsafe { node.as_ref() };
         // SAFETY: the contract of this function, and the tree is the lock's, which the caller has.
         unsafe { self.change(this, want) };
+        // Relaxed: the caller is the one who reads it next.
         this.state.store(if want { WANT } else { 0 }, Ordering::Relaxed);
         self.applied += 1;
     }
@@ -365,6 +373,7 @@ impl Inner {
     unsafe fn drain_node(&mut self, node: NonNull<Node>) {
         // SAFETY: the list's reference keeps it until the end of this function.
         let this = unsafe { node.as_ref() };
+        // Relaxed: the compare-and-swap below sees whether that is still so.
         let mut old = this.state.load(Ordering::Relaxed);
         loop {
             let want = old & WANT != 0;
@@ -378,8 +387,9 @@ impl Inner {
                 this.linked.with_mut(|linked| unsafe { *linked = want });
                 self.applied += 1;
             }
-            // Release: partner of the Acquire in `mark`. If the owner has changed its mind since,
-            // it has left the node to this loop.
+            // AcqRel: partner of the Acquire in `mark`. If the owner has changed its mind since, it
+            // has left the node to this loop. Relaxed on failure: what was read is the owner's
+            // wish, and nothing comes with it.
             let cleared = old & !QUEUED;
             let swapped =
                 this.state.compare_exchange(old, cleared, Ordering::AcqRel, Ordering::Relaxed);
@@ -412,8 +422,10 @@ impl<L> Drop for Tree<L> {
     /// What is left in lists: nodes that were forgotten, and those that are to leave.
     fn drop(&mut self) {
         for list in &self.lists {
+            // Acquire: partner of the Release of each push.
             let mut next = NonNull::new(list.first.load(Ordering::Acquire));
             while let Some(node) = next {
+                // Relaxed: the load above has taken it in.
                 // SAFETY: the list's reference keeps it until the next line, and nobody else has
                 // the tree, whose entries are not looked at any more.
                 next = NonNull::new(unsafe { node.as_ref() }.next.load(Ordering::Relaxed));
