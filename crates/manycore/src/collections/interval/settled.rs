@@ -290,8 +290,8 @@ impl<L: RawLock> Tree<L> {
     /// Applies what others have logged while somebody had the lock, who has left it or will.
     fn combine(&self) {
         loop {
-            // SeqCst: either who pushes finds the lock free, or who has left it finds what was pushed;
-            // without that, it would stay in the log until the next section.
+            // SeqCst: either who pushes finds the lock free, or who has left it finds what was
+            // pushed; without that, it would stay in the log until the next section.
             fence(Ordering::SeqCst);
             if self.is_empty()
                 || self.shared.try_with(|inner| self.drain_as_update(inner)).is_none()
