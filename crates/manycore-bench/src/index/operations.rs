@@ -39,8 +39,7 @@ const DRAWN: usize = 1 << 16;
 /// Records that threads insert. Those of one thread lie between those of the others:
 ///
 /// ```text
-///   0 ... initial | kept by earlier slices ... base | 0 1 2 .. of threads | 0 1 2 .. of threads |
-///   ...
+///   0 ... initial | kept by earlier slices ... base | 0 1 2 .. of threads | 0 1 2 .. | ...
 /// ```
 #[derive(Debug)]
 pub(crate) struct Inserted {

@@ -10,10 +10,11 @@
 //! two cancel, and nothing is left to do:
 //!
 //! ```text
-//!                 insert                                           synchronize, with the structure's lock
-//!  1 remove mark set? clear it, done 5 insert mark set? clear it, insert into the structure 2 set
-//!  the insert mark 6 clear `used` 3 `used` set already? done: the entry is in the queue 7 insert
-//!  mark set? clear it, insert into the structure 4 put the entry into the queue
+//!     insert                                     synchronize, with the structure's lock
+//!  1  remove mark set? clear it, done         5  insert mark set? clear it, insert the object
+//!  2  set the insert mark                     6  clear `used`
+//!  3  `used` set? done: the entry is queued   7  insert mark set? clear it, insert the object
+//!  4  put the entry into the queue
 //! ```
 //!
 //! The entry of an update that was cancelled stays in the queue, and the object's next update of

@@ -4,7 +4,7 @@ use super::config::{Config, Stall};
 use super::object::Dying;
 use super::record::{Local, Member, Record};
 use super::stats::Stats;
-use super::waits::{Account, Waiting, Waits};
+use super::waits::{Account, ClockWaitPolicy, Waiting};
 use crate::asymmetry::Asymmetry;
 use crate::clock::{Clock, Ordo};
 use crate::session::pool::Depot;
@@ -38,7 +38,7 @@ struct Periods {
     /// Every session that is open or begins from now on, has begun when every clock was past this.
     watermark: AtomicU64,
     asymmetry: Asymmetry,
-    waits: Waits,
+    waits: ClockWaitPolicy,
 }
 
 /// Nobody reads at the floor.
@@ -59,7 +59,7 @@ const VERSIONS_FOR_DEAR: u32 = 4;
 const HOPS_FOR_DEAR: u32 = 16;
 
 /// What a scan has found.
-struct Look {
+struct EpochScan {
     watermark: u64,
     /// When it began.
     epoch: u64,
@@ -94,7 +94,7 @@ impl<C: Clock> Domain<C> {
                 epoch,
                 watermark: AtomicU64::new(0),
                 asymmetry: Asymmetry::new(true),
-                waits: Waits::new(),
+                waits: ClockWaitPolicy::new(),
             }),
             turns: Turns::new(),
             members: ThreadRegistry::new(),
@@ -203,10 +203,10 @@ impl<C: Clock> Domain<C> {
     /// microseconds where it takes a system call.
     #[cold]
     pub(super) fn advance(&self) -> u64 {
-        self.look(None).watermark
+        self.scan(None).watermark
     }
 
-    fn look(&self, sessions: Option<u32>) -> Look {
+    fn scan(&self, sessions: Option<u32>) -> EpochScan {
         let epoch = self.clock.horizon();
         // SeqCst: partner of `enter_at_floor`; before the fence.
         let floor = self.floor.load(Ordering::SeqCst);
@@ -224,7 +224,7 @@ impl<C: Clock> Domain<C> {
         let oldest = oldest.map_or(epoch, |oldest| oldest.min(epoch)).min(floor);
         // AcqRel: partner of the Acquire in `watermark`; and of each other.
         let before = self.periods.watermark.fetch_max(oldest, Ordering::AcqRel);
-        Look { watermark: before.max(oldest), epoch, threads }
+        EpochScan { watermark: before.max(oldest), epoch, threads }
     }
 
     /// As [`advance`](Self::advance), unless another thread is at it or has just been, and this one
@@ -241,7 +241,7 @@ impl<C: Clock> Domain<C> {
         if others && !must {
             return None;
         }
-        let Look { watermark, epoch, threads } = self.look(Some(sessions));
+        let EpochScan { watermark, epoch, threads } = self.scan(Some(sessions));
         let next = match threads / THREADS_FOR_REST {
             0 => NOBODY,
             times => {

@@ -215,8 +215,8 @@ fn discard<C: Clock>(
     (pool, dying): (&mut Pool, &mut Dying),
     done: &mut Done,
 ) {
-    let ripe = |batch: &&Batch| batch.stamp <= watermark;
-    let batches = tail.batches.iter().take_while(ripe).count();
+    let expired = |batch: &&Batch| batch.stamp <= watermark;
+    let batches = tail.batches.iter().take_while(expired).count();
     let Some(last) = batches.checked_sub(1) else { return };
     let end = tail.batches[last].end;
     tail.batches.drain(..batches);

@@ -51,7 +51,7 @@ impl Waiting {
 }
 
 /// For all threads of a domain.
-pub(super) struct Waits {
+pub(super) struct ClockWaitPolicy {
     /// A [`Waiting`].
     waiting: AtomicU64,
     /// How many more snapshots than commits there were lately: a number with a sign.
@@ -72,7 +72,7 @@ impl Account {
     }
 }
 
-impl Waits {
+impl ClockWaitPolicy {
     pub fn new() -> Self {
         Self {
             waiting: AtomicU64::new(Waiting::SNAPSHOTS.0),

@@ -44,10 +44,10 @@ struct Periods {
 
 /// After how many epochs nobody can have a reference to garbage, in units of [`STEP`].
 const GRACE: usize = 3 * STEP;
-const _: () = assert!(GRACE == (STACKS - 1) * STEP, "one stack is ripe");
+const _: () = assert!(GRACE == (STACKS - 1) * STEP, "one stack is expired");
 
 /// What a thread saw that tried to begin the next epoch.
-pub(super) struct Look<'d> {
+pub(super) struct EpochScan<'d> {
     /// A thread that keeps the next epoch from beginning: the one that has been pinned for longest.
     pub blocker: Option<&'d Slot>,
     /// What waits to be freed, in bytes.
@@ -58,7 +58,7 @@ pub(super) struct Look<'d> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stacks {
     /// The stacks in which nothing has to wait.
-    Ripe,
+    Expired,
     All,
 }
 
@@ -202,7 +202,7 @@ impl Domain {
         self.periods.asymmetry.has_many_cpus
     }
 
-    /// Whether it costs much to look who is inside.
+    /// Whether a scan for pinned threads costs much.
     pub(super) fn looks_are_dear(&self) -> bool {
         self.periods.asymmetry.is_dear()
     }
@@ -220,19 +220,19 @@ impl Domain {
 
     /// Begins the next epoch unless a thread is inside since an earlier one than this. For a thread
     /// that says how many sections it has had since it last did, or has none.
-    pub(super) fn advance(&self, sections: Option<u32>) -> Look<'_> {
+    pub(super) fn advance(&self, sections: Option<u32>) -> EpochScan<'_> {
         let now = self.periods.epoch.load(Ordering::Relaxed); // Relaxed: see the page; the fence orders it
         // A thread that is seen inside without a fence has been inside: then none is needed to give
-        // up. The model checker has enough to do with the look that counts.
+        // up. The model checker has enough to do with the scan that counts.
         if !cfg!(loom) {
-            let look = self.look(now);
-            if look.blocker.is_some() {
-                return look;
+            let scan = self.scan(now);
+            if scan.blocker.is_some() {
+                return scan;
             }
         }
         self.fence_readers(sections);
-        let look = self.look(now);
-        if look.blocker.is_none() {
+        let scan = self.scan(now);
+        if scan.blocker.is_none() {
             // Release: partner of the Acquires in `now` and `epoch_to_enter`, for what the records
             // have told. Relaxed on failure: somebody else has.
             let (done, failed) = (Ordering::Release, Ordering::Relaxed);
@@ -241,11 +241,11 @@ impl Domain {
                 self.began.store(clock::now(), Ordering::Relaxed); // Relaxed: for reports
             }
         }
-        look
+        scan
     }
 
-    /// Looks for those who are inside since an earlier epoch than this.
-    fn look(&self, now: usize) -> Look<'_> {
+    /// Scans for threads that have been pinned since an earlier epoch than this.
+    fn scan(&self, now: usize) -> EpochScan<'_> {
         let (mut blocker, mut longest, mut balance) = (None, 0, 0_usize);
         for record in self.records.scan() {
             let state = record.state();
@@ -255,10 +255,10 @@ impl Domain {
             }
             balance = balance.wrapping_add(record.balance());
         }
-        Look { blocker, held: no_debt(balance) }
+        EpochScan { blocker, held: no_debt(balance) }
     }
 
-    /// Tells of a reader that keeps the next epoch from beginning, if it has done so for long.
+    /// Reports a reader that keeps the next epoch from beginning, if it has done so for long.
     pub(super) fn tell_of(&self, blocker: &Slot) {
         let Some(on_stall) = &self.config.on_stall else { return };
         // Relaxed, throughout: numbers that steer reports.
@@ -284,15 +284,15 @@ impl Domain {
         let (now, mut count) = (self.now(), 0);
         for (number, stack) in record.stacks().iter().enumerate() {
             let age = (now / STEP).wrapping_sub(number) % STACKS;
-            if stack.is_empty() || (stacks == Stacks::Ripe && age * STEP < GRACE) {
+            if stack.is_empty() || (stacks == Stacks::Expired && age * STEP < GRACE) {
                 continue;
             }
             for bag in stack.take() {
-                // Not only in stacks that were not ripe: the epoch may have come round to this one
-                // meanwhile.
-                let is_ripe = has_come(bag.epoch().wrapping_add(GRACE), now);
-                count += if is_ripe { bag.len() } else { 0 };
-                if is_ripe { to } else { stack }.push(bag);
+                // Not only in stacks that were not expired: the epoch may have come round to this
+                // one meanwhile.
+                let is_expired = has_come(bag.epoch().wrapping_add(GRACE), now);
+                count += if is_expired { bag.len() } else { 0 };
+                if is_expired { to } else { stack }.push(bag);
             }
         }
         count
@@ -304,9 +304,9 @@ impl Domain {
         for record in self.records.iter() {
             let is_own = core::ptr::eq(record, by);
             if is_own || whose == Whose::Everybodys || !record.is_taken() {
-                count += self.harvest(record, stacks, &by.ripe);
+                count += self.harvest(record, stacks, &by.expired);
                 if !is_own {
-                    record.ripe.take().for_each(|bag| by.ripe.push(bag));
+                    record.expired.take().for_each(|bag| by.expired.push(bag));
                 }
             }
         }
@@ -358,7 +358,7 @@ impl Drop for Domain {
             // A handle that was forgotten has it for ever.
             record.leave_to_next();
             record.close_parked(|| 0);
-            let stacks = record.stacks().iter().chain([&record.ripe]);
+            let stacks = record.stacks().iter().chain([&record.expired]);
             stacks.flat_map(GarbageStack::take).for_each(|bag| all.push(bag));
         }
         let mut bags = all.take();

@@ -6,15 +6,15 @@ use core::fmt;
 use core::ptr::null_mut;
 
 use super::bag::{Bag, CAPACITY, Garbage};
-use super::domain::{Domain, Look, Stacks, Whose};
+use super::domain::{Domain, EpochScan, Stacks, Whose};
 use super::record::{Own, Slot};
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint};
 use crate::thread_registry::EachThreadRegistersItsOwn;
 
-/// So few objects that have become ripe are destroyed together: one with each that is retired would
-/// have all that belongs to it in the cache all the time. And more than this many are, because they
-/// are to be gone.
+/// Up to `FEW` expired objects are freed together: freeing one with each retirement would keep
+/// everything that freeing touches in the cache all the time. More than `BACKLOG` are freed
+/// together, too, so that they are gone.
 const FEW: usize = 32;
 const BACKLOG: usize = 2000;
 /// A thread that has retired this many destroys about as many: few enough that no operation takes
@@ -28,7 +28,7 @@ const ASKS: usize = 8;
 const PERIOD_TICKS: u64 = 1 << 17;
 /// And where a scan takes some microseconds, of system call or of other CPUs' lines.
 const PERIOD_TICKS_DEAR: u64 = 1 << 19;
-/// And where many threads look, who are in each other's way.
+/// And where many threads scan, because they delay each other.
 const ASKS_OF_MANY: usize = 32;
 
 /// A thread's access to a [`Domain`]. It stays with the thread.
@@ -136,7 +136,7 @@ impl<'d> Handle<'d> {
             self.domain.close_parked();
         }
         self.domain.advance(None);
-        self.collect(Stacks::Ripe);
+        self.collect(Stacks::Expired);
     }
 
     #[inline]
@@ -176,7 +176,7 @@ impl<'d> Handle<'d> {
         f()
     }
 
-    /// Whether it is to destroy something that has waited for long enough, or to look for it.
+    /// Whether the thread is to free something that has expired, or to check for it.
     #[inline]
     pub(super) fn is_owing(&self) -> bool {
         self.own().owed.get() >= BURST
@@ -244,18 +244,18 @@ impl<'d> Handle<'d> {
         self.record.close_bag(self.own(), self.domain.epoch_to_close());
     }
 
-    /// After a section: destroys about as much of what has waited for long enough as was retired.
+    /// Called after a section: frees about as many expired objects as were retired.
     fn settle(&self) {
         let Some(_collecting) = self.begin_collecting() else {
             return; // a destructor has a section of its own
         };
         let owed = self.own().owed.replace(0);
         if self.own().is_due.replace(false) {
-            self.look_round();
+            self.check_garbage();
         }
         // As many as were retired, so that the allocator gives out what it has just been given;
         // some more if there is more than a bag.
-        let share = if self.record.ripe.is_empty() { 1 } else { 4 };
+        let share = if self.record.expired.is_empty() { 1 } else { 4 };
         for _ in 0..share * owed {
             if !self.destroy_one() {
                 return;
@@ -263,25 +263,25 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// When it is due: finds what can be freed, and waits if too much is held.
+    /// Called when a check is due: finds what can be freed, and waits if too much is held.
     #[cold]
-    fn look_round(&self) {
+    fn check_garbage(&self) {
         self.domain.close_parked();
         let (now, mut held, mut whose) = (self.domain.now(), 0, Whose::OwnAndGone);
         // If another thread has begun an epoch since, this one need not.
         if now == self.own().seen.get() {
-            let look = self.advance();
-            held = look.held;
+            let scan = self.advance();
+            held = scan.held;
             // A thread that has been in the way since this thread last looked has probably lost its
             // CPU, and is not the only one: what such threads have retired would stay until they
             // run again. Those that run had better free their own, and among many CPUs somebody is
             // in the way at most times.
-            if look.blocker.is_some() && !self.domain.has_many_cpus() {
+            if scan.blocker.is_some() && !self.domain.has_many_cpus() {
                 whose = Whose::Everybodys;
             }
         }
-        let ripe = self.harvest(whose, Stacks::Ripe);
-        if ripe <= FEW || ripe > BACKLOG {
+        let expired = self.harvest(whose, Stacks::Expired);
+        if expired <= FEW || expired > BACKLOG {
             self.destroy_all();
         }
         if held > self.pressure() {
@@ -290,13 +290,13 @@ impl<'d> Handle<'d> {
     }
 
     /// Begins the next epoch if nobody is in the way, and tells of who is.
-    fn advance(&self) -> Look<'d> {
-        let look = self.domain.advance(Some(self.own().sections.get()));
-        match look.blocker {
+    fn advance(&self) -> EpochScan<'d> {
+        let scan = self.domain.advance(Some(self.own().sections.get()));
+        match scan.blocker {
             Some(blocker) => self.domain.tell_of(blocker),
             None => self.own().sections.set(0),
         }
-        look
+        scan
     }
 
     /// Whether this thread has not looked for so long that it had better do so, now that it has
@@ -310,8 +310,8 @@ impl<'d> Handle<'d> {
         clock::has_passed(self.own().looked.get(), period)
     }
 
-    /// From how many bytes on threads wait: there is some space left for those in the middle of a
-    /// section.
+    /// The number of held bytes from which on threads wait; some space is left for threads in the
+    /// middle of a section.
     fn pressure(&self) -> usize {
         let limit = self.domain.config.limit_bytes;
         limit - limit / 8
@@ -323,7 +323,7 @@ impl<'d> Handle<'d> {
         self.close_bag();
         loop {
             self.domain.close_parked();
-            self.harvest(Whose::Everybodys, Stacks::Ripe);
+            self.harvest(Whose::Everybodys, Stacks::Expired);
             self.destroy_all();
             if self.domain.held_bytes() <= self.pressure() {
                 return;
@@ -360,7 +360,7 @@ impl<'d> Handle<'d> {
     /// Destroys all that this thread has taken to be destroyed.
     fn destroy_all(&self) {
         self.empty();
-        for bag in self.record.ripe.take() {
+        for bag in self.record.expired.take() {
             self.own().emptying.set(Box::into_raw(bag));
             self.empty();
         }
@@ -378,7 +378,7 @@ impl<'d> Handle<'d> {
     fn destroy_one(&self) -> bool {
         let mut bag = self.own().emptying.get();
         if bag.is_null() {
-            let Some(next) = self.record.ripe.take().next() else { return false };
+            let Some(next) = self.record.expired.take().next() else { return false };
             bag = Box::into_raw(next);
             self.own().emptying.set(bag);
         }
@@ -393,8 +393,8 @@ impl<'d> Handle<'d> {
             self.own().emptying.set(null_mut());
             self.keep(bag);
         }
-        // SAFETY: `harvest` puts a bag on a ripe stack only after three epochs, so that no section
-        // is open that could have found the object; it was retired once, to be destroyed so
+        // SAFETY: `harvest` puts a bag on an expired stack only after three epochs, so that no
+        // section is open that could have found the object; it was retired once, to be destroyed so
         // (contract of `retire_with` and `retire_node`).
         unsafe {
             match destroy {

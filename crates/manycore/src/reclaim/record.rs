@@ -36,7 +36,7 @@ pub(super) struct Record {
     stacks: [GarbageStack; STACKS],
     /// Bags in which nothing has to wait any more. Its thread destroys what is in them little by
     /// little.
-    pub ripe: GarbageStack,
+    pub expired: GarbageStack,
     /// The thread's memory for nodes.
     pub pool: UnsafeCell<Pool>,
     /// The thread's own, which goes from one to the next.
@@ -101,7 +101,7 @@ impl Record {
             retired: AtomicUsize::new(0),
             freed: AtomicUsize::new(0),
             stacks: core::array::from_fn(|_| GarbageStack::new()),
-            ripe: GarbageStack::new(),
+            expired: GarbageStack::new(),
             pool: UnsafeCell::new(Pool::new()),
             own: cell::UnsafeCell::new(Own::new(bag_bytes_max, epoch)),
             parked: AtomicBool::new(false),
@@ -225,7 +225,7 @@ impl Slot {
             if !emptying.is_null() {
                 // SAFETY: a bag in `Own` comes from `Box::into_raw`, and the line above has taken
                 // it out.
-                self.ripe.push(unsafe { Box::from_raw(emptying) });
+                self.expired.push(unsafe { Box::from_raw(emptying) });
             }
             self.leave_to_next();
         }

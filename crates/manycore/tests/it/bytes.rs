@@ -239,7 +239,8 @@ fn it_grows_and_is_cleared() {
     }
 }
 
-/// In a transaction the table grows, too; if it is aborted, what was claimed is born afterwards.
+/// In a transaction the table grows, too; if it is aborted, what was claimed is split off
+/// afterwards.
 #[test]
 fn it_grows_in_transactions() {
     let map = <ByteMap>::default();

@@ -1,5 +1,5 @@
-//! The directory of a hash table that grows: arrays of buckets are known before buckets are born in
-//! them, and a key is where it is looked for, however much has grown meanwhile.
+//! The directory of a hash table that grows: arrays of buckets are known before buckets are split
+//! off in them, and a key is where it is looked for, however much has grown meanwhile.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const STAYS: u64 = 4;
 const MOVES: u64 = 5;
 const ALSO_MOVES: u64 = 6;
 
-/// With one bucket, of which another is born for each key but the first.
+/// With one bucket, off which another is split for each key but the first.
 fn table() -> Table {
     let config = Config {
         segment_bytes: 2048,
@@ -57,7 +57,7 @@ fn two_have_it_grow() {
 
 /// A key that is there is found while its bucket is divided.
 #[test]
-fn a_look_beside_a_birth() {
+fn a_look_beside_a_split() {
     check(3, || {
         let table = Arc::new(table());
         insert(&table, &[MOVES]);

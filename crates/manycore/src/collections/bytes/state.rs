@@ -18,8 +18,8 @@ pub(super) enum Keeps {
 #[derive(Default)]
 pub(super) struct Transaction {
     pub change: Change,
-    /// Buckets that were claimed and are born in it.
-    pub born: Vec<(*const Table, usize)>,
+    /// Buckets that were claimed and are split off in it.
+    pub split_off: Vec<(*const Table, usize)>,
     /// By how many records the tables have heard that they have more.
     pub told: Vec<(*const Table, isize)>,
     /// Tables that the root led to, and those that it leads to instead.

@@ -117,9 +117,9 @@ impl<C: Clock> Handle<'_, C> {
             unsafe { &*table }.count(-told);
         }
         let is_left = |table: &*const Table| !transaction.made.contains(table);
-        for (table, number) in transaction.born.iter().filter(|(table, _)| is_left(table)) {
+        for (table, number) in transaction.split_off.iter().filter(|(table, _)| is_left(table)) {
             // SAFETY: the handle is in no session, and of the map's domain.
-            unsafe { (**table).bear_again(&mut self.raw, *number) };
+            unsafe { (**table).split_off_again(&mut self.raw, *number) };
         }
         self.dismantle(transaction.made);
         self.end(transaction.is_inner);
@@ -174,7 +174,7 @@ impl<C: Clock> Handle<'_, C> {
             if self.raw.has_room() { (*table).grow_within(&mut self.raw) } else { Ok(None) }
         };
         match grown {
-            Ok(born) => transaction.born.extend(born.map(|number| (table, number))),
+            Ok(split_off) => transaction.split_off.extend(split_off.map(|number| (table, number))),
             Err(_) => transaction.has_failed = true,
         }
     }

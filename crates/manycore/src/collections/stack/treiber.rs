@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  head -> newest -> ... -> oldest          push: a new node before the head, by compare-and-swap
-//!                                           pop: the head is led past the newest, by compare-and-swap
+//!                                           pop: the head skips the newest, likewise
 //! ```
 //!
 //! A thread that pops reads the link of a node that another thread may pop at the same time. If
@@ -65,8 +65,8 @@ use crate::sync::{CachePadded, hint, mutation, order};
 ///     s.spawn(|| (0..3).for_each(|n| stack.handle().push(n)));
 /// });
 /// let mut handle = stack.handle();
-/// assert_eq!([handle.pop(), handle.pop(), handle.pop(), handle.pop()], [Some(2), Some(1), Some(0),
-/// None]);
+/// let popped = [handle.pop(), handle.pop(), handle.pop(), handle.pop()];
+/// assert_eq!(popped, [Some(2), Some(1), Some(0), None]);
 /// ```
 ///
 /// Invariant: the head leads through nodes that came from `Box`, newest first, to null.

@@ -3,7 +3,7 @@
 //! # Idea
 //!
 //! ```text
-//!   anchor --> [ "" : t ] a node: its path, and a link for each byte that follows
+//!   anchor --> [ "" : t ]                        a node: its path, a link for each next byte
 //!                   |
 //!              [ "t" : e o ] -----------> (to)
 //!                    |

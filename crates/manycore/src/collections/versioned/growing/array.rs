@@ -27,7 +27,7 @@ fn layout<K, V>(length: usize) -> Layout {
     layout.expect("as many buckets as there is memory for")
 }
 
-/// Allocates `length` buckets that are not yet born.
+/// Allocates `length` buckets that are not there yet.
 pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
     const { assert!(align_of::<Place<K, V>>() <= ALIGN) };
     let layout = layout::<K, V>(length);
@@ -45,7 +45,7 @@ pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
         let places = array.cast::<Place<K, V>>();
         // All zero bytes are such buckets; the model checker's are larger.
         #[cfg(loom)]
-        (0..length).for_each(|index| places.add(index).write(Place::new(Bucket::unborn())));
+        (0..length).for_each(|index| places.add(index).write(Place::new(Bucket::absent())));
         places
     }
 }

@@ -14,15 +14,15 @@ use crate::session::{Conflict, Link, RawSession};
 const WORDS: usize = 12;
 
 /// Invariant: the first `length` entries are written, and have the tags of their keys; all other
-/// tags are 0. All zero bytes are a bucket that is not yet born.
+/// tags are 0. All zero bytes are a bucket that is not there yet.
 #[repr(C)]
 pub struct Bucket<K, V> {
     /// The first entry of the chain.
     more: Link<Entry<K, V>>,
     tags: Tags,
     /// One more than the level: of how many bits of the hash the bucket's number is. 0 if it is not
-    /// yet born.
-    born: u8,
+    /// there yet.
+    level_plus_1: u8,
     /// How many entries there are here.
     length: u8,
     /// Entries, one after the other.
@@ -73,24 +73,31 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     pub fn new(level: u8) -> Self {
         let room = [MaybeUninit::uninit(); WORDS];
         let tags = Tags::default();
-        Self { more: Link::NULL, tags, born: level + 1, length: 0, room, _entries: PhantomData }
+        Self {
+            more: Link::NULL,
+            tags,
+            level_plus_1: level + 1,
+            length: 0,
+            room,
+            _entries: PhantomData,
+        }
     }
 
     /// What all zero bytes are.
     #[cfg(loom)]
-    pub fn unborn() -> Self {
-        Self { born: 0, ..Self::new(0) }
+    pub fn absent() -> Self {
+        Self { level_plus_1: 0, ..Self::new(0) }
     }
 
     #[inline]
-    pub fn is_born(&self) -> bool {
-        self.born != 0
+    pub fn is_there(&self) -> bool {
+        self.level_plus_1 != 0
     }
 
-    /// The level of a bucket that is born.
+    /// The level of a bucket that is there.
     #[inline]
     pub fn level(&self) -> u8 {
-        self.born - 1
+        self.level_plus_1 - 1
     }
 
     /// The number that a bucket of this level has for keys with this hash.
@@ -102,7 +109,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     /// Whether this bucket, which has that number, is the one for keys with this hash.
     #[inline]
     pub fn has(&self, hash: usize, number: usize) -> bool {
-        self.is_born() && self.number_of(hash) == number
+        self.is_there() && self.number_of(hash) == number
     }
 
     pub fn has_no_chain(&self) -> bool {
@@ -277,12 +284,12 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
 }
 
 impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
-    /// Has one bucket be born of another: it gets the keys whose hashes have the next bit. Says
+    /// Splits one bucket off another: it gets the keys whose hashes have the next bit. Says
     /// whether it was: not, if the chain has more entries than may be freed.
     ///
     /// # Safety
     ///
-    /// In a session; both are buckets of one table, and only the parent is born.
+    /// In a session; both are buckets of one table, and only the parent is there.
     pub unsafe fn divide<S: RawSession>(
         session: &mut S,
         parent: Link<Self>,
@@ -291,7 +298,7 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
         hash_of: impl Fn(&K) -> usize,
     ) -> Result<bool, Conflict> {
         // SAFETY: the session is open, and the buckets are of one table (contract of this
-        // function), so that they stay. `whole` and `born` are copies of this session's, of
+        // function), so that they stay. `whole` and `other` are copies of this session's, of
         // different objects; after the commit nothing leads to the entries that are freed: the
         // links to them were in `whole`.
         unsafe {
@@ -299,7 +306,7 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
                 return Ok(false);
             }
             let whole: *mut Self = session.try_lock(parent)?;
-            let born: *mut Self = session.try_lock(child)?;
+            let other: *mut Self = session.try_lock(child)?;
             let old = *whole;
             let level = old.level();
             let mut parts = [Self::new(level + 1); 2];
@@ -315,7 +322,7 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
                 give(session, entry.key, entry.value);
                 next = entry.next;
             }
-            [*whole, *born] = parts;
+            [*whole, *other] = parts;
             Ok(true)
         }
     }

@@ -30,7 +30,7 @@ pub struct Directory<K, V, S = Mixing> {
     /// The others. The first [`PARTS`] together are as many as the first buckets, the next ones as
     /// many as all before them.
     arrays: [AtomicPtr<Place<K, V>>; DOUBLINGS * PARTS],
-    /// How many buckets there were at first, a power of two. They are born.
+    /// How many buckets there were at first, a power of two. They are there from the beginning.
     first: usize,
     /// How many keys there may be for each bucket before there are more of those.
     load: usize,
@@ -83,7 +83,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         self.first
     }
 
-    /// The bucket in which keys with this hash are if all that were claimed are born.
+    /// The bucket in which keys with this hash are if all that were claimed are split off.
     #[inline]
     pub(super) fn guess(&self, hash: usize) -> usize {
         let buckets = self.buckets();
@@ -92,14 +92,14 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         if number < buckets { number } else { hash & ((1 << level) - 1) }
     }
 
-    /// The bucket of which this one is born, which is not one of the first.
+    /// The bucket off which this one is split, which is not one of the first.
     #[inline]
     pub(super) fn parent(&self, number: usize) -> usize {
         number & !(1 << number.ilog2())
     }
 
-    /// The level with which a bucket is born.
-    pub(super) fn level_at_birth(&self, number: usize) -> u8 {
+    /// The level with which a bucket is split off.
+    pub(super) fn first_level(&self, number: usize) -> u8 {
         let level = if number < self.first { self.first.ilog2() } else { number.ilog2() + 1 };
         level as u8
     }
@@ -154,7 +154,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         }
     }
 
-    /// Where all buckets are that were made, whether or not they are born.
+    /// Where all buckets are that were made, whether or not they are split off yet.
     pub(super) fn places(&self) -> impl Iterator<Item = Link<Bucket<K, V>>> {
         // Those that have no place yet come after those that have, but for arrays that are not
         // made.
@@ -169,7 +169,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         }
     }
 
-    /// The number of a bucket that the caller is to have be born, if there are too few.
+    /// The number of a bucket that the caller is to split off, if there are too few.
     pub(super) fn claim(&self) -> Option<usize> {
         // Relaxed, throughout: numbers that are guesses to all but who claims, by a
         // compare-and-swap. Arrays are acquired where they are used.

@@ -8,20 +8,23 @@
 //!
 //! ```text
 //!   bucket 1, level 2 ( ..01 )                    bucket 1, level 3 ( .001 )
-//!   +----------------------+ bucket 5 is +----------------------+ bucket 5, level 3 ( .101 )
-//!   | 0001 1001 0101 1101  |    born:            | 0001 1001            |     +----------------------+
-//!   +----------------------+ +----------------------+ | 0101 1101 |
-//!                                                                             +----------------------+
+//!   +----------------------+    bucket 5 is      +----------------------+
+//!   | 0001 1001 0101 1101  |    split off:       | 0001 1001            |
+//!   +----------------------+                     +----------------------+
+//!                                                bucket 5, level 3 ( .101 )
+//!                                                +----------------------+
+//!                                                | 0101 1101            |
+//!                                                +----------------------+
 //! ```
 //!
-//! Buckets are born in the order of their numbers, of the one whose number is theirs but for the
-//! highest bit: so the number of buckets says where a key is. That is a guess only. A thread that
-//! comes to a bucket reads its level, which is a part of the version that the session sees, and
-//! goes on to where the key belongs according to it; and a thread that comes to a bucket that is
-//! not yet born in what the session sees goes to the one of which it will be. So a snapshot sees
-//! the table as it was, however much it has grown since.
+//! Buckets are split off in the order of their numbers, each off the one whose number is theirs but
+//! for the highest bit: so the number of buckets says where a key is. That is a guess only. A
+//! thread that comes to a bucket reads its level, which is a part of the version that the session
+//! sees, and goes on to where the key belongs according to it; and a thread that comes to a bucket
+//! that is not there yet in what the session sees goes to the one off which it will be split. So a
+//! snapshot sees the table as it was, however much it has grown since.
 //!
-//! A birth is a transaction on two buckets, so that readers see it at once or not at all, and never
+//! A split is a transaction on two buckets, so that readers see it at once or not at all, and never
 //! wait. It is done by the thread that has put in a key and finds that there are too many for so
 //! few buckets.
 //!
@@ -33,8 +36,9 @@
 //!
 //! A bucket is divided by freeing its chain and making two. If the chain has more entries than one
 //! transaction can free ([`RawSession::locks_max`]: 15,555 with MV-RLU's usual logs, any number
-//! with RLU), the bucket stays as it is, and those that would be born of it stay unborn; all others
-//! go on. That takes as many keys whose hashes are alike, which no number of buckets would part.
+//! with RLU), the bucket stays as it is, and those that would be split off it are not made; all
+//! others go on. That takes as many keys whose hashes are alike, which no number of buckets would
+//! part.
 //!
 //! Buckets lie side by side in arrays, so that where one is follows from its number: an array for
 //! those of the beginning, and eight for each doubling.
@@ -45,14 +49,14 @@
 //! in which buckets are divided; R. Fagin, J. Nievergelt, N. Pippenger and H. R. Strong,
 //! "Extendible hashing", TODS 1979, for levels; M. Kulukundis, "Designing a fast, efficient,
 //! cache-friendly hash table, step by step", CppCon 2017, for a byte of each entry's hash. That a
-//! birth is a transaction of MV-RLU is ours.
+//! split is a transaction of MV-RLU is ours.
 //!
 //! # Memory order
 //!
 //! What a bucket holds is ordered by its mechanism. An array is released, with buckets that are not
-//! yet born, when it is made, and acquired by who looks for one of them. The number of buckets and
+//! there yet, when it is made, and acquired by who looks for one of them. The number of buckets and
 //! that of keys are guesses: a thread that does not know an array yet goes to the bucket of which
-//! the one that it looks for is born.
+//! the one that it looks for is split off.
 //!
 //! # Cost
 //!
@@ -103,14 +107,14 @@ impl Arrangement for Growing {
 /// How many keys are inserted or removed at most before a thread tells of them.
 pub(in crate::collections) const UNTOLD: isize = 32;
 
-/// What keeps a bucket from being born now.
-enum Birth {
-    /// Nothing: it is born.
+/// What keeps a bucket from being split off now.
+enum Split {
+    /// Nothing: it is there.
     Done,
-    /// This one has to be born before.
+    /// This one has to be split off before.
     After(usize),
     /// More entries hang from a bucket than can be divided in one transaction. It stays as it is,
-    /// and what would be born of it unborn.
+    /// and no bucket is split off it.
     Refused,
 }
 
@@ -153,7 +157,7 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
             // SAFETY: the session is one of the domain to which the buckets belong (contract of
             // this function), and buckets stay as long as the table.
             let bucket = (!link.is_null()).then(|| unsafe { &*session.deref(link) });
-            match bucket.filter(|bucket| bucket.is_born()) {
+            match bucket.filter(|bucket| bucket.is_there()) {
                 Some(bucket) if bucket.has(hash, number) => return (link, number, bucket),
                 Some(bucket) => number = bucket.number_of(hash),
                 None => number = self.parent(number),
@@ -161,76 +165,76 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
         }
     }
 
-    /// Has one bucket more be born, if there are too many keys.
+    /// Splits off one more bucket, if there are too many keys.
     ///
     /// # Safety
     ///
     /// In no session; the handle is one of the domain to which the buckets belong.
     #[cold]
-    pub(in crate::collections) unsafe fn grow<S: RawSession>(&self, handle: &mut S, births: isize) {
-        for _ in 0..births {
+    pub(in crate::collections) unsafe fn grow<S: RawSession>(&self, handle: &mut S, splits: isize) {
+        for _ in 0..splits {
             let Some(number) = self.claim() else { return };
-            // SAFETY: the contract of this function is that of `bear`, and `claim` has given the
-            // number out.
-            unsafe { self.bear(handle, number) };
+            // SAFETY: the contract of this function is that of `split_off`, and `claim` has given
+            // the number out.
+            unsafe { self.split_off(handle, number) };
         }
     }
 
-    /// Has a bucket be born that has been claimed, unless it is. Others may do so, too: who has
-    /// claimed it may be slow, and a bucket of the next round may have to be born of it. If one of
-    /// them has too many entries to be divided, so be it.
+    /// Splits off a bucket that has been claimed, unless it is there. Others may do so, too: who
+    /// has claimed it may be slow, and a bucket of the next round may have to be split off it. If
+    /// one of them has too many entries to be divided, so be it.
     ///
     /// # Safety
     ///
     /// As for [`grow`](Self::grow).
-    unsafe fn bear<S: RawSession>(&self, handle: &mut S, number: usize) -> Birth {
+    unsafe fn split_off<S: RawSession>(&self, handle: &mut S, number: usize) -> Split {
         loop {
-            let birth = session::retry(handle, View::Snapshot, |session| {
+            let split = session::retry(handle, View::Snapshot, |session| {
                 let most = session.locks_max::<Entry<K, V>>();
                 // SAFETY: `retry` has begun the session, of the domain to which the buckets belong
                 // (contract of this function).
-                unsafe { self.try_bear(session, number, most) }
+                unsafe { self.try_split_off(session, number, most) }
             });
-            let Birth::After(other) = birth else { return birth };
+            let Split::After(other) = split else { return split };
             // SAFETY: the contract of this function, for a bucket that is not one of the first
             // either.
-            if let Birth::Refused = unsafe { self.bear(handle, other) } {
-                return Birth::Refused;
+            if let Split::Refused = unsafe { self.split_off(handle, other) } {
+                return Split::Refused;
             }
         }
     }
 
-    /// Has a bucket be born in a session that is open, if the one of which it is born is there, and
-    /// not more than this many entries hang from that.
+    /// Splits off a bucket in a session that is open, if the one off which it is split is there,
+    /// and not more than this many entries hang from that.
     ///
     /// # Safety
     ///
     /// In a session of the domain to which the buckets belong.
-    unsafe fn try_bear<S: RawSession>(
+    unsafe fn try_split_off<S: RawSession>(
         &self,
         session: &mut S,
         number: usize,
         most: usize,
-    ) -> Result<Birth, Conflict> {
+    ) -> Result<Split, Conflict> {
         let parent = self.parent(number);
         let level = number.ilog2() as u8;
         let (place, place_of_parent) = (self.place_or_make(number), self.place_or_make(parent));
         // SAFETY: the session is one of the domain to which the buckets belong (contract of this
         // function); those stay as long as the table.
         unsafe {
-            if (*session.deref(place)).is_born() {
-                return Ok(Birth::Done);
+            if (*session.deref(place)).is_there() {
+                return Ok(Split::Done);
             }
             let known = &*session.deref(place_of_parent);
-            if !known.is_born() {
-                return Ok(Birth::After(parent));
+            if !known.is_there() {
+                return Ok(Split::After(parent));
             }
             if known.level() < level {
-                return Ok(Birth::After(parent | 1 << known.level()));
+                return Ok(Split::After(parent | 1 << known.level()));
             }
             let hash_of = |key: &K| self.hash_of(key);
             let is_done = Bucket::divide(session, place_of_parent, place, most, hash_of)?;
-            Ok(if is_done { Birth::Done } else { Birth::Refused })
+            Ok(if is_done { Split::Done } else { Split::Refused })
         }
     }
 }
@@ -238,24 +242,24 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
 /// For sessions that are open, or were.
 #[cfg(not(loom))]
 impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
-    /// Has a bucket be born that has been claimed, and those before it, in a session that is open.
+    /// Splits off a bucket that has been claimed, and those before it, in a session that is open.
     ///
     /// # Safety
     ///
-    /// As for [`try_bear`](Self::try_bear).
-    unsafe fn bear_within<S: RawSession>(
+    /// As for [`try_split_off`](Self::try_split_off).
+    unsafe fn split_off_within<S: RawSession>(
         &self,
         session: &mut S,
         number: usize,
     ) -> Result<bool, Conflict> {
         loop {
             // SAFETY: the contract of this function.
-            match unsafe { self.try_bear(session, number, CHAINED) }? {
-                Birth::Done => return Ok(true),
-                Birth::Refused => return Ok(false),
-                Birth::After(other) => {
+            match unsafe { self.try_split_off(session, number, CHAINED) }? {
+                Split::Done => return Ok(true),
+                Split::Refused => return Ok(false),
+                Split::After(other) => {
                     // SAFETY: the contract of this function.
-                    let is_done = unsafe { self.bear_within(session, other) }?;
+                    let is_done = unsafe { self.split_off_within(session, other) }?;
                     if !is_done {
                         return Ok(false);
                     }
@@ -264,33 +268,34 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
         }
     }
 
-    /// Has one bucket more be born in a session that is open, if there are too many keys. Says
-    /// which: if the session is aborted, it has to be born by [`bear_again`](Self::bear_again).
+    /// Splits off one more bucket in a session that is open, if there are too many keys. Says
+    /// which: if the session is aborted, it has to be split off by
+    /// [`split_off_again`](Self::split_off_again).
     ///
     /// # Safety
     ///
-    /// As for [`try_bear`](Self::try_bear).
+    /// As for [`try_split_off`](Self::try_split_off).
     pub(in crate::collections) unsafe fn grow_within<S: RawSession>(
         &self,
         session: &mut S,
     ) -> Result<Option<usize>, Conflict> {
         let Some(number) = self.claim() else { return Ok(None) };
         // SAFETY: the contract of this function.
-        unsafe { self.bear_within(session, number) }.map(|_| Some(number))
+        unsafe { self.split_off_within(session, number) }.map(|_| Some(number))
     }
 
-    /// Has a bucket be born whose birth was aborted.
+    /// Splits off a bucket whose split was aborted.
     ///
     /// # Safety
     ///
     /// As for [`grow`](Self::grow).
-    pub(in crate::collections) unsafe fn bear_again<S: RawSession>(
+    pub(in crate::collections) unsafe fn split_off_again<S: RawSession>(
         &self,
         handle: &mut S,
         number: usize,
     ) {
         // SAFETY: the contract of this function. If it is refused, so be it.
-        unsafe { self.bear(handle, number) };
+        unsafe { self.split_off(handle, number) };
     }
 }
 
@@ -299,12 +304,12 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
 const CHAINED: usize = 128;
 
 impl<K: Copy, V: Copy, H> Directory<K, V, H> {
-    /// Calls `f` with each entry of a bucket, and of those that were born of it, until it says that
-    /// it is enough; whether it has not.
+    /// Calls `f` with each entry of a bucket, and of those that were split off it, until it says
+    /// that it is enough; whether it has not.
     ///
     /// # Safety
     ///
-    /// In a snapshot of the domain to which the buckets belong; the bucket is born.
+    /// In a snapshot of the domain to which the buckets belong; the bucket is there.
     unsafe fn visit<'s, S: RawSession>(
         &self,
         session: &'s S,
@@ -316,13 +321,13 @@ impl<K: Copy, V: Copy, H> Directory<K, V, H> {
         V: 's,
     {
         // SAFETY: the session is a snapshot of the domain to which the buckets belong (contract of
-        // this function); a bucket that is born has a place, which stays as long as the table.
+        // this function); a bucket that is there has a place, which stays as long as the table.
         let bucket = unsafe { &*session.deref(self.place(number)) };
         // SAFETY: the bucket was found in this session just now; its level says that the others
-        // were born of it, in this snapshot.
+        // were split off it, in this snapshot.
         unsafe {
             bucket.all(session, f)
-                && (self.level_at_birth(number)..bucket.level())
+                && (self.first_level(number)..bucket.level())
                     .all(|bit| self.visit(session, number | 1 << bit, f))
         }
     }
@@ -340,7 +345,7 @@ impl<K: Copy, V: Copy, H> Directory<K, V, H> {
         K: 's,
         V: 's,
     {
-        // SAFETY: the contract of this function; the first buckets are born from the beginning.
+        // SAFETY: the contract of this function; the first buckets are there from the beginning.
         (0..self.first()).all(|number| unsafe { self.visit(session, number, &mut f) });
     }
 }
