@@ -1,4 +1,4 @@
-//! What all workers of the pool share: the hands that may block.
+//! The threads that may block, which all workers of the pool share.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 

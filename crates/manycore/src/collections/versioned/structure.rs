@@ -25,8 +25,8 @@ pub trait Structure: Sized + 'static {
         handle: &mut S,
     ) -> Self::Parts<K, V>;
 
-    /// Frees nodes, keys and values, in as many transactions as that takes, of one that nobody uses
-    /// any more.
+    /// Frees all nodes, keys and values of a structure that no thread uses any more, in as many
+    /// transactions as that takes.
     ///
     /// # Safety
     ///
