@@ -16,8 +16,8 @@ use manycore_interpose::threads::count;
 /// What a thread runs.
 type Run = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-/// That of the library that comes next: the one for system calls counts threads, and may come after
-/// this one.
+/// The `pthread_create` of the library that comes next: the one for system calls counts threads,
+/// and may come after this one.
 static NEXT: Function = Function::of_any_library(c"pthread_create");
 
 /// `pthread_create`.

@@ -38,7 +38,7 @@ pub struct HandOvers {
     /// How often a thread handed over that had been let in by one that had waited in a place in
     /// which it has waited, too.
     pub alike: AtomicU32,
-    /// Likewise, in another place.
+    /// The same, by threads that wait in another place.
     pub unlike: AtomicU32,
 }
 

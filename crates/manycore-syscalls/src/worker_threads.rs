@@ -22,7 +22,7 @@ const PAUSE: u64 = 1 << 24;
 ///
 /// # Safety
 ///
-/// That of [`crate::offload::settings::MayCreateThread`].
+/// The function for [`crate::offload::settings::MayCreateThread`].
 pub unsafe extern "C" fn may_create(blocked: u64) -> bool {
     let refused = REFUSED.load(Ordering::Relaxed); // Relaxed: a number that stands for itself
     if refused != 0 && !clock::has_passed(refused, PAUSE) {
@@ -59,7 +59,7 @@ fn policy() -> c_int {
 ///
 /// # Safety
 ///
-/// That of [`crate::offload::settings::CreateThread`].
+/// The function for [`crate::offload::settings::CreateThread`].
 pub unsafe extern "C" fn create(
     run: extern "C" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,

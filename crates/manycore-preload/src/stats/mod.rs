@@ -39,8 +39,8 @@ pub use unwind::use_once as use_unwinder_once;
 pub struct Object<'a> {
     /// Where it is.
     pub address: *const (),
-    /// Its number in the mapping, in the object itself. Before its first event, what
-    /// [`initialised`] noted, or 0.
+    /// The field of the object that has the number of its record in the mapping. Before the
+    /// object's first event, it has what [`initialised`] noted, or 0.
     pub record: &'a AtomicU32,
     /// What it is.
     pub kind: Kind,

@@ -36,7 +36,7 @@ pub enum Timeout {
 /// With any other it may wait for more, or not at all.
 pub const RECEIVE_TRIES: i32 =
     libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_NOSIGNAL | libc::MSG_CMSG_CLOEXEC;
-/// Likewise of sends, for what makes it writable.
+/// The same for sends, for what makes the socket writable.
 pub const SEND_TRIES: i32 =
     libc::MSG_NOSIGNAL | libc::MSG_MORE | libc::MSG_EOR | libc::MSG_DONTROUTE | libc::MSG_CONFIRM;
 

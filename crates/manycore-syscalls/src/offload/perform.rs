@@ -314,7 +314,7 @@ enum Way {
     Ring,
     /// To threads of ours.
     Threads,
-    /// Likewise: what is left of a send of which some is gone.
+    /// A call is to be made for what is left of a send of which a part was sent.
     Rest,
     /// To a hand of the pool, which is made if there is none: after `done` bytes of a send, or of
     /// what is left of one. `descriptor`: ours, which the call uses and which is closed when it is

@@ -340,8 +340,8 @@ impl<Q: Queue, T> Drop for Discard<'_, Q, T> {
 }
 
 impl<S: Structure<T>, T, Q: Queue, L> Drop for Deferred<S, T, Q, L> {
-    /// Applies what is logged. If the structure or an item panics, the rest is not applied, and
-    /// dropped.
+    /// Applies what is logged. If the structure or an item panics, the rest is dropped without
+    /// being applied.
     fn drop(&mut self) {
         let discard = Discard(&self.queue, PhantomData::<T>);
         // SAFETY: `&mut self`: no owner of an item, and no reader, is left.

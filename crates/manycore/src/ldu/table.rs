@@ -27,8 +27,8 @@ pub struct Table {
 
 struct Slot {
     lock: Futex,
-    /// Whose entries are here: the structure's queue of its own, which is what it is known by. Null
-    /// if there are none.
+    /// The structure whose entries are here, named by the address of its own queue. Null if there
+    /// are no entries.
     owner: AtomicPtr<Global>,
     /// The first and the last, if there are any; whose the lock is.
     ends: UnsafeCell<Option<(Link, Link)>>,

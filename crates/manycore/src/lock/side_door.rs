@@ -1,9 +1,9 @@
 //! A door by which readers get past a lock, until a writer shuts it.
 //!
-//! Where many read, the word of a lock in which they count is what limits them. With a side door
-//! they do not touch it: a reader leaves a mark somewhere else, where few others do, looks whether
-//! the door is open, and is in. A writer, which holds the lock itself, shuts the door and waits
-//! until there is no mark any more. Then it is alone, for the thread that finds the door shut has
+//! Where many threads read, the word in which a lock counts readers limits them. With a side door
+//! they do not touch it. A reader leaves a mark somewhere else, where few others do, and checks
+//! that the door is open; then it may read. A writer, which owns the lock itself, shuts the door
+//! and waits until no mark is left. Then it is alone, because a thread that finds the door shut has
 //! to go through the lock.
 //!
 //! # Memory order

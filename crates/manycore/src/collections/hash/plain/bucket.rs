@@ -308,9 +308,10 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
     fn overwrite(&self, line: Words<'t, K, V>, slot: usize, entry: &(K, V)) {
         // Relaxed: this thread is the writer.
         let version = self.bucket.version().load(Ordering::Relaxed);
-        // Release: partner of the Acquire in `undisturbed`: that the slot's tag was taken out.
+        // Release: partner of the Acquire in `undisturbed`, which then sees that the slot's tag is
+        // gone.
         self.bucket.version().store(version + 2, order!(Release, "plain-overwrite"));
-        // Release: partner of the fence in `is_still`: that the version is another one.
+        // Release: partner of the fence in `is_still`, after which a reader sees the new version.
         if !mutation!("plain-overwrite-fence") {
             fence(Ordering::Release);
         }
@@ -366,7 +367,8 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
         // Relaxed: this thread is the writer.
         let version = self.bucket.version().load(Ordering::Relaxed);
         self.bucket.version().store(version + 1, Ordering::Relaxed); // Relaxed: the fence orders it
-        // Release: partner of the fence in `is_still`: that the version is odd.
+        // Release: partner of the fence in `is_still`, after which a reader sees that the version
+        // is odd.
         if !mutation!("plain-replace-fence") {
             fence(Ordering::Release);
         }
