@@ -46,6 +46,25 @@ impl<'v> End<'v> {
     }
 }
 
+/// What becomes of a symbolic link at the end of a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// It is followed.
+    Follow,
+    /// It is followed if a slash is behind it.
+    Keep,
+    /// It is kept, and whether a slash may be behind it the caller says: the call is about the name.
+    Name,
+    /// It is followed, and whether a slash may be behind what it leads to the caller says.
+    FollowName,
+}
+
+impl Last {
+    pub fn follow_if(follow: bool) -> Self {
+        if follow { Self::Follow } else { Self::Keep }
+    }
+}
+
 /// The parts of a path that are still to be followed: of symbolic links, the innermost last.
 struct Parts<'v> {
     rests: [&'v [u8]; SYMLINKS_MAX + 1],
@@ -98,8 +117,11 @@ fn checked(path: &[u8]) -> Result<(), Errno> {
     }
 }
 
-/// Follows a path; `follow` says whether also a symbolic link at its end, if that has no slash
-/// behind it. A path that ends so is followed in any case.
+fn is_followed(last: Last, has_slash: bool) -> bool {
+    matches!(last, Last::Follow | Last::FollowName) || last == Last::Keep && has_slash
+}
+
+/// Follows a path.
 ///
 /// # Errors
 ///
@@ -108,7 +130,7 @@ pub(crate) fn walk<'v>(
     tx: &dyn Tx<'v>,
     brought: &Brought<'v>,
     start: Start<'v>,
-    follow: bool,
+    last: Last,
 ) -> Result<End<'v>, Stop> {
     checked(start.path)?;
     let root = Found::root(brought);
@@ -140,7 +162,7 @@ pub(crate) fn walk<'v>(
                     return Err(Errno::NoEntry.into());
                 };
                 if let (Body::Symlink(target), true) =
-                    (found.inode().body(), !is_end || follow || has_slash)
+                    (found.inode().body(), !is_end || is_followed(last, has_slash))
                 {
                     symlinks += 1;
                     if symlinks > SYMLINKS_MAX {
@@ -157,7 +179,8 @@ pub(crate) fn walk<'v>(
         }
         end.found = Some(at);
     }
-    if end.has_slash && at.kind() != Kind::Directory {
+    let must_fit = matches!(last, Last::Follow | Last::Keep);
+    if must_fit && end.has_slash && at.kind() != Kind::Directory {
         return Err(Errno::NotDirectory.into());
     }
     Ok(end)

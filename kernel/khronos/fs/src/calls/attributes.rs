@@ -3,7 +3,7 @@
 use crate::errno::Errno;
 use crate::fs::{Ask, At, Cx};
 use crate::inode::{Body, Inode, Kind};
-use crate::walk::walk;
+use crate::walk::{Last, walk};
 
 /// What is known of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Cx<'_> {
     /// Those of paths.
     pub fn stat(&mut self, at: At<'_>, follow: bool) -> Result<Stat, Errno> {
         let (stat, _) = self.run(self.reading(), Ask::at(at), |tx, brought, _| {
-            Ok(Stat::of(&*walk(tx, &brought, brought.from, follow)?.existing()?))
+            Ok(Stat::of(&*walk(tx, &brought, brought.from, Last::follow_if(follow))?.existing()?))
         })?;
         Ok(stat)
     }
@@ -102,7 +102,7 @@ impl Cx<'_> {
     /// [`Errno::Invalid`] if it is none.
     pub fn readlink(&mut self, at: At<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
         let (length, _) = self.run(self.reading(), Ask::at(at), |tx, brought, _| {
-            let found = walk(tx, &brought, brought.from, false)?.existing()?;
+            let found = walk(tx, &brought, brought.from, Last::Keep)?.existing()?;
             let Body::Symlink(target) = found.inode().body() else {
                 return Err(Errno::Invalid.into());
             };

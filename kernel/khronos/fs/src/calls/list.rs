@@ -8,7 +8,7 @@ use crate::errno::Errno;
 use crate::fs::{Ask, At, Cx};
 use crate::inode::{Inode, Kind};
 use crate::sync::{Found, Stop, Tx};
-use crate::walk::walk;
+use crate::walk::{Last, walk};
 
 /// A name in a directory.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +97,7 @@ impl Cx<'_> {
     /// The names in a directory, and what they lead to; none if it is not there.
     pub(crate) fn names_of(&mut self, at: At<'_>) -> Vec<(Vec<u8>, Kind)> {
         let listed = self.run(View::Snapshot, Ask::at(at), |tx, brought, _| {
-            let found = walk(tx, &brought, brought.from, false)?.existing()?;
+            let found = walk(tx, &brought, brought.from, Last::Keep)?.existing()?;
             let mut names = Vec::new();
             tx.each(found, 0, &mut |key, inode| {
                 names.push((key.bytes.to_vec(), inode.kind()));

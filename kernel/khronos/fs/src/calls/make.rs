@@ -8,7 +8,7 @@ use crate::fs::{Ask, At, Cx};
 use crate::inode::{Body, Kind, MODE_KIND};
 use crate::sync::held::{Held, Node};
 
-use crate::walk::{PATH_MAX, walk};
+use crate::walk::{Last, PATH_MAX, walk};
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl<'fs> Cx<'fs> {
     /// [`Errno::TooManySymlinks`]. All calls with paths have these.
     pub fn resolve(&mut self, at: At<'_>, follow: bool) -> Result<Node<'fs>, Errno> {
         let (_, held) = self.run(self.reading(), Ask::at(at), |tx, brought, holds| {
-            let found = walk(tx, &brought, brought.from, follow)?.existing()?;
+            let found = walk(tx, &brought, brought.from, Last::follow_if(follow))?.existing()?;
             holds.hold(found.inode())
         })?;
         Ok(Node::new(held.expect("the attempt holds what it has found")))
@@ -65,26 +65,53 @@ impl<'fs> Cx<'fs> {
     /// [`Errno::Exists`], [`Errno::IsDirectory`], [`Errno::NotDirectory`],
     /// [`Errno::TooManySymlinks`] as [`Open`] says.
     pub fn open(&mut self, at: At<'_>, how: Open, mode: u32) -> Result<Node<'fs>, Errno> {
-        let follow = !(how.no_follow || how.create && how.exclusive);
+        if let (true, [path @ .., b'/']) = (how.create, at.path) {
+            return self.create_directory(At { path, ..at }, how.exclusive);
+        }
+        let last = match how {
+            Open { create: true, exclusive: true, .. } => Last::Name,
+            Open { no_follow: true, .. } => Last::Keep,
+            Open { create: true, .. } => Last::FollowName,
+            _ => Last::Follow,
+        };
         loop {
             if !(how.create && how.exclusive) {
-                match self.open_existing(at, how, follow) {
+                match self.open_existing(at, how, last) {
                     Err(Errno::NoEntry) if how.create => {}
                     result => return result,
                 }
             }
-            match self.create(at, mode, follow) {
+            match self.create(at, mode, last) {
                 Err(Errno::Exists) if !how.exclusive => {}
                 result => return result,
             }
         }
     }
 
-    fn open_existing(&mut self, at: At<'_>, how: Open, follow: bool) -> Result<Node<'fs>, Errno> {
+    /// A path with a slash behind it is no file's, if there is the directory above.
+    fn create_directory<R>(&mut self, mut at: At<'_>, exclusive: bool) -> Result<R, Errno> {
+        while let [path @ .., b'/'] = at.path {
+            at.path = path;
+        }
+        if at.path.is_empty() {
+            return Err(Errno::IsDirectory);
+        }
+        let never = self.run(self.reading(), Ask::at(at), |tx, brought, _| {
+            let is_name = walk(tx, &brought, brought.from, Last::Name)?.place.is_some();
+            let errno = if exclusive && !is_name { Errno::Exists } else { Errno::IsDirectory };
+            Err::<R, _>(errno.into())
+        })?;
+        Ok(never.0)
+    }
+
+    fn open_existing(&mut self, at: At<'_>, how: Open, last: Last) -> Result<Node<'fs>, Errno> {
         let view = if how.create { View::Latest } else { self.reading() };
         let (_, held) = self.run(view, Ask::at(at), |tx, brought, holds| {
-            let end = walk(tx, &brought, brought.from, follow)?;
+            let end = walk(tx, &brought, brought.from, last)?;
             let found = end.existing()?;
+            if how.create && end.has_slash {
+                return Err(Errno::IsDirectory.into());
+            }
             match found.kind() {
                 Kind::Symlink => return Err(Errno::TooManySymlinks.into()),
                 Kind::Directory if how.write || how.create => {
@@ -103,10 +130,10 @@ impl<'fs> Cx<'fs> {
         Ok(node)
     }
 
-    fn create(&mut self, at: At<'_>, mode: u32, follow: bool) -> Result<Node<'fs>, Errno> {
+    fn create(&mut self, at: At<'_>, mode: u32, last: Last) -> Result<Node<'fs>, Errno> {
         let held = self.make(mode, Body::File(File::new()));
         let made = self.run(View::Latest, Ask::at(at).with(&held), |tx, brought, _| {
-            let end = walk(tx, &brought, brought.from, follow)?;
+            let end = walk(tx, &brought, brought.from, last)?;
             let seen = end.absent()?;
             if end.has_slash {
                 return Err(Errno::IsDirectory.into());
@@ -171,7 +198,7 @@ impl<'fs> Cx<'fs> {
     /// Gives an inode that was made its name.
     fn give_name(&mut self, at: At<'_>, held: Held, is_directory: bool) -> Result<(), Errno> {
         let made = self.run(View::Latest, Ask::at(at).with(&held), |tx, brought, _| {
-            let end = walk(tx, &brought, brought.from, false)?;
+            let end = walk(tx, &brought, brought.from, Last::Name)?;
             let seen = end.absent()?;
             if end.has_slash && !is_directory {
                 return Err(Errno::NoEntry.into());
@@ -199,9 +226,9 @@ impl<'fs> Cx<'fs> {
     pub fn link(&mut self, from: At<'_>, to: At<'_>, follow: bool) -> Result<(), Errno> {
         let ask = Ask::at(from).to(to);
         let ((), held) = self.run(View::Latest, ask, |tx, brought, holds| {
-            let old = walk(tx, &brought, brought.from, follow)?;
+            let old = walk(tx, &brought, brought.from, Last::follow_if(follow))?;
             let inode = old.existing()?;
-            let end = walk(tx, &brought, brought.to, false)?;
+            let end = walk(tx, &brought, brought.to, Last::Name)?;
             let seen = end.absent()?;
             if end.has_slash {
                 return Err(Errno::NoEntry.into());

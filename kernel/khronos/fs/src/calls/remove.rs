@@ -8,7 +8,7 @@ use crate::errno::Errno;
 use crate::fs::{Ask, At, Cx};
 use crate::inode::{Inode, Kind};
 use crate::sync::Stop;
-use crate::walk::walk;
+use crate::walk::{Last, walk};
 
 impl Cx<'_> {
     /// Removes a name of what is no directory. If that was its last one, and nobody holds it, it is
@@ -19,10 +19,13 @@ impl Cx<'_> {
     /// [`Errno::IsDirectory`].
     pub fn unlink(&mut self, at: At<'_>) -> Result<(), Errno> {
         let ((), held) = self.run(View::Latest, Ask::at(at), |tx, brought, holds| {
-            let end = walk(tx, &brought, brought.from, false)?;
+            let end = walk(tx, &brought, brought.from, Last::Name)?;
             let (seen, inode) = end.present(Errno::IsDirectory)?;
             if inode.is_directory() {
                 return Err(Errno::IsDirectory.into());
+            }
+            if end.has_slash {
+                return Err(Errno::NotDirectory.into());
             }
             holds.hold(inode.inode())?;
             tx.prepare(&[seen], None, false)?;
@@ -41,7 +44,7 @@ impl Cx<'_> {
     /// `.`, and [`Errno::Busy`] for the root.
     pub fn rmdir(&mut self, at: At<'_>) -> Result<(), Errno> {
         let ((), held) = self.run(View::Latest, Ask::at(at), |tx, brought, holds| {
-            let end = walk(tx, &brought, brought.from, false)?;
+            let end = walk(tx, &brought, brought.from, Last::Name)?;
             let (seen, directory) = end.present(match end.found {
                 _ if end.is_dot => Errno::Invalid,
                 Some(found) if found.is(brought.root) => Errno::Busy,

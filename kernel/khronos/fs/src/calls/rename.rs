@@ -5,7 +5,7 @@ use manycore::session::View;
 use crate::errno::Errno;
 use crate::fs::{Ask, At, Cx};
 use crate::sync::{Brought, Found, Seen, Stop, Tx, changes_parent};
-use crate::walk::walk;
+use crate::walk::{End, Last, walk};
 
 /// What becomes of what has the new name already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,8 +79,8 @@ fn find<'v>(
     brought: &Brought<'v>,
     how: Rename,
 ) -> Result<Option<Pair<'v>>, Stop> {
-    let old = walk(tx, brought, brought.from, false)?;
-    let new = walk(tx, brought, brought.to, false)?;
+    let old = walk(tx, brought, brought.from, Last::Name)?;
+    let new = walk(tx, brought, brought.to, Last::Name)?;
     let (Some(_), Some(place)) = (old.place, new.place) else {
         let is_there = how == Rename::NoReplace && old.place.is_some();
         return Err(if is_there { Errno::Exists } else { Errno::Busy }.into());
@@ -91,7 +91,9 @@ fn find<'v>(
     let errno = match (new.found, how) {
         (Some(_), Rename::NoReplace) => Some(Errno::Exists),
         (None, Rename::Exchange) => Some(Errno::NoEntry),
-        (None, _) if new.has_slash && !inode.is_directory() => Some(Errno::NotDirectory),
+        (found, _) if has_wrong_slash(&old, inode, new.has_slash, found, how) => {
+            Some(Errno::NotDirectory)
+        }
         (Some(other), _) => kinds(tx, &pair, other, how),
         (None, _) => None,
     };
@@ -101,6 +103,20 @@ fn find<'v>(
         return Err(errno.into());
     }
     Ok(if new.found.is_some_and(|other| other.is(&inode)) { None } else { Some(pair) })
+}
+
+/// Whether a slash is behind the name of what is no directory, or is not going to be one.
+fn has_wrong_slash(
+    old: &End<'_>,
+    inode: Found<'_>,
+    new_has_slash: bool,
+    found: Option<Found<'_>>,
+    how: Rename,
+) -> bool {
+    let is_exchange = how == Rename::Exchange;
+    let old_is_wrong = old.has_slash || new_has_slash && !is_exchange;
+    let other_is_file = is_exchange && found.is_some_and(|other| !other.is_directory());
+    !inode.is_directory() && old_is_wrong || new_has_slash && other_is_file
 }
 
 /// Why one cannot take the place of the other by what they are.

@@ -1,0 +1,24 @@
+//! Exploration finds mistakes that are planted in the file system.
+
+use std::process::Command;
+
+/// Mistake, the test that has to find it, and what it has to say.
+const MUTATIONS: &[(&str, &str, &str)] = &[
+    ("khronos-no-meeting", "trees::moves_of_mvrlu", "a cycle"),
+    ("khronos-roots-stay", "trees::made_beside_removed_of_mvrlu", "what was made is lost"),
+    ("khronos-trusts", "names_of_rcu", "not linearizable"),
+];
+
+#[test]
+fn every_mistake_is_found() {
+    for (mutation, test, message) in MUTATIONS {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", test, "--nocapture"]).env("MANYCORE_MUTATION", mutation);
+        let output = command.output().unwrap();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let all = text(&output.stdout) + &text(&output.stderr);
+        assert!(all.contains("running 1 test"), "there is no test {test}");
+        assert!(!output.status.success(), "{mutation} is not found");
+        assert!(all.contains(message), "{mutation}: {all}");
+    }
+}

@@ -1,0 +1,122 @@
+//! Directories that are moved and removed at the same time.
+
+use khronos_fs::{At, Cx, Errno, Fs, Open, Rename, Sync};
+use manycore_history::run::{Explored, Threads};
+
+use crate::{explore, fs};
+
+fn at<'a>(fs: &'a Fs, path: &'a str) -> At<'a> {
+    At { directory: fs.root(), path: path.as_bytes() }
+}
+
+fn mkdirs(cx: &mut Cx<'_>, paths: &[&str]) {
+    paths.iter().for_each(|path| cx.mkdir(at(cx.fs(), path), 0o755).unwrap());
+}
+
+/// Each moves a directory below that of the next.
+fn moves(sync: Sync, threads: u32) {
+    explore().check(|| {
+        let fs = fs(sync);
+        let mut cx = fs.context();
+        mkdirs(&mut cx, &["0", "0/x", "1", "1/x", "2", "2/x"]);
+        let moved = Explored.parallel(threads, |thread| {
+            let (from, below) = (thread.to_string(), (thread + 1) % threads);
+            let to = format!("{below}/x/{from}");
+            fs.context().rename(at(&fs, &from), at(&fs, &to), Rename::Replace)
+        });
+        let moves = moved.iter().filter(|moved| moved.is_ok()).count();
+        assert!(moves < threads as usize, "a cycle: {moved:?}");
+        assert!(moves > 0, "nobody gets on: {moved:?}");
+        assert_eq!(cx.check_all().map(|totals| totals.directories), Ok(7), "a cycle");
+    });
+}
+
+#[test]
+fn moves_of_mvrlu() {
+    moves(Sync::MvRlu, 2);
+    moves(Sync::MvRlu, 3);
+}
+
+#[test]
+fn moves_of_rlu() {
+    moves(Sync::Rlu, 2);
+    moves(Sync::Rlu, 3);
+}
+
+#[test]
+fn moves_of_rcu() {
+    moves(Sync::Rcu, 2);
+}
+
+/// A file is made in a directory that is removed, or moved over.
+fn made_beside_removed(sync: Sync) {
+    for is_rename in [false, true] {
+        explore().check(|| {
+            let fs = fs(sync);
+            mkdirs(&mut fs.context(), &["d", "e"]);
+            let results = Explored.parallel(2, |thread| {
+                let mut cx = fs.context();
+                match (thread, is_rename) {
+                    (0, true) => cx.rename(at(&fs, "e"), at(&fs, "d"), Rename::Replace),
+                    (0, false) => cx.rmdir(at(&fs, "d")),
+                    _ => cx.open(at(&fs, "d/f"), Open::NEW, 0o644).map(|file| cx.close(file)),
+                }
+            });
+            let is_there = fs.context().stat(at(&fs, "d/f"), false).is_ok();
+            match results[..] {
+                [Ok(()), Ok(())] => assert!(is_rename && is_there, "what was made is lost"),
+                [Ok(()), Err(Errno::NoEntry)] => {}
+                [Err(Errno::NotEmpty), Ok(())] => assert!(is_there, "what was made is lost"),
+                _ => panic!("{results:?}"),
+            }
+            fs.context().check_all().unwrap();
+        });
+    }
+}
+
+#[test]
+fn made_beside_removed_of_mvrlu() {
+    made_beside_removed(Sync::MvRlu);
+}
+
+#[test]
+fn made_beside_removed_of_rlu() {
+    made_beside_removed(Sync::Rlu);
+}
+
+#[test]
+fn made_beside_removed_of_locks() {
+    [Sync::DirLock, Sync::Lock, Sync::Rcu].into_iter().for_each(made_beside_removed);
+}
+
+/// A file is opened and read while its name goes.
+fn opened_beside_unlinked(sync: Sync) {
+    explore().check(|| {
+        let fs = fs(sync);
+        let mut cx = fs.context();
+        let file = cx.open(at(&fs, "f"), Open::NEW, 0o644).unwrap();
+        cx.write(&file, 0, b"bytes").unwrap();
+        cx.close(file);
+        Explored.parallel(3, |thread| {
+            let mut cx = fs.context();
+            if thread == 0 {
+                cx.unlink(at(&fs, "f")).unwrap();
+                return;
+            }
+            match cx.open(at(&fs, "f"), Open::READ, 0) {
+                Ok(file) => {
+                    let mut buffer = [0; 8];
+                    assert_eq!(cx.read(&file, 0, &mut buffer), Ok(5));
+                    cx.close(file);
+                }
+                Err(errno) => assert_eq!(errno, Errno::NoEntry),
+            }
+        });
+        assert_eq!(cx.check_all().map(|totals| totals.inodes), Ok(1));
+    });
+}
+
+#[test]
+fn opened_beside_unlinked_by_all() {
+    Sync::ALL.into_iter().for_each(opened_beside_unlinked);
+}
