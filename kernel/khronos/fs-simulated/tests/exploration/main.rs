@@ -11,6 +11,8 @@ mod names;
 mod trees;
 mod views;
 
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::time::Duration;
 
 use khronos_fs::{Fs, Options, Sync};
@@ -25,9 +27,33 @@ fn explore() -> Exploration {
     Exploration::default().schedules(schedules).at_least(5).time(Duration::from_secs(seconds))
 }
 
+/// A file system that is not taken apart after a failure, when no simulated thread runs any more.
+struct Simulated(ManuallyDrop<Fs>);
+
+impl Deref for Simulated {
+    type Target = Fs;
+
+    fn deref(&self) -> &Fs {
+        &self.0
+    }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: dropped here only.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        }
+    }
+}
+
 /// One chain a directory, so that threads do meet.
-fn fs(sync: Sync) -> Fs {
-    Fs::new(Options { chains: 1, ..Options::new(sync) })
+fn fs(sync: Sync) -> Simulated {
+    with_chains(sync, 1)
+}
+
+fn with_chains(sync: Sync, chains: usize) -> Simulated {
+    Simulated(ManuallyDrop::new(Fs::new(Options { chains, ..Options::new(sync) })))
 }
 
 fn is_linearizable(sync: Sync) {

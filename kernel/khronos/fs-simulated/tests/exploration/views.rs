@@ -3,7 +3,7 @@
 use khronos_fs::{At, Fs, Open, Rename, Sync};
 use manycore_history::run::{Explored, Threads};
 
-use crate::{explore, fs};
+use crate::{explore, fs, with_chains};
 
 fn at<'a>(fs: &'a Fs, path: &'a str) -> At<'a> {
     At { directory: fs.root(), path: path.as_bytes() }
@@ -18,7 +18,7 @@ fn make(fs: &Fs, path: &str) {
 /// How many names a list has of a file that is renamed meanwhile.
 fn names_in_a_list(sync: Sync) {
     explore().check(|| {
-        let fs = Fs::new(khronos_fs::Options { chains: 2, ..khronos_fs::Options::new(sync) });
+        let fs = with_chains(sync, 2);
         make(&fs, "a");
         Explored.parallel(2, |thread| {
             let mut cx = fs.context();

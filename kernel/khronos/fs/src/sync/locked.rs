@@ -19,11 +19,16 @@ use manycore::mutation;
 use manycore::reclaim::{Domain, Guard, Handle};
 use manycore::session::{Conflict, View};
 use manycore::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use manycore::sync::hint;
 
 use super::{Brought, Directory, Do, Found, Line, Mechanism, Place, Seen, Shared, Stop, Tx};
 use crate::errno::Errno;
 use crate::inode::{Inode, set_time};
 use crate::name::{Key, Name, chain_of};
+
+/// After each of this many attempts a thread waits for so much longer before the next.
+const BACK_OFFS: u32 = 8;
+const BACK_OFF_TICKS: u64 = 200;
 
 /// What locks are there, and who takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +152,9 @@ impl super::Names for Access<'_> {
         ended
     }
 
-    fn back_off(&mut self, _: Conflict, _: u32) {}
+    fn back_off(&mut self, _: Conflict, attempts: u32) {
+        hint::delay(u64::from(attempts.min(BACK_OFFS)) * BACK_OFF_TICKS);
+    }
 
     fn directory(&mut self) -> Directory {
         let chain = |_| Chain {
