@@ -47,6 +47,7 @@ mod failure;
 mod footprint;
 mod found;
 pub mod front;
+pub mod fs;
 pub mod goals;
 pub mod grid;
 mod heading;

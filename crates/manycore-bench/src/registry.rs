@@ -37,7 +37,7 @@ use manycore_launch::terminal::Terminal;
 use crate::front::{Front, Run};
 use crate::workload::Workload;
 use crate::{
-    accuracy, db, goals, grid, index, kernel, kernel_load, lock, many, mariadb, rmap, set,
+    accuracy, db, fs, goals, grid, index, kernel, kernel_load, lock, many, mariadb, rmap, set,
     simulated, syscall, syscalls, txn, uncontended, worker,
 };
 
@@ -48,6 +48,7 @@ const WORKLOADS: &[&dyn Workload] = &[
     &set::Sets,
     &index::Indexes,
     &txn::Transactions,
+    &fs::FileSystems,
     &uncontended::Uncontended,
     &grid::Grid,
     &goals::Goals,
@@ -67,6 +68,7 @@ Examples:
   manycore bench set --structure list --initial 1000 --update 2,20,80
   manycore bench index --workload ycsb-a,ycsb-e --against scc-tree,ferntree
   manycore bench txn --workload tpcc --against rwlock,shards
+  manycore bench fs --workload mwcm,storm --threads 1,2
   manycore bench uncontended --preload
   manycore bench grid --quick
   manycore bench rmap --threads 8 --update 50,100
@@ -92,6 +94,7 @@ Examples:
   manycore sim set --machine xeon-8180-8x28x2 --structure hash --threads 56,448
   manycore sim index --machine xeon-8180-8x28x2 --threads 56,448 --workload upsert-20
   manycore sim txn --machine xeon-8180-8x28x2 --threads 56,448 --workload ycsb16
+  manycore sim fs --machine xeon-e5-2697-2x18x2 --threads 18,72 --workload mwcm,storm
   manycore sim db --lock innodb,sleep,hybrid
   manycore sim kernel --of threads --threads 30,120
   manycore sim rmap --machine xeon-e7-8870-8x15 --threads 1,30,120

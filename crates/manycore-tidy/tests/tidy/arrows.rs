@@ -60,6 +60,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     // The file system of KhronOS, as its kernel has it; and on the simulator's runtime.
     ("khronos-fs", &["manycore", "manycore-history"]),
     ("khronos-fs-simulated", &["manycore-simulated", "manycore-sim", "manycore-history"]),
+    ("khronos-workloads", &["khronos-fs"]),
+    ("khronos-workloads-simulated", &["khronos-fs-simulated"]),
     (
         "manycore-syscalls",
         &["manycore", "manycore-interpose", "manycore-stats", "manycore-channel"],
@@ -77,6 +79,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-sim",
             "manycore-simulated",
             "manycore-channel-simulated",
+            "khronos-fs",
+            "khronos-fs-simulated",
+            "khronos-workloads",
+            "khronos-workloads-simulated",
             "manycore-measure",
             "manycore-placement",
             "manycore-launch",

@@ -1,0 +1,60 @@
+//! `manycore bench fs`: threads use KhronOS' file system in memory, by several mechanisms in turn.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `own` | the file system, native and simulated |
+//! | `task`, `grid`, `result` | what threads do, points, and what records say of them |
+//! | `slice` | one short run, and a check of the file system after it |
+//! | `simulated` | the same on a simulated machine |
+//! | `flags`, `command`, `simulated_command`, `render` | the commands, and their results for a person |
+
+mod command;
+mod flags;
+mod grid;
+mod own;
+mod render;
+mod result;
+pub mod simulated;
+mod simulated_command;
+mod slice;
+mod task;
+
+use crate::failure::Failure;
+use crate::found::Found;
+use crate::front::Front;
+use crate::simulated::Simulator;
+use crate::structure::{self, NativeOptions};
+use crate::worker::Executor;
+use crate::workload::Workload;
+pub use grid::TaskGrid;
+pub use render::render;
+pub use task::Task;
+
+/// Threads that use a file system.
+pub(crate) struct FileSystems;
+
+impl Workload for FileSystems {
+    fn measured(&self) -> Vec<Front> {
+        vec![Front::of::<command::Options>()]
+    }
+
+    fn simulated(&self) -> Vec<Front> {
+        vec![Front::of::<simulated_command::Options>()]
+    }
+
+    fn executors(&self, _: &str) -> Vec<Executor> {
+        vec![slice::executor()]
+    }
+
+    fn simulators(&self) -> Vec<Simulator> {
+        vec![Simulator::of::<simulated::Load>()]
+    }
+}
+
+/// What to measure.
+pub type Options = NativeOptions<TaskGrid>;
+
+/// Measures.
+pub fn run(options: &Options) -> Result<Found, Failure> {
+    structure::measure(options)
+}

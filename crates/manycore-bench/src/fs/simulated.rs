@@ -1,0 +1,160 @@
+//! `manycore sim fs`: threads use KhronOS' file system on a simulated machine, by several
+//! mechanisms.
+//!
+//! What is done is what [`bench fs`](crate::fs) does. Beside its accesses, an operation costs 5 ns
+//! unless told otherwise: an assumption, the same for all mechanisms.
+
+use std::collections::BTreeMap;
+
+use manycore_measure::Measurement;
+use manycore_sim::thread;
+use serde::{Deserialize, Serialize};
+
+use super::grid::TaskGrid;
+use super::own::{self, FileSystem, Worker};
+use super::result::{RETRIES, describe};
+use super::task::Task;
+use crate::failure::Failure;
+use crate::found::Found;
+use crate::simulated::{Beside, Finding, Program, Run, SimulatedProgram};
+use crate::structure::{self, Grid, Simulated, SimulatedActor, SimulatedOptions, SimulatedUse};
+
+/// What to simulate.
+pub type Options = SimulatedOptions<TaskGrid>;
+
+/// Simulates.
+pub fn run(options: &Options) -> Result<Found, Failure> {
+    structure::run(options)
+}
+
+impl Grid for TaskGrid {
+    type Task = Task;
+
+    const WORKLOAD: &'static str = "fs";
+    const ELEMENTS: &'static str = "names";
+
+    fn check_simulated(&self) -> Result<(), Failure> {
+        self.check()
+    }
+
+    fn tasks(&self) -> Vec<Task> {
+        self.points()
+    }
+
+    fn syncs(&self) -> &[String] {
+        &self.syncs
+    }
+
+    fn threads(&self) -> &[u32] {
+        &self.threads
+    }
+
+    fn initial(&self) -> u64 {
+        let threads = self.threads.iter().max().copied().unwrap_or_default();
+        u64::from(threads) * NAMES_OF_A_THREAD
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn threads_of(task: &Task) -> u32 {
+        task.threads
+    }
+
+    fn program(task: &Task, sync: &str, beside: Beside, operations: Option<u64>) -> Program {
+        let task = Task { sync: sync.to_owned(), ..task.clone() };
+        Program::of(&Load { task, beside, operations })
+    }
+
+    fn describe(record: &mut Measurement, task: &Task, _: &str) {
+        describe(record, task);
+    }
+}
+
+/// The most that a workload makes for each thread.
+const NAMES_OF_A_THREAD: u64 = 70;
+
+/// What simulated threads do, and until when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Load {
+    /// The file system and its operations.
+    pub task: Task,
+    /// What an operation takes beside its accesses.
+    pub beside: Beside,
+    /// Operations of each thread; none if it is time that bounds them.
+    pub operations: Option<u64>,
+}
+
+impl SimulatedProgram for Load {
+    const NAME: &'static str = "FileSystem";
+
+    fn simulate(&self, run: &Run) -> Result<Finding, String> {
+        let task = &self.task;
+        let keys = u64::from(task.threads) * NAMES_OF_A_THREAD;
+        let how = Simulated { threads: task.threads, operations: self.operations, keys };
+        structure::simulate(
+            run,
+            how,
+            |thread| task.random(thread),
+            || Ok(Use { fs: own::simulated::make(task)?, load: self }),
+        )
+    }
+}
+
+/// A file system that simulated threads use.
+struct Use<'a> {
+    fs: Box<dyn FileSystem>,
+    load: &'a Load,
+}
+
+impl SimulatedUse for Use<'_> {
+    type Operations = fastrand::Rng;
+    /// How often calls had to begin anew.
+    type Tally = u64;
+    type Actor<'a>
+        = SimulatedThread<'a>
+    where
+        Self: 'a;
+
+    fn actor(&self, thread: u32, random: fastrand::Rng) -> SimulatedThread<'_> {
+        SimulatedThread { fs: &*self.fs, thread, worker: None, random, load: self.load }
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.fs.statistics(visit);
+    }
+
+    fn verify(&self, tallies: &[u64], operations: u64) -> Result<BTreeMap<String, f64>, String> {
+        self.fs.check()?;
+        let retries: u64 = tallies.iter().sum();
+        Ok([(RETRIES.to_owned(), retries as f64 / operations.max(1) as f64)].into())
+    }
+}
+
+/// A simulated thread.
+struct SimulatedThread<'a> {
+    fs: &'a dyn FileSystem,
+    thread: u32,
+    /// From its first operation on: then the file system is filled.
+    worker: Option<Box<dyn Worker + 'a>>,
+    random: fastrand::Rng,
+    load: &'a Load,
+}
+
+impl SimulatedActor<u64> for SimulatedThread<'_> {
+    fn fill(&mut self) {
+        self.fs.fill(&mut thread::progress);
+    }
+
+    fn act(&mut self) -> f64 {
+        let random = self.random.u64(..);
+        let (fs, thread) = (self.fs, self.thread);
+        self.worker.get_or_insert_with(|| fs.worker(thread)).act(random);
+        self.load.beside.ns(true)
+    }
+
+    fn tally(&self) -> u64 {
+        self.worker.as_ref().map_or(0, |worker| worker.retries())
+    }
+}

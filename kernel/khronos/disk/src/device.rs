@@ -1,0 +1,92 @@
+//! Disks: blocks that are read, written, and flushed.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Bytes of a block.
+pub const BLOCK_BYTES: usize = 4096;
+
+/// The bytes of a block.
+pub type Block = [u8; BLOCK_BYTES];
+
+/// The disk does not do what it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceError;
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the disk has failed to read or write")
+    }
+}
+
+impl core::error::Error for DeviceError {}
+
+/// A disk. What is written is there after a crash if a flush has returned since; before that, any
+/// part of it may be, in units of 512 bytes.
+pub trait Device {
+    /// How many blocks it has.
+    fn blocks(&self) -> u64;
+
+    /// Reads a block that it has.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    fn read(&self, block: u64, into: &mut Block) -> Result<(), DeviceError>;
+
+    /// Writes one.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    fn write(&mut self, block: u64, data: &Block) -> Result<(), DeviceError>;
+
+    /// Waits until all that was written is durable.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails: then nobody knows what is.
+    fn flush(&mut self) -> Result<(), DeviceError>;
+}
+
+/// A disk in memory.
+#[derive(Clone, Debug)]
+pub struct MemoryDisk(Vec<Box<Block>>);
+
+impl MemoryDisk {
+    /// With this many blocks of zeros.
+    pub fn new(blocks: usize) -> Self {
+        Self((0..blocks).map(|_| zeros()).collect())
+    }
+}
+
+/// A block of zeros, made where it stays.
+pub(crate) fn zeros() -> Box<Block> {
+    let zeros = alloc::vec![0_u8; BLOCK_BYTES].into_boxed_slice();
+    zeros.try_into().expect("as many as a block has")
+}
+
+fn number(block: u64) -> usize {
+    usize::try_from(block).expect("a block of this disk")
+}
+
+impl Device for MemoryDisk {
+    fn blocks(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read(&self, block: u64, into: &mut Block) -> Result<(), DeviceError> {
+        into.copy_from_slice(&self.0[number(block)][..]);
+        Ok(())
+    }
+
+    fn write(&mut self, block: u64, data: &Block) -> Result<(), DeviceError> {
+        self.0[number(block)].copy_from_slice(data);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,30 @@
+//! What threads do with a file system, to measure it: natively, in the kernel, and simulated.
+//!
+//! The names are those of FxMark (C. Min, S. Kashyap, S. Maass, W. Kang and T. Kim, "Understanding
+//! Manycore Scalability of File Systems", USENIX ATC 2016): data or metadata, read or written, what,
+//! and how much of it threads share, from low to high. Ours are like them, and go on for ever: what
+//! one operation makes a later one removes, so that directories stay as large as they are.
+//!
+//! ```
+//! use khronos_fs::{Options, Sync};
+//! use khronos_workloads::{Stage, Workload};
+//!
+//! let stage = Stage::new(Workload::MWRM, Options::new(Sync::MvRlu), 2);
+//! stage.fill(&mut || ());
+//! let mut worker = stage.worker(1);
+//! (0..10).for_each(|random| worker.act(random));
+//! drop(worker);
+//! stage.check().unwrap();
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod stage;
+mod worker;
+mod workload;
+
+pub use stage::Stage;
+pub use worker::Worker;
+pub use workload::Workload;
