@@ -19,6 +19,8 @@ pub enum Field {
     Cpus,
     /// The share of operations that write, in percent.
     Update,
+    /// What operations do, by name.
+    Mix,
     /// How much more popular some keys are than others; 0 if they are alike.
     Zipf,
 }
@@ -35,13 +37,14 @@ pub enum Place {
 
 impl Field {
     /// All of them.
-    const ALL: [(Self, &str); 7] = [
+    const ALL: [(Self, &str); 8] = [
         (Self::Series, "series"),
         (Self::Threads, "threads"),
         (Self::Terminals, "terminals"),
         (Self::Clients, "clients"),
         (Self::Cpus, "cpus"),
         (Self::Update, "update"),
+        (Self::Mix, "mix"),
         (Self::Zipf, "zipf"),
     ];
 
@@ -65,6 +68,7 @@ impl Field {
         let number = match self {
             Self::Series => return Some(Place::Name(measurement.mechanism.name().to_owned())),
             Self::Threads | Self::Terminals | Self::Clients => f64::from(measurement.threads),
+            Self::Mix => return Some(Place::Name(measurement.name("mix")?.to_owned())),
             Self::Cpus => measurement.number("cpus")?,
             Self::Update => measurement.update?,
             Self::Zipf => measurement.number("zipf")?,

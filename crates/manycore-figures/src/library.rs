@@ -21,6 +21,8 @@ embedded!(
     "mvrlu-bst",
     "khronos-list",
     "khronos-hash",
+    "khronos-names",
+    "khronos-rename",
     "linux-aim7",
     "linux-specjbb",
     "ldu-aim7",

@@ -7,7 +7,7 @@ use manycore_bench::set::simulated as set;
 use manycore_bench::set::{Keys, Popularity, TaskGrid as Sets};
 use manycore_bench::simulated::SimulatorPool;
 use manycore_bench::{Failure, Found};
-use manycore_bench::{db, kernel, syscall};
+use manycore_bench::{db, fs, kernel, syscall};
 use manycore_measure::Measurement;
 use manycore_sim::Model;
 use serde::de::Error as _;
@@ -25,6 +25,8 @@ pub enum Workload {
     Db(Db),
     /// Threads that update reverse maps.
     Rmap(Rmap),
+    /// Threads that use a file system.
+    Fs(FileSystem),
     /// A server, and where its system calls are executed.
     Syscall(Syscall),
     /// An application whose calls take several locks of the kernel.
@@ -87,6 +89,18 @@ pub struct Rmap {
     duration: Duration,
 }
 
+/// As `manycore sim fs` has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSystem {
+    sync: Vec<String>,
+    mix: Vec<String>,
+    threads: Vec<u32>,
+    chains: usize,
+    #[serde(deserialize_with = "time")]
+    duration: Duration,
+}
+
 /// As `manycore sim syscall` has it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -131,6 +145,9 @@ impl Workload {
             (Self::Rmap(rmap), Field::Series) => names(&rmap.sync),
             (Self::Rmap(rmap), Field::Threads) => counts(&rmap.threads),
             (Self::Rmap(rmap), Field::Update) => numbers(&rmap.update),
+            (Self::Fs(fs), Field::Series) => names(&fs.sync),
+            (Self::Fs(fs), Field::Mix) => names(&fs.mix),
+            (Self::Fs(fs), Field::Threads) => counts(&fs.threads),
             (Self::Syscall(_), Field::Series) => {
                 names(&[syscall::IN_PLACE.to_owned(), syscall::THREAD.to_owned()])
             }
@@ -160,6 +177,7 @@ impl Workload {
             Self::Set(set) => set.run(machine, pool)?,
             Self::Db(db) => db.run(machine, pool)?,
             Self::Rmap(rmap) => rmap.run(machine, pool)?,
+            Self::Fs(fs) => fs.run(machine, pool)?,
             Self::Syscall(server) => server.run(machine, pool)?,
             Self::Kernel(kernel) => kernel.run(machine, pool)?,
         };
@@ -200,6 +218,23 @@ impl Set {
             found.failures.extend(more.failures);
         }
         Ok(found)
+    }
+}
+
+impl FileSystem {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
+        let usual = fs::simulated::Options::new(machine.clone(), pool.clone());
+        fs::simulated::run(&fs::simulated::Options {
+            workload: fs::TaskGrid {
+                syncs: self.sync.clone(),
+                workloads: self.mix.clone(),
+                threads: self.threads.clone(),
+                chains: self.chains,
+                ..fs::TaskGrid::default()
+            },
+            duration: self.duration,
+            ..usual
+        })
     }
 }
 
