@@ -61,7 +61,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("khronos-fs", &["manycore", "manycore-history"]),
     ("khronos-fs-simulated", &["manycore-simulated", "manycore-sim", "manycore-history"]),
     ("khronos-workloads", &["khronos-fs"]),
-    ("khronos-workloads-simulated", &["khronos-fs-simulated"]),
+    (
+        "khronos-workloads-simulated",
+        &["khronos-fs-simulated", "manycore-sim", "manycore-simulated"],
+    ),
+    // What is kept of it on a disk.
+    ("khronos-disk", &[]),
     (
         "manycore-syscalls",
         &["manycore", "manycore-interpose", "manycore-stats", "manycore-channel"],

@@ -19,6 +19,7 @@ const NAMES: &[(&str, usize, &[&str])] = &[
             "crates/manycore-channel/tests/",
             "crates/timestone/tests/",
             EXPLORATION,
+            FILE_SYSTEM,
         ],
     ),
 ];
@@ -29,10 +30,12 @@ const MODELS: &[&str] =
 /// Where the tests are that explore schedules, and the chapter with a table of the mistakes that
 /// they find.
 const EXPLORATION: &str = "crates/manycore-simulated/tests/";
+/// The same of KhronOS' file system.
+const FILE_SYSTEM: &str = "kernel/khronos/fs-simulated/tests/";
 const CHAPTER: &str = "docs/src/internals/mutations.md";
 
 /// Crates whose sources name mutations.
-const MODELLED: &[&str] = &["manycore", "manycore-channel", "timestone"];
+const MODELLED: &[&str] = &["manycore", "manycore-channel", "timestone", "khronos-fs"];
 
 /// What is named by a macro: where, and the name with its quotes.
 fn named<'a>(
@@ -100,7 +103,10 @@ fn tests_make_every_named_mutation() {
 fn the_book_has_every_mistake_that_exploration_finds() {
     let chapter =
         TREE.iter().find(|file| file.path == CHAPTER).expect("the book has a chapter on mutations");
-    let tests = || TREE.iter().filter(|file| file.path.starts_with(EXPLORATION));
+    let tests = || {
+        let places = [EXPLORATION, FILE_SYSTEM];
+        TREE.iter().filter(move |file| places.iter().any(|place| file.path.starts_with(place)))
+    };
     crate::report(tests().flat_map(|file| untold(file, chapter)));
     assert!(tests().flat_map(listed).count() > 1, "none found: is `MUTATIONS` called otherwise?");
 }

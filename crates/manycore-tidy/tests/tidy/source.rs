@@ -49,10 +49,17 @@ impl Source {
 
     /// Whether it belongs to the sources of the named crate.
     pub fn is_source_of(&self, name: &str) -> bool {
-        self.path
-            .strip_prefix("crates/")
-            .and_then(|p| p.strip_prefix(name))
-            .is_some_and(|p| p.starts_with("/src/"))
+        // KhronOS' crates have their directories' names after it.
+        let of_kernel = name.strip_prefix("khronos-").is_some_and(|name| {
+            let rest = self.path.strip_prefix("kernel/khronos/").and_then(|p| p.strip_prefix(name));
+            rest.is_some_and(|p| p.starts_with("/src/"))
+        });
+        of_kernel
+            || self
+                .path
+                .strip_prefix("crates/")
+                .and_then(|p| p.strip_prefix(name))
+                .is_some_and(|p| p.starts_with("/src/"))
     }
 
     pub fn has_extension(&self, extensions: &[&str]) -> bool {

@@ -83,8 +83,7 @@ impl Super {
         if from.u64()? != MAGIC {
             return Err(Malformed);
         }
-        let layout =
-            Layout { blocks: from.u64()?, journal: from.u64()?, checkpoint: from.u64()? };
+        let layout = Layout { blocks: from.u64()?, journal: from.u64()?, checkpoint: from.u64()? };
         let (epoch, batch, bytes) = (from.u64()?, from.u64()?, from.u64()?);
         let found = Self { layout, epoch, batch, bytes, checksum: from.u32()? };
         let length = BLOCK_BYTES - from.0.len();

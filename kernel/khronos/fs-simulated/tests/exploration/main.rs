@@ -23,7 +23,7 @@ use manycore_sim::explore::Exploration;
 /// As many schedules as fit into a second, or with a planted mistake into a part of a minute.
 fn explore() -> Exploration {
     let is_mutated = std::env::var_os("MANYCORE_MUTATION").is_some();
-    let (schedules, seconds) = if is_mutated { (u64::MAX, 20) } else { (1000, 1) };
+    let (schedules, seconds) = if is_mutated { (u64::MAX, 6) } else { (1000, 1) };
     Exploration::default().schedules(schedules).at_least(5).time(Duration::from_secs(seconds))
 }
 
