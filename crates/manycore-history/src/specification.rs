@@ -119,8 +119,8 @@ pub enum PileOperation {
     Pop,
     /// Takes all out, in the order in which `Pop` would.
     TakeAll,
-    /// Takes two out, one after the other, or as many as there are. A history that is checked has a
-    /// `Pop` for each that it took, or one that finds nothing.
+    /// Takes out up to two values, one after the other. The checked history has a `Pop` for each
+    /// value that was taken, or one `Pop` that finds nothing.
     PopSome,
     /// Takes back what the thread has pushed last, if nobody has looked at it. No part of a history
     /// that is checked: it goes

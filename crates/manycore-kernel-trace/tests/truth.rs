@@ -32,8 +32,8 @@ fn terminal() -> (File, File) {
     unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) }
 }
 
-/// Waits until a thread of this process sleeps: for two looks, since it may have waited for the
-/// channel.
+/// Waits until a thread of this process is asleep at two polls in a row, since at one it may have
+/// waited for the channel.
 fn until_it_sleeps(thread: libc::pid_t) {
     let deadline = Instant::now() + Duration::from_secs(30);
     let mut asleep = 0;

@@ -14,8 +14,8 @@ const CPUS_MAX: usize = 1 << 16;
 pub struct CpuSet(BTreeSet<usize>);
 
 impl CpuSet {
-    /// A mask as in `rps_cpus`: hexadecimal groups of 32 CPUs, the highest first. Nothing if it is
-    /// none.
+    /// A mask as in `rps_cpus`: hexadecimal groups of 32 CPUs, the highest first. None if the text
+    /// is no mask.
     pub fn from_mask(text: &str) -> Option<Self> {
         let mut cpus = BTreeSet::new();
         let groups: Vec<&str> = text.trim().split(',').collect();

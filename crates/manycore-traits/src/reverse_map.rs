@@ -13,9 +13,9 @@ pub struct Interval {
     pub last: u64,
 }
 
-/// Trees of intervals, such as an operating system's for the places at which pages are mapped. Who
-/// makes an interval owns it, inserts and removes it, and may be another thread every time; readers
-/// ask which intervals overlap others.
+/// Trees of intervals, such as an operating system's for the places at which pages are mapped. An
+/// interval has an owner, which inserts and removes it; the owner may be a different thread each
+/// time. Readers ask which intervals overlap others.
 ///
 /// Insertions and removals take effect at one instant between their call and their return. A reader
 /// finds what was done before it was called. Of what is done meanwhile, mechanisms that put updates

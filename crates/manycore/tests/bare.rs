@@ -250,7 +250,8 @@ impl<L: RawRwLock> Counter<L> {
     }
 }
 
-/// Threads increment and look; nobody looks while another increments, and none sleeps for ever.
+/// Some threads increment and others read. No thread reads while another increments, and none
+/// sleeps for ever.
 fn readers_and_writers<L: RawRwLock>() {
     const ROUNDS: u32 = 2_000;
     let counter = Counter { lock: L::new(), value: UnsafeCell::new(0) };

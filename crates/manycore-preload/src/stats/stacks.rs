@@ -3,12 +3,13 @@
 //! # Without unwinding
 //!
 //! To unwind eight calls takes a microsecond, which a program that makes a lock for each object
-//! would pay a million times. So a thread keeps where in its memory it found the return addresses
-//! of stacks that it has unwound lately. Where it comes from the same call, with the stack as deep,
-//! and finds each of these addresses in its old place, it is in the same calls: a frame is as large
-//! as the call that it is of makes it, so that the places follow from the addresses. A function
-//! that changes the size of its frame as it runs (`alloca`) may leave an old address where a newer
-//! stack has none; then a lock counts for another path of calls to the same place.
+//! would pay a million times. So a thread remembers where on its stack it found the return
+//! addresses of the stacks that it has unwound lately. If a later call comes from the same place,
+//! at the same stack depth, and each of these addresses is still where it was, then the thread is
+//! in the same calls: each function has a frame of fixed size, so the addresses determine the
+//! places. A function that changes the size of its frame as it runs (`alloca`) may leave an old
+//! address where the newer stack has none; then a lock counts for another path of calls to the same
+//! place.
 
 use core::arch::asm;
 use core::sync::atomic::{Ordering, compiler_fence};

@@ -148,7 +148,7 @@ const WAITS_WORTH_A_WAKE: u32 = 20_000;
 const LOOK_UP: u32 = if cfg!(loom) { 1 } else { 64 };
 /// How long the first in the queue leaves the lock to one that stays, ...
 const STINT: u64 = if cfg!(loom) { 0 } else { 120_000 };
-/// ... and how often it looks meanwhile whether that one has gone.
+/// ... and how often it checks meanwhile whether that one has gone.
 const LOOKS_IN_STINT: u64 = 64;
 
 /// The lock that learns.

@@ -221,8 +221,8 @@ impl Node {
         let mut group = self.group();
         while group.size < GROUP && !is_needed() {
             // SAFETY: the nodes of the group, and those behind this one, belong to threads that
-            // stay in `wait` until they are the head; that is passed on in order, and this thread,
-            // which is before them, has not done so.
+            // stay in `wait` until they are the head. The head is passed on in order, and this
+            // thread, which is before them, has not passed it on.
             let (last, seen) = unsafe { (&*group.last, &*group.seen) };
             let Some(next) = seen.next() else { break };
             // SAFETY: the nodes of the group, and those behind this one, belong to threads that

@@ -114,9 +114,9 @@ impl<C: Clock> Handle<'_, C> {
         size < pool::SIZE_MAX && pool::rounded(HEADER + size).is_some_and(|bytes| bytes <= limit)
     }
 
-    /// A new object, all zero, which nobody knows: whether or not a session is open, and is
-    /// committed. None if it is too large for a log: with segments of 16 KiB, larger than 8,176
-    /// bytes; and for any, 32,752 bytes.
+    /// Makes a new object, all zero, that no other thread can reach. It needs no session, and stays
+    /// if an open session is aborted. None if the object is too large for a log: larger than 8,176
+    /// bytes with segments of 16 KiB, and larger than 32,752 bytes with any segments.
     pub fn create_bytes(&mut self, size: usize) -> Option<NonNull<u8>> {
         if !self.has_room_for(size) {
             return None;

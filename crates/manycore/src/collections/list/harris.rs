@@ -37,8 +37,8 @@
 //!
 //! # When not to use it
 //!
-//! Where somebody must see several keys as they were at one moment. For values that are replaced:
-//! it is a set.
+//! Where a thread must see several keys as they were at one moment. Where values are replaced: this
+//! is a set, without values.
 
 use core::fmt;
 

@@ -197,9 +197,9 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         Q: ?Sized,
     {
         check(self.domain, map.space().domain());
-        // SAFETY: `Transaction` is there only while its session is open, which is a snapshot of the
-        // map's domain. What it has found stays until its end, or until it changes something, for
-        // which all of it is borrowed.
+        // SAFETY: a `Transaction` exists only while its session is open, which is a snapshot of the
+        // map's domain. What it has found stays until its end, or until it changes something, and a
+        // change borrows the whole transaction.
         unsafe {
             let (_, value) = P::find(map.parts(), &*self.session, key, &self.reads)?;
             Some(value.get())

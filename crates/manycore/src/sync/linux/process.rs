@@ -3,10 +3,10 @@
 //! # Forks past the C library
 //!
 //! Handlers of `pthread_atfork` do not run in a child of `_Fork`, or of a `clone` that the program
-//! makes itself. Who [watches](watch) for those has a word in memory that the kernel wipes in each
-//! child that gets a copy of it, however that was forked. The child's first question for its
-//! [`generation`] finds the word wiped, and then runs what was to be run. A child that shares the
-//! memory (`vfork`) does not have its word wiped, and is no other process here.
+//! makes itself. A library that [watches](watch) for those has a word in memory that the kernel
+//! wipes in each child that gets a copy of it, however the child was forked. The child's first call
+//! of [`generation`] finds the word wiped, and then runs the registered function. A child that
+//! shares the memory (`vfork`) keeps its word, and does not count as another process here.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 

@@ -118,7 +118,7 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
     ///
     /// # Errors
     ///
-    /// The value that it has instead; none if the key is not there.
+    /// Returns the new value; none if the key is not there.
     pub fn compare_exchange(&self, key: &K, old: V, new: V) -> Result<V, Option<V>>
     where
         V: PartialEq,

@@ -162,7 +162,7 @@ impl<K: Datum, V: Datum, const N: usize> Leaf<K, V, N> {
         self.length = end;
     }
 
-    /// Takes up the entries and the end of the next leaf, for which there is room.
+    /// Appends the entries and takes the end of the next leaf. There is room for them.
     pub fn merge(&mut self, right: &Self) {
         self.append(right.keys(), right.values());
         self.end = right.end;
@@ -244,7 +244,8 @@ impl<K: Datum, const N: usize> Inner<K, N> {
         self.length = end;
     }
 
-    /// Takes up the nodes and the end of the next one, which begins at this key. There is room.
+    /// Appends the links and takes the end of the next inner node, which begins at this key. There
+    /// is room for them.
     pub fn merge(&mut self, key: Word<K>, right: &Self) {
         self.append(&[key], &[right.first]);
         self.append(right.keys(), &right.below[..right.length]);
