@@ -114,8 +114,8 @@ impl Sum {
     }
 }
 
-/// The class of an address, as the kernel side has it. Mixed twice: neighbours by one
-/// multiplication spread too evenly.
+/// The class of an address, as the kernel side has it. Mixed twice, because one multiplication
+/// spreads neighbouring addresses too evenly.
 fn class_of(object: u64) -> usize {
     let mixed = object.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 56) as usize

@@ -381,7 +381,8 @@ pub struct Module {
     pub since: AtomicU32,
     /// The first epoch in which it was there no more; 0 while it is.
     pub until: AtomicU32,
-    /// Where in `paths` its own begins, and its bytes: as `/proc/self/maps` writes it.
+    /// Where in `paths` the module's path begins, and its length in bytes. The path is as
+    /// `/proc/self/maps` writes it.
     pub path: AtomicU32,
     /// How many bytes that is.
     pub length: AtomicU32,

@@ -101,8 +101,9 @@ pub fn end(why: Outcome) {
     word().store(IN_PLACE, Ordering::Relaxed);
 }
 
-/// In a child of a fork: the parent's lanes and workers are not here. Where calls were executed in
-/// place by then they are here, too, but workers may have been left, with descriptors of theirs.
+/// Called in the child of a fork: the parent's lanes and workers do not exist here. If the parent
+/// executed calls in place by then, so does the child; but workers may have been left, and their
+/// descriptors.
 fn renew() -> Result<(), Outcome> {
     // Relaxed: the first thread does it, and the others, a signal handler above it among them, do
     // not wait.

@@ -33,8 +33,8 @@ pub(crate) fn of(model: &Model, swept: bool) -> Vec<String> {
     if swept { sweep(model) } else { alone(model) }
 }
 
-/// The model as it is, and with lines that can be taken away at once. Where a line is kept for
-/// long, the moment at which a thread notices a change is hidden behind that.
+/// The model as it is, and one whose lines can be taken away at once. A long hold would hide the
+/// moment at which a thread notices a change.
 pub(crate) fn with_and_without_hold(model: &Model) -> Vec<String> {
     vec![model.to_toml(), changed(model, 1.0, Some(0.0), 0.0).to_toml()]
 }

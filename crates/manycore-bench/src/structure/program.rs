@@ -13,8 +13,8 @@ use crate::counts::Counts;
 use crate::simulated::{Count, Finding, Run, Window, sight};
 use crate::slice::Outcome;
 
-/// Operations of the first thread before the others start: more than the some 2,000 after which
-/// MV-RLU decides who waits for clocks.
+/// Operations of the first thread before the others start: more than the 2,000 or so after which
+/// MV-RLU decides whether commits or snapshots wait for clocks.
 const ALONE: u32 = 5_000;
 
 /// A structure, and what its threads do.

@@ -38,7 +38,7 @@ unsafe impl Send for Members {}
 static MAPS: Mutex<BTreeMap<u64, Members>> = Mutex::new(BTreeMap::new());
 
 fn maps() -> MutexGuard<'static, BTreeMap<u64, Members>> {
-    // Nothing in it is left half done by a panic, of which there are none here.
+    // No code that holds this lock panics, so nothing under it is half done.
     MAPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -28,7 +28,7 @@ const PERIOD: u64 = 500_000_000;
 
 static LOOKED: AtomicU64 = AtomicU64::new(0);
 
-/// Changes with the mask, and is 0 before it was first looked at.
+/// A number that changes with the mask; 0 before the mask was first read.
 static VERSION: AtomicU32 = AtomicU32::new(0);
 
 /// Whether the process may use one CPU.

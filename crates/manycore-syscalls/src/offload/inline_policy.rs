@@ -127,8 +127,8 @@ impl PathPreference {
         self.in_place.reset();
     }
 
-    /// Counts a call. If it is to stay in place: when it began, or 0 if it is none of those that
-    /// are timed.
+    /// Counts a call. Returns, if the call is to stay in place, the time at which it began, or 0 if
+    /// this call is not timed.
     #[inline]
     pub fn stay(&self) -> Option<u64> {
         let call = self.calls.fetch_add(1, ORDER);

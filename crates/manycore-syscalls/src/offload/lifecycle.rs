@@ -125,8 +125,8 @@ impl Offload {
         number.map_or(Lane::NONE, |number| Lane { number })
     }
 
-    /// The CPU on which calls of a kind on a lane are executed; none if it is nowhere, or whichever
-    /// is free.
+    /// The CPU that executes calls of a kind on a lane; none if the calls stay in place, or if any
+    /// free CPU executes them.
     pub fn cpu(&'static self, lane: &Lane, kind: Kind) -> Option<u16> {
         let (settings, _) = self.chosen()?;
         if kind == Kind::File && settings.mechanism != Mechanism::Thread {

@@ -123,7 +123,7 @@ impl Gate {
         }
     }
 
-    /// Leaves the gate to who opens it, unless the message is there.
+    /// Leaves the gate to the thread that opens it, unless the message is there.
     fn abandon(&self) -> bool {
         // Release: partner of the AcqRel in `open`. Relaxed on failure: `sleep` looks again.
         let left = order!(Release, "gate-abandon");

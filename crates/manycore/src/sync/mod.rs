@@ -92,7 +92,8 @@ pub use pad::CachePadded;
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// By a wake-up, a signal, or because the word had changed already: look again.
+    /// The wait ended by a wake-up, a signal, or because the word had changed already: read the
+    /// word again.
     Perhaps,
     /// The deadline has passed.
     TimedOut,

@@ -128,8 +128,8 @@ impl PhaseRw {
         false
     }
 
-    /// Gives up what the caller holds (`READER`, `WRITER` or 0), passes the lock on to whose turn
-    /// it is, and unlocks the chain. From then on the lock may be gone.
+    /// Releases what the caller holds (`READER`, `WRITER` or 0), hands the lock over to the next in
+    /// order, and unlocks the chain. From then on the lock's memory may be gone.
     #[cold]
     pub(super) fn pass_on(&self, chain: &Locked<'_>, held: u64) {
         // Relaxed, here and on failure: the compare-and-swap decides and orders.

@@ -77,8 +77,8 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         Ok(())
     }
 
-    /// Locks what it may take to replace and take out this many entries, and these ones: nothing of
-    /// that meets a conflict then.
+    /// Locks the objects that replacing and removing these entries may need, so that the changes
+    /// themselves meet no conflict.
     ///
     /// # Safety
     ///
