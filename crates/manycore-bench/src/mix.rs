@@ -30,7 +30,7 @@ pub struct Updating {
     pub share: f64,
     /// How many more sections they have.
     pub sections: u32,
-    /// How often and for how long those take each lock, in the order of the locks.
+    /// How often and for how long the further sections take each lock, in the order of the locks.
     pub locks: Vec<Latch>,
 }
 

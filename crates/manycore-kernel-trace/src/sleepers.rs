@@ -64,7 +64,7 @@ impl Sleepers {
             return;
         }
         let (process, program) = key;
-        // None of a process that has ended: what was read of it before is kept.
+        // No maps are read of a process that has ended: what was read before is kept.
         let Ok(maps) = fs::read(format!("/proc/{process}/maps")) else { return };
         self.seen.insert(key, Instant::now());
         // Asked last: then they were this program's.

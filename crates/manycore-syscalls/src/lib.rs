@@ -21,8 +21,8 @@
 //!
 //! # What a function here may not do
 //!
-//! Allocate, call a function that may lock, change `errno` but as the call does, print to the
-//! program's standard output, or unwind (but for a cancelled call).
+//! It may not allocate, call a function that may lock, change `errno` but as the call does, print
+//! to the program's standard output, or unwind (but for a cancelled call).
 #![allow(
     rustdoc::private_intra_doc_links,
     reason = "read only by those who change the library, in the source"

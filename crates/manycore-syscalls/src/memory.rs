@@ -47,7 +47,7 @@ pub unsafe fn text<'a>(path: *const c_char) -> &'a [u8] {
 }
 
 /// Whether the aligned eight bytes around an address can be read. `rt_sigprocmask` copies a set of
-/// signals before it looks at what it is to do with it, which here is nothing that there is.
+/// signals before it checks its first argument, which here is none that it knows.
 pub fn is_readable(address: usize) -> bool {
     const NOTHING: i32 = -1;
     let none = core::ptr::null_mut::<u64>();

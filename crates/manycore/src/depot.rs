@@ -24,7 +24,7 @@ pub unsafe trait Memory: Send + Sync {
     fn places(&self, size: usize, most: usize, give: &mut dyn FnMut(NonNull<u8>));
 }
 
-/// What a chunk is aligned to, and how much of it the note of it takes.
+/// The alignment of a chunk, and the size of the header at its start.
 const LINE: usize = 64;
 /// The first chunks have this many bytes, or what is asked for; others half of what there is
 /// already, up to the largest.

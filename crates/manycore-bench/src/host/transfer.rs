@@ -81,7 +81,8 @@ fn follow(links: &[Link], access: impl Fn(&AtomicU32) -> u32) {
 fn chain(cpus: [usize; 2], kind: Access) -> Result<Sample, Failure> {
     let (links, turns) = (links(), Turns::new());
     let load = |link: &AtomicU32| link.load(Ordering::Relaxed);
-    // An addition that the compiler cannot know to be of nothing: it would make a load of that.
+    // Adds a zero that the compiler cannot know to be zero: it would make a load of such an
+    // addition.
     let rmw = |link: &AtomicU32| link.fetch_add(black_box(0), Ordering::Relaxed);
     let first = || {
         let batch = |batch: u32| {

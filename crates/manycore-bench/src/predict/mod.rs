@@ -69,7 +69,7 @@ pub struct Prediction {
 /// What keeps a program from scaling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// The number of threads at which it does: the first that brings hardly anything, or the
+    /// The number of threads at which scaling ends: the first that brings hardly anything, or the
     /// largest that the caller asked for.
     pub threads: u32,
     /// The lock that costs most: its name.

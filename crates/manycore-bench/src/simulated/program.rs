@@ -48,7 +48,7 @@ impl Simulator {
     }
 }
 
-/// Simulates a job, by the one of these that is its program's.
+/// Simulates a job, by the simulator of its program.
 pub(crate) fn run(job: &Job, simulators: &[Simulator]) -> Result<Finding, String> {
     let name = job.program.name();
     let simulator = simulators.iter().find(|simulator| simulator.name == name);

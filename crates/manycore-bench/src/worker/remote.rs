@@ -125,7 +125,7 @@ impl Drop for Worker {
     }
 }
 
-/// The process to start, and the directory that lives as long as it.
+/// The process to start, and the directory that exists as long as the process runs.
 fn prepare(
     command: &Command,
     under: &[OsString],

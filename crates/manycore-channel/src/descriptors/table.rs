@@ -285,7 +285,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         (word >> EPOCH_SHIFT) as u32 == self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Whether a word says nothing: not any more, if it says of which fork's child it is.
+    /// Whether a word says nothing about its descriptor. A word that another process of a fork has
+    /// written says nothing any more.
     #[inline]
     fn is_unknown(&self, word: u64) -> bool {
         let is_dated = [STEERED, CLOSING].contains(&(word & STATE));

@@ -14,7 +14,7 @@ fn every_signal() -> impl Iterator<Item = i32> {
     (1..=64).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP, 32, 33].contains(signal))
 }
 
-/// The ways in which the command waits for a program and reports.
+/// The ways in which the command waits for a program, and reports on it.
 const WAYS: [&[&str]; 2] =
     [&["profile", "--samples", "no"], &["run", "--lock", "futex", "--stats"]];
 

@@ -1,4 +1,4 @@
-//! Finding the number of what was given one: a hash table that only grows, read without a lock.
+//! Finds the number that a key was given: a hash table that only grows, read without a lock.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

@@ -269,9 +269,9 @@ pub fn listen(epoll: i32, operation: i32, ring: i32) -> bool {
 
 /// A call as an entry; none if io_uring has nothing that gives the same answer.
 ///
-/// Only what need not wait: io_uring does not ask whether the descriptor is in non-blocking mode,
-/// so that every entry says that it must not wait. Without data, the call is made again by the
-/// pool, which asks, and waits.
+/// Only calls that need not wait go into the ring. io_uring does not check whether the descriptor
+/// is in non-blocking mode, so every entry says that it must not wait. If there is no data, the
+/// pool makes the call again; it checks the mode, and waits.
 fn entry(call: &Call, kind: Kind) -> Option<Entry> {
     let [descriptor, second, third, fourth, fifth, _] = call.args;
     if matches!(kind, Kind::Timed | Kind::File) {

@@ -135,8 +135,8 @@ impl Aside {
         Some(waiter)
     }
 
-    /// Puts the second queue back before the first, of which `next` is the first; returns who is
-    /// then first of all.
+    /// Puts the second queue back before the first queue, which begins at `next`. Returns the new
+    /// first waiter.
     ///
     /// # Safety
     ///

@@ -24,10 +24,10 @@
 //!
 //! # Memory order
 //!
-//! That of [`Queue`]. The links between places that have joined it, and what is noted in them, are
-//! for the holder to read and to write: the message that hands the lock over orders them (Release,
-//! Acquire). Where one of the passive set comes to the end of the queue, that publishes it
-//! (Release) to the thread that comes behind (Acquire).
+//! That of [`Queue`]. Only the owner reads and writes the links between places that have joined the
+//! queue, and the notes in them: the message that hands the lock over orders these accesses
+//! (Release, Acquire). Where a waiter of the passive set is put at the end of the queue, that
+//! publishes it (Release) to the next thread to join (Acquire).
 //!
 //! # Cost
 //!

@@ -1,7 +1,7 @@
 //! A queue in which each waits at a place of its own until the one before it leaves it a message.
 //!
-//! It is the lock `mcs`, and what locks have that consist of several queues, or that choose who is
-//! next. A thread that is at the head of one knows what that means.
+//! The lock `mcs` is this queue alone. Locks that consist of several queues, or that choose the
+//! next owner, are built of it. What it means to be at the head of the queue is up to the lock.
 
 use core::ptr::{NonNull, null_mut};
 

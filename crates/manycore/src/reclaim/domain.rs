@@ -313,7 +313,7 @@ impl Domain {
         count
     }
 
-    /// Puts what threads have left that are gone where others find it.
+    /// Puts the garbage that ended threads have left where other threads find it.
     pub(super) fn close_parked(&self) {
         self.records.iter().for_each(|record| record.close_parked(|| self.epoch_to_close()));
     }

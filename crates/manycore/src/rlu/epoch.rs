@@ -56,8 +56,8 @@ impl Epoch {
     fn begin(&self, known: impl FnOnce() -> u64) {
         // AcqRel: partner of each other, and of the Acquire in `again`.
         self.0.latest.fetch_max(UNUSED + 1, Ordering::AcqRel);
-        // A thread that has found it unused has passed its own fence before, in `announce`, and
-        // what it knows is seen here.
+        // A thread that found the epoch unused passed its own fence before, in `announce`, so this
+        // thread sees what that one has announced.
         full_fence!("rlu-begin-fence");
         // AcqRel: partner of those in `announce`, and of the Acquire in `again`.
         self.0.latest.fetch_max(known(), Ordering::AcqRel);

@@ -22,7 +22,7 @@ pub fn prefetch<T>(address: *const T) {
 #[inline(always)]
 pub fn touch<T>(_value: *const T) {}
 
-/// A branch goes one way as often as the other, for no reason that a core could see: free, but for
-/// what it costs by itself.
+/// Marks a branch that goes one way as often as the other, with no pattern that a core could
+/// predict. On this back end it does nothing.
 #[inline(always)]
 pub fn unforeseen_branch() {}

@@ -174,7 +174,7 @@ impl State {
     }
 }
 
-/// How many states there are, and one in which neither has found the other.
+/// Counts the states, and finds one in which neither thread has found the other.
 fn explore(mistake: Mistake) -> (usize, Option<State>) {
     let first = |turn| State { turn, ..State::default() };
     let mut ahead: Vec<_> = (0..ROUND).map(first).collect();

@@ -283,8 +283,8 @@ fn what_is_freed_is_used_again_and_nobody_finds_it() {
     }
     let (stats, changed) = (domain.stats(), u64::from(changed.into_inner()));
     assert_eq!(stats.commits, changed);
-    // What the last sessions have freed may wait in the logs: not more than there is room for,
-    // which is much of what is done in the interpreter.
+    // What the last sessions have freed may wait in the logs, up to the room there is; in the
+    // interpreter, with its few operations, that is much of all.
     let least = changed / unless_interpreted(2, 10);
     assert!(stats.freed > least && stats.freed <= changed, "{stats:?}, {changed} changes");
 }

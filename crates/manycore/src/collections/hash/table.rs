@@ -259,7 +259,8 @@ impl<B: Buckets> Tables<B> {
         }
     }
 
-    /// Where all entries of the first table were moved, begins with the next one.
+    /// If all entries of the first table were moved, look-ups begin with the next table from now
+    /// on.
     #[cold]
     fn advance(&self, guard: &Guard) {
         /// # Safety

@@ -340,8 +340,8 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// The caller owns it, it is not queued, and it is in the tree if `want` is false, and not if
-    /// it is true.
+    /// The caller owns the node, and the node is not queued. It is in the tree if `want` is false,
+    /// and not in the tree if `want` is true.
     unsafe fn apply(&mut self, node: NonNull<Node>, want: bool) {
         // SAFETY: the owner's reference keeps it (contract of this function).
         let this = unsafe { node.as_ref() };

@@ -70,7 +70,7 @@ impl<K: Copy + Hash, V: Copy> Roots<K, V> {
     }
 }
 
-/// What is done is done in the part in which the key is.
+/// Operations work on the part in which the key is.
 macro_rules! placed {
     ($shape:ty, ($parts:ident, $key:ident) => $root:expr, $roots:expr) => {
         #[inline]

@@ -206,8 +206,8 @@ impl Node {
         assert!(unsafe { Self::update(node, queue, removed) }, "Remove twice in a row");
     }
 
-    /// The owner's change of the state, and of the queue if an entry is used by it that was not
-    /// before. Says no, and does nothing, if there is no new state.
+    /// Changes the state for the owner, and queues the entry if the change begins to use it.
+    /// Returns false, and does nothing, if `after` gives no new state.
     ///
     /// # Safety
     ///

@@ -104,8 +104,8 @@ impl Log {
 #[derive(Default)]
 pub(in crate::rlu) struct Limbo {
     copies: Vec<*mut Header>,
-    /// Sessions that see commits up to `stamp` have not found the first this many: those were there
-    /// before it was taken.
+    /// How many copies, from the first on, were here before `stamp` was taken. Sessions that see
+    /// commits up to `stamp` have not found these.
     ripening: usize,
     stamp: u64,
 }

@@ -178,7 +178,7 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMap<K, V, S>
         Some(place.value)
     }
 
-    /// Gives a key another value if its value's bytes are these; says whether they were.
+    /// Replaces a key's value if its bytes equal those of `old`; returns whether they did.
     fn exchange(&self, hash: u64, key: &K, old: &V, new: &V, guard: &Guard) -> bool {
         let (_, locked) = self.lock(hash, guard);
         let place = locked.find(tag(hash), |other| other == key);

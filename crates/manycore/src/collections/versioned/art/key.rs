@@ -35,8 +35,8 @@ use alloc::vec::Vec;
 /// assert_eq!(events.space().snapshot(|now| now.first(&events).map(|(_, n)| *n)), Some(2));
 /// ```
 ///
-/// Bytes that differ from call to call, or from those of what the key is borrowed as, have keys
-/// found or not; an operation may then be tried for ever.
+/// If the bytes differ from call to call, or from those of the key's borrowed form, a key may be
+/// found or not, and an operation may be tried for ever.
 pub trait ArtKey {
     /// The bytes, borrowed or made.
     type Bytes<'a>: AsRef<[u8]>

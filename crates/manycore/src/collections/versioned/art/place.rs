@@ -11,7 +11,7 @@ use crate::session::{Link, RawSession};
 pub enum Place {
     /// At a link that leads nowhere, of the last node on its way.
     Free,
-    /// At a link that leads to something else, with which the key has its first bytes in common.
+    /// At a link that leads to another node or leaf, whose first bytes are those of the key.
     Between(Parting),
 }
 
@@ -27,8 +27,9 @@ pub struct Parting {
 }
 
 impl Parting {
-    /// Between what is above the link and what that leads to, and between the key and the other. If
-    /// they are the same, the other has come since; and that it is elsewhere, likewise.
+    /// Checks that the key and the node below the link part between what is above the link and that
+    /// node. If they do not part there, another thread has put the node there since; then this is a
+    /// conflict.
     ///
     /// # Safety
     ///

@@ -79,7 +79,7 @@ impl Art {
         S: RawSession,
         O: Observe<S>,
     {
-        // What comes after all of them: one more in the last place that has room for it.
+        // The least key after all keys with this prefix: the last byte that can grow is one more.
         let mut next = prefix.to_vec();
         while next.pop_if(|byte| *byte == u8::MAX).is_some() {}
         let end = match next.last_mut() {

@@ -1,8 +1,8 @@
 //! A key fewer: from a node that has more, from one that has become small and whose place a smaller
 //! one takes, or from one that has only one left, which then is not needed.
 //!
-//! That a node has two keys at least, but for the anchor, is so at every commit, although the parts
-//! of a wide one are locked one by one:
+//! At every commit each node except the anchor has at least two keys, although the parts of a wide
+//! node are locked one by one:
 //!
 //! - A transaction that takes the last key out of a part changes the node, which then has it no
 //!   longer. So of two such transactions, of any part, one is after the other and sees what that

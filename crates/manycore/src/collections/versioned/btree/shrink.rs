@@ -106,7 +106,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
             if mutation!("btree-old-end") {
                 (*left).end = end;
             }
-            // The border was the leaves', and goes with it; inner nodes have none of their own.
+            // The border key belonged to the leaves, and is freed with the merged one; inner nodes
+            // have no border keys of their own.
             (*parent).remove(pair.place).free(session)?;
             Self::shrink_above::<K, S>(session, anchor, path, above)
         }

@@ -57,8 +57,8 @@ impl<K: Copy, V: Copy> Clone for Entry<K, V> {
 impl<K: Copy, V: Copy> Copy for Entry<K, V> {}
 
 impl<K: Copy, V: Copy> Bucket<K, V> {
-    /// For how many entries there is room. Those that take none have it too; those that want to lie
-    /// at multiples of more than a word have not.
+    /// How many entries a bucket has room for. Entries of no size have room, too; entries that are
+    /// aligned to more than a word have none.
     pub const ROOM: usize = {
         let (size, align) = (size_of::<(K, V)>(), align_of::<(K, V)>());
         if align > align_of::<u64>() {
