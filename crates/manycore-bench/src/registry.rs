@@ -139,7 +139,7 @@ pub fn serve_simulator() -> io::Result<()> {
     simulated::serve(&simulators)
 }
 
-/// The process in which a lock is measured; this command starts it itself.
+/// Runs as the process in which a lock is measured; this command starts it.
 #[derive(Args, Debug)]
 #[command(hide = true)]
 struct WorkerProcess {

@@ -34,7 +34,8 @@ const DESTROYED: u32 = u32::MAX;
 pub struct Mutex {
     kind: AtomicU32,
     owner: AtomicU32,
-    /// In a cell: what is here is made of atomics, which this type does not show.
+    /// In a cell, because the lock in these words is made of atomics, which this type does not
+    /// show.
     lock: UnsafeCell<[u64; 2]>,
 }
 
@@ -70,8 +71,8 @@ struct Mutexes {
     release: unsafe fn(*const ()),
 }
 
-/// The same for reader-writer locks: to `release_read` and `release_write` a caller passes one
-/// which it holds in this way.
+/// The same for reader-writer locks: a caller passes to `release_read` a lock that it holds for
+/// reading, and to `release_write` one that it holds for writing.
 struct RwLocks {
     name: &'static str,
     make: Option<fn() -> *mut ()>,

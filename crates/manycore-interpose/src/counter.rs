@@ -92,8 +92,8 @@ fn go_without() {
     }
     STEP_NS.store(step.tv_nsec as u32, Ordering::Relaxed);
     let rate = (u128::from(ticks) << 20) / u128::from(ns);
-    // Release: partner of the Acquires here. One rate for all, whichever thread comes first: with
-    // another time would jump.
+    // Release: partner of the Acquires here. All threads use the rate of the first one to get here:
+    // with another rate time would jump.
     let _ = RATE.compare_exchange(0, rate as u64, Ordering::Release, Ordering::Relaxed);
     // The length of a tick is measured at its first use, by the counter.
     clock::nanoseconds(0);

@@ -116,7 +116,7 @@ impl Programs {
         futexes::counts(&sums, &sleeping, now(), &mut self.places)
     }
 
-    /// What they have waited for until now, and how much that was.
+    /// What the threads have waited for until now, and for how long.
     pub fn futexes(&mut self) -> (Futexes, Totals) {
         let map = self.map("sleepers");
         futexes::look(&mut self.sleepers, &map, true);

@@ -26,8 +26,8 @@ pub fn id() -> u32 {
     }
 }
 
-/// Finds the place, by what glibc has for debuggers: size in bits, how many, and the offset from
-/// the thread pointer.
+/// Finds the field, by the description that glibc has for debuggers: its size in bits, its number
+/// of elements, and its offset from the thread pointer.
 pub fn find() {
     let mut glibc = objects::in_search_order().filter(|object| object.is_glibc());
     let Some((_, described)) = objects::find(&mut glibc, c"_thread_db_pthread_tid") else {

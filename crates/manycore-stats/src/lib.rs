@@ -65,7 +65,7 @@ pub const RECORDS: usize = 65_536;
 pub const RECORDS_OWN: usize = RECORDS / 2;
 /// Locks that can have distributions. Distribution 0 takes all others.
 pub const HISTOGRAMS: usize = 4_096;
-/// Threads alive at a time that have a slab; the others count in the records directly.
+/// How many threads that are alive at a time have a slab; the others count in the records directly.
 pub const SLABS: usize = 8_192;
 /// Mapped files.
 pub const MODULES: usize = 1_024;

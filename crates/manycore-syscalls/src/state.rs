@@ -97,7 +97,7 @@ pub fn end(why: Outcome) {
         Ordering::Relaxed,
         Ordering::Relaxed, // Relaxed: as said
     );
-    // Relaxed: calls that are being moved come back as they would have.
+    // Relaxed: calls that are being moved return as they would have without this store.
     word().store(IN_PLACE, Ordering::Relaxed);
 }
 

@@ -303,9 +303,9 @@ pub unsafe trait RawSession {
     ///
     /// # Errors
     ///
-    /// If the session has met a conflict, the first one: then it ends as by [`abort`](Self::abort),
-    /// also if its user has ignored the conflict. What it has written since may be a part only of
-    /// what belongs together.
+    /// Returns the first conflict that the session has met. Then the session ends as by
+    /// [`abort`](Self::abort), also if its user has ignored the conflict: what it has written may
+    /// be only a part of what belongs together.
     ///
     /// # Safety
     ///

@@ -50,7 +50,8 @@ impl<T> PerCpu<T> {
                 let value = unsafe { &mut *value };
                 f(value.get_or_insert_with(make))
             }),
-            // More threads are inside than there are CPUs, or this one is inside already.
+            // Reached if more threads are inside than there are CPUs, or if this one is inside
+            // already.
             None => f(&mut make()),
         }
     }

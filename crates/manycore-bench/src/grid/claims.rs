@@ -9,7 +9,7 @@ use crate::unjudged::Part;
 use crate::wait_pool::Pooled;
 use manycore_measure::paired::{Better, Protocol, Unusable};
 
-/// The lock that is to be as good as the best of the others everywhere.
+/// The lock that is promised to be nearly as good as the best of the others at each point.
 const LEARNING: &str = "adaptive";
 
 /// Judges all claims about one way.
@@ -98,8 +98,8 @@ impl Rivals {
     }
 }
 
-/// The 99.9th percentile of waits at each point with more than one thread: nobody makes one thread
-/// wait, and what is timed there is the clock and the interrupts.
+/// The 99.9th percentile of waits at each point with more than one thread. A single thread waits
+/// for nobody, so its percentile shows only the clock and interrupts.
 fn waits(view: &View) -> Result<Claim, Failure> {
     let open = view.open(
         format!("{LEARNING}-wait"),

@@ -93,7 +93,7 @@ impl Keys {
         self.popularity.ranks(self.range)
     }
 
-    /// The key of this rank by popularity, so that those are spread over the range.
+    /// The key with this rank of popularity. Popular keys are spread over the range.
     fn key_of(&self, rank: u64) -> u64 {
         // A prime that divides no range that is smaller: the ranks are all the keys.
         (u128::from(rank) * 11_400_714_785_074_694_791 % u128::from(self.range)) as u64

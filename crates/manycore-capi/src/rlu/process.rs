@@ -148,7 +148,7 @@ impl Process {
     }
 
     fn members(&self) -> MutexGuard<'_, Members> {
-        // Nothing in it is left half done by a panic, of which there are none here.
+        // No code that holds this lock panics, so nothing under it is half done.
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -258,8 +258,7 @@ impl Member {
         true
     }
 
-    /// Ends the session that is open as if it had not been, and all that was begun in it. Waits a
-    /// little before the next.
+    /// Aborts the open session, with all that was begun in it, and waits a little before the next.
     pub fn abort(&mut self) {
         self.give_up();
         let conflict = self.conflict.take().unwrap_or(Conflict::Retry);

@@ -83,7 +83,8 @@ pub struct Transaction {
     pub ended: u64,
     /// Whether what it wrote counts.
     pub committed: bool,
-    /// Objects and the versions of them that it saw, but for those that it made itself.
+    /// Objects and the versions of them that the transaction saw, except versions that it made
+    /// itself.
     pub reads: Vec<(Object, Version)>,
     /// What it wrote: each object once, with the last version.
     pub writes: Vec<Write>,

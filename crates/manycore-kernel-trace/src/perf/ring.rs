@@ -17,7 +17,8 @@ const ROOM_MAX: usize = 2 << 20;
 const ROOM_MIN: usize = 128 << 10;
 const ROOM_OF_ALL: usize = 256 << 20;
 
-/// A record finds no room only where there is less than this: the largest have a stack of calls.
+/// The size of the largest records, which have a stack of calls. Where there is this much room, no
+/// record is lost.
 const SCARCE: u64 = 8 << 10;
 
 /// A mapped buffer.

@@ -163,8 +163,7 @@ fn count_uncounted() {
 /// call: by now any may be forbidden.
 #[cold]
 fn inherit() -> Option<&'static Mapping> {
-    // Acquire: partner of the Release below; a thread that finds that it has been filled in finds
-    // it.
+    // Acquire: partner of the Release below; a thread that reads the flag sees the filled mapping.
     if SPARE.load(Ordering::Acquire).is_null() {
         return opened();
     }

@@ -194,7 +194,7 @@ mod tests {
         bind_again(Some(second as u16), &mut bound);
         assert!(mask_of(0, &mut here));
         assert_eq!(here, with(first), "its own CPU is forbidden");
-        // Another thread's mask counts as well: that of the one that looks.
+        // The mask of the thread that reads the masks counts as well.
         std::thread::spawn(move || {
             give(0, &with(second));
             read();

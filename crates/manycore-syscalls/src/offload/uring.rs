@@ -31,7 +31,7 @@ const SEND: u8 = 26;
 const RECV: u8 = 27;
 const SHUTDOWN: u8 = 34;
 
-/// What must be there for the mechanism to be worth its name.
+/// The kernel features that the mechanism needs.
 const NEEDED: [u8; 5] = [RECVMSG, ACCEPT, CANCEL, SEND, RECV];
 
 const NEW: u32 = 0;

@@ -319,7 +319,7 @@ impl Adaptive {
             self.reserve_in_time(waiter, start.wrapping_add(spun));
             if spun - before > JUMP {
                 scarcity::notice(start.wrapping_add(spun));
-                // The lock that it finds now was released while it did not run.
+                // If the lock is free now, it was released while this thread did not run.
                 waiter.failed_spins += 1;
                 has_run = false;
             }

@@ -103,7 +103,7 @@ impl Bravo {
         false
     }
 
-    /// Gives up a hold, or an attempt, of which there is a mark or a hold on the lock below.
+    /// Ends a hold, or an attempt, that has a mark in the table, or else a hold on the lock below.
     #[inline]
     fn leave(&self) {
         let (slot, mark) = (table::slot(self.mark()), self.mark());

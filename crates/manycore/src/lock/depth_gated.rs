@@ -16,8 +16,8 @@
 //!
 //! # Fork
 //!
-//! In the child of a fork the count has the parent's sleepers, who do not exist there: the child's
-//! waiters look less often.
+//! In the child of a fork the count still includes the parent's sleepers, which do not exist there.
+//! So the child's waiters poll less often.
 //!
 //! # Memory order
 //!

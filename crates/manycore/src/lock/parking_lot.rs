@@ -50,7 +50,7 @@ const LOCKED: u32 = 1;
 /// Somebody is in the queue, or about to join it.
 const PARKED: u32 = 2;
 
-/// Rounds of looking before a waiter parks, and those among them that pause rather than yield.
+/// How many rounds a waiter polls before it parks, and how many of these pause rather than yield.
 const ROUNDS: u32 = 10;
 const PAUSING_ROUNDS: u32 = 3;
 

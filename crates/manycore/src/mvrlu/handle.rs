@@ -50,7 +50,7 @@ pub struct Handle<'a, C: Clock = Ordo> {
     /// The session's turn at that.
     turn: Option<Turn<'a>>,
     pub(super) is_open: bool,
-    /// The first conflict that the session has met: it can only abort.
+    /// The first conflict that the session has met; from then on it can only abort.
     pub(super) doomed: Option<Conflict>,
     /// A handle is its thread's.
     _not_send: EachThreadRegistersItsOwn,

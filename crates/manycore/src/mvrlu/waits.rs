@@ -35,7 +35,8 @@ pub(super) struct Waiting(u64);
 
 impl Waiting {
     pub const SNAPSHOTS: Self = Self(0);
-    /// Both, from a moment on that has no stamp yet. Then both with that stamp.
+    /// Both wait, from a moment on that has no stamp yet; and then both, with the stamp of that
+    /// moment.
     const BOTH: Self = Self(1);
     const COMMITS: Self = Self(u64::MAX);
 

@@ -365,8 +365,8 @@ pub mod tuning {
         1
     }
 
-    /// No looks before queueing: a thread that polls yields, and the checker does not try to go on
-    /// with it then.
+    /// No polls before queueing: a thread that polls yields, and the checker does not explore
+    /// schedules in which it goes on.
     pub fn polls() -> u32 {
         0
     }

@@ -99,8 +99,8 @@ pub fn meetings() -> u32 {
     shortened(15, 0)
 }
 
-/// How often in a row a lock that sets waiters aside is passed on among the others, before the
-/// eldest of them has its turn.
+/// How often in a row a lock that sets waiters aside is handed over among the others, before the
+/// oldest waiter that was set aside gets it.
 pub fn passes() -> u32 {
     shortened(1000, 1)
 }

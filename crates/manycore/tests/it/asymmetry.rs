@@ -23,8 +23,8 @@ enum Mistake {
     NoMixedTurn,
     /// A thread that waits asks for the turn before its own fence.
     EarlyTurn,
-    /// Turns are not counted: one who has had all pass a barrier ends the next round's mixed turn,
-    /// too.
+    /// A possible mistake: turns are not counted, so a thread that has made all others pass a
+    /// barrier ends the mixed turn of the next round, too.
     NotCounted,
 }
 

@@ -226,7 +226,7 @@ fn intervals_come_and_go() {
 #[test]
 fn neighbouring_intervals_go() {
     check(2, || {
-        // Not freed: a thread of the model's has to have all it refers to for ever.
+        // Leaked on purpose: what a thread of the model refers to has to exist for ever.
         let map: &'static HarrisLists = Box::leak(Box::new(HarrisLists::new(1)));
         let [one, two, three] = [1, 2, 3].map(|order| map.insert(map.interval(0, interval(order))));
         let other = thread::spawn(move || drop(two));

@@ -54,8 +54,8 @@ impl CpuWorker {
     ///
     /// # Safety
     ///
-    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are
-    /// blocked.
+    /// The slot is written, no other thread uses it, and it stays until it is answered; all signals
+    /// are blocked.
     pub unsafe fn send(
         &'static self,
         slot: *mut Slot,

@@ -100,7 +100,7 @@ fn lock_contended(word: &AtomicU64) -> Option<u64> {
         {
             return Some(before);
         }
-        // The writer has some lines to read. If it takes longer, it has no CPU.
+        // The time for a writer to read some lines. If it takes longer, it has lost its CPU.
         if clock::has_passed(start, limit) {
             hint::yield_now();
         }

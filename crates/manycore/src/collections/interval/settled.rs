@@ -287,7 +287,8 @@ impl<L: RawLock> Tree<L> {
         self.settle(is_long);
     }
 
-    /// Applies what others have logged while somebody had the lock, who has left it or will.
+    /// Applies what other threads logged while a thread held the lock that has released it, or is
+    /// about to.
     fn combine(&self) {
         loop {
             // SeqCst: either who pushes finds the lock free, or who has left it finds what was
@@ -407,8 +408,8 @@ impl Inner {
 ///
 /// # Safety
 ///
-/// It is the caller's, and is not used again; the last of them is dropped when the node is in no
-/// tree.
+/// The reference is the caller's, and is not used again; the last reference is dropped when the
+/// node is in no tree.
 unsafe fn put(node: NonNull<Node>) {
     // SAFETY: the reference keeps it (contract of this function).
     // AcqRel: who frees it comes after all that others did with it.

@@ -243,9 +243,9 @@ impl<K, L, F> Drop for LazyList<K, L, F> {
             // this one is freed.
             let Some(this) = (unsafe { node.as_ref() }) else { return false };
             let this = core::mem::replace(&mut node, this.joint.next.load(Ordering::Relaxed));
-            // SAFETY: null, or a node of this list, which nobody else has: nodes that were retired
-            // no link leads to. The domain ends later, and `node` has gone on when this one is
-            // ended.
+            // SAFETY: `node` is null, or a node of this list that no other thread has: no link
+            // leads to retired nodes. The domain ends later, and `node` is the next one by the time
+            // this one is freed.
             unsafe { end_with_structure(this) };
             true
         });

@@ -14,9 +14,9 @@
 //!
 //! # What a writer locks
 //!
-//! A session that has read one moment and locks a node knows that the node is still as it was. That
-//! is not all: its path may have changed above. It is enough, because a thread that changes where a
-//! key's place is locks a node that the other locks, too:
+//! A session that reads one moment and locks a node knows that the node is still as it was. The
+//! path above the node may have changed. The lock is enough all the same, because a thread that
+//! changes where a key's place is locks a node that the other locks, too:
 //!
 //! - A key goes below the node where its search ends: that one is locked.
 //! - A node with one side is taken out: it is locked, and so is the one above, whose link changes.

@@ -84,7 +84,7 @@ impl<T: Datum> Word<T> {
         word
     }
 
-    /// The same, of an object that ends if the session is aborted.
+    /// Makes the word of a new object, or of a number; the object ends if the session is aborted.
     ///
     /// # Safety
     ///
@@ -197,8 +197,8 @@ impl<T: Datum> Word<T> {
     ///
     /// As for [`end`](Self::end).
     pub unsafe fn into_inner<S: RawSession>(self, handle: &mut S) -> T {
-        // SAFETY: the contract of this function. What is moved out is not dropped where it was: the
-        // object is ended as if it owned what needs no drop.
+        // SAFETY: the contract of this function. The value that is moved out is not dropped in its
+        // old place: the object is ended as one whose value needs no drop.
         unsafe {
             if is_inline::<T>() {
                 core::ptr::read(self.get())

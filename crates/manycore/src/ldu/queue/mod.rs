@@ -129,8 +129,8 @@ impl Length {
     #[inline]
     pub fn count(&self) {
         if !cfg!(loom) {
-            // Relaxed, both: about right is enough. No read-modify-write, which would cost as much
-            // as putting it in.
+            // Relaxed, both: an approximate count is enough. It needs no read-modify-write, which
+            // would cost as much as queueing the entry.
             let length = self.0.load(Ordering::Relaxed);
             self.0.store(length.wrapping_add(1), Ordering::Relaxed);
         }

@@ -37,8 +37,8 @@ impl Operation {
     }
 }
 
-/// What is pending for a node, and who knows of it. Where an operation is marked, its entry is
-/// used; and one at most is marked.
+/// What is pending for a node, and whether its entry is in use. If an operation is marked, the
+/// entry is in use; at most one operation is marked.
 #[derive(Clone, Copy, PartialEq)]
 struct State(u8);
 

@@ -46,8 +46,7 @@ pub fn id() -> u32 {
     local.id.get()
 }
 
-/// Two words that the calling thread has noted for itself, 0 at its start: the place that it has in
-/// a lock's queue.
+/// Two words of the calling thread, 0 at its start: its place in a lock's queue.
 pub fn noted() -> [usize; 2] {
     local().noted.get()
 }

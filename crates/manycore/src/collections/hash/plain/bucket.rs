@@ -208,7 +208,7 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
         }
     }
 
-    /// Whether slots that were read before are as they were when the version was.
+    /// Whether slots that were read before have not changed since the version was read.
     #[inline]
     fn is_still(self, version: u64) -> bool {
         // Acquire: partner of the fences of those who write: a reader of a byte that they wrote

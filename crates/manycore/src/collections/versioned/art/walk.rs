@@ -82,8 +82,8 @@ impl Art {
         }
     }
 
-    /// The path of a node, and what its link for the next byte of a key leads to, which that byte
-    /// is. None if the node's bytes are not the key's, as far as it has them.
+    /// The path of a node, what its link for the next byte of a key leads to, and that byte. None
+    /// if the bytes that the node has differ from the key's.
     ///
     /// # Safety
     ///
