@@ -77,6 +77,8 @@ pub mod ring;
 #[cfg(not(loom))]
 mod store;
 pub mod superblock;
+#[cfg(not(loom))]
+mod sync;
 pub mod volume;
 
 pub use error::{Error, Result};

@@ -73,6 +73,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // Durable transactions on the library's versions; histories of them are judged in its tests.
     ("timestone", &["manycore", "manycore-history"]),
+    // The same on the simulator's runtime.
+    ("timestone-simulated", &["manycore-simulated", "manycore-sim", "manycore-history"]),
     ("manycore-capi", &["manycore", "timestone"]),
     // It beside other stores, which are built only when asked for.
     ("timestone-peers", &["timestone", "manycore-measure"]),

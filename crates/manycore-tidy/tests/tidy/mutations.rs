@@ -20,6 +20,7 @@ const NAMES: &[(&str, usize, &[&str])] = &[
             "crates/timestone/tests/",
             EXPLORATION,
             FILE_SYSTEM,
+            STORES,
         ],
     ),
 ];
@@ -32,6 +33,7 @@ const MODELS: &[&str] =
 const EXPLORATION: &str = "crates/manycore-simulated/tests/";
 /// The same of KhronOS' file system.
 const FILE_SYSTEM: &str = "kernel/khronos/fs-simulated/tests/";
+const STORES: &str = "crates/timestone-simulated/tests/";
 const CHAPTER: &str = "docs/src/internals/mutations.md";
 
 /// Crates whose sources name mutations.
@@ -104,7 +106,7 @@ fn the_book_has_every_mistake_that_exploration_finds() {
     let chapter =
         TREE.iter().find(|file| file.path == CHAPTER).expect("the book has a chapter on mutations");
     let tests = || {
-        let places = [EXPLORATION, FILE_SYSTEM];
+        let places = [EXPLORATION, FILE_SYSTEM, STORES];
         TREE.iter().filter(move |file| places.iter().any(|place| file.path.starts_with(place)))
     };
     crate::report(tests().flat_map(|file| untold(file, chapter)));

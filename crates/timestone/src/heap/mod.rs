@@ -20,11 +20,11 @@ use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicUsize, Ordering};
 
 use manycore::mvrlu::Memory;
 use manycore::session::Link;
-use parking_lot::Mutex;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::error::{Error, Result};
 use crate::journal::record::{ALLOCATED, Entry};
+use crate::sync::Mutex;
 pub use filling::Filling;
 use run::{RUN_BYTES, Run};
 

@@ -1,5 +1,7 @@
 //! Reading a chain of frames, up to where it ends.
 
+use manycore::sync::mutation;
+
 use super::frame::{self, BLOCK, Claim, Frame, Life, Link};
 use super::region::Region;
 use crate::error::{Error, Result};
@@ -66,6 +68,10 @@ impl Scan {
     ///
     /// [`Error::Corrupted`], or those of the device.
     pub fn check_tail(&mut self) -> Result<()> {
+        // The mistake: damage is taken for what a power cut has torn.
+        if mutation!("scan-trusts-tail") {
+            return Ok(());
+        }
         let mut position = self.position;
         while position < self.end {
             if let Some(claim) = self.claim_at(position)? {

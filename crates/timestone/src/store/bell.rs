@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use manycore::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// Nobody has rung.
 const SILENT: u64 = u64::MAX;

@@ -13,6 +13,7 @@
 use std::time::Duration;
 
 use manycore::session::RawSession;
+use manycore::sync::mutation;
 
 use super::domain::Handle;
 use super::flusher::{Flusher, Leader};
@@ -102,7 +103,8 @@ impl Flusher {
     fn begin_image(&self) -> Result<Begin> {
         let mut leader = self.leader.lock();
         self.flush(&mut leader)?;
-        leader.is_values_only = true;
+        // The mistake: calls run again over objects that have what they did.
+        leader.is_values_only = !mutation!("image-beside-calls");
         Ok(Begin::at(&leader.journal, self.durable()))
     }
 
@@ -117,6 +119,10 @@ impl Flusher {
     /// Writes an image, and gives the journal back what is in it.
     fn write_image(&self, images: &mut Images, is_last: bool) -> Result<()> {
         let begin = self.begin_image()?;
+        // The mistake: frames are written over that the present superblock needs.
+        if mutation!("journal-early-release") {
+            self.leader.lock().journal.release(begin.mark);
+        }
         let image = self.capture(images.begin()).and_then(ImageWriter::finish);
         // What a session has read, was in a frame by then.
         let (image, sharp) = {

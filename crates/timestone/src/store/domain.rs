@@ -5,9 +5,11 @@
 //! acknowledged as durable before. Of commits that nobody waits for, it sees its own thread's, and
 //! those of others that are older than the uncertainty of the clocks.
 
-use manycore::clock::{Ordo, RelaxedClock, Since};
+use manycore::clock::{RelaxedClock, Since};
 use manycore::mvrlu;
 
-pub type Clock = RelaxedClock<Since<Ordo>>;
+use crate::sync::Counters;
+
+pub type Clock = RelaxedClock<Since<Counters>>;
 pub type Domain = mvrlu::Domain<Clock>;
 pub type Handle<'a> = mvrlu::Handle<'a, Clock>;

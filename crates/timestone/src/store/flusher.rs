@@ -19,7 +19,7 @@ use std::time::Duration;
 use manycore::clock::Clock as _;
 use manycore::mvrlu::MemberId;
 use manycore::sync::atomic::{AtomicBool, Ordering};
-use parking_lot::Mutex;
+use manycore::sync::mutation;
 
 use super::bell::Bell;
 use super::domain::Domain;
@@ -32,6 +32,7 @@ use crate::heap::Heap;
 use crate::journal::frame::Builder;
 use crate::protocol::{Horizons, Rings};
 use crate::ring::Reader;
+use crate::sync::Mutex;
 use crate::volume::{Images, Journal};
 
 /// What a store has done and has.
@@ -319,7 +320,12 @@ impl Flusher {
                 leader.stats.frame_bytes += frame.size() as u64;
             }
             if leader.collected.values().has_objects() {
-                leader.unflushed.push(leader.collected.take());
+                // The mistake: images have objects that are not on the disk.
+                if mutation!("objects-before-flush") {
+                    self.take_note(leader.collected.values());
+                } else {
+                    leader.unflushed.push(leader.collected.take());
+                }
             }
             leader.collected.clear();
             if leader.journal.used() >= leader.image_at {

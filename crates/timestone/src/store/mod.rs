@@ -42,8 +42,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use manycore::clock::{Clock as _, Ordo, RelaxedClock, Since};
+use manycore::clock::{Clock as _, RelaxedClock, Since};
 use manycore::mvrlu;
+use manycore::sync::mutation;
 
 pub use blob::Blob;
 pub use flusher::Stats;
@@ -65,6 +66,7 @@ use crate::device::{Directory, Storage};
 use crate::error::Result;
 use crate::heap::{self, Heap};
 use crate::random::random;
+use crate::sync::Counters;
 use crate::volume::{Backup, Images, Journal, Recovered, Volume};
 use background::Background;
 use calling::Known;
@@ -177,7 +179,9 @@ impl Store {
         files: Option<(Images, Arc<dyn Storage>)>,
         recovered: u64,
     ) -> Result<Self> {
-        let clock = RelaxedClock(Since::new(Ordo::default(), horizon));
+        // The mistake: the clock begins anew, and stamps with it.
+        let base = if mutation!("clock-restarts") { 0 } else { horizon };
+        let clock = RelaxedClock(Since::new(Counters::default(), base));
         let config =
             mvrlu::Config { segments_max: options.log_segments, ..mvrlu::Config::default() };
         let memory = Box::new(heap::Shared(heap.clone()));

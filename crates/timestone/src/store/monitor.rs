@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// Data behind a lock. A thread that does not get the lock can wait until the holder releases it,
 /// and looks again then whether it still needs the lock.

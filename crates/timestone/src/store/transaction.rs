@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use manycore::clock::Clock as _;
 use manycore::session::RawSession;
+use manycore::sync::mutation;
 
 use super::pointer::{Ptr, typed};
 use super::record;
@@ -184,9 +185,12 @@ impl<'m, 's> Transaction<'m, 's> {
         if !handle.has_writes() {
             return Ok(None);
         }
-        // SAFETY: the session is open. What `Map` has noted, it has found there with this number of
-        // words.
-        unsafe { reads.lock(handle, &shared.heap) }?;
+        // The mistake: what it has read may have changed.
+        if !mutation!("commit-unvalidated") {
+            // SAFETY: the session is open. What structures have noted, they have found there with
+            // this number of words.
+            unsafe { reads.lock(handle, &shared.heap) }?;
+        }
         record::write(handle, &shared.heap, record);
         let (words, max) = (record.len(), writer.record_max());
         if words > max {
@@ -199,7 +203,8 @@ impl<'m, 's> Transaction<'m, 's> {
         let decided = |stamp| {
             // Who changes what this one has only read gets a later stamp, on whatever CPU: the
             // order of stamps is one in which all such transactions may have run.
-            if is_ordered {
+            // The mistake: such a transaction may be earlier.
+            if is_ordered && !mutation!("commit-unlocks-early") {
                 clock.0.pass(stamp);
             }
         };

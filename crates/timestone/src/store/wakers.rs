@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Poll, Waker};
 
-use parking_lot::Mutex;
-
 use crate::error::{Error, Result};
+use crate::sync::Mutex;
 
 /// What a task waits for, and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use manycore::sync::mutation;
+
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::journal::frame::{Builder, Life, Link};
@@ -104,7 +106,10 @@ impl ImageWriter {
         }
         // What an earlier image has left behind it.
         self.device.cut(self.bytes).map_err(Error::io(self.doing()))?;
-        self.flush()?;
+        // The mistake: the superblock gets to the disk before the image.
+        if !mutation!("image-unflushed") {
+            self.flush()?;
+        }
         let Self { file, life, next: end, bytes, .. } = self;
         Ok(Image { file, life, end, bytes })
     }
