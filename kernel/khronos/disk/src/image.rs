@@ -48,8 +48,8 @@ impl Default for Image {
 }
 
 impl Image {
-    /// Applies a batch. What then has no name is gone: what it had on the disk is returned, and what
-    /// others have given up. A record about an inode that is not there says nothing.
+    /// Applies a batch. What then has no name is gone: what it had on the disk is returned, and
+    /// what others have given up. A record about an inode that is not there says nothing.
     pub fn apply(&mut self, batch: &[Record]) -> Vec<u64> {
         let (mut freed, mut touched) = (Vec::new(), Vec::new());
         for record in batch {

@@ -23,8 +23,8 @@
 //! ```
 //!
 //! A *checkpoint* is all that is known but the pages: inodes, names, which block is which page. The
-//! journal after it has *batches* of records, each with its number and a checksum. All together make
-//! an [`Image`]; there is no bitmap, and no table of inodes: both follow from it.
+//! journal after it has *batches* of records, each with its number and a checksum. All together
+//! make an [`Image`]; there is no bitmap, and no table of inodes: both follow from it.
 //!
 //! Checkpoints are numbered, and epochs between them. What an even one writes lies where no odd one
 //! does: so a super block that is not whole, or is not there yet, leaves the one before, with its
@@ -32,10 +32,10 @@
 //!
 //! # The promise
 //!
-//! After a crash, which may lose or tear any write since the last flush, the image is that after some
-//! prefix of the batches, and not shorter than the last [`Disk::commit`] that returned. Pages are
-//! written to blocks that nobody has, and flushed before the batch that says so; a block that is
-//! given up is used again only after the batch that gives it up is durable.
+//! After a crash, which may lose or tear any write since the last flush, the image is that after
+//! some prefix of the batches, and not shorter than the last [`Disk::commit`] that returned. Pages
+//! are written to blocks that nobody has, and flushed before the batch that says so; a block that
+//! is given up is used again only after the batch that gives it up is durable.
 //!
 //! # Limits
 //!

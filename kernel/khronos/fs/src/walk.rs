@@ -53,7 +53,8 @@ pub(crate) enum Last {
     Follow,
     /// It is followed if a slash is behind it.
     Keep,
-    /// It is kept, and whether a slash may be behind it the caller says: the call is about the name.
+    /// It is kept, and whether a slash may be behind it the caller says: the call is about the
+    /// name.
     Name,
     /// It is followed, and whether a slash may be behind what it leads to the caller says.
     FollowName,

@@ -1,6 +1,7 @@
 //! Calls of several threads under many schedules.
 //!
-//! A failure names its seed; `MANYCORE_SEED=... cargo test -p khronos-fs-simulated NAME` repeats it.
+//! A failure names its seed; `MANYCORE_SEED=... cargo test -p khronos-fs-simulated NAME` repeats
+//! it.
 
 // The name that the shared modules know.
 extern crate khronos_fs_simulated as khronos_fs;
