@@ -229,6 +229,12 @@ impl<'fs> Cx<'fs> {
             let old = walk(tx, &brought, brought.from, Last::follow_if(follow))?;
             let inode = old.existing()?;
             let end = walk(tx, &brought, brought.to, Last::Name)?;
+            if let (Ok((old, _)), Ok((new, _))) =
+                (old.present(Errno::Exists), end.present(Errno::Exists))
+            {
+                // Both were there at one moment.
+                tx.confirm(&[old, new])?;
+            }
             let seen = end.absent()?;
             if end.has_slash {
                 return Err(Errno::NoEntry.into());
