@@ -9,7 +9,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`toolchain`] | compiles a program with the system's compilers, or names the package that is missing |
+//! | [`toolchain`] | compiles a program, or names the package that is missing |
 //! | [`child`] | runs it, for no longer than a limit |
 //! | [`capi`] | installs the library for C, and compiles programs with it |
 //! | [`preload`] | builds the library under test and puts it beneath a program |

@@ -9,7 +9,7 @@
 //! | [`uncontended`] | what a lock costs when nobody else wants it: nanoseconds and instructions |
 //! | [`grid`] | what the project promises about its locks, measured and judged |
 //! | [`goals`] | what it wants of its sets, indexes and reverse maps, measured and judged |
-//! | [`contender`] | the locks that take part: manycore's, glibc's, `parking_lot`'s, the standard library's |
+//! | [`contender`] | locks of manycore, glibc, `parking_lot` and the standard library |
 //! | [`host`] | what the machine underneath costs: the constants of a machine model |
 //! | `registry` | the workloads that there are, a line each; how one is added |
 //! | `workload`, [`front`] | what a workload is; what the commands of all have in common |
@@ -17,13 +17,13 @@
 //! | [`worker`] | the process in which something is measured |
 //! | [`kernel_load`] | processes and threads that load the kernel's locks |
 //! | [`rmap`] | threads that update trees of intervals which few read, natively and simulated |
-//! | [`db`], [`kernel`], [`syscall`], [`many`], [`accuracy`], [`predict`] | what is only simulated |
+//! | [`db`], [`kernel`], [`syscall`], [`many`], [`accuracy`], [`predict`] | only simulated |
 //! | `mariadb`, `syscalls` | programs of others, under each lock and with their calls moved |
 //! | [`machines`] | models of machines, shown and measured |
 //! | [`simulated`] | jobs on simulated machines, and the processes that run them |
 //! | `structure` | what is measured of sets and indexes alike, and how it is shown |
 //! | `threads` | threads that operate on something that they share, natively |
-//! | [`slice`](mod@slice), [`mix`], [`work`] | one short run, what its threads do, and the work that takes its time |
+//! | [`slice`](mod@slice), [`mix`], [`work`] | one short run, what its threads do, and how long |
 //!
 //! # A first example
 //!

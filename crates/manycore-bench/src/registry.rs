@@ -7,10 +7,10 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `mod.rs` | `struct Indexes`, which is a [`Workload`]: names the parts below |
-//! | `command.rs` | flags with their help, a [`Benchmark`](crate::front::Benchmark): `NAME` is `index` |
+//! | `command.rs` | flags and help, a [`Benchmark`](crate::front::Benchmark): `NAME` is `index` |
 //! | `slice.rs` | what executes a slice, in a worker |
-//! | `simulated.rs` | the same on a simulated machine, a [`SimulatedProgram`](crate::simulated::SimulatedProgram) |
-//! | `result.rs` | points on this host, a [`NativeGrid`](crate::structure::NativeGrid), and what records say of them |
+//! | `simulated.rs` | simulated, a [`SimulatedProgram`](crate::simulated::SimulatedProgram) |
+//! | `result.rs` | points here, a [`NativeGrid`](crate::structure::NativeGrid); their records |
 //! | `render.rs`, `picture.rs` | records as text, and as a picture |
 //!
 //! ```ignore

@@ -15,14 +15,14 @@
 //! $ cc program.c $(pkg-config --cflags --libs manycore) -pthread
 //! ```
 //!
-//! | header | what is in it | example | here |
+//! | header | what is in it | in `examples/` | here |
 //! |---|---|---|---|
-//! | `manycore/rlu.h` | the macros `RLU_*` of the papers on RLU and MV-RLU: objects with versions | `examples/list.c`, `examples/transfers.cc` | `rlu` |
-//! | `manycore/rcu.h` | grace periods | `examples/rcu.c` | `rcu` |
-//! | `manycore/ldu.h` | deferred update of objects that carry their node | `examples/ldu.c` | `ldu` |
-//! | `manycore/map.h` | a map of byte strings: locked records, transactions, snapshots | `examples/map.c` | `map` |
-//! | `manycore/lock.h` | every lock, by name | `examples/locks.c` | `lock` |
-//! | `manycore/timestone.h` | durable transactions | `examples/bank.c` | `timestone` |
+//! | `manycore/rlu.h` | macros `RLU_*`: objects with versions | `list.c`, `transfers.cc` | `rlu` |
+//! | `manycore/rcu.h` | grace periods | `rcu.c` | `rcu` |
+//! | `manycore/ldu.h` | deferred update of objects that carry their node | `ldu.c` | `ldu` |
+//! | `manycore/map.h` | byte strings: locked records, transactions, snapshots | `map.c` | `map` |
+//! | `manycore/lock.h` | every lock, by name | `locks.c` | `lock` |
+//! | `manycore/timestone.h` | durable transactions | `bank.c` | `timestone` |
 //! | `manycore/status.h` | what functions return, and the version | | `status` |
 //!
 //! The headers are the reference; they are written by hand, and a test compares them with what is

@@ -10,7 +10,7 @@
 //! | [`call`] | a call and its answer |
 //! | [`slot`] | a call on its way: the caller's node, its reply, its cancellation |
 //! | [`queue`] | calls on their way to a worker that serves many, and the bell that wakes it |
-//! | [`blocking_worker`], [`stack`] | a thread that executes one call at a time; those that have nothing to do |
+//! | [`blocking_worker`], [`stack`] | a thread that executes one call at a time; idle ones |
 //! | [`descriptors`] | which lane the calls on a descriptor take: a lock-free table |
 //!
 //! ```

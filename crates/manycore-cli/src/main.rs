@@ -5,15 +5,17 @@
 //! ```console
 //! $ manycore locks                                        # which locks there are
 //! $ manycore run --lock futex -- ./server --port 8080     # the program, with another lock
-//! $ manycore profile -- ./batch-job --threads 8           # which of its locks cost time, and where are they?
-//! $ manycore compare -- ./batch-job --threads 8           # does any of them help, and by how much?
+//! $ manycore profile -- ./batch-job --threads 8           # which locks cost time, and where?
+//! $ manycore compare -- ./batch-job --threads 8           # does another help, and by how much?
 //! ```
 //!
 //! | module | what is in it |
 //! |---|---|
 //! | `cli` | the options |
-//! | `demo`, `locks`, `run`, `profile`, `top`, `report`, `diff`, `store`, `manual` | a command each; the others are in the crates that do what they say |
 //! | `calls` | where system calls are executed, and what became of them |
+//! | the others | a command each |
+//!
+//! Commands that are not here are in the crates that do what they say.
 
 mod calls;
 mod cli;

@@ -4,10 +4,10 @@
 //! |---|---|
 //! | [`history`] | recording: who called what when, and what it returned |
 //! | [`specification`] | what a set, a map, a stack and a queue do when used by one thread |
-//! | [`linearizable`] | whether a history has an order in which each operation does what it should |
+//! | [`linearizable`] | whether some order of a history makes each operation right |
 //! | [`taken_back`] | what a thread pushes and takes back, which nobody else sees |
-//! | [`snapshot`] | whether transactions saw snapshots, and updated what they had seen; and what a crash has left of them |
-//! | [`run`] | a random mix of operations on any collection, natively and under explored schedules |
+//! | [`snapshot`] | whether transactions saw snapshots; what a crash has left of them |
+//! | [`run`] | random operations on any collection, natively and under explored schedules |
 //!
 //! # A first check
 //!

@@ -3,8 +3,9 @@
 //! A test of a collection is one line:
 //!
 //! ```text
-//! run::check_set(Native, &Mix::native(4), &LockedList::new());                                     // on real threads
-//! explore().check(|| run::check_set(Explored, &Mix::explored(3, seed), &LockedList::new()));       // in a simulation
+//! run::check_set(Native, &Mix::native(4), &LockedList::new());                 // on real threads
+//! let mix = Mix::explored(3, seed);                                            // simulated
+//! explore().check(|| run::check_set(Explored, &mix, &LockedList::new()));
 //! ```
 
 use manycore_sim::{backend, thread};

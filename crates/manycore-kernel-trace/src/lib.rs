@@ -20,12 +20,13 @@
 //!
 //! | module | means | needs |
 //! |---|---|---|
-//! | `bpf` | programs on the tracepoints `contention_begin` and `contention_end`, which add up in the kernel | Linux 5.19 with type information (BTF); CAP_BPF, CAP_PERFMON |
-//! | `perf` | the same tracepoints, each event read by us | Linux 5.19; root |
-//! | `lock_stat` | the kernel's own statistics, of the whole system only | a kernel built with LOCK_STAT; root |
+//! | `bpf` | programs on two tracepoints, which add up in the kernel | CAP_BPF, CAP_PERFMON |
+//! | `perf` | the same tracepoints, each event read by us | root |
+//! | `lock_stat` | the kernel's statistics, system-wide | a kernel built with LOCK_STAT; root |
 //!
-//! All three end in the same model, [`KernelLock`], and say in [`KernelRun::limits`] what they
-//! cannot show.
+//! The tracepoints are `contention_begin` and `contention_end`: they need Linux 5.19, and `bpf`
+//! also the kernel's type information (BTF). All three end in the same model, [`KernelLock`], and
+//! say in [`KernelRun::limits`] what they cannot show.
 
 mod asleep;
 #[cfg(feature = "bpf")]

@@ -3,10 +3,10 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`spec`] | which lock |
-//! | [`preload`], [`target`] | the environment that brings the libraries; whether the program can take them |
+//! | [`preload`], [`target`] | the environment for the libraries; whether they fit |
 //! | [`child`], [`signals`] | a program that runs; what is to reach it, and what ends the command |
 //! | [`failure`], [`terminal`] | how a command ends; what it says meanwhile |
-//! | [`regular`], [`pattern`] | files that a program may change while they are opened; regular expressions of a user's |
+//! | [`regular`], [`pattern`] | files that may change when opened; a user's expressions |
 //!
 //! ```
 //! use manycore_launch::spec::Spec;

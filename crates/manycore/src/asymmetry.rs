@@ -20,7 +20,7 @@
 //! | turn | readers | who waits |
 //! |---|---|---|
 //! | [`BARE`] | pass no fence | passes a barrier for all |
-//! | [`MIXED`] | pass one, but for some who have not found that out | passes a barrier for all; then [`FENCED`] begins |
+//! | [`MIXED`] | pass one, or do not know yet | passes a barrier for all; then [`FENCED`] begins |
 //! | [`FENCED`] | pass one | passes a fence of its own |
 //!
 //! A reader looks for the turn before it announces itself, and if it finds [`BARE`] once more

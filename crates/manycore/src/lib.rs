@@ -13,17 +13,17 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`lock`] | mutual exclusion: a file per algorithm, from test-and-set to one that learns; condition variables |
-//! | [`collections`] | sets and maps that many threads use at once: a folder per structure, a file per mechanism |
+//! | [`lock`] | mutual exclusion, a file per algorithm; condition variables |
+//! | [`collections`] | sets and maps: a folder per structure, a file per mechanism |
 //! | [`delegate`] | sections that run on the thread that has the data |
-//! | [`ldu`] | updates that are logged, and applied when somebody reads; [in order](ldu::ordered), for stacks and queues |
+//! | [`ldu`] | updates that a read applies; [in order](ldu::ordered) for queues and stacks |
 //! | [`oplog`] | the same for any operations, by clocks |
 //! | [`reclaim`] | grace periods: when memory that others may still read can be freed (RCU) |
 //! | [`mvrlu`] | objects with versions: snapshots for readers, transactions for writers (MV-RLU) |
 //! | [`rlu`] | the same interface with two versions: writers wait for readers (RLU) |
 //! | [`session`] | the safe interface to that |
 //! | [`clock`] | what orders commits: the CPUs' counters (ORDO), or a counter |
-//! | [`sync`] | the one place that names atomics, parking, clocks and CPUs, with a back end a platform |
+//! | [`sync`] | atomics, parking, clocks and CPUs, with a back end a platform |
 //!
 //!
 //! # Which one
@@ -34,11 +34,11 @@
 //! | threads | then | example |
 //! |---|---|---|
 //! | read, one thing at a time | [`reclaim`]: readers take no lock | `examples/rcu.rs` |
-//! | read or write several things at once | [`mvrlu`]: sessions that see one moment | `examples/transactions.rs` |
-//! | insert and remove, and hardly ever read | [`ldu`]: updates that cancel before anybody looks | `examples/deferred.rs` |
-//! | log other operations, and hardly ever read | [`oplog`]: logs of cores, merged by time | `examples/oplog.rs` |
-//! | add to a queue or a stack, and seldom take out | [`ldu::ordered`]: runs of threads, merged by time | |
-//! | all change the same few lines | [`delegate`]: the thread that has them does it for the others | `examples/combining.rs` |
+//! | use several at once | [`mvrlu`]: sessions of one moment | `examples/transactions.rs` |
+//! | insert and remove, hardly read | [`ldu`]: updates that cancel | `examples/deferred.rs` |
+//! | log other operations, hardly read | [`oplog`]: logs merged by time | `examples/oplog.rs` |
+//! | add to a queue or a stack, and seldom take out | [`ldu::ordered`]: runs merged by time | |
+//! | change the same few lines | [`delegate`]: one does it for others | `examples/combining.rs` |
 //!
 //! `cargo run --release -p manycore --example rcu` runs the first. The book's chapter
 //! `docs/src/choosing.md` goes through the questions one by one, and [`collections`] has sets and
@@ -48,8 +48,8 @@
 //!
 //! | feature | on by itself | what it does |
 //! |---|---|---|
-//! | `lock_api` | yes | `Mutex`, `RwLock` and `Condvar`; every lock as a raw lock of the crate `lock_api` |
-//! | `std` | yes | a panic in a delegated section goes to the thread that has sent it; without it, it aborts the program |
+//! | `lock_api` | yes | `Mutex`, `RwLock`, `Condvar`; every lock for the crate `lock_api` |
+//! | `std` | yes | a panic in a delegated section returns to its sender, and does not abort |
 //!
 //! Locks without the data that they protect are there without a feature: [`RawLock`],
 //! [`RawRwLock`].

@@ -6,7 +6,7 @@
 //! | `task`, `grid`, `result` | what threads do, points, and what records say of them |
 //! | `slice` | one short run, and a check of the file system after it |
 //! | `simulated` | the same on a simulated machine |
-//! | `flags`, `command`, `simulated_command`, `render` | the commands, and their results for a person |
+//! | `flags`, `command`, `simulated_command`, `render` | the commands; results for people |
 
 mod command;
 mod flags;

@@ -10,7 +10,7 @@
 //! | `slice`, `verify` | one short run, and whether all is there in the end |
 //! | `grid`, `result` | points, and what records say of them |
 //! | `simulated` | the same on a simulated machine |
-//! | `flags`, `command`, `simulated_command`, `render`, `picture` | the commands, and their results for a person |
+//! | `flags`, `command`, `simulated_command`, `render`, `picture` | commands; results for people |
 //!
 //! ```no_run
 //! use manycore_bench::index::{self, Options};

@@ -6,7 +6,7 @@
 //! | `art` | `mvrlu`, `rlu` | `space::ArtMap` |
 //! | `hash` | `mvrlu-growing` | `space::HashMap` |
 //! | `hash` | `map`, `plain` | `HashMap`, `PlainHashMap` |
-//! | `hash` | `rcu`, `rcu-mcs` | `RcuTable`, whose writers lock a bucket by `adaptive` or by `mcs` |
+//! | `hash` | `rcu`, `rcu-mcs` | `RcuTable`; writers lock a bucket by `adaptive` or `mcs` |
 //! | `bst` | `mvrlu` | `MvrluTree` |
 
 /// The indexes of one build of the library.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! entries, by descriptor    epoch:32 | slot:24 | state:8        one word, replaced as a whole
-//! slots                     references | next | traits | lane   one for each open description that is steered
+//! slots                     references | next | traits | lane   one for each open description
 //! ```
 //!
 //! Descriptors that share an open description share a slot, and so do calls in flight on it. The

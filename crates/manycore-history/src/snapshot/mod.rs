@@ -15,8 +15,8 @@
 //! |---|---|
 //! | `b` reads or replaces a version of `a` | `a` commits before `b` takes its snapshot |
 //! | `b` reads a version that `a` replaces | `b` takes its snapshot before `a` commits |
-//! | `a` ends before `b` begins, strict | `a` commits before `b` takes its snapshot: no finished commit is missed |
-//! | `a` ends before `b` begins, relaxed | `a` takes its snapshot before `b` commits: nobody sees the future |
+//! | `a` ends before `b` begins, strict | `a` commits before `b`'s snapshot: no commit is missed |
+//! | `a` ends before `b` begins, relaxed | `a`'s snapshot is before `b`'s commit: no future |
 //!
 //! Transactions that are aborted must have seen snapshots, too. Two that each read what the other
 //! writes are a *write skew*: under snapshot isolation that is possible, in a serial order it is

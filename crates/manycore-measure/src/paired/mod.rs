@@ -30,7 +30,7 @@
 //! ```
 //! use manycore_measure::paired::{Better, Protocol, Schedule, Verdict};
 //!
-//! // Two candidates and a base line (number 0) run once a round, in an order that changes from round to round.
+//! // Two candidates and a base line (number 0) run once a round, in an order drawn for the round.
 //! let mut random = fastrand::Rng::with_seed(42);
 //! let mut run = |candidate: usize| [1.0, 0.8, 1.0][candidate] * (1.0 + 0.01 * random.f64());
 //! let mut times = vec![Vec::new(); 3];

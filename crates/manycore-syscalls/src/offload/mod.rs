@@ -18,9 +18,14 @@
 //!
 //! | mechanism | who executes the call | a call that has to wait |
 //! |---|---|---|
-//! | `thread` | a thread of the lane, bound to its CPU; another one if that is in a call (up to 4,096 in a process) | blocks its thread |
-//! | `pool` | the worker of the lane's CPU, which tries it without blocking | waits in the worker's epoll, with a duplicate of the descriptor; what cannot be tried goes to one of at most four threads that may block, or is left in place |
-//! | `uring` | a thread of the kernel, bound to the CPU (`IORING_SETUP_SQ_AFF`) | goes to the pool |
+//! | `thread` | a thread of the lane, bound to its CPU | blocks its thread |
+//! | `pool` | the worker of the lane's CPU, without blocking | waits in the worker's epoll |
+//! | `uring` | a kernel thread, bound to the CPU (`IORING_SETUP_SQ_AFF`) | goes to the pool |
+//!
+//! - `thread`: if the thread is in a call, another one executes the next; there are up to 4,096 in
+//!   a process.
+//! - `pool`: a call that waits has a duplicate of the descriptor in the epoll. A call that cannot
+//!   be tried goes to one of at most four threads that may block, or stays in place.
 //!
 //! Both sides spin for some microseconds before they sleep (`manycore::sync::tuning::spin_limit`),
 //! where the process may use more than one CPU. With [`Settings::bypass`] each lane measures both

@@ -14,10 +14,10 @@
 //! | [`circles`] | modules beside each other that use each other in one direction only |
 //! | [`facade`] | algorithms that know nothing of the machine but what `manycore::sync` shows |
 //! | [`orderings`] | a reason at every memory ordering |
-//! | [`mutations`] | a model that notices when an ordering is weakened, and a row in the book for each planted mistake |
+//! | [`mutations`] | a model that notices each weakened ordering; a row in the book for each |
 //! | [`leftovers`] | nothing left open, no module for odds and ends |
 //! | [`places`] | no file that knows whose machine it was written on |
-//! | [`book`] | a book whose chapters and links exist, with a section for each lock and a chapter for each command |
+//! | [`book`] | chapters and links that exist; each lock and command described |
 
 mod arrows;
 mod book;

@@ -9,7 +9,7 @@
 //! |---|---|---|---|
 //! | [`Ordo`] | a read of the CPU's counter | the same | the boundary is waited out, twice |
 //! | [`Counter`] | a read-modify-write of the line that all share | a read of that line | nothing |
-//! | [`RelaxedClock`] | as the clock in it | as the clock in it | nothing: who begins later may not see the commit |
+//! | [`RelaxedClock`] | as the inner clock | likewise | nothing: later sessions may miss it |
 
 mod counter;
 mod decision;

@@ -17,12 +17,12 @@
 //! | [`list`] | a sorted list |
 //! | [`hash`] | a hash table of chains |
 //! | [`tree`] | a search tree |
-//! | [`space`] | maps of any keys and values, in order or not, that snapshots and transactions see together |
-//! | [`bytes`] | a map of byte strings, with locked records, transactions and a place to go on from |
+//! | [`space`] | maps that snapshots and transactions see together |
+//! | [`bytes`] | a map of byte strings, with locked records, transactions and cursors |
 //! | [`stack`] | a stack |
 //! | [`queue`] | a queue out of which everything is taken at once |
 //! | [`interval`] | trees of intervals, which are updated often and read seldom |
-//! | [`Locked`], [`Combined`] | any of these, as one thread would use it, under a lock or by flat combining |
+//! | [`Locked`], [`Combined`] | any of these under a lock, or by flat combining |
 //!
 //! ```
 //! use manycore::collections::list::LockedList;

@@ -30,8 +30,12 @@
 //! | queue | arrangement |
 //! |---|---|
 //! | [`Global`] | one queue for each structure, at whose head all meet |
-//! | [`Rooted`] | for each core a [`Table`] of structures, of which each has a place; who finds another's entries at its place has them go back to a queue of that structure's own |
-//! | [`PerCore`] | for each core a queue that is not divided by structure: the structure that it belongs to may be a whole forest, under one lock |
+//! | [`Rooted`] | for each core a [`Table`] of structures, each with a slot |
+//! | [`PerCore`] | for each core one queue for all structures, under one lock |
+//!
+//! A thread that finds another structure's entries in its slot of a [`Table`] returns them to a
+//! queue of that structure. [`PerCore`] does not divide its queues by structure: what they belong
+//! to may be a whole forest, under one lock.
 //!
 //! [`Deferred`] is the form for programs: items have an owner, whose handle says whether the item
 //! is in the structure. [`Node`], [`Queue`] and [`drain`] are the form for kernels, whose objects

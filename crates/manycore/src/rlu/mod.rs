@@ -13,7 +13,7 @@
 //!        |                    +--------+        +----------+
 //!        +------------------->|  head -+------->| stamp 20 |     read: 25 is not before 20
 //!   session of time 15        |        |        +----------+
-//!        +------------------->|  data  |                          read: the writer waits for this session's end
+//!        +------------------->|  data  |                          read: the writer waits for it
 //!                             +--------+
 //! ```
 //!

@@ -8,10 +8,10 @@
 //! | back end | chosen by | atomics | waiting |
 //! |---|---|---|---|
 //! | Linux | default | `core` | raw futex calls: no libc, no `errno`, no allocation |
-//! | bare | no operating system, or `--cfg manycore_bare` | `core` | link-time symbols supplied by a kernel, see [`bare`](self#bare) |
+//! | bare | no OS, or `--cfg manycore_bare` | `core` | a kernel's symbols, [`bare`](self#bare) |
 //! | Miri | the interpreter | `core` | its futexes, by libc |
 //! | loom | `--cfg loom` | loom's | a model of futexes on loom's `park` |
-//! | simulated | the package `manycore-simulated`, see below | `core`'s, charged | the simulated machine's operating system |
+//! | simulated | `manycore-simulated`, see below | `core`'s, charged | the simulated machine's |
 //!
 //! It is for those who add an algorithm or supply a kernel, and no part of what a version of this
 //! crate promises to keep. A program needs [`thread::forked`], [`thread::id`], [`CachePadded`] and

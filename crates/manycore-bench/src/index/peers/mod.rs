@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `btree` | `scc-tree` | scc's `TreeIndex` |
 //! | `btree` | `skiplist` | crossbeam's `SkipMap` |
-//! | `btree` | `ferntree` | ferntree's `Tree`, a B+tree whose readers look whether they were disturbed |
+//! | `btree` | `ferntree` | ferntree's `Tree`, a B+tree with optimistic readers |
 //! | `btree`, `art` | `congee` | congee's tree over the bytes of keys (ART), likewise |
 //! | `btree` | `rwlock` | the standard library's `BTreeMap` under `parking_lot`'s `RwLock` |
 //! | `btree` | `shards` | 64 of these, each for a part of the keys |

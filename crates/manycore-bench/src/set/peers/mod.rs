@@ -2,9 +2,9 @@
 //!
 //! | name | what it is |
 //! |---|---|
-//! | `papaya`, `scc`, `scc-index`, `dashmap` | hash tables: papaya's `HashMap`, scc's `HashSet` and `HashIndex`, `DashSet` |
-//! | `scc-tree`, `crossbeam-skiplist` | ordered sets: scc's `TreeIndex`, and crossbeam's skip list |
-//! | `parking_lot-mutex`, `parking_lot-rwlock` | the standard library's `HashSet` or `BTreeSet` under a lock |
+//! | `papaya`, `scc`, `scc-index`, `dashmap` | `HashMap`, `HashSet`, `HashIndex`, `DashSet` |
+//! | `scc-tree`, `crossbeam-skiplist` | ordered: scc's `TreeIndex`, crossbeam's skip list |
+//! | `parking_lot-mutex`, `parking_lot-rwlock` | std's `HashSet` or `BTreeSet` under a lock |
 //! | `crossbeam-epoch` | the [`chain`] of `rcu`, in a domain of crossbeam-epoch |
 //! | `crossbeam-harris` | Harris' list, in a domain of crossbeam-epoch |
 //!

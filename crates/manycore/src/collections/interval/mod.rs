@@ -6,10 +6,10 @@
 //! | [`IntervalTree`] | a tree for one thread, of entries that belong to the caller |
 //! | [`LockedTrees`] | `lock:NAME`: each tree under a lock |
 //! | [`CombinedTrees`] | `flat-combining`: updates go to the thread that has the tree |
-//! | [`DeferredTrees`] | `ldu` and `ldu-per-core`: updates are logged, in a queue for each tree, or in tables of each core |
-//! | the same, [eager below 0](DeferredTrees::eager_below) | `ldu-logged`, `ldu-per-core-logged`: also where reads are frequent |
-//! | [`DeferredForest`] | `ldu-forest`: updates are logged in a queue for each core; all trees are under one lock |
-//! | [`SettledTrees`] | `ldu-settled`, `ldu-settled-per-cpu` and `ldu-combined`: updates are logged and wait for walks that began before, as in Linux |
+//! | [`DeferredTrees`] | `ldu`, `ldu-per-core`: a queue for each tree, or tables of each core |
+//! | [eager below 0](DeferredTrees::eager_below) | `ldu-logged`, `ldu-per-core-logged`: log all |
+//! | [`DeferredForest`] | `ldu-forest`: a queue for each core; one lock for all trees |
+//! | [`SettledTrees`] | `ldu-settled`, `ldu-settled-per-cpu`, `ldu-combined`: wait for walks |
 //! | [`LoggedTrees`] | `oplog`: operations are logged by each core with the time |
 //! | [`HarrisLists`] | `harris`: no trees, but lists without locks, in no order |
 //!

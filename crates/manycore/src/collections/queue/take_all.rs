@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  head -> newest -> ... -> oldest          push: a new node before the head, by compare-and-swap
-//!                                           take: the head is swapped with null, and the chain turned round
+//!                                           take: the head becomes null; reverse the chain
 //! ```
 //!
 //! Nobody takes a single node, so that none comes back to the head while somebody reads it: what

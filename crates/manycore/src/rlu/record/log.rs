@@ -1,7 +1,7 @@
 //! What was committed, until its memory can be used again.
 //!
 //! ```text
-//!   try_lock        commit                   write back                          a later commit is written back
+//!   try_lock        commit                   write back                   a later write back
 //!      |               |                         |                                     |
 //!      v               v                         v                                     v
 //!   a session's  --> Log: the object is  -----> Limbo: nobody finds the copy any ----> the pool

@@ -19,7 +19,7 @@ use crate::thread_registry::ThreadSlot;
 /// | | |
 /// |---|---|
 /// | an epoch | one that sees the commits up to it |
-/// | [`UNTIMED`](Self::UNTIMED) and a number | one that has no time: the number tells it from the thread's others |
+/// | [`UNTIMED`](Self::UNTIMED) and a number | none: the number tells it from the others |
 /// | [`NONE`](Self::NONE) | there is none |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Session(u64);

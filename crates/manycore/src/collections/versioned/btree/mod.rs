@@ -5,7 +5,7 @@
 //! ```text
 //!   anchor ----> [     30     60     ]                     inner: keys, and what is below each
 //!                 /      |      \
-//!   [10 20 |30] -> [30 40 50 |60] -> [60 70 80 |]          leaves: keys with values | end, and the next one
+//!   [10 20 |30] -> [30 40 50 |60] -> [60 70 80 |]          leaves: keys, values | end, next
 //! ```
 //!
 //! A node is one object. It holds the keys from its beginning, which never changes, to its *end*,
