@@ -52,7 +52,7 @@ impl Counted {
         for entry in fs::read_dir(self.path()).expect("it is ours") {
             let path = entry.expect("it is ours").path();
             let file = StatsFile::<Mapping>::open(&path);
-            // One that is empty is of a process that was killed while it made it.
+            // An empty file is of a process that was killed while it made the file.
             if let Some(file) = file.unwrap_or_else(|error| panic!("{error}")) {
                 tally.add(file.get());
             }

@@ -143,7 +143,7 @@ fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
     let none = core::ptr::null_mut();
     // Release: partner of the Acquire in `made`. Relaxed: that one looks again.
     if MAPPING.compare_exchange(none, new, Ordering::Release, Ordering::Relaxed).is_err() {
-        // The command takes a process' last file for the one that it writes.
+        // The command takes the last file of a process for the one that the process still writes.
         unmap(new);
         DIRECTORY.remove(now, ENDING);
         return made(&MAPPING);

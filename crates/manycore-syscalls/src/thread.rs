@@ -81,7 +81,8 @@ pub fn begins() {
 
 /// Called in the child of a fork.
 pub fn forked() {
-    // A handler that interrupted a call may have forked: the thread is still in that.
+    // A handler that interrupted a call may have forked: then the child's thread is still in that
+    // handler.
     words().set([doing().get() & BUSY, 0]);
 }
 

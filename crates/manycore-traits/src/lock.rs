@@ -51,7 +51,7 @@ pub enum Order {
     /// wait until the scheduler runs the one thread whose turn it is.
     Fifo,
     /// In a queue, but not strictly in order of arrival, such as node of memory by node of memory.
-    /// Each hand-off is to one thread all the same, which may not run.
+    /// Each release still hands the lock to one thread, which may not be running.
     Queued,
     /// The thread that comes at the right moment; a running thread may overtake a sleeping one.
     Barging,

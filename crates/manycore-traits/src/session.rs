@@ -9,8 +9,8 @@ use core::marker::PhantomData;
 
 /// Where an object is, as it is stored in other objects; or nowhere.
 ///
-/// Through a link an object is read and written, as through a `&mut T`: so its type is neither what
-/// is shorter lived nor what is longer lived (invariance).
+/// An object is read and written through a link, as through a `&mut T`. So a link to a type may not
+/// be used as one to a shorter-lived or a longer-lived type (invariance).
 #[repr(transparent)]
 pub struct Link<T>(*mut (), PhantomData<fn(T) -> T>);
 

@@ -34,7 +34,7 @@
 //! | threads | then | example |
 //! |---|---|---|
 //! | read, one thing at a time | [`reclaim`]: readers take no lock | `examples/rcu.rs` |
-//! | use several at once | [`mvrlu`]: sessions of one moment | `examples/transactions.rs` |
+//! | use several things at once | [`mvrlu`]: sessions of one moment | `examples/transactions.rs` |
 //! | insert and remove, hardly read | [`ldu`]: updates that cancel | `examples/deferred.rs` |
 //! | log other operations, hardly read | [`oplog`]: logs merged by time | `examples/oplog.rs` |
 //! | add to a queue or a stack, and seldom take out | [`ldu::ordered`]: runs merged by time | |

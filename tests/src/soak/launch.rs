@@ -56,7 +56,7 @@ fn with_lock(name: &str, program: &Path) -> Command {
     command
 }
 
-/// What the library says through a program's standard error that it should not have to say.
+/// The library's messages on a program's standard error that should not occur.
 ///
 /// Of a lock that serves in order of arrival, it warns a program with more threads than CPUs; that
 /// is as it should be.

@@ -84,8 +84,8 @@ impl Grid for TaskGrid {
 /// What the simulated program has seen of scans: entries for each operation.
 const SCANNED: &str = "scanned";
 
-/// Entries a second, of this many an operation: exact for the model as it is; the ends of a
-/// sweep may be of different variants.
+/// Entries a second, from the entries that one operation reads. The value is exact for the model as
+/// it is; the ends of a sweep may be of different variants.
 fn times(each: &Metric, record: &Measurement) -> Metric {
     let end = |each: Option<f64>, operations: Option<f64>| Some(each? * operations?);
     Metric {

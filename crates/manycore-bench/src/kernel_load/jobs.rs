@@ -144,7 +144,7 @@ impl Deck {
 pub struct Site<'a> {
     made: PathBuf,
     renamed: PathBuf,
-    /// The descriptor that all processes have from the same one, with one place to read on from.
+    /// The descriptor that all processes have inherited, with one file position that they share.
     shared: &'a File,
     memory: Vec<u8>,
     block: Vec<u8>,

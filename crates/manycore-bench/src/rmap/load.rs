@@ -145,8 +145,8 @@ impl Load {
     }
 
     /// Puts in the intervals that stay while threads work, in every tree (a queue or a stack begins
-    /// empty), until what is returned is dropped. Nothing of it is deferred: what threads find
-    /// waiting is their own.
+    /// empty), until the returned value is dropped. None of these insertions is left deferred: what
+    /// threads find pending is their own.
     pub(super) fn fill<'a>(&self, map: &'a dyn AnyMap) -> Box<dyn Handle + 'a> {
         let mut random = fastrand::Rng::with_seed(self.seed);
         let mut filler = map.handle(map.trees() * self.initial as usize, false);

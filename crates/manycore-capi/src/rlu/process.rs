@@ -237,8 +237,8 @@ impl Member {
         self.thread = thread::id();
     }
 
-    /// Ends what was begun last. A session that is open ends by its commit; or by its abort if it
-    /// has met a conflict, and then this says no.
+    /// Ends the innermost session. An open session ends by its commit; if it has met a conflict, it
+    /// ends by its abort, and this returns false.
     #[inline]
     pub fn leave(&mut self) -> bool {
         let depth = self.depth() - 1;

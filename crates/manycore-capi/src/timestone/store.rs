@@ -218,7 +218,8 @@ pub unsafe extern "C" fn ts_map(
     if out.is_null() {
         return Status::Null;
     }
-    // A leaf is an object: the word of its list, the key and the value, each to whole words.
+    // A leaf is an object: the word that links it into its list, the key and the value, each padded
+    // to whole words.
     let room = BYTES_MAX - 8;
     if key_bytes == 0 || key_bytes > room || value_bytes > room - key_bytes.next_multiple_of(8) {
         return Status::Invalid;

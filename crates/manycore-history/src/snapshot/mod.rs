@@ -194,8 +194,8 @@ pub struct Verdict {
 ///
 /// # Panics
 ///
-/// If two writes of an object make the same version, or a transaction ends before it begins: then
-/// the history is none.
+/// If two writes of an object make the same version, or a transaction ends before it begins: such a
+/// record is not a history.
 pub fn check(history: &[Transaction], isolation: Isolation) -> Result<Verdict, Violation> {
     assert!(history.iter().all(|t| t.began < t.ended), "a transaction ends before it begins");
     let versions = Versions::of(history)?;

@@ -206,7 +206,8 @@ impl Layout {
         let [operation, value] = [number(self.operation)?, number(self.value)?].map(|it| it as u32);
         let is_event = waits_for_event(operation.into(), value)?;
         let word = number(self.word)?;
-        // The size that was asked for, the bytes, and how many of them there were.
+        // A record's copy of the stack: the size that was asked for, the bytes, and how many of
+        // them there were.
         let (_, top, copied) = (record.long(), record.long(), record.long());
         let top = if copied == u64::from(STACK_BYTES) { top } else { 0 };
         Some(Event { time, process, task, what: What::Calls { word, is_event, calls, top } })

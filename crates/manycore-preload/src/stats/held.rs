@@ -1,5 +1,5 @@
-//! The locks that a thread holds, the latest last: what it is asked for by those who wait, and by
-//! itself when it takes another one.
+//! The locks that a thread holds, the latest last. Waiters read this list to find where the owner
+//! took the lock, and the thread itself reads it when it takes another lock.
 //!
 //! A lock is taken to be released by the thread that took it. Where another thread releases it,
 //! that one looks for it in some of the others' lists and crosses it out.

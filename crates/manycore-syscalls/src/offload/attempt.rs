@@ -44,7 +44,7 @@ pub const SEND_TRIES: i32 =
 ///
 /// # Safety
 ///
-/// What the call does is what the program wants, which waits for it.
+/// The program has made this call, so that its effect is wanted, and its thread waits for the end.
 pub unsafe fn attempt(call: &Call, kind: Kind, done: &mut usize) -> Attempt {
     // SAFETY: what the call's arguments lead to is valid, and the program wants what it does, for
     // which it waits (contract of this function); each attempt below is this call, or a part of it,

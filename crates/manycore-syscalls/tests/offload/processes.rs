@@ -46,8 +46,7 @@ fn a_child_has_workers_of_its_own() {
     }
 }
 
-/// Where a child's first lane is, which it opens without having had another: the first of the CPUs
-/// or not.
+/// Whether the first lane that a child opens is on the first of the CPUs.
 fn first_lane_of_a_child(rig: &'static Rig) -> bool {
     // SAFETY: the child makes system calls only, and ends by `_exit`.
     let child = unsafe { libc::fork() };

@@ -87,8 +87,8 @@ impl<C: Clock> Domain<C> {
         }
     }
 
-    /// The stamp of the present transaction of a thread, or of its last one if it has none; or none
-    /// if that is later than `time`, which it is from now on if it was undecided.
+    /// The stamp of a thread's present transaction, or of its last one. None if that stamp is later
+    /// than `time`; an undecided stamp becomes later than `time` by this call.
     ///
     /// # Safety
     ///

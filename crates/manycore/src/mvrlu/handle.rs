@@ -108,8 +108,8 @@ impl<'a, C: Clock> Handle<'a, C> {
     }
 
     /// Waits for this thread's turn at the object of its last conflict, if there was one. Sessions
-    /// do so when they begin, but for those of [`begin_at_floor`](Self::begin_at_floor), whose
-    /// caller has asked for the time before: that is not to be from before the wait.
+    /// do so when they begin, except those of [`begin_at_floor`](Self::begin_at_floor): their
+    /// caller has read the clock already, and that time must not be from before the wait.
     #[inline]
     pub fn take_turn(&mut self) {
         self.contended = 0;

@@ -199,8 +199,8 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
     ///
     /// # Panics
     ///
-    /// If `look` or an operation does; operations that were logged before and not applied are then
-    /// lost.
+    /// If `look` or an operation panics. Operations that were logged before and not applied are
+    /// then lost.
     pub fn read<R>(&self, look: impl FnOnce(&S) -> R) -> R {
         self.guarded.with(|inner| {
             self.drain(inner);

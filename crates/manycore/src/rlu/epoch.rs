@@ -21,7 +21,7 @@ pub(super) struct Epoch(CachePadded<Shared>);
 
 struct Shared {
     latest: AtomicU64,
-    /// Whether `latest` is not before any stamp that was given while it was unused.
+    /// Whether every stamp that was given while the epoch was unused is at most `latest`.
     is_ready: AtomicBool,
 }
 

@@ -94,10 +94,10 @@ pub(crate) struct Header<X: 'static> {
     /// What the mechanism has there.
     pub own: X,
     pub kind: &'static Kind<X>,
-    /// The object, and flags in the lowest bits of its address. Written by the thread that makes
-    /// the copy, up to its commit, when others have found the copy; they read it after that. So
-    /// it is a cell: what is behind a shared reference may otherwise be read whenever the compiler
-    /// likes.
+    /// The object, and flags in the lowest bits of its address. The thread that makes the copy
+    /// writes this up to its commit, when other threads have already found the copy; they read it
+    /// after the commit. So it is a cell: otherwise the compiler could read what is behind a shared
+    /// reference at any time.
     master: Cell<*mut Head<X>>,
 }
 

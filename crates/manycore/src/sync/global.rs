@@ -28,8 +28,7 @@ impl Global {
     }
 }
 
-/// How often something is repeated that is only repeated for speed: as usual, where schedules are
-/// not explored.
+/// How often to repeat what is only repeated for speed. `usual` where schedules are not explored.
 #[inline]
 pub fn shortened(usual: u32, _explored: u32) -> u32 {
     usual

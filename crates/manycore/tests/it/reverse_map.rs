@@ -27,8 +27,8 @@ fn children_come_after_parents(map: &impl ReverseMap) {
     let interval = |order| Interval { first: 100, order, last: 199 };
     let insert = |order| map.insert(map.interval(0, interval(order)));
     let (parent, child, grandchild) = (insert(0), insert(1), insert(2));
-    // The parent leaves and comes back, while its entry in the log is where it was, or is used
-    // again.
+    // The parent is removed and inserted again, while its entry in the log is still there, or is
+    // used again.
     let parent = map.insert(map.remove(parent));
     let child = map.insert(map.remove(child));
     let orders: Vec<u64> = overlaps(map, 0, 150, 150).iter().map(|found| found.order).collect();

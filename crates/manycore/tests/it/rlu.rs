@@ -41,7 +41,8 @@ fn what_a_thread_leaves_behind_is_written_back() {
             other.join().unwrap();
         });
         assert_eq!(member.read(|now| *now.deref(object)), 2);
-        // By the thread that meets it, also if that thread does not wait between its attempts.
+        // The thread that meets the copy writes it back, also if that thread does not wait between
+        // its attempts.
         let mut attempts = (0..2).map(|_| member.attempt(|tx| add_one(tx, object)));
         assert_eq!((attempts.next(), attempts.next()), (Some(Err(Conflict::Full)), Some(Ok(()))));
     });

@@ -88,7 +88,7 @@ fn an_order_explains_it(domain: &impl Sessions, threads: u32, isolation: Isolati
     }
 }
 
-/// With as many threads as CPUs of a small machine, and with more.
+/// Runs with as many threads as a small machine has CPUs, and with more.
 fn all<D: Sessions>(domain: impl Fn() -> D, isolation: Isolation) {
     [2, unless_interpreted(12, 3)]
         .into_iter()

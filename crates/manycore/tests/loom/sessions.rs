@@ -110,7 +110,7 @@ pub fn an_object_is_freed_when_nobody_has_it<M: Sessions + 'static>(
     });
 }
 
-/// Changes one object if the other is still 0, which it locks.
+/// Locks one object, and changes the other if the locked one is still 0.
 fn claim(handle: &mut impl RawSession, mine: Link<u32>, other: Link<u32>) -> Result<(), Conflict> {
     // SAFETY: a session, from begin to end; the objects are not freed.
     unsafe {

@@ -66,7 +66,7 @@ thread_local! {
     static SEEN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// At its end, in a section of the handle whose section has ended.
+/// Runs when the value is dropped, in a section of the handle whose section has ended.
 struct Looks(&'static Domain);
 
 impl Drop for Looks {

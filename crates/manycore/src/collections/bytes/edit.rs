@@ -250,7 +250,7 @@ unsafe fn lock_slot<C: Clock>(
     Ok(())
 }
 
-/// Does with the slots what was said: first those that go, so that no entry is freed which is new.
+/// Applies the decisions to the slots. Removals come first, so that no new entry is freed.
 ///
 /// # Safety
 ///

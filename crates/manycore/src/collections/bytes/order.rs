@@ -1,8 +1,8 @@
 //! The records' order: by their hashes read from the lowest bit on, then by their keys.
 //!
-//! The bucket of a level has the hashes with the same lowest bits, which are neighbours in that
-//! order; when it is divided, its two parts are, too. So what comes after a key is in its bucket,
-//! or in the one that follows, whatever number that has.
+//! A bucket has the hashes with the same lowest bits, as many as its level, and these hashes are
+//! neighbours in that order. When the bucket is split, each part again has neighbours. So the key
+//! after a given one is in the same bucket, or in the bucket that follows in that order.
 
 use foldhash::fast::SeedableRandomState;
 

@@ -1,4 +1,4 @@
-//! Whom a handle keeps out, and what its transaction has to tell.
+//! Which threads a handle keeps out, and what its transaction reports when it ends.
 
 use alloc::vec::Vec;
 

@@ -67,7 +67,7 @@ where
     ///
     /// # Panics
     ///
-    /// Under MV-RLU, if what it writes fills a whole log: see
+    /// Under MV-RLU, if the transaction's writes fill a whole log: see
     /// [`Config::segments_max`](crate::mvrlu::Config::segments_max).
     pub fn transact<R>(
         &mut self,

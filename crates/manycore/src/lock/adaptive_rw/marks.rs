@@ -113,7 +113,8 @@ impl Marks {
         })
     }
 
-    /// Whether the mark that the calling thread has left is one of the few that stand for many.
+    /// Counts a mark of the calling thread; says whether it is a sample, as one mark in [`SAMPLED`]
+    /// is.
     #[inline]
     pub(super) fn is_sample(&self) -> bool {
         let count = &self.own_line().count;

@@ -148,8 +148,8 @@ where
         }
     }
 
-    /// The back goes on to the leaf before. False if there is none, as where keys contradict each
-    /// other.
+    /// Moves the back to the previous leaf. False if there is none; keys whose comparisons
+    /// contradict each other can have that effect, too.
     fn step_back(&mut self) -> bool {
         let mut child = untyped(self.back.link);
         let mut level = self.path.length;

@@ -42,7 +42,8 @@ fn measure() -> Option<u64> {
         let pairs = (0..cpus.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
         return pairs.map(|(a, b)| between(a, b)).collect::<Option<Vec<_>>>()?.into_iter().max();
     }
-    // By way of the first: at most the sum of the two that are furthest from it.
+    // With CPUs that were only measured against the first one, two of them differ by at most the
+    // sum of the two largest differences from the first.
     let mut of_first = (1..cpus.len()).map(|a| between(a, 0)).collect::<Option<Vec<_>>>()?;
     of_first.sort_unstable();
     Some(of_first.iter().rev().take(2).sum())
