@@ -8,9 +8,9 @@
 //!
 //! # The ratio and its interval
 //!
-//! Of the logarithms of the paired ratios we take the Hodges-Lehmann estimate, the median of the
-//! means of all pairs of them, and as 95 % interval the one that belongs to Wilcoxon's signed-rank
-//! test, computed exactly (six pairs are the fewest for which there is one). It assumes nothing
+//! The estimate is that of Hodges and Lehmann on the logarithms of the paired ratios: the median of
+//! the means of all pairs of them. Its 95 % interval is the one that belongs to Wilcoxon's
+//! signed-rank test, computed exactly; there is none for fewer than six pairs. It assumes nothing
 //! about the shape of the noise, only that a pair is as likely to err upwards as downwards, which
 //! drawing the order brings about. Outliers, of which a shared machine has many, count by their
 //! rank and not by their size; on well-behaved noise the interval is 5 % wider than Student's.

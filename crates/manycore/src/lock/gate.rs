@@ -52,8 +52,8 @@ impl Gate {
         }
     }
 
-    /// Waits for the message, and leaves the gate when the deadline has passed. Then there is none,
-    /// and the gate is for a thread that [opens](Self::open) it.
+    /// Waits for the message until the deadline. If the deadline passes first, returns none and
+    /// leaves the gate: from then on it belongs to the thread that [opens](Self::open) it.
     pub(super) fn wait_until(&self, deadline: Option<Deadline>) -> Option<u32> {
         self.spin(tuning::spin_limit()).or_else(|| self.sleep(deadline))
     }
