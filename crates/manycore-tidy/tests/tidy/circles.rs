@@ -85,7 +85,7 @@ fn branch<'a>(
     end
 }
 
-/// The module, of those there are, in which a path that is written in `module` ends.
+/// The module to which a path leads that is written in `module`, if it is one of the known modules.
 fn target<'a>(path: &[&'a str], module: &[&'a str], all: &BTreeSet<Path<'a>>) -> Option<Path<'a>> {
     let ups = path.iter().take_while(|name| **name == "super").count();
     let mut full = match *path.first()? {

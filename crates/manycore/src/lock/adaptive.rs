@@ -352,8 +352,8 @@ impl Adaptive {
             if let Some(is_near) = line_is_near {
                 learned = learned.and_line(is_near);
             }
-            // A thread that was woken to a free lock has not spun: counted, it would make spins
-            // ever shorter.
+            // A thread that was woken and found a free lock has not spun: if it counted as a spin
+            // of no length, spins would become ever shorter.
             let polled = spun.filter(|spun| !waiter.slept || *spun != 0);
             polled.map_or(learned, |spun| learned.and_success(spun))
         });

@@ -116,8 +116,8 @@ impl Aside {
         node: u32,
     ) -> Option<*mut Place<Notes>> {
         let (mut passed_over, mut waiter) = (null_mut(), next);
-        // SAFETY: who waits stays; and the last one passed over has another behind it, so that
-        // nobody else writes its link.
+        // SAFETY: waiters stay; and the last waiter that was passed over has another behind it, so
+        // that no other thread writes its link.
         unsafe {
             while (*waiter).notes.node != node {
                 passed_over = waiter;

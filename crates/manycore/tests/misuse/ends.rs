@@ -67,7 +67,7 @@ fn uses(use_it: fn()) {
     }
 }
 
-/// A set that every thread may use, of keys that are the calling one's.
+/// A set that every thread may use. Each thread uses keys of its own.
 fn set<S: ConcurrentSet<u64>>(set: &S) {
     let mut handle = set.handle();
     let key = manycore::sync::thread::id().into();
