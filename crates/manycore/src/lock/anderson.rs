@@ -108,8 +108,8 @@ fn sleep(slot: &AtomicU64, number: u32) {
     }
 }
 
-// SAFETY: a number is drawn by one thread only, and called by the release of the one before it;
-// zero is: number 0 is called, in slot 0, and not drawn.
+// SAFETY: one thread only draws a number, and the release of the number before calls it. All zero
+// bytes are a free lock: number 0 is called, in slot 0, and not drawn yet.
 unsafe impl PlainLock for Anderson {
     const INFO: LockInfo = LockInfo {
         name: "anderson",
