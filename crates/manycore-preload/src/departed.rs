@@ -62,8 +62,7 @@ pub fn note(address: *const ()) {
     unsafe { page.lock.release() };
 }
 
-/// Does something with the object at the address, unless it has been entered since [`now`] said
-/// this.
+/// Calls `act`, unless the object at the address was entered here since [`now`] returned `since`.
 pub fn unless_gone(address: *const (), since: u32, act: impl FnOnce()) {
     let page = page(address);
     page.lock.acquire();

@@ -103,8 +103,8 @@ fn has_frame(here: usize, installed: &Installed) -> bool {
     let mut at = here.next_multiple_of(WORD);
     while at < end {
         let until = (at + 1).next_multiple_of(PAGE).min(end);
-        // A program that changes stacks by itself may have nothing between this one and the
-        // thread's.
+        // In a program that changes stacks by itself, memory between this stack and the thread's
+        // may not be mapped.
         if !memory::is_readable(at) {
             return true;
         }

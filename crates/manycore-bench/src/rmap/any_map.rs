@@ -33,8 +33,8 @@ pub(super) trait AnyMap: Sync {
 
 /// What a thread updates a reverse map with. Dropped, it removes its intervals.
 pub(super) trait Handle {
-    /// Inserts an interval, or removes its oldest. What it inserts is this one, unless it has one
-    /// that is to be used again.
+    /// Inserts an interval, or removes its oldest one. It inserts `fresh`, unless it has an
+    /// interval that is to be used again.
     fn update(&mut self, tree: usize, fresh: Interval);
 }
 

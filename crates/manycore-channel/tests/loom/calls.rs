@@ -408,7 +408,7 @@ fn no_signal_comes_for_a_call_that_is_over() {
 
 struct Note(UnsafeCell<u32>);
 
-// SAFETY: touched by one at a time, which is what the model checks.
+// SAFETY: one thread at a time touches it, which is what the model checks.
 unsafe impl Sync for Note {}
 // SAFETY: touched by one at a time, in any thread, which is what the model checks.
 unsafe impl Send for Note {}

@@ -132,8 +132,8 @@ fn threads_fault_while_others_map() {
     assert!(mmap_lock.is_some(), "{}", records[3]);
 }
 
-/// In the middle of a long run, by either signal: no process and no file is left, and the command
-/// dies of it.
+/// A signal, either one, ends the command in the middle of a long run: no process and no file is
+/// left.
 #[test]
 fn a_signal_leaves_nothing() {
     use std::os::unix::process::ExitStatusExt;

@@ -26,7 +26,7 @@ const CALLS_VARIABLE: &str = "MANYCORE_SYSCALLS";
 /// Options of AddressSanitizer's runtime.
 const ADDRESS_SANITIZER: &str = "ASAN_OPTIONS";
 
-/// What goes under a program: a lock, and the way of its system calls.
+/// What is preloaded into a program: a lock, and the library that moves its system calls.
 #[derive(Clone, Debug)]
 pub struct Interposition {
     lock: Spec,

@@ -10,7 +10,7 @@ use crate::collections::versioned::art::{Art, ArtKey, Nodes};
 use crate::session::{Open, Sessions, View};
 
 impl<K: Datum + ArtKey, V: Datum, M: Sessions> Map<K, V, Art, M> {
-    /// Looks whether the tree is whole, for tests: at all nodes. Returns how many there are.
+    /// Checks, for tests, that all nodes of the tree are right. Returns how many there are.
     ///
     /// # Panics
     ///

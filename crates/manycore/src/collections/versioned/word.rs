@@ -11,9 +11,9 @@
 //! The object never changes. A commit that takes the word out of the map frees it, and it is
 //! dropped when no session is open that may have found it: once, by whichever thread reclaims.
 //!
-//! Whether a type is one of the numbers, its [`TypeId`] says; the compiler does that test. That a
-//! type is `Copy` would be enough, but code that is generic cannot ask for it; that it has no
-//! destructor is not: it may be an atomic, and its copies would differ.
+//! The [`TypeId`] says whether a type is one of the numbers; the compiler evaluates that test. A
+//! type that is `Copy` would do, but generic code cannot ask for that. A type without a destructor
+//! would not do: it may be an atomic, and its copies would differ.
 
 use alloc::boxed::Box;
 use core::any::TypeId;

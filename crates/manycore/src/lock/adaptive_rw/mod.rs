@@ -98,7 +98,8 @@ const SAMPLES: u64 = if cfg!(loom) { EVENT } else { 15 * EVENT };
 const TRUST: u64 = 0xF * TRUST_UNIT;
 const TRUST_UNIT: u64 = 1 << 56;
 const TRUST_AT_FIRST: u64 = 4 * TRUST_UNIT;
-/// How often a bias has ended since one has paid. One meeting in two to this power counts.
+/// How often a bias has ended since one has paid. With n ends, only one contended arrival in 2^n
+/// counts towards the next bias.
 const DOUBT: u64 = 0xF * DOUBT_UNIT;
 const DOUBT_UNIT: u64 = 1 << 60;
 

@@ -74,8 +74,8 @@ struct Entry<K, V> {
 /// The map's tables.
 type Entries<K, V> = Pointers<Entry<K, V>>;
 
-/// How many buckets hold this number of entries without becoming too few: with keys that are spread
-/// well one in eight has further lines where there are four entries in each.
+/// How many buckets are enough for this number of entries: four entries for each. With well-spread
+/// keys one bucket in eight then has overflow lines.
 fn buckets_for(entries: usize) -> usize {
     (entries / 4).max(1)
 }
