@@ -13,8 +13,8 @@ const AGE_MAX: Duration = Duration::from_secs(1);
 /// Processes whose maps are read, at most: the room in the BPF programs' map `sleepers`.
 pub const PROCESSES: u32 = 1024;
 
-/// Places that have a number, at most: twice what there are sums of, because of waits under way
-/// that find no room later.
+/// How many places have a number, at most: twice the number of sums, because waits under way have
+/// places, too, and may find no room for a sum later.
 const PLACES: usize = 16_384;
 
 /// Numbers for the places where threads wait, which these keep from one look to the next.

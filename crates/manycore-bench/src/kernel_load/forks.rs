@@ -71,7 +71,7 @@ impl Scene<'_> {
         Ok(Answer { operations, elapsed_ns, whole_ns: begin.elapsed().as_nanos() as f64 })
     }
 
-    /// The life of one of the processes: nothing of the parent's is left to it.
+    /// The life of one of the processes, which uses nothing of its parent's.
     fn be_a_process(&self, number: u32, gate: PipeReader) -> ! {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.work(number, gate)));
         let status = match outcome {

@@ -4,8 +4,8 @@ use manycore_history::snapshot::{Anomaly, Isolation, Transaction, check_crash};
 
 use crate::snapshot::committed;
 
-/// What is found if objects 1 and 2 have these versions, and what had ended by a moment was
-/// acknowledged.
+/// Judges a crash after which objects 1 and 2 have these versions. Transactions that had ended by
+/// the given moment were acknowledged.
 fn found(history: &[Transaction], left: [u64; 2], acknowledged: u64) -> Option<Anomaly> {
     let left = [(1, left[0]), (2, left[1])];
     let by_then = |transaction: &Transaction| transaction.ended <= acknowledged;

@@ -22,11 +22,12 @@
 //! # Memory order
 //!
 //! Exclusion is by the word alone, see [`TopWord`]. In the queue, the swap of the tail and the link
-//! make the nodes visible (Release, Acquire). Links are written by two: who comes links itself to
-//! the last node, of which the shuffler keeps away; those of nodes behind the shuffler that have
-//! another behind them are the shuffler's. What it has written it publishes with its role, or with
-//! the place at the head if that begins a new group (Release, Acquire); to those between it and the
-//! next shuffler, with the word, which they acquire after it.
+//! make the nodes visible (Release, Acquire). Two kinds of threads write links. A thread that
+//! arrives links itself to the last node, which the shuffler does not touch. The shuffler writes
+//! the links of nodes behind it that have another node behind them. It publishes what it has
+//! written with its role, or with the place at the head if that begins a new group (Release,
+//! Acquire). Threads between it and the next shuffler see it with the word, which they acquire
+//! after it.
 //!
 //! # Fork
 //!
