@@ -1,5 +1,5 @@
-//! Waiting for several descriptors at once: moved to where the first of them is served that is a
-//! socket.
+//! Waiting for several descriptors at once. Such a call is moved to the CPU that serves the first
+//! socket among them.
 
 use core::ffi::c_int;
 

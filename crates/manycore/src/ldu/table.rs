@@ -223,7 +223,7 @@ unsafe impl<P: TablePointer> Queue for Rooted<P> {
 
     #[inline]
     fn is_empty(&self) -> bool {
-        // Acquire: partner of the Release in `change`. The slots first, as in `take`.
+        // Acquire: partner of the Release in `change`. The slots are read first, as in `take`.
         let elsewhere =
             |slot: &Slot| !ptr::eq(slot.owner.load(Ordering::Acquire), &raw const *self.own);
         self.table.cores <= FEW && self.slots().all(elsewhere) && self.own.is_empty()

@@ -185,7 +185,7 @@ pub mod node {
 
     use loom::alloc::Track;
 
-    /// The node first, so that a pointer to it is one to its place.
+    /// The node comes first, so that a pointer to the node is one to its place.
     #[repr(C)]
     struct Place<T> {
         node: ManuallyDrop<T>,
