@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub const ENTRIES: usize = 4;
 /// Places in which a thread has waited with a mutex.
 pub const PLACES: usize = 3;
-/// In [`HandOvers::waker`]: a thread whose wait is sampled waits to be told.
+/// A value of [`HandOvers::waker`]: a thread whose wait is sampled waits for its waker's site.
 pub const WANTED: u32 = 1 << 31;
 /// In a holder of `Blocked`: it is the number of a stack, and no address.
 pub const BY_STACK: u64 = 1 << 63;

@@ -14,8 +14,9 @@ const LOOKS: usize = 16;
 
 // Relaxed throughout, unless noted: counters are independent of each other.
 
-/// Counts a wait, in the calls of this stack, for a lock of the class with this record. It took
-/// `ticks` ticks, and `holder` had taken the lock: an address, or a stack that handed it over.
+/// Counts a wait, in the calls of this stack, for a lock of the class with this record. The wait
+/// took `ticks` ticks. `holder` is where the owner had taken the lock: an address, or a stack that
+/// handed it over.
 pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64) {
     // Class 0 stands for all locks that found none.
     if class == 0 {

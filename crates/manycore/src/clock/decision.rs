@@ -11,8 +11,8 @@
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, order};
 
-/// Above all stamps: no stamp yet. What has been written by a transaction bears it together with a
-/// pointer that says by whom.
+/// Above all stamps: no stamp yet. A transaction's writes have this value, and a pointer to the
+/// record of the transaction's thread.
 pub(crate) const UNDECIDED: u64 = 1 << 63;
 /// What a transaction of the record at this address writes in the place of its stamp: the address
 /// moves aside for the mark, because those of a kernel have the same bit set. Records begin at even

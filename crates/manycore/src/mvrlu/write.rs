@@ -365,8 +365,9 @@ impl<C: Clock> Handle<'_, C> {
         count(&self.record.counters.aborts, 1);
         let depot = &self.domain.depot;
         while let Some((object, kind)) = self.kept.fresh.pop() {
-            // SAFETY: `make` has told this session only, and what that has told others is not
-            // committed: nobody has the object (contract of `RawSession::alloc`).
+            // SAFETY: `make` has given the object to this session only, and what the session has
+            // published is not committed: no other thread has the object (contract of
+            // `RawSession::alloc`).
             unsafe {
                 let Local { pool, dying, .. } = self.local();
                 dying.end(object, kind, pool, depot);

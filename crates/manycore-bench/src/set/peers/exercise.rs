@@ -26,7 +26,7 @@ pub fn exercise(peer: &Peer) {
     }
 }
 
-/// What it answers to one thread is what the standard library's answers.
+/// Checks that with one thread the set gives the same answers as the standard library's.
 fn alone(peer: &Peer, task: &Task) {
     let (set, mut model) = ((peer.make)(task), BTreeSet::new());
     let mut handle = set.handle();

@@ -134,7 +134,7 @@ impl Worker {
             }
             Attempt::Later { descriptor, events, timeout } => {
                 if self.waits.add(slot, descriptor, events, timeout, done) {
-                    // A poll of one descriptor has it in its array, and stays with that.
+                    // A `poll` of one descriptor names it in its array, and keeps that one.
                     if done > 0 {
                         slot.note_part();
                     }

@@ -23,10 +23,11 @@
 //! that was taken out to one that another writer has put there. Writers are ordered by their lock.
 //! The rest is the [domain](crate::reclaim)'s.
 //!
-//! Each operation takes effect at one instant. A thread that stands on a node knows a moment since
-//! its call began at which the node could be reached: when it read the link, or, if the node before
-//! had been taken out by then, when that was, because its link has not changed since but for its
-//! mark. So the link that it reads next was there at such a moment, too.
+//! Each operation takes effect at one instant. For each node that a thread visits there is a moment
+//! since its call began at which the node could be reached: the moment when the thread read the
+//! link to it; or, if the node before had been taken out by then, the moment of that removal,
+//! because its link has not changed since except for its mark. So the link that the thread reads
+//! next was there at such a moment, too.
 //!
 //! # Cost
 //!
