@@ -191,7 +191,7 @@ fn mixed(directory: &Path) -> PathBuf {
         let name = format!("{krate}_path");
         let text = IN_RUST.replace("NAME", &name);
         std::fs::write(directory.join(format!("{krate}.rs")), text).unwrap();
-        // The stable compiler can mangle either way, but only says so of one.
+        // The stable compiler can mangle names in either way, but documents an option for only one.
         build(
             Command::new("rustc")
                 .env("RUSTC_BOOTSTRAP", "1")

@@ -171,7 +171,7 @@ fn end(descriptor: i32) {
 /// have: the program's keep the numbers that it knows.
 const NUMBERS_FROM: u64 = 2048;
 
-/// A process that may have fewer has none of ours: it counts on each.
+/// A process that may have fewer descriptors has none of ours, since it may need each of them.
 const NUMBERS_MIN: u64 = 256;
 
 /// From which number on ours are, and to which: the last eighth is the program's. None if it may

@@ -95,8 +95,8 @@ impl Worker {
 
     /// Executes what is in the queues; says how many calls.
     fn serve(&mut self) -> u32 {
-        // What is to be cancelled was put in before: it is known to this worker once the calls have
-        // been taken, too.
+        // A call that is to be cancelled was queued before its cancellation: this worker knows it
+        // once it has taken the queued calls, too.
         let mut cancelled = self.station.cancelled.take();
         let mut slot = self.station.calls.take();
         let mut served = 0;
