@@ -57,8 +57,7 @@ impl Waits {
     }
 }
 
-/// The length that this share of all does not exceed, of lengths in ascending order with their
-/// counts.
+/// The quantile of this share, from lengths in ascending order with their counts.
 pub(crate) fn quantile(bins: &[(u64, u64)], share: f64) -> Option<f64> {
     let total: u64 = bins.iter().map(|(_, count)| count).sum();
     let wanted = ((total as f64 * share).ceil() as u64).max(1);

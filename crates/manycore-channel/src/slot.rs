@@ -146,7 +146,7 @@ impl Slot {
             fence(Ordering::SeqCst);
         }
         let word = self.done.word();
-        // Relaxed, both: the caller takes nothing from it but that it is to look again.
+        // Relaxed, both: all that the caller learns from it is that it has to read the slot again.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         if word.compare_exchange(Gate::ASLEEP, 0, success, failure).is_ok() {
             futex::wake(word, 1);

@@ -1,4 +1,5 @@
-//! Threads of ours: made past the program's eyes, and only where one may be made.
+//! The library's own threads. They are made past the program's `pthread_create`, and only where a
+//! thread may be made.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};

@@ -77,7 +77,7 @@ impl<R, L> ThreadSlot<R, L> {
         self.taken.load(Ordering::Relaxed) // Relaxed: a hint
     }
 
-    /// The number of the thread that has it, or had it last.
+    /// The number of the thread that has the slot, or had it last.
     pub fn thread(&self) -> u32 {
         self.thread.load(Ordering::Relaxed) // Relaxed: a number
     }

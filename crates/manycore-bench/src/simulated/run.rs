@@ -37,7 +37,7 @@ impl<'a> Run<'a> {
         self.machine.core.ghz
     }
 
-    /// What is counted of threads that start now, at this number of cycles.
+    /// The window of time that is counted, for threads that start at this number of cycles.
     pub fn window(&self, now: u64) -> Window {
         let cycles = |time: Duration| (time.as_nanos() as f64 * self.ghz()) as u64;
         let begin = now + cycles(self.job.measured / 5);

@@ -147,8 +147,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
     }
 
     /// The same for a descriptor that the caller has asked the kernel about, if nothing is known of
-    /// it still. It may have been closed since: the caller asks the kernel once more, and forgets
-    /// it if it is another.
+    /// it still. The descriptor may have been closed since. So the caller asks the kernel once
+    /// more, and forgets the entry if the descriptor is another file by now.
     pub fn adopt(&self, descriptor: i32, lane: L, traits: u32) -> bool {
         let Some(number) = self.published(descriptor, lane, traits) else { return false };
         let is_noted = self.note_if_unknown(descriptor, self.referring(descriptor, number));

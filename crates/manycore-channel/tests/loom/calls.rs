@@ -166,8 +166,8 @@ fn a_worker_wakes_by_itself() {
     });
 }
 
-/// A call that is cancelled is noted once it is out of the queue of those, and its slot is the
-/// caller's only then.
+/// A cancelled call is noted once it is out of the queue of cancelled calls. Only then does its
+/// slot belong to the caller again.
 #[test]
 fn a_call_is_cancelled() {
     check(3, || {

@@ -251,7 +251,7 @@ fn one_look_is_not_enough() {
     asked_while_it_is_closed(1);
 }
 
-/// What is made under the number of a descriptor that is being closed is not forgotten.
+/// A file that is opened under the number of a descriptor that is being closed is not forgotten.
 #[test]
 fn what_comes_next_keeps_its_entry() {
     check(|| {

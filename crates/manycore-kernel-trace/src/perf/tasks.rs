@@ -358,7 +358,7 @@ mod tests {
             let said = format!("{its:?}");
             assert!(has(its), "{said}");
         }
-        // The number of one whose end nobody has recorded goes to somebody else.
+        // The number of a task whose end was not recorded is given to another task.
         assert!(!has(forked(9, 4)) && !has(sampled(9)) && has(forked(9, 8)));
         // Its first thread has ended, and the other one has not.
         assert!(has(sampled(8)) && has(ended(8, 10)));

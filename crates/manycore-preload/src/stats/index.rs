@@ -74,9 +74,9 @@ impl<const PLACES: usize> Index<PLACES> {
 /// (false); none if it has another.
 #[inline]
 pub fn claim(place: &AtomicU64, key: u64) -> Option<bool> {
-    // Relaxed: the key is all there is; what belongs to it is published by itself. Looked at first,
-    // because in a full table most places are others', and to try to take them would take their
-    // lines.
+    // Relaxed: only the key is read here; what belongs to it is published by itself. The key is
+    // read before the compare-and-swap, because in a full table most places are taken, and trying
+    // to take them would take their lines from other CPUs.
     let there = match place.load(Ordering::Relaxed) {
         // Relaxed: as above.
         0 => match place.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed) {

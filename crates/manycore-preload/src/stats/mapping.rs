@@ -190,7 +190,8 @@ fn copy_records(old: &Mapping, new: &Mapping) {
     for (bytes, word) in name.chunks_exact_mut(8).zip(&old.header.lock) {
         bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
     }
-    // The parent that counts: one between the two, which has counted nothing, left no statistics.
+    // The nearest ancestor that has counted: a process between the two that counted nothing left no
+    // statistics.
     let parent = old.header.pid.load(Ordering::Relaxed);
     let started = FORKED.load(Ordering::Relaxed);
     fill_in(new, &name, (PROCESS.load(Ordering::Relaxed), parent), started);

@@ -197,8 +197,9 @@ fn after_send(call: &Call, answer: Answer, length: usize, done: &mut usize) -> A
     later_send(call)
 }
 
-/// A send that has to wait. On a local socket not all that ends a waiting send can be waited for
-/// (`shutdown` of its own side), and the same send anew may have another answer.
+/// Called for a send that has to wait. On a local socket epoll does not report every event that
+/// ends a waiting send (`shutdown` of its own side), and the same send made again may have another
+/// answer.
 fn later_send(call: &Call) -> Attempt {
     let descriptor = call.args[0];
     let is_internet = matches!(

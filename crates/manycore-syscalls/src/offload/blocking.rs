@@ -36,9 +36,9 @@ impl Blocking {
         self.workers.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
     }
 
-    /// Leaves a call to a hand, or answers that there is none: then its caller sees to it, and to
-    /// the descriptor of ours that the call may have by now, which keeps what the program has
-    /// closed meanwhile.
+    /// Gives a call to a worker that may block. If there is none, the answer says so: then the
+    /// caller makes the call, and closes the duplicate of the descriptor that the call may have by
+    /// now, which keeps open what the program has closed meanwhile.
     ///
     /// # Safety
     ///

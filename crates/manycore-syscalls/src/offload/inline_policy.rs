@@ -133,7 +133,7 @@ impl PathPreference {
     pub fn stay(&self) -> Option<u64> {
         let call = self.calls.fetch_add(1, ORDER);
         let is_trial = call % PERIOD < BURST;
-        // One CPU: a thread that executes the call elsewhere has to wait for the same.
+        // With one CPU, a thread that executes the call has to wait for the same CPU as the caller.
         if self.is_moving.load(ORDER) != is_trial && cpu::count() > 1 {
             return None;
         }

@@ -77,7 +77,7 @@ pub fn forked() {
 /// Threads that change what is ours now, apart for some CPUs.
 static CHANGING: [Stripe; STRIPES] = [const { Stripe(AtomicU32::new(0)) }; STRIPES];
 
-/// Threads that fork now, or otherwise need what is ours to stay.
+/// How many threads fork now, or otherwise need our descriptors to stay.
 static FORKING: AtomicU32 = AtomicU32::new(0);
 
 const STRIPES: usize = 16;

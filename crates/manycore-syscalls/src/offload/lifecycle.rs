@@ -207,8 +207,8 @@ impl Offload {
         internal_fds::after_fork();
     }
 
-    /// A process is about to be made that has its descriptors together with this one: it closes
-    /// none of those of threads made here.
+    /// Called before a process is made that shares its descriptors with this one. From then on it
+    /// closes no descriptors of threads that are made here.
     pub fn share_descriptors(&'static self) {
         internal_fds::share();
     }

@@ -51,8 +51,8 @@ impl Decision {
     /// Commits the transaction, with a stamp from `stamp` that is later than what other threads ask
     /// for: it is told of that time.
     ///
-    /// A thread that sees an object locked sees the word open, because that was written before. So
-    /// it asks in time, or finds the stamp.
+    /// A thread that sees an object locked sees the word open, because the word was opened before.
+    /// So it either pushes the stamp in time, or finds the stamp.
     pub fn decide(&self, mut stamp: impl FnMut(u64) -> u64) -> u64 {
         // Relaxed: the number only, and if it is an old one, the exchange fails.
         let mut word = self.0.load(Ordering::Relaxed);

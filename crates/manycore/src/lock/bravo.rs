@@ -89,7 +89,7 @@ impl Bravo {
             return false;
         }
         let (slot, mark) = (table::slot(self.mark()), self.mark());
-        // Relaxed: a hint. On failure too: the lock below is as good.
+        // Relaxed: a hint. On failure too: then the reader takes the lock below instead.
         let free = slot.load(Ordering::Relaxed) == 0;
         // SeqCst: partner of the writer's shutting of the door, see `SideDoor::admits`.
         let (set, failed) = (Ordering::SeqCst, Ordering::Relaxed);

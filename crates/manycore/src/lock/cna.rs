@@ -50,7 +50,7 @@ use crate::{LockInfo, Order};
 /// To the one that gets the lock.
 const GRANTED: u32 = MESSAGE;
 
-/// The node of a holder that has not waited, and has not asked.
+/// The memory node of a holder that has not waited, and so has not asked for it.
 const NOWHERE: u32 = u32::MAX;
 
 /// What is noted in a place. Relaxed throughout: `node` is written before the place joins the

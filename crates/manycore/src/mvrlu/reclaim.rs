@@ -28,9 +28,9 @@ const PAUSE_MAX_NS: u32 = 1_000_000;
 /// After this many attempts for room, with pauses between, nothing that others do makes any.
 const OWN_AFTER: u32 = 32;
 
-/// So often a thread leaves a grace period that is due to another, which is at it. With hundreds of
-/// threads a scan takes about as long as it takes the others to find the next one due, and when
-/// they looked as well, all were in each other's way.
+/// How often a thread leaves a grace period that is due to another thread, which is scanning for
+/// one. With hundreds of threads a scan takes about as long as it takes the others to find the next
+/// one due; when they scanned as well, all of them delayed each other.
 const DEFERRED_MAX: u32 = 4;
 
 /// What one turn has done.

@@ -11,8 +11,8 @@ use crate::per_cpu::PerCpu;
 
 /// A domain, and a handle for each core.
 ///
-/// What a [`Stall`](super::Stall) says of the thread that is waited for is one that uses it now and
-/// then, whichever it was.
+/// Several threads use one of these handles in turn. So a [`Stall`](super::Stall) may name any
+/// thread that has used the handle.
 pub(crate) struct CpuHandles {
     /// Refer to the domain, which goes after them.
     handles: PerCpu<Handle<'static>>,

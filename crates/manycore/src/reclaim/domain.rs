@@ -218,8 +218,9 @@ impl Domain {
         self.periods.epoch.load(Ordering::Relaxed) // Relaxed: not before the one in which it came in; see the page
     }
 
-    /// Begins the next epoch unless a thread is inside since an earlier one than this. For a thread
-    /// that says how many sections it has had since it last did, or has none.
+    /// Begins the next epoch unless a thread has been pinned since an earlier one than this.
+    /// `sections`: how many sections the calling thread has had since it last called this; none if
+    /// it has no handle.
     pub(super) fn advance(&self, sections: Option<u32>) -> EpochScan<'_> {
         let now = self.periods.epoch.load(Ordering::Relaxed); // Relaxed: see the page; the fence orders it
         // A thread that is seen inside without a fence has been inside: then none is needed to give

@@ -289,7 +289,7 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// Begins the next epoch if nobody is in the way, and tells of who is.
+    /// Begins the next epoch if no pinned thread prevents it; reports a thread that does.
     fn advance(&self) -> EpochScan<'d> {
         let scan = self.domain.advance(Some(self.own().sections.get()));
         match scan.blocker {

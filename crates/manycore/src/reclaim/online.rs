@@ -40,8 +40,8 @@ impl<'d> Online<'d> {
         self.offline(|| ());
     }
 
-    /// The same where destructors that run meanwhile have this, too, and may have sections of their
-    /// own: for the library for C.
+    /// The same, for the library for C: destructors that run meanwhile have access to this, too,
+    /// and may open sections of their own.
     ///
     /// # Safety
     ///

@@ -42,8 +42,9 @@ impl<X: 'static, T> Master<X, T> {
     }
 }
 
-/// An object in memory of its owner's, who has many of them side by side: sessions read, lock and
-/// change it as any other, and never free it. All zero bytes are one, if they are one of `T`.
+/// An object in its owner's memory, which may have many of them side by side. Sessions read, lock
+/// and change it as any other object, and never free it. All zero bytes are such an object, if they
+/// are a value of `T`.
 #[repr(C)]
 pub(crate) struct Embedded<T> {
     /// A [`Head`] of any mechanism: a pointer.

@@ -171,7 +171,7 @@ fn more_threads_than_cpus() {
         stress(&[(); 1].map(|()| set(PerCore::new(), eager)), threads, &alive);
         let table = Arc::new(Table::new(2));
         let queue = || Rooted::new(table.clone());
-        // More than there are places, so that they drive each other out.
+        // More structures than the table has slots, so that they evict each other.
         stress(&[(); 5].map(|()| set(queue(), eager)), threads, &alive);
         assert_eq!(alive.into_inner(), 0, "every item dies, and once");
     }

@@ -84,7 +84,7 @@ fn a_look_beside_what_comes() {
     });
 }
 
-/// The reader has found an entry, and another one is written there.
+/// The reader has found an entry, and another entry is written in its place.
 #[test]
 fn a_slot_is_used_again() {
     check(2, || {

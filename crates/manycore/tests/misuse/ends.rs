@@ -34,9 +34,9 @@ impl Drop for Late {
     }
 }
 
-/// Threads that use something at their end: only then, or before, too; and whichever of the two was
-/// there first. Of destructors, the order is the one in which values were first used, or the
-/// opposite.
+/// Threads that use something when they end: only then, or before, too; with either of the two
+/// thread-local values first. Destructors run in the order in which the values were first used, or
+/// in the opposite order.
 fn uses(use_it: fn()) {
     for round in 0..crate::ROUNDS / 20 + 4 {
         let thread = thread::spawn(move || {

@@ -156,7 +156,7 @@ impl SimulatedProgram for Batch {
     }
 }
 
-/// What was measured of the slice is the wall time, and the acquisitions of each thread.
+/// The measurement of a slice is its wall time, and the acquisitions of each thread.
 fn simulate(run: &Run, batch: &Batch) -> Result<Finding, String> {
     let job = run.job;
     let runner = contender::simulated::with(&job.mechanism, Chooser)

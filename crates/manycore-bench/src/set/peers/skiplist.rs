@@ -24,7 +24,7 @@ struct Handle<'a> {
     next: u64,
 }
 
-/// As many insertions as a handle has values for; 2^24 handles have as many.
+/// How many insertions a handle has values for; 2^24 handles have that number each.
 const INSERTIONS: u64 = 1 << 40;
 
 impl ConcurrentSet<u64> for Skiplist {

@@ -58,8 +58,8 @@ struct Locked<K, V, L> {
 }
 
 impl<K, V, L: RawLock, P, F> RcuChains<K, V, L, P, F> {
-    /// Makes `chains` empty chains, whose nodes take this many bytes at least; what is taken out
-    /// waits in a domain like this.
+    /// Makes `chains` empty chains, whose nodes take this many bytes at least; removed nodes wait
+    /// in a domain with this configuration.
     pub(super) fn with_chains(chains: usize, node_bytes_min: usize, config: Config) -> Self {
         let chain = |_| Locked { chain: Chain::new(), lock: L::new() };
         Self {

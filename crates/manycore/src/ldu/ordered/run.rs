@@ -108,8 +108,7 @@ pub(super) struct Writer<T> {
     at: Position<T>,
     /// The last stamp.
     last: u64,
-    /// How many items the present handle has added and not taken back: no others are its to take
-    /// back.
+    /// How many items the present handle has added and not taken back. It may take back only these.
     own: u32,
 }
 

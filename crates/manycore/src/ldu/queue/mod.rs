@@ -79,8 +79,8 @@ pub unsafe trait Queue {
     ///
     /// # Safety
     ///
-    /// It is in no queue, and its node is there until it is given out, which it is before the
-    /// queue's end.
+    /// The entry is in no queue, and its node exists until the entry is given out, which happens
+    /// before the queue's end.
     unsafe fn push(&self, link: Link);
 
     /// Takes all entries out, in one or several chains.

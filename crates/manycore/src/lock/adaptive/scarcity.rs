@@ -1,5 +1,5 @@
-//! Whether CPUs are scarce, which is one thing for all locks of a process, and whose turn it is to
-//! make room. Hints: of two updates at the same time one may be lost.
+//! Whether CPUs are scarce, and when a thread last made room for others: one state for all locks of
+//! a process. These are hints: of two updates at the same time one may be lost.
 
 use super::learned::{Crowd, Spins, Turn};
 use crate::sync::{cpu, tuning};

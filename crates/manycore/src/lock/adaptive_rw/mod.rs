@@ -43,9 +43,10 @@
 //!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps, and a load before each. With a bias, a reader's are of a
-//! line of its own, and a writer reads as many lines as there are CPUs, of which those are far
-//! away that a reader has used since. 24 bytes, and 64 KiB for the process.
+//! Uncontended, two compare-and-swaps, and a load before each. With a bias, a reader's
+//! compare-and-swaps are of a line of its own. A writer then reads as many lines as there are CPUs;
+//! those that a reader has used since are in other CPUs' caches. 24 bytes, and 64 KiB for the
+//! process.
 //!
 //! # When not to use it
 //!

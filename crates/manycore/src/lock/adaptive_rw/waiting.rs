@@ -310,7 +310,8 @@ impl AdaptiveRw {
         }
     }
 
-    /// Before a thread waits: in the child of a fork, forgets those that do not exist there.
+    /// Called before a thread waits: in the child of a fork, forgets the readers and writers that
+    /// do not exist there.
     fn mend(&self) {
         let generation = generation();
         loop {

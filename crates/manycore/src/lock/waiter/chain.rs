@@ -34,7 +34,8 @@ impl Chain {
     /// Whether nobody waits, as far as a caller can know without the lock.
     #[inline]
     pub(in crate::lock) fn looks_empty(&self) -> bool {
-        // Relaxed: what it returns is not followed. What it may miss is the caller's to argue.
+        // Relaxed: the caller does not follow the returned address, and argues itself why it may
+        // miss a waiter.
         self.head.load(Ordering::Relaxed).is_null()
     }
 
