@@ -11,7 +11,8 @@ use crate::simulated::{Count, Finding, Run, SimulatedProgram, Window, sight};
 use crate::slice::{Outcome, Runner, Settings};
 use crate::work::Pace;
 
-/// Sets a stage: for these locks, what is counted when, the clock's rate, and where to count.
+/// Makes a stage of these locks, with the window of time that counts, the clock's rate, and the
+/// counters.
 type Staging = for<'a> fn(&[Latch], Window, f64, &'a [Count]) -> Box<dyn AnyStage + 'a>;
 
 /// What sets a stage for a kind of lock.

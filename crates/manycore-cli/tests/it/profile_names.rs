@@ -302,8 +302,8 @@ fn code_that_is_made_at_run_time_has_the_names_that_its_maker_tells() {
     assert_made(&dumped);
 }
 
-/// A map in the `/tmp` that the program has, which is an overlay, and under the number that it has
-/// for itself.
+/// Puts a map of code into the program's own `/tmp`, which is an overlay, under the process number
+/// that the program sees for itself.
 #[test]
 fn code_that_is_made_in_another_namespace() {
     let directory = directory_elsewhere();
