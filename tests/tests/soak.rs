@@ -40,8 +40,8 @@ fn kccachetest(lock: &str, crowd: Crowd, length: Duration) {
     report("kccachetest", lock, || kyoto::soak(Launch::Lock(lock), crowd, length));
 }
 
-/// Fails with a failure; says what came of a success, past the harness, which shows what failing
-/// tests print only.
+/// Fails the test if the run failed. If it succeeded, prints the result past the harness, which
+/// shows only what failing tests print.
 #[track_caller]
 fn report(program: &str, lock: &str, soak: impl FnOnce() -> Result<String>) {
     // Built now, if at all: the time below is the soak's.

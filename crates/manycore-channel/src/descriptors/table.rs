@@ -134,9 +134,9 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         }
     }
 
-    /// Has calls on a descriptor take this lane from now on: one that the caller has just made. If
-    /// there is no entry or no slot for it, it is closed, the descriptor is unknown, and the answer
-    /// is no.
+    /// Has calls on a descriptor take this lane from now on, which the caller has just made. If
+    /// there is no entry or no slot for it, closes the lane, leaves the descriptor unknown, and
+    /// returns false.
     pub fn steer(&self, descriptor: i32, lane: L, traits: u32) -> bool {
         let Some(number) = self.published(descriptor, lane, traits) else {
             self.forget(descriptor);

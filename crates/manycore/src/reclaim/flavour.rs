@@ -75,8 +75,8 @@ unsafe impl Flavour for Quiescent {
         let result = f(&guard);
         drop(guard);
         handle.sections += 1;
-        // What was retired is paid for as soon as by others, so that the allocator gives out what
-        // it has just been given.
+        // Garbage is freed as soon as under the other flavour, so that the allocator gives out
+        // memory that it has just been given.
         if handle.sections == SECTIONS || handle.online.is_owing() {
             handle.sections = 0;
             handle.online.quiescent();

@@ -241,9 +241,9 @@ impl<T: Send> FlatCombining<T> {
     ///
     /// # Panics
     ///
-    /// If the section does, with what it panics with: the data stays as it is then, and others go
-    /// on. Without the feature `std` that aborts the program. And in the child of a fork, if
-    /// another thread of the parent was at the data.
+    /// If the section panics, with its panic: the data stays as it is then, and other threads go
+    /// on. Without the feature `std` a panic of the section aborts the program. Also in the child
+    /// of a fork, if another thread of the parent was changing the data.
     pub fn with<R: Send>(&self, section: impl FnOnce(&mut T) -> R + Send) -> R {
         let mut section = Section { section: Some(section), result: None };
         let turn = match self.try_lock() {
