@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use timestone::device::{Device, Simulated, Storage};
 use timestone::journal::record::Entry;
 use timestone::volume::{Recovered, Source, Target};
-use timestone::{Durability, Map, Member, Store, Ticket};
+use timestone::{Durability, Isolation, Map, Member, Operation, Stop, Store, Ticket, Transaction};
 
 use crate::store::options;
 
@@ -228,6 +228,35 @@ fn records_have_what_was_changed_and_no_more() {
         me.run(|tx| large.remove(tx, &1)).unwrap();
     });
     assert_eq!(remove, 16 + 16 + (16 + 8), "an end has no words");
+}
+
+/// Adds to all of the map.
+fn add_to_all(tx: &mut Transaction<'_, '_>, by: &u64) -> Result<(), Stop> {
+    let map: Map<u64, u64> = tx.map("numbers")?;
+    (0..1000).try_for_each(|key| map.update(tx, &key, |value| *value += by).map(|_| ()))
+}
+
+const ADD: Operation<u64> = Operation::new("add to all", 1, add_to_all);
+
+#[test]
+fn a_call_has_its_arguments_and_no_more() {
+    let disk = Counting::default();
+    drop(filled(&disk));
+    let with = options().with_window(Duration::MAX).with_ring_bytes(256 << 10);
+    let with = with.with_operations(&[&ADD]);
+    let store = Store::open_on(Arc::new(disk.clone()), with).unwrap();
+    let mut me = store.register().unwrap();
+    // In a block: 32 bytes, and the argument. What it writes is 24 KB.
+    assert_eq!(disk.of(|| me.call(&ADD, &1).unwrap()), Calls::new(1, 4096, 1));
+    let values = Isolation::Snapshot;
+    let bytes = (64_u64 + 16 + 1000 * 24).next_multiple_of(4096);
+    assert_eq!(disk.of(|| me.call_with(values, &ADD, &1).unwrap()), Calls::new(1, bytes, 1));
+    // 64 that share a frame: 40 bytes each.
+    let tickets: Vec<_> = (0..64)
+        .map(|_| me.submit_call(Durability::Eventual { window: Duration::MAX }, &ADD, &1).unwrap())
+        .collect();
+    let calls = disk.of(|| tickets.last().unwrap().wait().unwrap());
+    assert_eq!((calls.bytes, calls.flushes), ((64 + 64 * 40_u64).next_multiple_of(4096), 1));
 }
 
 #[test]
