@@ -3,6 +3,12 @@
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
+# Where the library for C goes: a distribution has a directory for each architecture.
+LIBDIR  ?= $(PREFIX)/lib
+# STRIP=no: `make install` leaves debug information where it is, as packagers want it.
+STRIP   ?= yes
+# TARGET=aarch64-unknown-linux-gnu: for another machine, by the cross compiler of that name.
+TARGET  ?=
 # DEBUG=yes: `make install` keeps debug information in files of its own, where gdb and perf look for
 # it.
 DEBUG   ?= no
@@ -17,14 +23,23 @@ BPF     ?= yes
 PROFILE ?= release
 
 target  := $(or $(CARGO_TARGET_DIR),target)
-release := $(target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+release := $(target)/$(if $(TARGET),$(TARGET)/)$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+gnu     := $(subst -unknown,,$(TARGET))
+# How a program for that machine is run here, to write its manual pages.
+runner  := $(if $(TARGET),qemu-$(firstword $(subst -, ,$(TARGET))) -L /usr/$(gnu))
+# As cc and cargo look for them.
+ifneq ($(TARGET),)
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER ?= aarch64-linux-gnu-gcc
+endif
 root    := $(DESTDIR)$(PREFIX)
 bash    := $(root)/share/bash-completion/completions
 zsh     := $(root)/share/zsh/site-functions
 fish    := $(root)/share/fish/vendor_completions.d
-plain   := $(CARGO) build --locked --profile $(PROFILE) -p manycore-cli -p manycore-preload -p manycore-syscalls
-bpf     := --features manycore-cli/bpf
-build   := $(plain) $(if $(filter yes,$(BPF)),$(bpf))
+flags   := --locked --profile $(PROFILE) $(if $(TARGET),--target $(TARGET))
+plain   := $(CARGO) build $(flags) -p manycore-cli -p manycore-preload -p manycore-syscalls
+# BPF=static: with libelf and zlib inside, so that the command needs no more than glibc.
+bpf     := --features manycore-cli/bpf$(if $(filter static,$(BPF)),-static)
+build   := $(plain) $(if $(filter yes static,$(BPF)),$(bpf))
 setup    = $(if $(filter yes,$(SETUP)),@BPF=$(BPF) scripts/setup $(1))
 # The same command as `build`, where what that takes is there: one without BPF programs does not
 # replace one with them.
@@ -33,7 +48,7 @@ able     = $(plain) $(if $(filter yes,$(BPF)),$(shell command -v "$${CLANG:-clan
 # $(call put,BUILT,PLACE): installs a program or a library without its debug information, which is
 # ten times as large.
 define put
-	install -D -m 755 -s $(release)/$(1) $(2)
+	install -D -m 755 $(if $(filter yes,$(STRIP)),-s --strip-program=$(if $(gnu),$(gnu)-)strip) $(release)/$(1) $(2)
 	$(if $(filter yes,$(DEBUG)),@install -d $(dir $(2)).debug && objcopy --only-keep-debug $(release)/$(1) $(dir $(2)).debug/$(notdir $(2)).debug \
 	    && objcopy --add-gnu-debuglink=$(dir $(2)).debug/$(notdir $(2)).debug $(2))
 endef
@@ -42,7 +57,7 @@ version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 capi    := crates/manycore-capi
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo khronos test test-deep test-kernel test-khronos field integration-kyoto soak soak-servers bench bench-set docs install install-library clean
+.PHONY: help build demo khronos test test-deep test-kernel test-khronos test-packages test-arm packages field integration-kyoto soak soak-servers bench bench-set docs install install-library clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +108,18 @@ soak-servers: ## network servers with their system calls moved, by each mechanis
 	@MANYCORE_SERVERS=all MANYCORE_SOAK_SECONDS=$(SOAK) MANYCORE_SYSCALLS_PRELOAD=$(abspath $(release))/libmanycore_syscalls.so \
 		$(CARGO) test --locked --release -p manycore-tests --test servers -- --test-threads=1
 
+packages: ## Debian packages and an archive that needs no installation, into target/packages; ARCH=arm64
+	$(if $(filter yes,$(SETUP)),@scripts/setup packages)
+	@scripts/release $(or $(ARCH),$(shell dpkg --print-architecture))
+
+test-packages: ## packages are built twice, judged, and installed in a clean Debian; an hour
+	$(if $(filter yes,$(SETUP)),@scripts/setup packages)
+	@scripts/test-packages
+
+test-arm: ## the libraries for AArch64, cross-built and emulated; half an hour
+	$(if $(filter yes,$(SETUP)),@scripts/setup arm)
+	@scripts/test-arm
+
 field: ## programs that others wrote, under each kind of lock; half an hour, after `scripts/field --install`
 	$(call setup,build)
 	@$(build)
@@ -123,24 +150,27 @@ install: install-library ## all of it: the command, man pages, completions, and 
 	$(call put,manycore,$(root)/bin/manycore)
 	$(call put,libmanycore_preload.so,$(root)/lib/manycore/libmanycore_preload.so)
 	$(call put,libmanycore_syscalls.so,$(root)/lib/manycore/libmanycore_syscalls.so)
-	$(release)/manycore man --out $(root)/share/man/man1
+	$(runner) $(release)/manycore man --out $(root)/share/man/man1
 	install -d $(bash) $(zsh) $(fish)
-	$(release)/manycore completions bash >$(bash)/manycore
-	$(release)/manycore completions zsh >$(zsh)/_manycore
-	$(release)/manycore completions fish >$(fish)/manycore.fish
+	$(runner) $(release)/manycore completions bash >$(bash)/manycore
+	$(runner) $(release)/manycore completions zsh >$(zsh)/_manycore
+	$(runner) $(release)/manycore completions fish >$(fish)/manycore.fish
 
-install-library: ## the library for C and C++: headers, static and shared, pkg-config; PREFIX=, DESTDIR=
-	@$(CARGO) build --locked --profile $(PROFILE) -p manycore-capi
-	install -D -m 755 $(release)/libmanycore_capi.so $(root)/lib/libmanycore.so.$(version)
-	ln -sf libmanycore.so.$(version) $(root)/lib/libmanycore.so.0
-	ln -sf libmanycore.so.0 $(root)/lib/libmanycore.so
-	install -D -m 644 $(release)/libmanycore_capi.a $(root)/lib/libmanycore.a
-	strip --strip-debug $(root)/lib/libmanycore.so.$(version) $(root)/lib/libmanycore.a
-	install -d $(root)/include/manycore/compat $(root)/lib/pkgconfig
+library := $(DESTDIR)$(LIBDIR)
+
+install-library: ## the library for C and C++: headers, static and shared, pkg-config; PREFIX=, DESTDIR=, LIBDIR=
+	@$(CARGO) build $(flags) -p manycore-capi
+	install -D -m 755 $(release)/libmanycore_capi.so $(library)/libmanycore.so.$(version)
+	ln -sf libmanycore.so.$(version) $(library)/libmanycore.so.0
+	ln -sf libmanycore.so.0 $(library)/libmanycore.so
+	install -D -m 644 $(release)/libmanycore_capi.a $(library)/libmanycore.a
+	$(if $(filter yes,$(STRIP)),$(if $(gnu),$(gnu)-)strip --strip-debug $(library)/libmanycore.so.$(version) $(library)/libmanycore.a)
+	install -d $(root)/include/manycore/compat $(library)/pkgconfig
 	install -m 644 $(capi)/include/manycore/*.h $(root)/include/manycore
 	install -m 644 $(capi)/include/manycore/compat/*.h $(root)/include/manycore/compat
 	for pc in manycore manycore-rlu; do \
-	    sed 's|@PREFIX@|$(abspath $(PREFIX))|; s|@VERSION@|$(version)|' $(capi)/$$pc.pc.in >$(root)/lib/pkgconfig/$$pc.pc; \
+	    sed 's|@PREFIX@|$(abspath $(PREFIX))|; s|@LIBDIR@|$(abspath $(LIBDIR))|; s|@VERSION@|$(version)|' \
+	        $(capi)/$$pc.pc.in >$(library)/pkgconfig/$$pc.pc; \
 	done
 	install -D -m 644 $(capi)/tsan.supp $(root)/share/manycore/tsan.supp
 

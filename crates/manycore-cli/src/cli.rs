@@ -18,13 +18,16 @@ Exit status:
 
 Environment:
   MANYCORE_PRELOAD   the preload library; without it, libmanycore_preload.so is
-                     looked for beside the command and in ../lib/manycore
+                     looked for beside the command and in ../lib/manycore; a command
+                     that carries it unpacks it into XDG_CACHE_HOME (of root,
+                     /var/cache)
   MANYCORE_SYSCALLS_PRELOAD
                      likewise, the library for system calls,
                      libmanycore_syscalls.so
   NO_COLOR           no colours if it is set and not empty
   TMPDIR             where programs under test get their directories
-  XDG_CACHE_HOME     where `sim` keeps results; without it, ~/.cache
+  XDG_CACHE_HOME     where `sim` keeps results, and libraries are unpacked; without
+                     it, ~/.cache
 ";
 
 /// Find what keeps a program from scaling, and run it with better locks

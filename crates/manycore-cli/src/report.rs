@@ -17,10 +17,12 @@ Examples:
   manycore report prof.json --sort hold --top 30
   manycore report prof.json --folded - | flamegraph.pl --countname=ns >waits.svg
   manycore report prof.json --perfetto prof.trace (for ui.perfetto.dev)
+  manycore report prof.json --pprof prof.pb.gz    (for go tool pprof, speedscope)
+  manycore report prof.json --firefox waits.json  (for profiler.firefox.com)
 
 Output:
-  The table that `manycore profile` showed, on stdout; with --html, --folded or
-  --perfetto those instead. '-' is stdout.
+  The table that `manycore profile` showed, on stdout; with --html, --folded or one
+  of the others those instead. '-' is stdout.
 
 Exit status:
   0   done

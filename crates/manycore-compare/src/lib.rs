@@ -61,9 +61,10 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     };
     let result = match options.json {
         true => output::json(&subject, &ranking)?,
-        false => output::text(&subject, &ranking),
+        false => output::text(&subject, &ranking, options.wide),
     };
-    print(&result)
+    print(&result)?;
+    if options.fail_if_slower { ranking.none_is_worse() } else { Ok(()) }
 }
 
 fn warn_of_killed(ranking: &Ranking, grace: Duration, terminal: &Terminal) {

@@ -21,6 +21,8 @@ Examples:
   manycore compare --metric 'rate: ([0-9.]+)' --lock futex,adaptive -- ./bench 8
   manycore compare --load 'memcslap --servers=127.0.0.1:{port}' \\
       -- memcached -p {port} -l 127.0.0.1 -u nobody
+  manycore compare --duration 10s --metric 'served: ([0-9]+)' -- ./server --print-counts
+  manycore compare --json --fail-if-slower --lock adaptive -- ./tests/load >compare.json
   manycore compare --prepare 'cp -a /var/tmp/db-template {dir}/data' \\
       --ready 'mariadb-admin -S {dir}/sock ping' --timeout 2m --budget 20m \\
       --load 'sysbench oltp_read_write --mysql-socket={dir}/sock --threads=16 --time=10 run' \\
@@ -53,10 +55,14 @@ Servers:
   free port of the run. CMD runs in a process group of its own, which is killed
   when the run is over: nothing is left behind.
 
+  With --duration, CMD need not be put under load by somebody else: it is ended by
+  SIGTERM after that time, or --load, if there is one, by SIGINT as ^C would do it.
+
 Exit status:
   0   compared, whatever the outcome
-  1   a run failed: a program ended with another status than 0, was not ready or did
-      not end in time, or printed no metric; stderr says under which lock
+  1   a run failed: a program ended with another status than 0 (or --ok-status), was
+      not ready or did not end in time, or printed no metric; stderr says under which
+      lock. With --fail-if-slower also: a lock is slower, or worse, than glibc's
   2   bad usage, or CMD cannot be run with another lock
 ";
 
@@ -97,6 +103,18 @@ pub struct Options {
     /// How long one run may take
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     timeout: Duration,
+    /// End what is measured after this time; what counts is what it has printed
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    duration: Option<Duration>,
+    /// Exit statuses besides 0 with which what is measured has not failed
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    ok_status: Vec<u8>,
+    /// Fail with exit status 1 if a lock is slower, or worse, than glibc's
+    #[arg(long)]
+    pub fail_if_slower: bool,
+    /// Show the intervals of all values, too
+    #[arg(long)]
+    pub wide: bool,
     /// Seed of the order of runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -145,7 +163,27 @@ impl Options {
             prepare: self.prepare.clone(),
             load,
             timeout: self.timeout,
+            ok_status: self.ok_status.clone(),
+            duration: self.checked_duration()?,
+            grace: self.grace,
         })
+    }
+
+    fn checked_duration(&self) -> Result<Option<Duration>> {
+        let Some(duration) = self.duration else { return Ok(None) };
+        if matches!(self.metric, Metric::Wall) {
+            return Err(Failure::bad_input(
+                "with --duration every run takes as long",
+                "let --metric say which number of its output counts",
+            ));
+        }
+        if duration >= self.timeout {
+            return Err(Failure::bad_input(
+                format!("a run is given up after {}", humantime::format_duration(self.timeout)),
+                "let --timeout be longer than --duration",
+            ));
+        }
+        Ok(Some(duration))
     }
 
     fn probe(&self) -> Result<Ready> {

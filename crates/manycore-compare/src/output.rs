@@ -26,8 +26,8 @@ pub struct Subject<'a> {
     pub seed: u64,
 }
 
-/// The table and the sentence.
-pub fn text(subject: &Subject, ranking: &Ranking) -> String {
+/// The table and the sentence; `wide`, with the intervals of all values.
+pub fn text(subject: &Subject, ranking: &Ranking, wide: bool) -> String {
     let load = subject.load.as_ref().map(|load| format!("under load by: {load}\n"));
     format!(
         "{command}\n{load}{host}\n\
@@ -40,36 +40,51 @@ pub fn text(subject: &Subject, ranking: &Ranking) -> String {
         goal = if ranking.better == Better::Lower { "less" } else { "more" },
         runs = ranking.standings[0].values.len(),
         seed = subject.seed,
-        table = table(subject, ranking),
+        table = table(subject, ranking, wide),
         sentence = ranking.sentence(subject.metric.noun()),
     )
 }
 
-fn table(subject: &Subject, ranking: &Ranking) -> Table {
+fn table(subject: &Subject, ranking: &Ranking, wide: bool) -> Table {
     let is_wall = matches!(subject.metric, Metric::Wall);
     let show = |value: f64| if is_wall { quantity(value, "ns") } else { significant(value, 4) };
-    // As much as a terminal of 80 columns has room for; the values' own intervals are in the JSON.
-    let mut table = Table::new([
-        Column::words("lock"),
-        Column::number(subject.metric.noun()),
-        Column::number("of glibc's, 95 %"),
-        Column::words("verdict"),
-        Column::number("CPU time"),
-        Column::number("memory"),
-    ]);
+    let time = |value: f64| quantity(value, "ns");
+    // As much as a terminal of 80 columns has room for, unless more is asked for.
+    let further = |heading| wide.then(|| Column::number(heading));
+    let columns = [
+        Some(Column::words("lock")),
+        Some(Column::number(subject.metric.noun())),
+        further("95 %"),
+        Some(Column::number("of glibc's, 95 %")),
+        Some(Column::words("verdict")),
+        Some(Column::number("CPU time")),
+        further("95 %"),
+        Some(Column::number("memory")),
+        further("killed"),
+    ];
+    let mut table = Table::new(columns.into_iter().flatten());
     for standing in &ranking.standings {
         let against = |c: Comparison| {
             let (low, high) = c.interval.unzip();
             format!("{} {}", ratio(c.ratio), interval(low, high))
         };
-        table.row([
-            (&standing.lock).into(),
-            show(standing.value.value).into(),
-            standing.comparison.map(against).unwrap_or_default().into(),
-            verdict(subject.metric, standing),
-            quantity(standing.cpu.value, "ns").into(),
-            memory(standing).into(),
-        ]);
+        let between = |median: &Median, show: &dyn Fn(f64) -> String| {
+            let (low, high) = median.interval?;
+            Some(format!("{} to {}", show(low), show(high)))
+        };
+        let further = |cell: Option<String>| wide.then(|| Cell::from(cell.unwrap_or_default()));
+        let cells = [
+            Some((&standing.lock).into()),
+            Some(show(standing.value.value).into()),
+            further(between(&standing.value, &show)),
+            Some(standing.comparison.map(against).unwrap_or_default().into()),
+            Some(verdict(subject.metric, standing)),
+            Some(time(standing.cpu.value).into()),
+            further(between(&standing.cpu, &time)),
+            Some(memory(standing).into()),
+            further(Some(standing.killed.to_string())),
+        ];
+        table.row(cells.into_iter().flatten());
     }
     table
 }

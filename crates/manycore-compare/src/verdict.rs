@@ -123,6 +123,14 @@ impl Ranking {
         }
     }
 
+    /// Fails if a lock is slower than the base line, or worse.
+    pub fn none_is_worse(&self) -> Result<()> {
+        match &self.with(Verdict::Slower)[..] {
+            [] => Ok(()),
+            worse => Err(Failure::failed(format!("{} worse than glibc", are(worse)))),
+        }
+    }
+
     fn with(&self, verdict: Verdict) -> Vec<&str> {
         let matches = |s: &&Standing| s.comparison.is_some_and(|c| c.verdict == verdict);
         self.standings.iter().filter(matches).map(|standing| &standing.lock[..]).collect()
@@ -242,6 +250,9 @@ mod tests {
     fn the_base_line_can_win() {
         let sentence = |levels: &[f64]| ranking(levels, Better::Higher).sentence("rate");
         assert_eq!(sentence(&[10.0, 5.0]), "glibc wins: a is worse.");
+        let gate = |levels: &[f64]| ranking(levels, Better::Higher).none_is_worse();
+        assert_eq!(gate(&[10.0, 5.0, 20.0]).unwrap_err().to_string(), "a is worse than glibc");
+        assert!(gate(&[10.0, 20.0]).is_ok() && gate(&[10.0, 10.0]).is_ok());
         assert_eq!(
             sentence(&[10.0, 5.0, 10.0]),
             "No lock is better than glibc: b is no different, a is worse."

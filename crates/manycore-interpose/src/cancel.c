@@ -37,12 +37,23 @@ void manycore_guard(void (*body)(void *), void (*abandon)(void *), void *argumen
    front. */
 static inline long futex(uint32_t *word, int operation, uint32_t expected, const struct timespec *until)
 {
+#ifdef __aarch64__
+    long result;
+    /* SAFETY: the kernel reads the word and the time, and keeps all registers but x0. */
+    __asm__ volatile("mov x0, %[word]\n\tmov x1, %[operation]\n\tmov x2, %[expected]\n\tmov x3, %[until]\n\t"
+                     "mov x4, xzr\n\tmov w5, %[any]\n\tmov x8, %[number]\n\tsvc 0\n\tmov %[result], x0"
+                     : [result] "=r"(result)
+                     : [word] "r"(word), [operation] "r"((long)operation), [expected] "r"((long)expected),
+                       [until] "r"(until), [any] "i"(FUTEX_BITSET_MATCH_ANY), [number] "i"(SYS_futex)
+                     : "x0", "x1", "x2", "x3", "x4", "x5", "x8", "memory");
+#else
     long result = SYS_futex;
     /* SAFETY: the kernel reads the word and the time, and keeps all registers but those named. */
     __asm__ volatile("mov %[until], %%r10\n\txor %%r8d, %%r8d\n\tmov %[any], %%r9d\n\tsyscall"
                      : "+a"(result)
                      : "D"(word), "S"((long)operation), "d"((long)expected), [until] "r"(until), [any] "i"(FUTEX_BITSET_MATCH_ANY)
                      : "rcx", "r8", "r9", "r10", "r11", "memory");
+#endif
     return result;
 }
 

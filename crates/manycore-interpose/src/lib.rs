@@ -20,7 +20,11 @@
     rustdoc::private_intra_doc_links,
     reason = "read only by those who change the library, in the source"
 )]
-#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_env = "gnu"
+))]
 
 pub mod bindings;
 pub mod cancel;

@@ -21,6 +21,7 @@ pub extern "C" fn dlopen() {
     // SAFETY: pushes and pops keep the arguments, the second one without a flag, and the
     // subtraction aligns the stack for the call; the jump goes on to glibc's function with the
     // signature of this one.
+    #[cfg(target_arch = "x86_64")]
     naked_asm!(
         "and esi, {others}",
         "push rdi",
@@ -31,6 +32,21 @@ pub extern "C" fn dlopen() {
         "pop rsi",
         "pop rdi",
         "jmp rax",
+        others = const !libc::RTLD_DEEPBIND,
+        next = sym next,
+    );
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: likewise, by the registers of AArch64.
+    naked_asm!(
+        "mov w16, #{others}",
+        "and w1, w1, w16",
+        "stp x29, x30, [sp, #-32]!",
+        "stp x0, x1, [sp, #16]",
+        "bl {next}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #32",
+        "br x16",
         others = const !libc::RTLD_DEEPBIND,
         next = sym next,
     )

@@ -13,6 +13,7 @@ macro_rules! noted {
                 // SAFETY: all registers that arguments are in are kept, and the stack is aligned
                 // for the call; the jump leaves everything as the caller set it, but for a register
                 // that no argument is in.
+                #[cfg(target_arch = "x86_64")]
                 core::arch::naked_asm!(
                     // A thread that is cancelled here, at whatever instruction, unwinds to the
                     // caller.
@@ -30,6 +31,28 @@ macro_rules! noted {
                     "add rsp, 56",
                     ".cfi_adjust_cfa_offset -56",
                     "jmp r11",
+                    ".cfi_endproc",
+                    note = sym $note,
+                );
+                #[cfg(target_arch = "aarch64")]
+                // SAFETY: likewise, by the registers of AArch64.
+                core::arch::naked_asm!(
+                    ".cfi_startproc",
+                    "stp x29, x30, [sp, #-96]!",
+                    ".cfi_adjust_cfa_offset 96",
+                    ".cfi_offset x29, -96",
+                    ".cfi_offset x30, -88",
+                    "stp x0, x1, [sp, #16]", "stp x2, x3, [sp, #32]",
+                    "stp x4, x5, [sp, #48]", "stp x6, x7, [sp, #64]", "str x8, [sp, #80]",
+                    "bl {note}",
+                    "mov x16, x0",
+                    "ldp x0, x1, [sp, #16]", "ldp x2, x3, [sp, #32]",
+                    "ldp x4, x5, [sp, #48]", "ldp x6, x7, [sp, #64]", "ldr x8, [sp, #80]",
+                    "ldp x29, x30, [sp], #96",
+                    ".cfi_adjust_cfa_offset -96",
+                    ".cfi_restore x29",
+                    ".cfi_restore x30",
+                    "br x16",
                     ".cfi_endproc",
                     note = sym $note,
                 )

@@ -79,7 +79,15 @@ pub fn own() -> Option<Object> {
     // SAFETY: the instruction computes the address of this object's own dynamic section, which each
     // object has, and reads no memory.
     unsafe {
+        #[cfg(target_arch = "x86_64")]
         core::arch::asm!("lea {}, [rip + _DYNAMIC]", out(reg) dynamic, options(nomem, nostack));
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!(
+            "adrp {0}, _DYNAMIC",
+            "add {0}, {0}, :lo12:_DYNAMIC",
+            out(reg) dynamic,
+            options(nomem, nostack)
+        );
     }
     in_search_order().find(|object| object.0.dynamic == dynamic)
 }

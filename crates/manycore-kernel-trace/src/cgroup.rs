@@ -29,6 +29,13 @@ impl Cgroups {
         self.paths.get(&number).cloned()
     }
 
+    /// Whether a cgroup is this one, or below it.
+    pub fn is_within(&self, number: u64, one: &One) -> bool {
+        let below =
+            |path: &String| path.strip_prefix(&one.path).is_some_and(|rest| rest.starts_with('/'));
+        number == one.number || one.path == "/" || self.paths.get(&number).is_some_and(below)
+    }
+
     fn add(&mut self, root: &Path, directory: &Path) {
         let Ok(metadata) = fs::metadata(directory) else { return };
         if self.paths.len() >= CGROUPS_MAX {
@@ -41,6 +48,27 @@ impl Cgroups {
                 self.add(root, &entry.path());
             }
         }
+    }
+}
+
+/// A cgroup of which it is known that it was there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct One {
+    number: u64,
+    path: String,
+}
+
+impl One {
+    /// By its path from the root of all, as `/proc/PID/cgroup` has it, or by its directory.
+    pub fn find(path: &str) -> Result<Self, String> {
+        let root = unified(&fs::read_to_string("/proc/self/mounts").unwrap_or_default())
+            .ok_or("there is no unified hierarchy of cgroups (cgroup2) here")?;
+        let given = Path::new(path);
+        let below = given.strip_prefix(&root).or_else(|_| given.strip_prefix("/")).unwrap_or(given);
+        let directory = root.join(below);
+        let found = fs::metadata(&directory)
+            .map_err(|error| format!("there is no cgroup at {}: {error}", directory.display()))?;
+        Ok(Self { number: found.ino(), path: format!("/{}", below.display()) })
     }
 }
 
@@ -73,5 +101,9 @@ mod tests {
         let number = fs::metadata(root.path().join("run/b")).unwrap().ino();
         assert_eq!(cgroups.path(number).as_deref(), Some("/run/b"));
         assert_eq!(cgroups.path(0), None);
+        let one = One { number: 0, path: "/run".to_owned() };
+        assert!(cgroups.is_within(number, &one) && cgroups.is_within(0, &one));
+        assert!(!cgroups.is_within(number, &One { number: 0, path: "/ru".to_owned() }));
+        assert!(cgroups.is_within(number, &One { number: 0, path: "/".to_owned() }));
     }
 }

@@ -12,7 +12,7 @@ use manycore_profile::record::kernel_side::KernelWatch;
 
 #[cfg(feature = "bpf")]
 use crate::bpf::Programs;
-use crate::cgroup::Cgroups;
+use crate::cgroup::{self, Cgroups};
 use crate::kallsyms::Kallsyms;
 use crate::limits;
 use crate::lock_stat::LockStat;
@@ -90,6 +90,8 @@ pub struct Watch {
     of_futexes: Vec<String>,
     /// When what was waited for them may be counted again.
     count_next: Instant,
+    /// Whose waits alone are wanted.
+    cgroup: Option<cgroup::One>,
 }
 
 /// The program's own futexes.
@@ -166,12 +168,32 @@ impl Watch {
                         refused: reasons,
                         of_futexes: Vec::new(),
                         count_next: started,
+                        cgroup: None,
                     });
                 }
                 Err(why) => reasons.push(format!("{}: {why}", name(source))),
             }
         }
         Err(Refusal(reasons.join("; ")))
+    }
+
+    /// Counts only waits of tasks in a cgroup, and in those below it: by its path from the root of
+    /// all, or by its directory.
+    pub fn only_cgroup(self, path: &str) -> Result<Self, Refusal> {
+        let one = cgroup::One::find(path).map_err(Refusal)?;
+        if self.tells_cgroups() {
+            return Ok(Self { cgroup: Some(one), ..self });
+        }
+        let because = self.not_used().join("; ");
+        Err(Refusal(format!("which cgroup waits in '{path}' is told by BPF alone: {because}")))
+    }
+
+    fn tells_cgroups(&self) -> bool {
+        match &self.running {
+            #[cfg(feature = "bpf")]
+            Running::Bpf(_) => true,
+            Running::Perf(_) | Running::LockStat(_) => false,
+        }
     }
 
     /// Reads what has come meanwhile: several times a second, or some of it may be dropped.
@@ -276,12 +298,18 @@ impl Watch {
             }
         };
         let cgroups = Cgroups::read();
+        let mut waits = waits;
+        if let Some(one) = &self.cgroup {
+            waits.retain(|wait| cgroups.is_within(wait.cgroup, one));
+        }
         let (locks, cut) = locks::of(&waits, &self.symbols, |number| cgroups.path(number));
         let mut limits = self.not_used();
         limits.extend(limits::of_means(source, self.scope, &self.symbols).map(str::to_owned));
         limits.extend(self.of_futexes.iter().cloned());
         limits.extend(limits::of_locks(&totals, cut));
-        let (scope, events, dropped) = (self.scope, totals.waits, totals.dropped);
+        let of_cgroup = || locks.iter().map(|lock| lock.contended).sum();
+        let events = if self.cgroup.is_some() { of_cgroup() } else { totals.waits };
+        let (scope, dropped) = (self.scope, totals.dropped);
         Seen { run: KernelRun { source, scope, seconds, events, dropped, limits }, locks }
     }
 

@@ -182,6 +182,20 @@ impl Running {
     pub fn stop(&mut self, grace: Duration) -> bool {
         // Fails only when the program has ended already.
         let _ = kill_process(self.pid, Signal::TERM);
+        self.ends_within(grace)
+    }
+
+    /// The same by SIGINT, for all of its group, as if somebody had pressed ^C on its terminal.
+    pub fn interrupt(&mut self, grace: Duration) -> bool {
+        // Fails only when the program has ended already.
+        let _ = match self.leads_group {
+            true => kill_process_group(self.pid, Signal::INT),
+            false => kill_process(self.pid, Signal::INT),
+        };
+        self.ends_within(grace)
+    }
+
+    fn ends_within(&mut self, grace: Duration) -> bool {
         let deadline = Instant::now() + grace;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

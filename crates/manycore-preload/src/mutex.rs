@@ -37,6 +37,9 @@ pub struct Mutex {
     last_cpu: AtomicU32,
     /// In a cell, because a lock of any kind is made of atomics, which this type does not show.
     lock: UnsafeCell<[u64; 2]>,
+    /// There the object is larger.
+    #[cfg(target_arch = "aarch64")]
+    _rest: UnsafeCell<u64>,
 }
 
 // SAFETY: a lock of ours is atomics, and so are the other fields that are used here; where the

@@ -71,12 +71,24 @@ struct Task {
 extern "C" fn first() {
     // SAFETY: it is called as what a thread runs, with the stack as it is there, which the
     // subtraction aligns for the call, and goes on so with the program's function and argument.
+    #[cfg(target_arch = "x86_64")]
     naked_asm!(
         "sub rsp, 8",
         "call {begin}",
         "add rsp, 8",
         "mov rdi, rdx",
         "jmp rax",
+        begin = sym begin,
+    );
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: likewise, by the registers of AArch64.
+    naked_asm!(
+        "stp x29, x30, [sp, #-16]!",
+        "bl {begin}",
+        "ldp x29, x30, [sp], #16",
+        "mov x16, x0",
+        "mov x0, x1",
+        "br x16",
         begin = sym begin,
     )
 }

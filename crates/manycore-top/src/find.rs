@@ -3,37 +3,90 @@
 //! A process that keeps any has its file mapped, and the kernel tells where that is. (The
 //! environment does not: programs write over it.) What one command has started writes into one
 //! directory, and is one program.
+//!
+//! A process in a container has another root, and another number for itself: its directory is then
+//! reached by way of its root, which is kept open, so that it stays in reach after the process.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use manycore_profile::command::joined;
 use manycore_profile::safe;
 
 use manycore_launch::failure::{Failure, Result};
 use manycore_profile::record::entry::{Entry, Subject};
+use manycore_profile::record::namespaces::number_inside;
 
 /// How a program comes to keep statistics.
 const REMEDY: &str = "programs do that were started by `manycore profile -- CMD` or `manycore run --stats -- CMD`; \
                       `manycore top -- CMD` starts one";
 
 /// A program that keeps statistics.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Program {
-    /// Where its processes write them.
+    /// Where its processes write them: a path by which it is reached here.
     pub directory: PathBuf,
     /// The process that began first.
     pub pid: u32,
+    /// What keeps that path valid, if it leads by another root.
+    _root: Option<Arc<File>>,
 }
 
-/// The program of a process, or the only one that there is.
-pub fn program(pid: Option<u32>) -> Result<Program> {
-    match pid {
-        Some(pid) => of_process(pid),
-        None => only(all()),
+impl Program {
+    /// Of a directory that is here.
+    pub fn here(directory: PathBuf, pid: u32) -> Self {
+        Self { directory, pid, _root: None }
     }
+
+    /// The program of a process that has written there, by its own root.
+    fn of(pid: u32, directory: &Path) -> Self {
+        let root = PathBuf::from(format!("/proc/{pid}/root"));
+        let below = directory.strip_prefix("/").unwrap_or(directory);
+        let there = identity(&root.join(below));
+        // Who may not look there may not read statistics, either, and is told so then.
+        if there.is_none() || there == identity(directory) {
+            return Self::here(directory.to_owned(), pid);
+        }
+        let flags = libc::O_PATH | libc::O_DIRECTORY;
+        let Ok(root) = File::options().read(true).custom_flags(flags).open(root) else {
+            return Self::here(directory.to_owned(), pid);
+        };
+        let place = PathBuf::from(format!("/proc/self/fd/{}", root.as_raw_fd()));
+        Self { directory: place.join(below), pid, _root: Some(Arc::new(root)) }
+    }
+}
+
+/// The program of a process, or the only one that there is, or is in a cgroup.
+pub fn program(pid: Option<u32>, cgroup: Option<&str>) -> Result<Program> {
+    match (pid, cgroup) {
+        (Some(pid), _) => of_process(pid),
+        (None, None) => only(all(|_| true)),
+        (None, Some(cgroup)) => {
+            let found = all(|pid| is_within(pid, cgroup));
+            if found.is_empty() {
+                return Err(Failure::bad_input(
+                    format!("no program in the cgroup '{cgroup}' keeps statistics of its locks"),
+                    "name it as /proc/PID/cgroup does, after the last ':'",
+                ));
+            }
+            only(found)
+        }
+    }
+}
+
+/// Whether a process is in a cgroup or below it, in any hierarchy.
+fn is_within(pid: u32, cgroup: &str) -> bool {
+    let cgroup = cgroup.strip_prefix("/sys/fs/cgroup").unwrap_or(cgroup).trim_matches('/');
+    let list = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    list.lines().filter_map(|line| line.splitn(3, ':').nth(2)).any(|path| {
+        let rest = path.trim_matches('/').strip_prefix(cgroup);
+        rest.is_some_and(|rest| rest.is_empty() || cgroup.is_empty() || rest.starts_with('/'))
+    })
 }
 
 fn of_process(pid: u32) -> Result<Program> {
@@ -50,11 +103,12 @@ fn of_process(pid: u32) -> Result<Program> {
             ),
         }
     })?;
-    match statistics(&maps, pid) {
+    match statistics(&maps, number_inside(pid)) {
         Mapped::Statistics(entry) => {
-            let directory = directory_of(&entry);
-            let all = all().into_iter().find(|program| program.directory == directory);
-            Ok(all.unwrap_or(Program { directory, pid }))
+            let own = Program::of(pid, directory_of(&entry));
+            let place = identity(&own.directory);
+            let same = |one: &Program| place.is_some() && identity(&one.directory) == place;
+            Ok(all(|_| true).into_iter().find(same).unwrap_or(own))
         }
         Mapped::Removed => Err(Failure::bad_input(
             format!(
@@ -88,26 +142,32 @@ fn only(mut found: Vec<Program>) -> Result<Program> {
     }
 }
 
-/// All programs that keep statistics and that we may look at.
-fn all() -> Vec<Program> {
+/// All programs that keep statistics and that we may look at, of those processes that are wanted.
+fn all(is_wanted: impl Fn(u32) -> bool) -> Vec<Program> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let mut first: BTreeMap<PathBuf, Entry> = BTreeMap::new();
-    for pid in numbers {
+    let mut first: BTreeMap<(u64, u64), (u64, Program)> = BTreeMap::new();
+    for pid in numbers.filter(|pid| is_wanted(*pid)) {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        if let Mapped::Statistics(entry) = statistics(&maps, pid) {
-            let kept = first.entry(directory_of(&entry)).or_insert_with(|| entry.clone());
-            if entry.started < kept.started {
-                *kept = entry;
+        if let Mapped::Statistics(entry) = statistics(&maps, number_inside(pid)) {
+            let program = Program::of(pid, directory_of(&entry));
+            let key = identity(&program.directory).unwrap_or_default();
+            let kept = first.entry(key).or_insert_with(|| (entry.started, program.clone()));
+            if entry.started < kept.0 {
+                *kept = (entry.started, program);
             }
         }
     }
-    let program = |(directory, entry): (PathBuf, Entry)| Program { directory, pid: entry.pid };
-    first.into_iter().map(program).collect()
+    first.into_values().map(|(_, program)| program).collect()
 }
 
-fn directory_of(entry: &Entry) -> PathBuf {
-    entry.path.parent().unwrap_or(Path::new("/")).to_owned()
+/// What a directory is, whatever path leads there.
+fn identity(directory: &Path) -> Option<(u64, u64)> {
+    fs::metadata(directory).map(|found| (found.dev(), found.ino())).ok()
+}
+
+fn directory_of(entry: &Entry) -> &Path {
+    entry.path.parent().unwrap_or(Path::new("/"))
 }
 
 /// What of ours a process has mapped.
@@ -122,7 +182,7 @@ enum Mapped {
     Nothing,
 }
 
-/// Reads `/proc/PID/maps`.
+/// Reads `/proc/PID/maps` of a process that has this number for itself.
 fn statistics(maps: &str, pid: u32) -> Mapped {
     let mut found = Mapped::Nothing;
     for line in maps.lines() {
@@ -188,7 +248,7 @@ mod tests {
 
     #[test]
     fn which_program_is_asked_for_if_there_are_several() {
-        let program = |pid| Program { directory: "/x".into(), pid };
+        let program = |pid| Program::here("/x".into(), pid);
         assert_eq!(only(vec![program(1)]).unwrap().pid, 1);
         let why = only(vec![program(u32::MAX), program(u32::MAX - 1)]).unwrap_err().to_string();
         assert!(why.contains("2 programs") && why.ends_with("name one of them by --pid"), "{why}");

@@ -16,6 +16,7 @@ use manycore_launch::failure::{Failure, Result};
 use manycore_profile::record::directory::ended;
 use manycore_profile::record::entry::{Entry, Subject, entries};
 use manycore_profile::record::mapped_files::MappedFiles;
+use manycore_profile::record::namespaces::Inner;
 
 /// The pictures keep the last `ENDED_MAX` processes that have ended. They leave out those before,
 /// and say so.
@@ -43,6 +44,8 @@ pub struct Followed {
 
 struct Process {
     entry: Entry,
+    /// Its number here; none of one that has ended before it was known.
+    number: Option<u32>,
     /// None when the process has ended.
     file: Option<StatsFile>,
     before: Option<Look>,
@@ -92,7 +95,8 @@ impl Followed {
             let place = program.directory.display();
             Failure::bad_input(format!("cannot read the statistics in {place}: {error}"), remedy)
         })?;
-        for entry in found.iter().filter(|entry| entry.pid == program.pid) {
+        let inner = Inner::look_for(&found);
+        for entry in found.iter().filter(|entry| inner.number(entry) == Some(program.pid)) {
             StatsFile::<Mapping>::open(&entry.path).map_err(|error| {
                 Failure::bad_input(format!("cannot read the statistics in {error}"), remedy)
             })?;
@@ -160,11 +164,14 @@ impl Followed {
         // there.
         let found = entries(&self.program.directory, Subject::Locks).unwrap_or_default();
         self.mapped.look(&found);
+        let inner = Inner::look_for(&found);
         for entry in found {
             let is_known = self.left_out.contains(&entry.path)
                 || self.processes.iter().any(|one| one.entry == entry);
             if !is_known && let Ok(Some(file)) = StatsFile::open(&entry.path) {
-                self.processes.push(Process { entry, file: Some(file), before: None, now: None });
+                let number = inner.number(&entry);
+                let file = Some(file);
+                self.processes.push(Process { entry, number, file, before: None, now: None });
             }
         }
     }
@@ -183,10 +190,10 @@ impl Followed {
 
     fn pictures(&mut self, at: Instant, looked_at: &[usize], used: Option<Seconds>) -> Pictures {
         let rate = self.clock.rate();
-        let pids: Vec<u32> = self.open().filter_map(|one| one.entry.own_pid()).collect();
+        let pids: Vec<u32> = self.open().filter_map(|one| one.number).collect();
         // One that keeps no statistics does not count.
         let first = self.program.pid;
-        let used = used.filter(|_| self.processes.iter().any(|one| one.entry.pid == first));
+        let used = used.filter(|_| self.processes.iter().any(|one| one.number == Some(first)));
         let (user, kernel) = self.cpu.look(&pids, used.map(|cpu| (first, cpu)));
         let all: Vec<&Look> = self.processes.iter().filter_map(|one| one.now.as_ref()).collect();
         let begun = all.iter().map(|look| look.stats().started).min();
@@ -220,7 +227,7 @@ impl Followed {
             pid: self.program.pid,
             lock: looks().next().map_or_else(String::new, |look| look.stats().lock.clone()),
             processes: self.open().count(),
-            threads: self.open().filter_map(|one| one.entry.own_pid()).map(threads).sum(),
+            threads: self.open().filter_map(|one| one.number).map(threads).sum(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             left_out: self.left_out.len(),
             is_over: !self.processes.is_empty() && self.open().next().is_none(),

@@ -7,6 +7,7 @@
 //! | `source` | both, and the program itself if it is started here |
 //! | `rows`, `state` | the table; what is shown, and what each key does to it |
 //! | `draw`, `detail`, `help`, `screen`, `batch`, `record` | the screen, whatever happens to it; plain text; a line of JSON |
+//! | `metrics`, `listen` | the same for Prometheus; and by HTTP |
 //!
 //! ```
 //! use clap::{Args, Command};
@@ -26,6 +27,8 @@ mod find;
 mod follow;
 mod help;
 mod kernel;
+mod listen;
+mod metrics;
 mod record;
 mod rows;
 mod screen;
@@ -33,11 +36,13 @@ mod source;
 mod state;
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use humantime::parse_duration;
 
+use listen::Listener;
 use manycore_kernel_trace::Means;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
@@ -45,6 +50,7 @@ use manycore_launch::signals::Inbox;
 use manycore_launch::spec::Spec;
 use manycore_launch::target;
 use manycore_launch::terminal::{Terminal, print};
+use metrics::Metrics;
 use rows::{Column, Span};
 use source::Source;
 use state::{INTERVAL_MAX, INTERVAL_MIN, State};
@@ -62,6 +68,7 @@ Examples:
   manycore top -- ./batch-job --threads 8         (starts it)
   manycore top --iterations 3 --total --sort held > pictures.txt
   manycore top --json -d 10s >> locks.jsonl       (until the program ends)
+  manycore top --listen 9464 --pid 1234           (for Prometheus)
 
 Programs:
   It attaches to what was started by `manycore profile -- CMD` or `manycore run --stats
@@ -82,6 +89,9 @@ pub struct Options {
     /// A process of the program; without it, the only program that keeps statistics
     #[arg(long, conflicts_with = "command")]
     pid: Option<u32>,
+    /// The program that keeps statistics in this cgroup or below, as a container's
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["pid", "command"])]
+    cgroup: Option<String>,
     /// Time between two pictures
     #[arg(short = 'd', long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
@@ -108,6 +118,10 @@ pub struct Options {
     /// terminal is needed
     #[arg(long)]
     json: bool,
+    /// Let Prometheus read the counts, at http://ADDR/metrics, until the program ends. A port alone
+    /// is one of 127.0.0.1, where nobody else's machine can read it
+    #[arg(long, value_name = "ADDR", value_parser = listen::address, conflicts_with_all = ["json", "iterations", "total", "sort"])]
+    listen: Option<SocketAddr>,
     /// With CMD: lock under the program
     #[arg(long, value_name = "SPEC", default_value = "futex", requires = "command")]
     lock: Spec,
@@ -128,18 +142,23 @@ fn interval(text: &str) -> std::result::Result<Duration, String> {
 /// Shows a program.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     let times = options.iterations.or(options.json.then_some(u32::MAX));
-    if times.is_none() {
+    if times.is_none() && options.listen.is_none() {
         screen::check()?;
     }
     let mut inbox = Inbox::open()?;
+    let listener = options.listen.map(Listener::open).transpose()?;
     let mut source = source(options)?;
     let span = if options.total { Span::Total } else { Span::Interval };
     let owns_program = !options.command.is_empty();
     let mut state = State::new(options.interval, options.sort, span, owns_program);
     let form = if options.json { record::line } else { batch::text };
-    let shown = match times {
-        None => screen::show(&mut source, &mut state, &mut inbox),
-        Some(times) => print_pictures(times, form, &mut source, &mut state, &mut inbox),
+    let shown = match (listener, times) {
+        (Some(listener), _) => {
+            terminal.note(format_args!("metrics are at http://{}/metrics", listener.address()));
+            serve(&listener, &mut source, &mut state, &mut inbox)
+        }
+        (None, None) => screen::show(&mut source, &mut state, &mut inbox),
+        (None, Some(times)) => print_pictures(times, form, &mut source, &mut state, &mut inbox),
     };
     let output = source.end();
     if let Some(output) = output? {
@@ -151,7 +170,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
 fn source(options: &Options) -> Result<Source> {
     let kernel = options.kernel;
     if options.command.is_empty() {
-        return Source::attach(find::program(options.pid)?, kernel);
+        return Source::attach(find::program(options.pid, options.cgroup.as_deref())?, kernel);
     }
     target::check(&options.command)?;
     if options.lock.is_glibc() {
@@ -183,6 +202,27 @@ fn print_pictures(
         }
     }
     Ok(())
+}
+
+/// Shows what happened in each interval to whom asks, until the program ends.
+fn serve(
+    listener: &Listener,
+    source: &mut Source,
+    state: &mut State,
+    inbox: &mut Inbox,
+) -> Result<()> {
+    let mut metrics = Metrics::default();
+    loop {
+        let rest = source.look(state, inbox)?;
+        if let Some(pictures) = &state.pictures {
+            metrics.take(pictures, state.kernel.as_ref());
+            listener.show(&metrics);
+        }
+        if state.ended.is_some() {
+            return Ok(());
+        }
+        wait(Instant::now() + state.interval.max(rest), source, inbox)?;
+    }
 }
 
 /// Waits until then, or until the program has ended.

@@ -75,7 +75,7 @@ impl Source {
         let running = start(program, file, same, &command[0])?;
         let pid = running.pid().as_raw_nonzero().get() as u32;
         let words = safe(&joined(command.iter().map(|word| word.to_string_lossy())));
-        let program = Program { directory: directory.path().to_owned(), pid };
+        let program = Program::here(directory.path().to_owned(), pid);
         let kernel = kernel.map(|means| KernelSide::start(means, pid)).transpose()?;
         let started = Started { running: Some(running), _directory: directory, output };
         let followed = Followed::start(program, words);

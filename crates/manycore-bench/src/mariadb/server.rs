@@ -162,6 +162,7 @@ impl Database {
                 grace: GRACE,
             }),
             timeout: MAKING,
+            ..Plan::default()
         };
         plan.run(glibc, inbox).map_err(|failure| failure.during("making the database"))?;
         Ok(database)
@@ -188,6 +189,7 @@ impl Database {
                 grace: GRACE,
             }),
             timeout: time + GRACE,
+            ..Plan::default()
         }
     }
 

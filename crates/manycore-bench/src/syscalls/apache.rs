@@ -108,6 +108,7 @@ impl Apache {
             prepare: None,
             load: Some(load),
             timeout: time + GRACE,
+            ..Plan::default()
         };
         Ok(Work { plan, warm_up, value })
     }

@@ -57,7 +57,8 @@ pub fn work(policy: &Policy, bytes: usize, time: Duration) -> Result<Work> {
     let client = ["-l", &bytes.to_string(), "-T", &time.as_secs().to_string()].map(OsString::from);
     let shell = ["sh", "-c", SCRIPT, "sh"].map(OsString::from);
     let command = policy.over(namespace().chain(shell).chain(client))?;
-    let plan = Plan { command, prepare: None, load: None, timeout: time + GRACE };
+    let plan =
+        Plan { command, prepare: None, load: None, timeout: time + GRACE, ..Plan::default() };
     Ok(Work { plan, warm_up: None, value: received })
 }
 

@@ -52,6 +52,7 @@ fn own(point: Point, policy: &Policy, time: Duration) -> Result<Work> {
         prepare: None,
         load: None,
         timeout: time + GRACE,
+        ..Plan::default()
     };
     Ok(Work { plan, warm_up: None, value: answer })
 }
@@ -78,8 +79,13 @@ fn iperf3(policy: &Policy, bytes: usize, time: Duration) -> Result<Work> {
         ready_timeout: GRACE,
         grace: GRACE,
     };
-    let plan =
-        Plan { command: over(&server)?, prepare: None, load: Some(load), timeout: time + GRACE };
+    let plan = Plan {
+        command: over(&server)?,
+        prepare: None,
+        load: Some(load),
+        timeout: time + GRACE,
+        ..Plan::default()
+    };
     Ok(Work { plan, warm_up: None, value: received })
 }
 

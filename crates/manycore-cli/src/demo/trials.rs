@@ -91,7 +91,7 @@ fn candidates() -> Result<Vec<(Candidate, Interposition)>> {
 
 fn plan(server: &Server, repaired: bool) -> Plan {
     let command = server.command(RUN_SECONDS, repaired);
-    Plan { command, prepare: None, load: None, timeout: Duration::from_secs(30) }
+    Plan { command, timeout: Duration::from_secs(30), ..Plan::default() }
 }
 
 fn judge(candidates: Vec<Candidate>, rates: &[Vec<f64>]) -> Result<Vec<Tried>> {

@@ -32,6 +32,9 @@ pub struct KernelOptions {
     /// With --kernel: the waits of all processes, not those of CMD and its children alone
     #[arg(long, requires = "kernel", conflicts_with = "pid")]
     system: bool,
+    /// With --kernel, by BPF: the waits in this cgroup and below, as of a container
+    #[arg(long, value_name = "PATH", requires = "kernel", conflicts_with_all = ["pid", "command"])]
+    cgroup: Option<String>,
     /// With --kernel: the waits of this process, until it ends or ^C; there is no CMD then
     #[arg(long, requires = "kernel", conflicts_with = "command")]
     pid: Option<u32>,
@@ -70,7 +73,12 @@ impl KernelOptions {
         // First, because the watch counts from its start on, and this takes a while.
         let sampler = self.pid.and_then(|pid| rate.start(Scope::Process(pid)));
         let scope = self.pid.map_or(Scope::System, Scope::Process);
-        let watch = self.watch(scope).expect("it is wanted").map_err(|why| {
+        let watch = self.watch(scope).expect("it is wanted");
+        let watch = match &self.cgroup {
+            Some(path) => watch.and_then(|watch| watch.only_cgroup(path)),
+            None => watch,
+        };
+        let watch = watch.map_err(|why| {
             Failure::bad_input(
                 format!("the kernel cannot be watched: {why}"),
                 "profile a command to see its own side: manycore profile -- CMD",

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use manycore_profile::profile::Profile;
-use manycore_profile::render::{Sort, folded, page, trace};
+use manycore_profile::render::{Sort, firefox, folded, page, pprof, trace};
 
 use manycore_launch::failure::{Failure, Result};
 
@@ -70,11 +70,11 @@ impl Output {
     pub fn write_json(self, profile: &Profile) -> Result<()> {
         let text = serde_json::to_string_pretty(profile)
             .map_err(|error| Failure::failed(format!("cannot write the profile: {error}")))?;
-        self.write(&(text + "\n"))
+        self.write((text + "\n").as_bytes())
     }
 
-    fn write(mut self, text: &str) -> Result<()> {
-        self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush()).map_err(|error| {
+    fn write(mut self, bytes: &[u8]) -> Result<()> {
+        self.to.write_all(bytes).and_then(|()| self.to.flush()).map_err(|error| {
             Failure::failed(format!("cannot write the profile to {}: {error}", self.name))
         })
     }
@@ -93,37 +93,44 @@ pub struct Forms {
     /// Write the run over time as a trace, for ui.perfetto.dev and chrome://tracing
     #[arg(long, value_name = "FILE")]
     perfetto: Option<Destination>,
+    /// Write stacks for pprof, speedscope, Pyroscope and Parca: protocol buffers, compressed
+    #[arg(long, value_name = "FILE")]
+    pprof: Option<Destination>,
+    /// Write stacks for profiler.firefox.com
+    #[arg(long, value_name = "FILE")]
+    firefox: Option<Destination>,
 }
 
 /// Makes a form of a profile.
-type Form = fn(&Profile) -> String;
+type Form = fn(&Profile) -> Vec<u8>;
 
 impl Forms {
     /// Opens the files of all forms that are asked for; `json` is what is written besides.
     pub fn open(&self, json: Option<&Destination>) -> Result<OpenForms> {
-        let named = [
-            ("--json", json),
-            ("--html", self.html.as_ref()),
-            ("--folded", self.folded.as_ref()),
-            ("--perfetto", self.perfetto.as_ref()),
+        let forms: [(&str, &Option<Destination>, Form); 5] = [
+            ("--html", &self.html, |profile| page::html(profile).into_bytes()),
+            ("--folded", &self.folded, |profile| folded::folded(profile).into_bytes()),
+            ("--perfetto", &self.perfetto, |profile| {
+                trace::trace(profile).to_string().into_bytes()
+            }),
+            ("--pprof", &self.pprof, pprof::pprof),
+            ("--firefox", &self.firefox, |profile| {
+                firefox::firefox(profile).to_string().into_bytes()
+            }),
         ];
-        let is_stdout = |to: Option<&Destination>| to.is_some_and(Destination::is_stdout);
+        let asked =
+            forms.into_iter().filter_map(|(flag, to, form)| Some((flag, to.as_ref()?, form)));
+        let named = asked.clone().map(|(flag, to, _)| (flag, to));
+        let named = json.map(|to| ("--json", to)).into_iter().chain(named);
         let printed: Vec<&str> =
-            named.into_iter().filter(|(_, to)| is_stdout(*to)).map(|(flag, _)| flag).collect();
+            named.filter(|(_, to)| to.is_stdout()).map(|(flag, _)| flag).collect();
         if let [_, _, ..] = printed[..] {
             return Err(Failure::bad_input(
                 format!("{} would be mixed on stdout", printed.join(" and ")),
                 "let all but one of them name a file",
             ));
         }
-        let forms: [(&Option<Destination>, &str, Form); 3] = [
-            (&self.html, "--html", page::html),
-            (&self.folded, "--folded", folded::folded),
-            (&self.perfetto, "--perfetto", |profile| trace::trace(profile).to_string()),
-        ];
-        let asked =
-            forms.into_iter().filter_map(|(to, flag, form)| Some((to.as_ref()?, flag, form)));
-        let opened = asked.map(|(to, flag, form)| Ok((to.open(flag)?, form)));
+        let opened = asked.map(|(flag, to, form)| Ok((to.open(flag)?, form)));
         Ok(OpenForms { forms: opened.collect::<Result<_>>()? })
     }
 }

@@ -268,3 +268,67 @@ fn a_program_that_the_library_does_not_reach_is_refused() {
     assert!(said.contains("futex (warm-up): the preload library was in none of"), "{said}");
     assert!(said.contains("LD_PRELOAD"), "{said}");
 }
+
+#[test]
+fn a_gate_fails_when_a_lock_is_worse() {
+    let directory = directory();
+    let program = executable(directory.path(), "known", KNOWN);
+    let program = program.to_str().unwrap();
+    let gate = |lower: &[&str], lock: &str| {
+        let options = ["compare", "--json", "--fail-if-slower", "--runs", "6", "--lock", lock];
+        let metric = ["--metric", r"rate: ([0-9.]+) ops", "--", program];
+        manycore(&[&options[..], lower, &metric].concat()).output().unwrap()
+    };
+    let worse = gate(&["--lower-is-better"], "futex:delay=2");
+    assert_eq!(worse.status.code(), Some(1));
+    assert_eq!(stderr(&worse).lines().last(), Some("manycore: futex:delay=2 is worse than glibc"));
+    let result: Value = serde_json::from_str(&stdout(&worse)).unwrap();
+    assert_eq!(result["comparison"]["candidates"][1]["verdict"], "worse");
+    assert_eq!(gate(&[], "futex:delay=2").status.code(), Some(0), "it is better");
+}
+
+#[test]
+fn more_can_be_shown() {
+    let wide = stdout(&compare_known(&["--wide", "--runs", "6", "--lock", "futex:delay=2"]));
+    let heading = wide.lines().find(|line| line.starts_with("lock ")).unwrap();
+    assert_eq!(heading.matches("95 %").count(), 3, "{wide}");
+    assert!(wide.contains(" to 104.0"), "{wide}");
+}
+
+#[test]
+fn other_statuses_can_be_success() {
+    let script = "echo n: 1; exit 3";
+    let options = ["--runs", "2", "--lock", "futex", "--metric", "n: ([0-9])"];
+    let said = failure(1, &mut compare(&options, script));
+    assert!(said.contains("exit status 3"), "{said}");
+    let allowed = [&options[..], &["--ok-status", "3,4"]].concat();
+    assert!(printed(&mut compare(&allowed, script)).contains("glibc"));
+}
+
+/// Counts until it is asked to end, and says then how far it came.
+const COUNTS: &str =
+    "n=0; trap 'echo count: $n; exit 0' TERM INT; while :; do n=$((n+1)); sleep 0.01; done";
+
+#[test]
+fn a_server_runs_for_as_long_as_is_said() {
+    let options = ["--runs", "2", "--lock", "futex", "--duration", "300ms"];
+    let said = failure(2, &mut compare(&options, COUNTS));
+    assert!(said.contains("--metric"), "{said}");
+    let metric = [&options[..], &["--metric", "count: ([0-9]+)"]].concat();
+    let result = json(&metric, COUNTS);
+    let values = result["comparison"]["candidates"][0]["values"].as_array().unwrap();
+    assert!(values.iter().all(|value| value.as_f64().unwrap() >= 1.0), "{result:#}");
+    let late = [&metric[..], &["--timeout", "200ms"]].concat();
+    let said = failure(2, &mut compare(&late, COUNTS));
+    assert!(said.contains("let --timeout be longer"), "{said}");
+}
+
+#[test]
+fn a_load_is_ended_like_a_person_would() {
+    let load = format!("{COUNTS}; exit 1");
+    let options = ["--runs", "2", "--lock", "futex", "--duration", "300ms", "--load", &load];
+    let metric = ["--metric", "count: ([0-9]+)", "--ready", "log:up"];
+    let server = "echo up; while :; do sleep 0.02; done";
+    let result = json(&[&options[..], &metric].concat(), server);
+    assert_eq!(result["comparison"]["candidates"].as_array().unwrap().len(), 2);
+}

@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod compare;
+mod containers;
 mod demo;
 mod diff;
 mod figures;

@@ -26,10 +26,12 @@ fn the_table_is_that_of_the_profile() {
 #[test]
 fn other_forms_go_to_files_or_stdout() {
     let directory = directory();
-    let [file, page, trace] =
-        ["prof.json", "page.html", "trace.json"].map(|name| directory.path().join(name));
+    let [file, page, trace, pprof, firefox] =
+        ["prof.json", "page.html", "trace.json", "prof.pb.gz", "firefox.json"]
+            .map(|name| directory.path().join(name));
     fs::write(&file, EXAMPLE).unwrap();
-    let [file, page_name, trace_name] = [&file, &page, &trace].map(|path| path.to_str().unwrap());
+    let [file, page_name, trace_name, pprof_name, firefox_name] =
+        [&file, &page, &trace, &pprof, &firefox].map(|path| path.to_str().unwrap());
     let folded = printed(&mut manycore(&[
         "report",
         file,
@@ -39,7 +41,13 @@ fn other_forms_go_to_files_or_stdout() {
         "-",
         "--perfetto",
         trace_name,
+        "--pprof",
+        pprof_name,
+        "--firefox",
+        firefox_name,
     ]));
+    assert!(fs::read(pprof).unwrap().starts_with(&[0x1f, 0x8b]), "it is compressed");
+    assert!(fs::read_to_string(firefox).unwrap().contains("[cache_lock]"));
     assert!(folded.lines().next().unwrap().starts_with("[cache_lock] 1086"), "{folded}");
     assert!(fs::read_to_string(page).unwrap().starts_with("<!doctype html>"));
     let trace: serde_json::Value =

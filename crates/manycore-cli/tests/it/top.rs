@@ -1,6 +1,7 @@
 //! `manycore top`: programs that run, without a terminal and in one.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -446,4 +447,27 @@ fn without_the_library_a_program_cannot_be_started() {
     let mut command = bare_manycore();
     command.args(["top", "-n", "1", "--", "true"]).env("MANYCORE_PRELOAD", "/nonexistent.so");
     assert!(failure(2, &mut command).contains("preload library is missing"));
+}
+
+#[test]
+fn prometheus_reads_what_a_program_does() {
+    let directory = directory();
+    let program = contended(directory.path());
+    let mut top = manycore(&["top", "--listen", "0", "-d", "100ms", "--", &program, "20"]);
+    let mut top = top.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(top.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let (_, address) = said.trim_end().split_once("http://").unwrap();
+    let address = address.strip_suffix("/metrics").unwrap();
+    eventually("metrics", || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text.lines().any(|line| line.starts_with("manycore_lock_acquisitions_total{lock=\""))
+            && text.contains("manycore_program_running 1")
+    });
+    // SAFETY: a signal to a child that was not waited for.
+    unsafe { libc::kill(top.id() as i32, libc::SIGTERM) };
+    top.wait().unwrap();
 }

@@ -5,6 +5,7 @@ mod server;
 mod trial_dir;
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use humantime::format_duration;
 use manycore_profile::analyze::process::ProcessStats;
 use manycore_profile::record::directory;
 pub use ready::Ready;
+use rustix::process::Signal;
 
 use manycore_launch::child::{Ended, Running, Wait, describe};
 use manycore_launch::failure::{Failure, Result};
@@ -26,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// What a run consists of. `{dir}` and `{port}` in its commands stand for a fresh directory and a
 /// free port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The program under test and its arguments.
     pub command: Vec<OsString>,
@@ -36,6 +38,12 @@ pub struct Plan {
     pub load: Option<Load>,
     /// How long a program may run.
     pub timeout: Duration,
+    /// Exit statuses besides 0 with which what is measured has done what it was to do.
+    pub ok_status: Vec<u8>,
+    /// When what is measured is ended, if it does not end by itself.
+    pub duration: Option<Duration>,
+    /// How long it may take to end then.
+    pub grace: Duration,
 }
 
 /// The load on a server.
@@ -126,7 +134,9 @@ impl Plan {
     ) -> Result<Outcome> {
         if let Some(prepare) = &self.prepare {
             let step = Step { what: "the command of --prepare", log: dir.log("prepare") };
-            self.finish(step.start(shell(&dir.fill(prepare)))?, &step, None, inbox)?;
+            let running = step.start(shell(&dir.fill(prepare)))?;
+            let (ended, _) = self.wait(running, &step, None, None, inbox)?;
+            step.succeeded(ended.status.success(), &ended)?;
         }
         match &self.load {
             Some(load) => server::run(self, load, dir, interposition, inbox),
@@ -153,7 +163,7 @@ impl Plan {
     ) -> Result<Outcome> {
         let step = Step { what: "the program", log: dir.log("program") };
         let running = step.start(self.program(dir, interposition))?;
-        let ended = self.finish(running, &step, None, inbox)?;
+        let (ended, killed) = self.measure(running, &step, Signal::TERM, None, inbox)?;
         Ok(Outcome {
             wall: ended.wall,
             cpu: ended.cpu(),
@@ -161,7 +171,7 @@ impl Plan {
             max_rss: ended.max_rss,
             max_rss_least: ended.max_rss_least,
             output: step.log.read()?,
-            killed: false,
+            killed,
         })
     }
 
@@ -174,21 +184,55 @@ impl Plan {
         command
     }
 
-    /// Waits for a program that has to succeed within the time limit. It is given up early when
+    /// Waits for what is measured, and ends it by `signal` after [`Plan::duration`]. Says whether
+    /// it had to be killed then.
+    fn measure(
+        &self,
+        running: Running,
+        step: &Step,
+        signal: Signal,
+        server: Option<&mut Running>,
+        inbox: &mut Inbox,
+    ) -> Result<(Ended, bool)> {
+        let stop = self.duration.map(|after| Stop { after, signal, grace: self.grace });
+        let (ended, stopped) = self.wait(running, step, stop, server, inbox)?;
+        let status = ended.status.code().and_then(|code| u8::try_from(code).ok());
+        let is_ok =
+            ended.status.success() || status.is_some_and(|one| self.ok_status.contains(&one));
+        let by_us = |stopped: Stopped| {
+            stopped == Stopped::Killed
+                || ended.status.signal() == Some(signal.as_raw())
+                || ended.status.code() == Some(128 + signal.as_raw())
+        };
+        step.succeeded(is_ok || stopped.is_some_and(by_us), &ended)?;
+        Ok((ended, stopped == Some(Stopped::Killed)))
+    }
+
+    /// Waits for a program that has to end within the time limit. It is given up early when
     /// `server`, on which it works, has ended.
-    fn finish(
+    fn wait(
         &self,
         mut running: Running,
         step: &Step,
+        stop: Option<Stop>,
         mut server: Option<&mut Running>,
         inbox: &mut Inbox,
-    ) -> Result<Ended> {
-        let deadline = Instant::now() + self.timeout;
-        while running.wait_until(deadline.min(Instant::now() + LOOK), inbox)? == Wait::TimedOut {
+    ) -> Result<(Ended, Option<Stopped>)> {
+        let started = Instant::now();
+        let deadline = started + self.timeout;
+        let stop_at = stop.map(|stop| started + stop.after);
+        let until = stop_at.map_or(deadline, |at| at.min(deadline));
+        while running.wait_until(until.min(Instant::now() + LOOK), inbox)? == Wait::TimedOut {
             if let Some(server) = &mut server
                 && server.has_ended(inbox)?
             {
                 return Err(step.failed("was given up because the server has ended".to_owned()));
+            }
+            if let (Some(stop), Some(at)) = (stop, stop_at)
+                && Instant::now() >= at
+            {
+                let stopped = stop.end(&mut running);
+                return Ok((step.reap(running)?, Some(stopped)));
             }
             if Instant::now() >= deadline {
                 running.kill();
@@ -198,11 +242,33 @@ impl Plan {
                 )));
             }
         }
-        let ended = step.reap(running)?;
-        if !ended.status.success() {
-            return Err(step.failed(format!("failed: {}", describe(ended.status))));
-        }
-        Ok(ended)
+        Ok((step.reap(running)?, None))
+    }
+}
+
+/// When a program is ended that does not end by itself, and how.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    after: Duration,
+    signal: Signal,
+    grace: Duration,
+}
+
+/// How a program ended that was asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopped {
+    /// Within its time.
+    Ended,
+    Killed,
+}
+
+impl Stop {
+    fn end(self, running: &mut Running) -> Stopped {
+        let ended = match self.signal {
+            Signal::INT => running.interrupt(self.grace),
+            _ => running.stop(self.grace),
+        };
+        if ended { Stopped::Ended } else { Stopped::Killed }
     }
 }
 
@@ -222,6 +288,14 @@ impl Step {
 
     fn reap(&self, running: Running) -> Result<Ended> {
         running.reap().map_err(|error| self.failed(format!("cannot be waited for: {error}")))
+    }
+
+    /// Ended as it was to; or else with which status.
+    fn succeeded(&self, is_ok: bool, ended: &Ended) -> Result<()> {
+        if is_ok {
+            return Ok(());
+        }
+        Err(self.failed(format!("failed: {}", describe(ended.status))))
     }
 
     /// A failure of this program, with what it said last.

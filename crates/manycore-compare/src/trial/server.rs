@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 use humantime::format_duration;
+use rustix::process::Signal;
 use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 
 use super::trial_dir::TrialDir;
@@ -35,7 +36,7 @@ pub fn run(
         kernel: ended.kernel,
         max_rss: ended.max_rss,
         max_rss_least: ended.max_rss_least,
-        killed: !stopped,
+        killed: measured.killed || !stopped,
         ..measured
     })
 }
@@ -71,7 +72,9 @@ impl<'a> Serving<'a> {
     pub fn put(&mut self, command: &OsStr, inbox: &mut Inbox) -> Result<Outcome> {
         let loading = Step { what: "the load", log: self.dir.log("load") };
         let running = loading.start(shell(&self.dir.fill(command)))?;
-        let measured = self.plan.finish(running, &loading, self.server.as_mut(), inbox);
+        // A load generator prints what it has found when somebody presses ^C.
+        let server = self.server.as_mut();
+        let measured = self.plan.measure(running, &loading, Signal::INT, server, inbox);
         // A load fails when its server dies, and may be faster about it.
         let patience = match measured {
             Err(Failure::Failed { .. }) => DYING,
@@ -83,7 +86,7 @@ impl<'a> Serving<'a> {
             let ended = self.reap()?;
             return Err(self.step.failed(format!("ended under load: {}", describe(ended.status))));
         }
-        let measured = measured?;
+        let (measured, killed) = measured?;
         Ok(Outcome {
             wall: measured.wall,
             cpu: measured.cpu(),
@@ -91,7 +94,7 @@ impl<'a> Serving<'a> {
             max_rss: measured.max_rss,
             max_rss_least: measured.max_rss_least,
             output: loading.log.read()?,
-            killed: false,
+            killed,
         })
     }
 

@@ -5,60 +5,26 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::embedded::Embedded;
+use super::purpose::Purpose;
 use crate::failure::{Failure, Result};
 use crate::target;
 
-/// What a library does for a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// It puts other locks in.
-    Locks,
-    /// It executes system calls on chosen CPUs.
-    Calls,
-}
-
-impl Purpose {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Locks, Self::Calls];
-
-    /// What its file is called.
-    pub fn file_name(self) -> &'static str {
-        match self {
-            Self::Locks => "libmanycore_preload.so",
-            Self::Calls => "libmanycore_syscalls.so",
-        }
+/// Where a library may be.
+fn candidates(purpose: Purpose) -> Result<Vec<PathBuf>> {
+    if let Some(named) = env::var_os(purpose.variable()) {
+        // The user's choice: looking elsewhere would measure something else than was asked for.
+        return Ok(vec![named.into()]);
     }
-
-    /// Names the library, instead of the search beside the command.
-    fn variable(self) -> &'static str {
-        match self {
-            Self::Locks => "MANYCORE_PRELOAD",
-            Self::Calls => "MANYCORE_SYSCALLS_PRELOAD",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Locks => "the preload library",
-            Self::Calls => "the library for system calls",
-        }
-    }
-
-    fn candidates(self) -> Result<Vec<PathBuf>> {
-        if let Some(named) = env::var_os(self.variable()) {
-            // The user's choice: looking elsewhere would measure something else than was asked for.
-            return Ok(vec![named.into()]);
-        }
-        let own = env::current_exe().and_then(|path| path.canonicalize()).map_err(|error| {
-            Failure::bad_input(
-                format!("cannot tell where this command is installed ({error})"),
-                format!("name {} in {}", self.name(), self.variable()),
-            )
-        })?;
-        let beside = own.parent().unwrap_or(Path::new("/"));
-        let file = self.file_name();
-        Ok(vec![beside.join(file), beside.join("../lib/manycore").join(file)])
-    }
+    let own = env::current_exe().and_then(|path| path.canonicalize()).map_err(|error| {
+        Failure::bad_input(
+            format!("cannot tell where this command is installed ({error})"),
+            format!("name {} in {}", purpose.name(), purpose.variable()),
+        )
+    })?;
+    let beside = own.parent().unwrap_or(Path::new("/"));
+    let file = purpose.file_name();
+    Ok(vec![beside.join(file), beside.join("../lib/manycore").join(file)])
 }
 
 /// A library that goes under programs, known to be one that this machine can load.
@@ -69,17 +35,34 @@ pub struct Library {
 
 impl Library {
     /// Finds the library where its variable says (`$MANYCORE_PRELOAD`,
-    /// `$MANYCORE_SYSCALLS_PRELOAD`), beside this executable or in `../lib/manycore/` from there.
+    /// `$MANYCORE_SYSCALLS_PRELOAD`), beside this executable or in `../lib/manycore/` from there;
+    /// or unpacks the one that this executable carries.
     pub fn find(purpose: Purpose) -> Result<Self> {
         let (name, variable) = (purpose.name(), purpose.variable());
-        let candidates = purpose.candidates()?;
-        let Some(path) = candidates.iter().find(|path| path.is_file()) else {
-            let looked: Vec<_> = candidates.iter().map(|path| path.display().to_string()).collect();
-            return Err(Failure::bad_input(
-                format!("{name} is missing (looked at {})", looked.join(", ")),
-                format!("build it with `make build`, or name it in {variable}"),
-            ));
+        let candidates = candidates(purpose)?;
+        let beside = candidates.iter().find(|path| path.is_file()).cloned();
+        let path = match (beside, Embedded::of(purpose)) {
+            (Some(path), _) => path,
+            (None, Some(carried)) if env::var_os(variable).is_none() => {
+                carried.unpack().map_err(|why| {
+                    Failure::bad_input(
+                        format!("there is no place for {name} ({why})"),
+                        "let XDG_CACHE_HOME name a directory that is yours alone to write to",
+                    )
+                })?
+            }
+            _ => {
+                let looked = candidates.iter().map(|path| path.display().to_string());
+                return Err(Failure::bad_input(
+                    format!(
+                        "{name} is missing (looked at {})",
+                        looked.collect::<Vec<_>>().join(", ")
+                    ),
+                    format!("build it with `make build`, or name it in {variable}"),
+                ));
+            }
         };
+        let path = &path;
         // The dynamic linker would say so of a bad one and then run the program without it.
         target::elf::check_library(path).map_err(|why| {
             Failure::bad_input(

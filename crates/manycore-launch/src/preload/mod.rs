@@ -1,6 +1,8 @@
 //! The environment that puts a library under a program, or two.
 
+mod embedded;
 mod library;
+mod purpose;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +14,8 @@ use crate::spec::Spec;
 use crate::target;
 
 pub use library::Library;
-use library::{Purpose, of_others};
+use library::of_others;
+use purpose::Purpose;
 
 /// Names the lock.
 const LOCK_VARIABLE: &str = "MANYCORE_LOCK";

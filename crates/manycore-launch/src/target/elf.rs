@@ -14,6 +14,12 @@ use super::refusal::Reason;
 
 type Header = FileHeader64<Endianness>;
 
+/// The machine that this command is for, whose programs it runs.
+#[cfg(target_arch = "x86_64")]
+const MACHINE: elf::Machine = elf::EM_X86_64;
+#[cfg(target_arch = "aarch64")]
+const MACHINE: elf::Machine = elf::EM_AARCH64;
+
 /// Checks that glibc's dynamic linker for this architecture loads the program.
 pub fn check_program(file: File) -> Result<(), Reason> {
     let cache = ReadCache::new(file);
@@ -59,7 +65,8 @@ pub fn is_loader(program: &Path) -> bool {
 pub fn check_library(path: &Path) -> Result<(), String> {
     let file = regular::open(path).map_err(|error| error.to_string())?;
     let cache = ReadCache::new(file);
-    let header = header(&cache).map_err(|_| "it is not an x86-64 shared library".to_owned())?;
+    let header = header(&cache)
+        .map_err(|_| format!("it is not an {} shared library", machine_name(MACHINE)))?;
     match header.e_type(header.endian().unwrap_or_default()) {
         elf::ET_DYN => Ok(()),
         _ => Err("it is not a shared library".into()),
@@ -75,7 +82,7 @@ fn header<'a, R: ReadRef<'a>>(data: R) -> Result<&'a Header, Reason> {
     let header = Header::parse(data).map_err(|_| Reason::NotAProgram)?;
     let endian = header.endian().map_err(|_| Reason::NotAProgram)?;
     match header.e_machine(endian) {
-        elf::EM_X86_64 => Ok(header),
+        MACHINE => Ok(header),
         machine => Err(Reason::Foreign(machine_name(machine))),
     }
 }
@@ -92,6 +99,7 @@ fn interpreter<'a, R: ReadRef<'a>>(header: &Header, data: R) -> Result<Option<St
 
 fn machine_name(machine: elf::Machine) -> String {
     match machine {
+        elf::EM_X86_64 => "x86-64".into(),
         elf::EM_AARCH64 => "64-bit Arm".into(),
         elf::EM_RISCV => "RISC-V".into(),
         elf::EM_PPC64 => "64-bit PowerPC".into(),

@@ -5,6 +5,9 @@ use std::io;
 
 use crate::failure::Failure;
 
+/// What the preload library is for.
+const OURS: &str = if cfg!(target_arch = "aarch64") { "64-bit Arm" } else { "x86-64" };
+
 /// What is wrong with a program.
 #[derive(Debug)]
 pub enum Reason {
@@ -127,7 +130,7 @@ impl Reason {
             Self::Bits32 => ("it is a 32-bit program", "build it for 64 bits"),
             Self::Foreign(machine) => {
                 return (
-                    format!("it is a program for {machine}, and the preload library is for x86-64"),
+                    format!("it is a program for {machine}, and the preload library is for {OURS}"),
                     "build it for this machine".into(),
                 );
             }

@@ -49,6 +49,7 @@ macro_rules! answered {
                 // SAFETY: pushes and pops keep the arguments, and the odd number of pushes aligns
                 // the stack for the call; what answers has the arguments of the function's caller,
                 // who keeps its contract. The jump leaves everything as the caller set it.
+                #[cfg(target_arch = "x86_64")]
                 naked_asm!(
                     "push rdi", "push rsi", "push rdx",
                     "call {answer}",
@@ -58,6 +59,22 @@ macro_rules! answered {
                     "jz 2f",
                     "jmp r11",
                     "2:",
+                    "ret",
+                    answer = sym $answer,
+                );
+                #[cfg(target_arch = "aarch64")]
+                // SAFETY: likewise, by the registers of AArch64.
+                naked_asm!(
+                    "stp x29, x30, [sp, #-48]!",
+                    "stp x0, x1, [sp, #16]", "str x2, [sp, #32]",
+                    "bl {answer}",
+                    "cbz x1, 2f",
+                    "mov x16, x1",
+                    "ldp x0, x1, [sp, #16]", "ldr x2, [sp, #32]",
+                    "ldp x29, x30, [sp], #48",
+                    "br x16",
+                    "2:",
+                    "ldp x29, x30, [sp], #48",
                     "ret",
                     answer = sym $answer,
                 )

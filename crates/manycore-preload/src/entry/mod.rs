@@ -19,12 +19,36 @@ use manycore_interpose::loading;
 
 use crate::{c11, cond, mutex, restricted, rwlock, spin, threads};
 
-/// `entry: [exported names] caller register => implementation;` for each function, as exports,
-/// first targets and targets for a lock. The caller's address is passed in the first argument
-/// register that the function itself does not use: that is how statistics know who asked, at the
-/// price of one load.
+/// The register that an argument is in, by its number from 0.
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+macro_rules! argument {
+    (0) => { "rdi" };
+    (1) => { "rsi" };
+    (2) => { "rdx" };
+    (3) => { "rcx" };
+    (4) => { "r8" };
+    // Nothing, for functions that take as many as there are registers.
+    (none) => { "rax" };
+}
+
+/// The register that an argument is in, by its number from 0.
+#[cfg(target_arch = "aarch64")]
+#[rustfmt::skip]
+macro_rules! argument {
+    (0) => { "x0" };
+    (1) => { "x1" };
+    (2) => { "x2" };
+    (3) => { "x3" };
+    (4) => { "x4" };
+    (none) => { "x17" };
+}
+
+/// `entry: [exported names] argument => implementation;` for each function, as exports, first
+/// targets and targets for a lock. The caller's address is passed as the first argument that the
+/// function itself does not have: that is how statistics know who asked, at the price of one load.
 macro_rules! entries {
-    ($($entry:ident: [$($name:ident),*] $register:literal => $target:expr;)*) => {
+    ($($entry:ident: [$($name:ident),*] $caller:tt => $target:expr;)*) => {
         /// Where each exported function jumps to.
         #[repr(C)]
         pub struct Table {
@@ -63,11 +87,29 @@ macro_rules! entries {
                     // SAFETY: pushes and pops keep the arguments, and the odd number of pushes
                     // aligns the stack for the call; the jump leaves everything as the caller set
                     // it, to code with the signature of this function.
+                    #[cfg(target_arch = "x86_64")]
                     naked_asm!(
                         "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
                         "call {start}",
                         "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
                         "jmp qword ptr [rip + {table} + {offset}]",
+                        start = sym start::start,
+                        table = sym TABLE,
+                        offset = const offset_of!(Table, $entry),
+                    );
+                    #[cfg(target_arch = "aarch64")]
+                    // SAFETY: likewise, by the registers of AArch64.
+                    naked_asm!(
+                        "stp x29, x30, [sp, #-96]!",
+                        "stp x0, x1, [sp, #16]", "stp x2, x3, [sp, #32]",
+                        "stp x4, x5, [sp, #48]", "stp x6, x7, [sp, #64]", "str x8, [sp, #80]",
+                        "bl {start}",
+                        "ldp x0, x1, [sp, #16]", "ldp x2, x3, [sp, #32]",
+                        "ldp x4, x5, [sp, #48]", "ldp x6, x7, [sp, #64]", "ldr x8, [sp, #80]",
+                        "ldp x29, x30, [sp], #96",
+                        "adrp x16, {table} + {offset}",
+                        "ldr x16, [x16, :lo12:{table} + {offset}]",
+                        "br x16",
                         start = sym start::start,
                         table = sym TABLE,
                         offset = const offset_of!(Table, $entry),
@@ -84,10 +126,24 @@ macro_rules! entries {
                 pub extern "C" fn $name() {
                     // SAFETY: changes one argument register, which this function's signature does
                     // not use, and jumps to code with that signature.
+                    #[cfg(target_arch = "x86_64")]
                     naked_asm!(
                         ".cfi_startproc",
-                        concat!("mov ", $register, ", qword ptr [rsp]"),
+                        concat!("mov ", argument!($caller), ", qword ptr [rsp]"),
                         "jmp qword ptr [rip + {table} + {offset}]",
+                        ".cfi_endproc",
+                        table = sym TABLE,
+                        offset = const offset_of!(Table, $entry),
+                    );
+                    // Two registers are every function's own, between a call and what it calls.
+                    #[cfg(target_arch = "aarch64")]
+                    // SAFETY: likewise, by the registers of AArch64.
+                    naked_asm!(
+                        ".cfi_startproc",
+                        concat!("mov ", argument!($caller), ", x30"),
+                        "adrp x16, {table} + {offset}",
+                        "ldr x16, [x16, :lo12:{table} + {offset}]",
+                        "br x16",
                         ".cfi_endproc",
                         table = sym TABLE,
                         offset = const offset_of!(Table, $entry),
@@ -109,62 +165,62 @@ const fn name(with_nul: &str) -> &CStr {
 }
 
 entries! {
-    mutex_init: [pthread_mutex_init, __pthread_mutex_init] "rdx" => mutex::init::<STATS>;
-    mutex_destroy: [pthread_mutex_destroy, __pthread_mutex_destroy] "rsi" => mutex::destroy::<STATS>;
-    mutex_lock: [pthread_mutex_lock, __pthread_mutex_lock] "rsi" => mutex::lock::<L, STATS>;
-    mutex_trylock: [pthread_mutex_trylock, __pthread_mutex_trylock] "rsi" => mutex::trylock::<L, STATS>;
-    mutex_timedlock: [pthread_mutex_timedlock] "rdx" => mutex::timedlock::<L, STATS>;
-    mutex_clocklock: [pthread_mutex_clocklock] "rcx" => mutex::clocklock::<L, STATS>;
-    mutex_unlock: [pthread_mutex_unlock, __pthread_mutex_unlock] "rsi" => mutex::unlock::<L, STATS>;
+    mutex_init: [pthread_mutex_init, __pthread_mutex_init] 2 => mutex::init::<STATS>;
+    mutex_destroy: [pthread_mutex_destroy, __pthread_mutex_destroy] 1 => mutex::destroy::<STATS>;
+    mutex_lock: [pthread_mutex_lock, __pthread_mutex_lock] 1 => mutex::lock::<L, STATS>;
+    mutex_trylock: [pthread_mutex_trylock, __pthread_mutex_trylock] 1 => mutex::trylock::<L, STATS>;
+    mutex_timedlock: [pthread_mutex_timedlock] 2 => mutex::timedlock::<L, STATS>;
+    mutex_clocklock: [pthread_mutex_clocklock] 3 => mutex::clocklock::<L, STATS>;
+    mutex_unlock: [pthread_mutex_unlock, __pthread_mutex_unlock] 1 => mutex::unlock::<L, STATS>;
 
-    cond_init: [pthread_cond_init] "rdx" => cond::init::<STATS>;
-    cond_destroy: [pthread_cond_destroy] "rsi" => cond::destroy::<STATS>;
-    cond_wait: [pthread_cond_wait] "rdx" => cond::wait::<L, STATS>;
-    cond_timedwait: [pthread_cond_timedwait] "rcx" => cond::timedwait::<L, STATS>;
-    cond_clockwait: [pthread_cond_clockwait] "r8" => cond::clockwait::<L, STATS>;
-    cond_signal: [pthread_cond_signal] "rsi" => cond::signal::<STATS>;
-    cond_broadcast: [pthread_cond_broadcast] "rsi" => cond::broadcast::<STATS>;
+    cond_init: [pthread_cond_init] 2 => cond::init::<STATS>;
+    cond_destroy: [pthread_cond_destroy] 1 => cond::destroy::<STATS>;
+    cond_wait: [pthread_cond_wait] 2 => cond::wait::<L, STATS>;
+    cond_timedwait: [pthread_cond_timedwait] 3 => cond::timedwait::<L, STATS>;
+    cond_clockwait: [pthread_cond_clockwait] 4 => cond::clockwait::<L, STATS>;
+    cond_signal: [pthread_cond_signal] 1 => cond::signal::<STATS>;
+    cond_broadcast: [pthread_cond_broadcast] 1 => cond::broadcast::<STATS>;
 
-    rwlock_init: [pthread_rwlock_init, __pthread_rwlock_init] "rdx" => rwlock::init::<STATS>;
-    rwlock_destroy: [pthread_rwlock_destroy, __pthread_rwlock_destroy] "rsi" => rwlock::destroy::<STATS>;
-    rwlock_rdlock: [pthread_rwlock_rdlock, __pthread_rwlock_rdlock] "rsi" => rwlock::rdlock::<STATS>;
-    rwlock_tryrdlock: [pthread_rwlock_tryrdlock, __pthread_rwlock_tryrdlock] "rsi" => rwlock::tryrdlock::<STATS>;
-    rwlock_timedrdlock: [pthread_rwlock_timedrdlock] "rdx" => rwlock::timedrdlock::<STATS>;
-    rwlock_clockrdlock: [pthread_rwlock_clockrdlock] "rcx" => rwlock::clockrdlock::<STATS>;
-    rwlock_wrlock: [pthread_rwlock_wrlock, __pthread_rwlock_wrlock] "rsi" => rwlock::wrlock::<STATS>;
-    rwlock_trywrlock: [pthread_rwlock_trywrlock, __pthread_rwlock_trywrlock] "rsi" => rwlock::trywrlock::<STATS>;
-    rwlock_timedwrlock: [pthread_rwlock_timedwrlock] "rdx" => rwlock::timedwrlock::<STATS>;
-    rwlock_clockwrlock: [pthread_rwlock_clockwrlock] "rcx" => rwlock::clockwrlock::<STATS>;
-    rwlock_unlock: [pthread_rwlock_unlock, __pthread_rwlock_unlock] "rsi" => rwlock::unlock::<STATS>;
+    rwlock_init: [pthread_rwlock_init, __pthread_rwlock_init] 2 => rwlock::init::<STATS>;
+    rwlock_destroy: [pthread_rwlock_destroy, __pthread_rwlock_destroy] 1 => rwlock::destroy::<STATS>;
+    rwlock_rdlock: [pthread_rwlock_rdlock, __pthread_rwlock_rdlock] 1 => rwlock::rdlock::<STATS>;
+    rwlock_tryrdlock: [pthread_rwlock_tryrdlock, __pthread_rwlock_tryrdlock] 1 => rwlock::tryrdlock::<STATS>;
+    rwlock_timedrdlock: [pthread_rwlock_timedrdlock] 2 => rwlock::timedrdlock::<STATS>;
+    rwlock_clockrdlock: [pthread_rwlock_clockrdlock] 3 => rwlock::clockrdlock::<STATS>;
+    rwlock_wrlock: [pthread_rwlock_wrlock, __pthread_rwlock_wrlock] 1 => rwlock::wrlock::<STATS>;
+    rwlock_trywrlock: [pthread_rwlock_trywrlock, __pthread_rwlock_trywrlock] 1 => rwlock::trywrlock::<STATS>;
+    rwlock_timedwrlock: [pthread_rwlock_timedwrlock] 2 => rwlock::timedwrlock::<STATS>;
+    rwlock_clockwrlock: [pthread_rwlock_clockwrlock] 3 => rwlock::clockwrlock::<STATS>;
+    rwlock_unlock: [pthread_rwlock_unlock, __pthread_rwlock_unlock] 1 => rwlock::unlock::<STATS>;
 
-    spin_init: [pthread_spin_init] "rdx" => spin::init::<STATS>;
-    spin_destroy: [pthread_spin_destroy] "rsi" => spin::destroy;
-    spin_lock: [pthread_spin_lock] "rsi" => spin::lock::<STATS>;
-    spin_trylock: [pthread_spin_trylock] "rsi" => spin::trylock::<STATS>;
-    spin_unlock: [pthread_spin_unlock] "rsi" => spin::unlock::<STATS>;
+    spin_init: [pthread_spin_init] 2 => spin::init::<STATS>;
+    spin_destroy: [pthread_spin_destroy] 1 => spin::destroy;
+    spin_lock: [pthread_spin_lock] 1 => spin::lock::<STATS>;
+    spin_trylock: [pthread_spin_trylock] 1 => spin::trylock::<STATS>;
+    spin_unlock: [pthread_spin_unlock] 1 => spin::unlock::<STATS>;
 
-    mtx_init: [mtx_init] "rdx" => c11::mtx_init::<STATS>;
-    mtx_destroy: [mtx_destroy] "rsi" => c11::mtx_destroy::<STATS>;
-    mtx_lock: [mtx_lock] "rsi" => c11::mtx_lock::<L, STATS>;
-    mtx_trylock: [mtx_trylock] "rsi" => c11::mtx_trylock::<L, STATS>;
-    mtx_timedlock: [mtx_timedlock] "rdx" => c11::mtx_timedlock::<L, STATS>;
-    mtx_unlock: [mtx_unlock] "rsi" => c11::mtx_unlock::<L, STATS>;
-    cnd_init: [cnd_init] "rsi" => c11::cnd_init::<STATS>;
-    cnd_destroy: [cnd_destroy] "rsi" => c11::cnd_destroy::<STATS>;
-    cnd_wait: [cnd_wait] "rdx" => c11::cnd_wait::<L, STATS>;
-    cnd_timedwait: [cnd_timedwait] "rcx" => c11::cnd_timedwait::<L, STATS>;
-    cnd_signal: [cnd_signal] "rsi" => c11::cnd_signal::<STATS>;
-    cnd_broadcast: [cnd_broadcast] "rsi" => c11::cnd_broadcast::<STATS>;
+    mtx_init: [mtx_init] 2 => c11::mtx_init::<STATS>;
+    mtx_destroy: [mtx_destroy] 1 => c11::mtx_destroy::<STATS>;
+    mtx_lock: [mtx_lock] 1 => c11::mtx_lock::<L, STATS>;
+    mtx_trylock: [mtx_trylock] 1 => c11::mtx_trylock::<L, STATS>;
+    mtx_timedlock: [mtx_timedlock] 2 => c11::mtx_timedlock::<L, STATS>;
+    mtx_unlock: [mtx_unlock] 1 => c11::mtx_unlock::<L, STATS>;
+    cnd_init: [cnd_init] 1 => c11::cnd_init::<STATS>;
+    cnd_destroy: [cnd_destroy] 1 => c11::cnd_destroy::<STATS>;
+    cnd_wait: [cnd_wait] 2 => c11::cnd_wait::<L, STATS>;
+    cnd_timedwait: [cnd_timedwait] 3 => c11::cnd_timedwait::<L, STATS>;
+    cnd_signal: [cnd_signal] 1 => c11::cnd_signal::<STATS>;
+    cnd_broadcast: [cnd_broadcast] 1 => c11::cnd_broadcast::<STATS>;
 
-    dlopen: [dlopen] "rdx" => loading::dlopen;
-    dlclose: [dlclose] "rsi" => lookup::dlclose::<STATS>;
-    dlmopen: [dlmopen] "rcx" => lookup::dlmopen;
-    dlsym: [dlsym] "rdx" => lookup::dlsym;
-    dlvsym: [dlvsym] "rcx" => lookup::dlvsym;
-    thread_create: [pthread_create] "r8" => threads::create::<L>;
+    dlopen: [dlopen] 2 => loading::dlopen;
+    dlclose: [dlclose] 1 => lookup::dlclose::<STATS>;
+    dlmopen: [dlmopen] 3 => lookup::dlmopen;
+    dlsym: [dlsym] 2 => lookup::dlsym;
+    dlvsym: [dlvsym] 3 => lookup::dlvsym;
+    thread_create: [pthread_create] 4 => threads::create::<L>;
 
-    prctl: [prctl] "rax" => restricted::prctl;
-    syscall: [syscall] "rax" => restricted::syscall;
+    prctl: [prctl] none => restricted::prctl;
+    syscall: [syscall] none => restricted::syscall;
 }
 
 /// Points the exports at the code for the lock of this name; says whether there is one.

@@ -43,7 +43,12 @@ pub fn of_lock(mapping: &Mapping, caller: usize) -> u32 {
     let Some(slab) = super::slab() else { return here(mapping, caller, FRAMES_OF_LOCK) };
     let end: usize;
     // SAFETY: reads a register.
-    unsafe { asm!("mov {}, rsp", out(reg) end, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!("mov {}, rsp", out(reg) end, options(nomem, nostack, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        asm!("mov {}, sp", out(reg) end, options(nomem, nostack, preserves_flags));
+    }
     // The low bits of an address of code differ most; calls of one function are some bytes apart.
     let recent = &slab.recent[(caller ^ (caller >> 5) ^ (end >> 4)) % RECENT];
     if is_same(mapping, recent, caller, end) {

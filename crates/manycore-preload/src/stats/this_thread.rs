@@ -40,9 +40,20 @@ pub fn cpu() -> u32 {
     // SAFETY: glibc has registered the area at this offset from the thread pointer, in each thread;
     // its second word is the CPU's number.
     unsafe {
+        #[cfg(target_arch = "x86_64")]
         core::arch::asm!(
             "mov {cpu:e}, dword ptr fs:[{offset} + 4]",
             offset = in(reg) RSEQ.load(Ordering::Relaxed), // Relaxed: as above
+            cpu = out(reg) cpu,
+            options(readonly, nostack, preserves_flags),
+        );
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!(
+            "mrs {place}, tpidr_el0",
+            "add {place}, {place}, {offset}",
+            "ldr {cpu:w}, [{place}, #4]",
+            offset = in(reg) RSEQ.load(Ordering::Relaxed), // Relaxed: as above
+            place = out(reg) _,
             cpu = out(reg) cpu,
             options(readonly, nostack, preserves_flags),
         );

@@ -97,9 +97,11 @@ extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
     if address != 0 && (stack.found > 0 || address == walk.caller) {
         stack.frames[stack.found] = address;
         if let Some(place) = stack.places.get_mut(stack.found) {
-            // SAFETY: the context is the one that the unwinder has passed. A call leaves its return
-            // address right below the frame that it returns to.
-            *place = unsafe { _Unwind_GetCFA(context) } - size_of::<usize>();
+            // SAFETY: the context is the one that the unwinder has passed.
+            let frame = unsafe { _Unwind_GetCFA(context) };
+            // On x86-64 a call leaves its return address right below the frame that it returns to.
+            // On AArch64 the function that was called keeps it where it likes.
+            *place = if cfg!(target_arch = "x86_64") { frame - size_of::<usize>() } else { 0 };
         }
         stack.found += 1;
     }

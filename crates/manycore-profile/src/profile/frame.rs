@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A call on the way to a lock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {
     /// The file's name, without its directory; with `(deleted)` or `(replaced)` if it is no longer
     /// what the program had.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `observe` | the loop: start, poll, read, [`assemble`](crate::analyze::assemble::assemble) |
 //! | [`kernel_only`] | the same of what runs already, by the kernel's side alone |
-//! | [`directory`], [`entry`], `private_dir`, `namespaces` | where processes write, and which have ended |
+//! | [`directory`], [`entry`], `private_dir`, [`namespaces`] | where processes write, and which have ended |
 //! | `poll`, [`process_tree`], [`mapped_files`] | what is seen of processes while they live |
 //! | [`kernel_side`] | what the kernel says meanwhile |
 //! | `cache_misses`, `model_events` | counters of the processor |
@@ -18,7 +18,7 @@ pub mod kernel_only;
 pub mod kernel_side;
 pub mod mapped_files;
 mod model_events;
-mod namespaces;
+pub mod namespaces;
 mod observe;
 mod poll;
 mod private_dir;

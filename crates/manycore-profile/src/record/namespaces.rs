@@ -57,6 +57,12 @@ impl Inner {
     }
 }
 
+/// The number that a process, which has this number here, has for itself.
+pub fn number_inside(process: u32) -> u32 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    innermost(&status).unwrap_or(process)
+}
+
 /// The number that a process has in the innermost of its namespaces; none if it has only the one
 /// that we see.
 fn innermost(status: &str) -> Option<u32> {

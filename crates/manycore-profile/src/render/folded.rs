@@ -11,8 +11,8 @@ use crate::render::stacks::stacks;
 /// All waits of a profile, those for the kernel's locks last.
 pub fn folded(profile: &Profile) -> String {
     let mut text = String::new();
-    for (lock, ns, frames) in stacks(profile) {
-        line(&mut text, frames.iter().rev(), &profile.locks[lock].title(), ns);
+    for one in stacks(profile) {
+        line(&mut text, one.frames.iter().rev(), &profile.locks[one.lock].title(), one.ns);
     }
     for lock in &profile.kernel_locks {
         for stack in &lock.stacks {

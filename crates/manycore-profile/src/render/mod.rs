@@ -6,6 +6,7 @@
 //! | [`table`] | the whole of it for a terminal, of `lock_table`, [`kernel_table`], [`system_calls`], `cpu_time`, `advice` |
 //! | [`page`] | one HTML file that shows everything and loads nothing |
 //! | [`folded`] | stacks in lines, as flame graph programs read them |
+//! | [`fn@pprof::pprof`], [`firefox`] | stacks as pprof and Firefox's profiler read them |
 //! | [`trace`] | the run over time, as Chrome's and Perfetto's viewers read it |
 //! | [`mod@diff`], [`diff_table`] | two profiles, lock by lock |
 //! | [`summary`] | the counts of a program in a line |
@@ -14,10 +15,12 @@ mod advice;
 mod cpu_time;
 pub mod diff;
 pub mod diff_table;
+pub mod firefox;
 pub mod folded;
 pub mod kernel_table;
 mod lock_table;
 pub mod page;
+pub mod pprof;
 mod stacks;
 pub mod summary;
 pub mod system_calls;

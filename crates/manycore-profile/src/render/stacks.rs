@@ -1,22 +1,58 @@
 //! Stacks and ends of programs, as all forms show them.
 
+use std::collections::HashMap;
+
 use crate::profile::{Exit, Frame, Profile};
 
-/// Stacks of waits: the lock's place in the profile, the time waited in nanoseconds, the calls,
-/// innermost first.
-///
-/// Of a profile without whole stacks, those places in which locks were waited for most.
-pub fn stacks(profile: &Profile) -> Vec<(usize, u64, &[Frame])> {
+/// Waits of a program for one lock in one place.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits<'a> {
+    /// The lock: its place in the profile.
+    pub lock: usize,
+    /// Sampled waits.
+    pub sampled: u64,
+    /// The time waited, in nanoseconds.
+    pub ns: u64,
+    /// The calls, innermost first.
+    pub frames: &'a [Frame],
+}
+
+/// Stacks of waits. Of a profile without whole stacks, those places in which locks were waited for
+/// most.
+pub fn stacks(profile: &Profile) -> Vec<Waits<'_>> {
     if !profile.stacks.is_empty() {
-        let all = profile.stacks.iter();
-        return all.map(|one| (one.lock, one.wait_ns, &one.frames[..])).collect();
+        let waits = profile.stacks.iter().map(|one| Waits {
+            lock: one.lock,
+            sampled: one.waits,
+            ns: one.wait_ns,
+            frames: &one.frames,
+        });
+        return waits.collect();
     }
     let locks = profile.locks.iter().enumerate();
     let sites = locks.flat_map(|(place, lock)| lock.waits_in.iter().map(move |s| (place, lock, s)));
-    let waited = sites.map(|(place, lock, site)| {
-        (place, (site.share * lock.wait.total_ns as f64) as u64, &site.frames[..])
+    let waits = sites.map(|(place, lock, site)| Waits {
+        lock: place,
+        sampled: site.waits,
+        ns: (site.share * lock.wait.total_ns as f64) as u64,
+        frames: &site.frames,
     });
-    waited.filter(|(_, ns, _)| *ns > 0).collect()
+    waits.filter(|one| one.ns > 0).collect()
+}
+
+/// How many waits each of these stacks stands for: a lock's waits are all counted, and belong to
+/// its stacks in the proportion of those that were sampled.
+pub fn counts(profile: &Profile, stacks: &[Waits]) -> Vec<u64> {
+    let mut sampled: HashMap<usize, u64> = HashMap::new();
+    for one in stacks {
+        *sampled.entry(one.lock).or_default() += one.sampled;
+    }
+    let count = |one: &Waits| {
+        let contended = profile.locks[one.lock].contended as f64;
+        let share = one.sampled as f64 / sampled[&one.lock].max(1) as f64;
+        (contended * share).round() as u64
+    };
+    stacks.iter().map(count).collect()
 }
 
 /// How a program ended, in words.

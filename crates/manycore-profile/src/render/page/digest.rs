@@ -287,7 +287,7 @@ impl Cut {
     fn stacks(&mut self, profile: &Profile) -> Vec<(Option<usize>, u64, Vec<usize>)> {
         let mut all: Vec<(Option<usize>, u64, Vec<&Frame>)> = stacks(profile)
             .into_iter()
-            .map(|(lock, ns, frames)| (self.place(lock), ns, frames.iter().rev().collect()))
+            .map(|one| (self.place(one.lock), one.ns, one.frames.iter().rev().collect()))
             .collect();
         let first = self.places.len();
         for (place, lock) in profile.kernel_locks.iter().take(self.limits.rows).enumerate() {

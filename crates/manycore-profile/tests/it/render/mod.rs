@@ -3,4 +3,5 @@
 mod diff;
 mod forms;
 pub mod made_up;
+mod pprof;
 mod reading;
