@@ -60,11 +60,15 @@ extern "C" fn boot_main(information: u32, protocol: u32) -> ! {
     sched::idle()
 }
 
-/// What the kernel is asked to do: `test` on the command line, or to run programs.
+/// What the kernel is asked to do: to test itself, or to run programs.
 fn main() {
     let information = boot::information();
-    if let Some(prefix) = information.option("test") {
-        let went_well = watch::selftest::run(prefix);
+    let asked = [
+        information.option("test").map(watch::selftest::run),
+        information.option("bench").map(|_| watch::bench::run()),
+        information.option("provoke").map(watch::provoke::run),
+    ];
+    if let Some(went_well) = asked.into_iter().flatten().next() {
         println!("khronos: {}", if went_well { "PASSED" } else { "FAILED" });
         arch::exit::exit(went_well);
     }

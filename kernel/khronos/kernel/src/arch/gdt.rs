@@ -24,8 +24,17 @@ struct Tss {
 struct Tables {
     gdt: UnsafeCell<[u64; 8]>,
     tss: UnsafeCell<Tss>,
-    stacks: UnsafeCell<[[u8; OWN_STACK_BYTES]; OWN_STACKS]>,
 }
+
+#[repr(align(16))]
+struct Stacks(UnsafeCell<[[u8; OWN_STACK_BYTES]; OWN_STACKS]>);
+
+// SAFETY: only the CPU uses them, by its TSS.
+unsafe impl Sync for Stacks {}
+
+/// By themselves: all zeros, they take no room in the kernel's file.
+static STACKS: [Stacks; MOST] =
+    [const { Stacks(UnsafeCell::new([[0; OWN_STACK_BYTES]; OWN_STACKS])) }; MOST];
 
 // SAFETY: each CPU uses its own.
 unsafe impl Sync for Tables {}
@@ -52,7 +61,6 @@ static TABLES: [Tables; MOST] = [const {
             reserved_last: 0,
             ports: size_of::<Tss>() as u16,
         }),
-        stacks: UnsafeCell::new([[0; OWN_STACK_BYTES]; OWN_STACKS]),
     }
 }; MOST];
 
@@ -69,7 +77,7 @@ pub unsafe fn load(number: usize) {
     unsafe {
         for stack in 0..OWN_STACKS {
             (*tss).own_stacks[stack] =
-                tables.stacks.get().cast::<u8>().add((stack + 1) * OWN_STACK_BYTES) as u64;
+                STACKS[number].0.get().cast::<u8>().add((stack + 1) * OWN_STACK_BYTES) as u64;
         }
         let gdt = tables.gdt.get();
         (*gdt)[6] = (size_of::<Tss>() as u64 - 1)

@@ -52,6 +52,8 @@ errors! {
     TOO_MANY_FILES = 24;
     /// Not a terminal.
     NOT_TERMINAL = 25;
+    /// A number is too large.
+    TOO_LARGE = 27;
     /// Not a file with positions.
     NOT_SEEKABLE = 29;
     /// Nobody reads the pipe.
@@ -64,6 +66,8 @@ errors! {
     NO_CALL = 38;
     /// Too many symbolic links.
     LOOP = 40;
+    /// It was removed.
+    REMOVED = 43;
     /// The time is over.
     TIMED_OUT = 110;
 }

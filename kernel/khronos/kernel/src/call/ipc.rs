@@ -7,12 +7,15 @@ use alloc::vec::Vec;
 use super::Arguments;
 use super::errno::{Errno, Result};
 use super::files::this;
+use super::signals::ended_by_signal;
+use super::time::read_duration;
 use crate::arch::frame::Frame;
+use crate::arch::tsc;
 use crate::mm::area::{PAGE, Protection, Shared, Source};
 use crate::mm::user;
 use crate::sync::order::Rank;
 use crate::sync::spin::Spin;
-use crate::sync::wait::{Patience, WaitQueue};
+use crate::sync::wait::{Early, Patience, WaitQueue};
 
 /// A key that names nothing: each call makes another.
 const PRIVATE: u64 = 0;
@@ -54,7 +57,16 @@ struct Memory {
 }
 
 static MEMORIES: Spin<Register<Memory>> = Spin::new(Rank::Small, Register::new());
-static SEMAPHORES: Spin<Register<Vec<u16>>> = Spin::new(Rank::Small, Register::new());
+/// A set of semaphores.
+struct Set {
+    values: Vec<u16>,
+    /// How many threads wait until each is 0.
+    zero_waiters: Vec<u16>,
+    /// Whether it has no number any more. Threads that wait for it may still go on with it.
+    is_removed: bool,
+}
+
+static SEMAPHORES: Spin<Register<Arc<Spin<Set>>>> = Spin::new(Rank::Small, Register::new());
 static SEMAPHORES_CHANGED: WaitQueue = WaitQueue::new();
 
 pub fn shmget(_: &mut Frame, [key, bytes, how, ..]: Arguments) -> Result<u64> {
@@ -89,33 +101,55 @@ pub fn semget(_: &mut Frame, [key, count, how, ..]: Arguments) -> Result<u64> {
     if count > 250 {
         return Err(Errno::INVALID);
     }
-    let make = || alloc::vec![0; count as usize];
+    let zeros = || alloc::vec![0; count as usize];
+    let set = Set { values: zeros(), zero_waiters: zeros(), is_removed: false };
+    let make = || Arc::new(Spin::new(Rank::Small, set));
     SEMAPHORES.lock().get(key as u32 as u64, how, make)
+}
+
+fn set_of(number: u64) -> Result<Arc<Spin<Set>>> {
+    let semaphores = SEMAPHORES.lock();
+    semaphores.things.get(&number).map(|(_, set)| set.clone()).ok_or(Errno::INVALID)
 }
 
 /// An operation: which semaphore, what is added, flags.
 type Operation = (u16, i16, u16);
 
-fn try_all(number: u64, operations: &[Operation]) -> Option<Result<u64>> {
-    let mut semaphores = SEMAPHORES.lock();
-    let Some((_, values)) = semaphores.things.get_mut(&number) else {
-        return Some(Err(Errno::INVALID));
-    };
-    let mut new = values.clone();
-    for &(place, add, _) in operations {
-        let Some(value) = new.get_mut(usize::from(place)) else {
-            return Some(Err(Errno(27))); // EFBIG, as Linux has it
-        };
-        if add == 0 && *value != 0 {
-            return None;
+impl Set {
+    /// Does all operations, or none because one has to wait.
+    fn try_all(&mut self, operations: &[Operation]) -> Option<Result<u64>> {
+        let mut new = self.values.clone();
+        let may_go_on = operations.iter().all(|&(place, add, _)| {
+            let value = &mut new[usize::from(place)];
+            match value.checked_add_signed(add) {
+                Some(sum) if add != 0 || *value == 0 => {
+                    *value = sum;
+                    true
+                }
+                _ => false,
+            }
+        });
+        if may_go_on {
+            self.values = new;
+            return Some(Ok(0));
         }
-        *value = value.checked_add_signed(add)?;
+        self.is_removed.then_some(Err(Errno::REMOVED))
     }
-    *values = new;
-    Some(Ok(0))
+
+    /// What the operations wait for to become 0 has one waiter more, or less.
+    fn count_waiter(&mut self, operations: &[Operation], more: i16) {
+        for &(place, ..) in operations.iter().filter(|operation| operation.1 == 0) {
+            let count = &mut self.zero_waiters[usize::from(place)];
+            *count = count.wrapping_add_signed(more);
+        }
+    }
 }
 
-pub fn semop(_: &mut Frame, [number, list, count, ..]: Arguments) -> Result<u64> {
+pub fn semop(frame: &mut Frame, [number, list, count, ..]: Arguments) -> Result<u64> {
+    semtimedop(frame, [number, list, count, 0, 0, 0])
+}
+
+pub fn semtimedop(_: &mut Frame, [number, list, count, timeout, ..]: Arguments) -> Result<u64> {
     const NO_WAIT: u16 = 0o4000;
     if count > 32 {
         return Err(Errno::TOO_BIG);
@@ -123,10 +157,24 @@ pub fn semop(_: &mut Frame, [number, list, count, ..]: Arguments) -> Result<u64>
     let words: Vec<u16> = user::read_list(list, 3 * count as usize)?;
     let operations: Vec<Operation> =
         words.chunks_exact(3).map(|word| (word[0], word[1].cast_signed(), word[2])).collect();
+    let deadline = if timeout == 0 { None } else { Some(tsc::now() + read_duration(timeout)?) };
+    let set = set_of(number)?;
+    let places = set.lock().values.len();
+    if operations.iter().any(|operation| usize::from(operation.0) >= places) {
+        return Err(Errno::TOO_LARGE);
+    }
     let result = if operations.iter().any(|operation| operation.2 & NO_WAIT != 0) {
-        try_all(number, &operations).unwrap_or(Err(Errno::AGAIN))
+        set.lock().try_all(&operations).unwrap_or(Err(Errno::AGAIN))
     } else {
-        SEMAPHORES_CHANGED.wait(Patience::SIGNALS, || try_all(number, &operations))?
+        let patience = Patience { signals: true, deadline };
+        set.lock().count_waiter(&operations, 1);
+        let waited = SEMAPHORES_CHANGED.wait(patience, || set.lock().try_all(&operations));
+        set.lock().count_waiter(&operations, -1);
+        match waited {
+            Err(Early::Deadline) => Err(Errno::AGAIN),
+            Err(early) => Err(ended_by_signal(early.into())),
+            Ok(result) => result,
+        }
     };
     SEMAPHORES_CHANGED.wake_all();
     result
@@ -134,25 +182,31 @@ pub fn semop(_: &mut Frame, [number, list, count, ..]: Arguments) -> Result<u64>
 
 pub fn semctl(_: &mut Frame, [number, place, what, argument, ..]: Arguments) -> Result<u64> {
     const GET_VALUE: u64 = 12;
+    const GET_ZERO_WAITERS: u64 = 15;
     const SET_VALUE: u64 = 16;
-    let mut semaphores = SEMAPHORES.lock();
-    if what == REMOVE {
-        let removed = semaphores.things.remove(&number);
-        drop(semaphores);
-        SEMAPHORES_CHANGED.wake_all();
-        return removed.map(|_| 0).ok_or(Errno::INVALID);
+    let set = set_of(number)?;
+    let mut set = set.lock();
+    let place = place as usize;
+    if what != REMOVE && place >= set.values.len() {
+        return Err(Errno::INVALID);
     }
-    let (_, values) = semaphores.things.get_mut(&number).ok_or(Errno::INVALID)?;
-    let value = values.get_mut(place as usize).ok_or(Errno::INVALID)?;
     let result = match what {
-        GET_VALUE => Ok(u64::from(*value)),
+        REMOVE => {
+            set.is_removed = true;
+            Ok(0)
+        }
+        GET_VALUE => Ok(u64::from(set.values[place])),
+        GET_ZERO_WAITERS => Ok(u64::from(set.zero_waiters[place])),
         SET_VALUE => {
-            *value = argument as u16;
+            set.values[place] = argument as u16;
             Ok(0)
         }
         _ => Err(Errno::INVALID),
     };
-    drop(semaphores);
+    drop(set);
+    if what == REMOVE {
+        SEMAPHORES.lock().things.remove(&number);
+    }
     SEMAPHORES_CHANGED.wake_all();
     result
 }

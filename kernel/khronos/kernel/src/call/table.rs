@@ -130,6 +130,7 @@ table! {
     204 "sched_getaffinity" processes::sched_getaffinity;
     217 "getdents64" files::getdents64;
     218 "set_tid_address" processes::set_tid_address;
+    220 "semtimedop" ipc::semtimedop;
     221 "fadvise64" processes::zero;
     228 "clock_gettime" time::clock_gettime;
     229 "clock_getres" time::clock_getres;

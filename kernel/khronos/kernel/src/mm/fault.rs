@@ -30,3 +30,9 @@ pub fn mend(address: usize, error: u64) -> bool {
         && space::current()
             .is_some_and(|space| space.fault(address, error & WRITE != 0, error & EXECUTE != 0))
 }
+
+/// Reads where nothing is mapped, on purpose.
+pub fn provoke() {
+    // SAFETY: it is not safe, and the kernel stops: that is what the caller tests.
+    unsafe { (16 as *const u64).read_volatile() };
+}

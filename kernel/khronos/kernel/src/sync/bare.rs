@@ -8,6 +8,7 @@ use super::futex::{self, Key};
 use super::wait::Patience;
 use crate::arch::{cpu, msr, tsc};
 use crate::task::{sched, thread, timer};
+use crate::watch::counters::{Event, count};
 
 /// By how much the counters of two CPUs may differ: firmware starts them together, and the time of
 /// a message between two CPUs, which is what a measurement finds at least, is less than this.
@@ -37,6 +38,7 @@ extern "C" fn manycore_futex_wait(
         core::hint::spin_loop();
         return deadline.is_some_and(|deadline| timer::has_passed(nanoseconds(deadline)));
     }
+    count(Event::FutexSleeps);
     let patience = Patience { signals: false, deadline: deadline.map(nanoseconds) };
     let key = Key { space: 0, address: core::ptr::from_ref(word) as u64 };
     // SeqCst: with the list's lock it decides whether the waker or this thread comes first.

@@ -16,7 +16,7 @@ use crate::arch::{cpu, tsc};
 use crate::call::errno::{Errno, Result};
 use crate::mm::frames;
 use crate::task::process::{self, Process};
-use crate::watch::counters;
+use crate::watch::{counters, sampler};
 
 struct Text(Vec<u8>);
 
@@ -61,6 +61,7 @@ fn find(path: &str) -> Option<Arc<dyn Object>> {
         "counters" => counters::totals()
             .fold(String::new(), |text, (name, count)| text + &format!("{name} {count}\n")),
         "file_system" => file_system(),
+        "samples" => samples(),
         _ => return None,
     };
     Some(Arc::new(Text(text.into_bytes())))
@@ -78,6 +79,13 @@ fn memory() -> String {
     )
 }
 
+/// What the sampler has seen since the last time: a CPU and an address in each line.
+fn samples() -> String {
+    let mut text = String::new();
+    sampler::take(|cpu, address| text += &format!("{cpu} {address:x}\n"));
+    text
+}
+
 fn file_system() -> String {
     let fs = super::tree::fs();
     let mut text = format!("sync {}\n", fs.options().sync);
@@ -91,7 +99,9 @@ fn root() -> Arc<dyn Object> {
         .map(|process| (format!("{}", process.number).into_bytes(), Kind::Directory))
         .collect();
     names.push((b"self".to_vec(), Kind::Symlink));
-    for name in ["counters", "cpuinfo", "file_system", "meminfo", "mounts", "stat", "uptime"] {
+    for name in
+        ["counters", "cpuinfo", "file_system", "meminfo", "mounts", "samples", "stat", "uptime"]
+    {
         names.push((name.as_bytes().to_vec(), Kind::File));
     }
     Arc::new(Directory(names))

@@ -43,6 +43,8 @@ counters! {
     FramesTaken "frames_taken",
     /// Spin locks that were not free.
     SpinWaits "spin_waits",
+    /// Threads of the kernel that slept on a word, for a lock of the library or of the kernel.
+    FutexSleeps "futex_sleeps",
     /// Sleeping locks that were not free.
     SleepWaits "sleep_waits",
     /// Processes begun.

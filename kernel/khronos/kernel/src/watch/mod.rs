@@ -1,6 +1,8 @@
 //! What can be seen of the kernel while it runs, and after it has stopped.
 
+pub mod bench;
 pub mod counters;
 pub mod panic;
+pub mod provoke;
 pub mod sampler;
 pub mod selftest;

@@ -103,7 +103,7 @@ fn waits_with_time() {
 }
 
 fn files() {
-    let directory = env::temp_dir().join("stdtest");
+    let directory = env::temp_dir().join(format!("stdtest.{}", std::process::id()));
     fs::create_dir_all(&directory).expect("it can be made");
     for name in 0..20 {
         fs::write(directory.join(format!("file{name}")), vec![name; 10_000]).expect("room");

@@ -34,7 +34,7 @@ pub fn run(prefix: &str) -> bool {
 }
 
 /// Runs `work` in a thread on each CPU, and waits until all have ended.
-fn on_all_cpus(work: impl Fn(usize) + Send + Sync + 'static) {
+pub fn on_all_cpus(work: impl Fn(usize) + Send + Sync + 'static) {
     in_threads(cpu::count(), |number| 1 << number, work);
 }
 
