@@ -30,6 +30,11 @@ impl Reads {
         }
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.borrow().is_empty()
+    }
+
     /// Locks all objects: they are as the session has read them, and stay so until it ends.
     ///
     /// # Safety

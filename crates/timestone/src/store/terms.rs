@@ -42,7 +42,8 @@ pub enum Isolation {
     Snapshot,
     /// Likewise; and if it has written something, what it has read is still so when it commits. So
     /// all such transactions are as if they had run one after the other, in the order of their
-    /// commits. What one has read, it locks for its commit: it runs again more often.
+    /// commits. What one has read, it locks for its commit, and until the clocks of all CPUs are
+    /// past that, below a microsecond as a rule: it runs again more often.
     Serializable,
     /// Likewise, and that order is one of time: it sees all commits that have returned, and what
     /// begins after it has returned sees its. Takes the uncertainty of the CPUs' clocks longer.

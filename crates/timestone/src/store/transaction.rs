@@ -199,12 +199,12 @@ impl<'m, 's> Transaction<'m, 's> {
         if is_ordered {
             calling.push_shorter(record, max);
         }
-        let clock = handle.domain().clock();
+        let (clock, has_read) = (handle.domain().clock(), !reads.is_empty());
         let decided = |stamp| {
             // Who changes what this one has only read gets a later stamp, on whatever CPU: the
             // order of stamps is one in which all such transactions may have run.
             // The mistake: such a transaction may be earlier.
-            if is_ordered && !mutation!("commit-unlocks-early") {
+            if has_read && !mutation!("commit-unlocks-early") {
                 clock.0.pass(stamp);
             }
         };
