@@ -66,6 +66,7 @@ pub mod backend;
 mod coherence;
 mod engine;
 pub mod explore;
+mod footprint;
 pub mod machine;
 pub mod model;
 mod simulation;
@@ -73,6 +74,7 @@ pub mod thread;
 
 pub use coherence::{MemoryPolicy, Messages};
 pub use engine::{Blocked, Breakdown, Cause, CpuTime, Failure, Stall};
+pub use footprint::Footprint;
 pub use machine::Machine;
 pub use model::Model;
 pub use simulation::{Placement, Report, Simulation, ThreadReport};

@@ -17,6 +17,8 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
+use crate::Footprint;
+use crate::backend::on_host;
 pub use crate::engine::Phase;
 use crate::engine::{self, Handle, State, Why};
 
@@ -114,6 +116,21 @@ pub fn id() -> u32 {
 /// The CPU that the calling thread is on.
 pub fn cpu() -> u32 {
     caller().get().cpu
+}
+
+/// Does something, and returns which lines of simulated memory the calling thread has read and
+/// written meanwhile.
+///
+/// # Panics
+///
+/// If the caller is no simulated thread, or is in another `footprint`.
+pub fn footprint<R>(f: impl FnOnce() -> R) -> (R, Footprint) {
+    let handle = caller();
+    let before = on_host(|| handle.get().thread().footprint.replace(Box::default()));
+    assert!(before.is_none(), "a footprint in a footprint");
+    let result = f();
+    let noted = handle.get().thread().footprint.take().expect("set above");
+    (result, on_host(|| *noted))
 }
 
 /// Computes for this many cycles: time that is spent on nothing that others see.

@@ -27,6 +27,9 @@ pub(crate) enum Pending {
 pub(crate) fn access(address: usize, kind: Kind) {
     let (Some(handle), Some(line)) = (Handle::current(), arena::line_of(address)) else { return };
     let engine = handle.get();
+    if let Some(footprint) = &mut engine.thread().footprint {
+        arena::global::host(|| footprint.note(line, kind));
+    }
     if kind == Kind::Rmw {
         engine.drain_stores();
     }

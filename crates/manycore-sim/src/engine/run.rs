@@ -168,6 +168,7 @@ impl Engine {
             guessed_wrong: false,
             stall: stalls.next().map(|stall| (stall.access, stall.cycles)),
             reads: Reads::default(),
+            footprint: None,
             timed_out: false,
             words: [0; 2],
             joiners: Vec::new(),

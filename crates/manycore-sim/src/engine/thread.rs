@@ -7,6 +7,7 @@ use corosensei::{Coroutine, Yielder};
 use super::access::Pending;
 use super::account::{Phase, Times};
 use super::reads::Reads;
+use crate::Footprint;
 use crate::arena::Stack;
 use crate::machine::Cycles;
 
@@ -76,6 +77,8 @@ pub(crate) struct Thread {
     /// The number of the access at which it is stalled next, and for how long.
     pub(crate) stall: Option<(u64, Cycles)>,
     pub(crate) reads: Reads,
+    /// What it has read and written since it was asked to note that. On the host.
+    pub(crate) footprint: Option<Box<Footprint>>,
     /// Whether its last sleep ended because time had passed.
     pub(crate) timed_out: bool,
     /// For the simulated program: what would be in a thread's own memory elsewhere.
