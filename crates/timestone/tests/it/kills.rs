@@ -7,10 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use fastrand::Rng;
-use timestone::{Durability, Store};
+use timestone::{Durability, Map, Operation, Options, Stop, Store, Transaction};
 
-use crate::store::options;
-use crate::threads::{Bank, THREADS};
+use crate::threads::{ACCOUNTS, Bank, THREADS};
 
 const DIRECTORY: &str = "TIMESTONE_KILLED_IN";
 const DURABILITY: &str = "TIMESTONE_KILLED_WITH";
@@ -24,6 +23,23 @@ fn acknowledgements(directory: &Path) -> File {
 fn acknowledged(file: &File, thread: u64) -> u64 {
     let mut count = [0; 8];
     file.read_exact_at(&mut count, thread * 8).map_or(0, |()| u64::from_le_bytes(count))
+}
+
+/// Each second account gets something from the one before it: a call is shorter than that.
+fn shift(tx: &mut Transaction<'_, '_>, most: &u64) -> Result<(), Stop> {
+    let accounts: Map<u64, u64> = tx.map("accounts")?;
+    for from in (0..ACCOUNTS).step_by(2) {
+        let sum = accounts.get(tx, &from).expect("the account is there").min(*most);
+        accounts.update(tx, &from, |balance| *balance -= sum)?;
+        accounts.update(tx, &(from + 1), |balance| *balance += sum)?;
+    }
+    Ok(())
+}
+
+const SHIFT: Operation<u64> = Operation::new("shift", 1, shift);
+
+fn options() -> Options {
+    crate::store::options().with_operations(&[&SHIFT])
 }
 
 /// The process that is killed. It runs as a test only if the other one has started it.
@@ -53,6 +69,9 @@ fn child() {
                 for count in made + 1.. {
                     bank.transfer(&mut me, thread, count, &mut rng, durability);
                     file.write_all_at(&count.to_le_bytes(), thread * 8).unwrap();
+                    if count.is_multiple_of(8) {
+                        me.call_with(durability, &SHIFT, &rng.u64(1..4)).unwrap();
+                    }
                     if thread == 0 && count.is_multiple_of(64) {
                         store.checkpoint().unwrap();
                     }

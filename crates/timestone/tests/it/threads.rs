@@ -12,7 +12,7 @@ use timestone::{Durability, Map, Member, Store};
 use crate::gated::Gated;
 use crate::store::{open, options};
 
-const ACCOUNTS: u64 = 12;
+pub const ACCOUNTS: u64 = 12;
 const EACH: u64 = 100;
 pub const THREADS: u64 = 8;
 
