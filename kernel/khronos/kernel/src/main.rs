@@ -25,40 +25,8 @@ mod task;
 mod vfs;
 mod watch;
 
-use arch::{apic, boot, clock, cpu, gdt, idt, smp, tsc};
-use mm::{direct_map, frames, stacks, tables};
-use task::{fork, sched, thread};
-
-/// Where boot.s leads the first CPU, with the loader's protocol and its information.
-#[allow(unsafe_code)]
-#[unsafe(no_mangle)]
-extern "C" fn boot_main(information: u32, protocol: u32) -> ! {
-    // SAFETY: the first CPU, once.
-    unsafe {
-        cpu::adopt(0, 0);
-        gdt::load(0);
-    }
-    drive::uart::start();
-    idt::make();
-    idt::load();
-    boot::read(protocol, u64::from(information));
-    frames::start();
-    stacks::start();
-    let end = boot::information().memory.as_slice().iter().map(|range| range.end).max();
-    direct_map::extend(end.unwrap_or(0));
-    apic::enable();
-    let (timer, ticks) = apic::calibrate();
-    tsc::set(ticks);
-    clock::start();
-    sched::set_slice(timer);
-    cpu::this().apic_id.store(u32::from(apic::id()), core::sync::atomic::Ordering::Relaxed); // Relaxed: own
-    smp::start();
-    tables::drop_identity_map();
-    sched::adopt();
-    smp::open_gate();
-    thread::spawn(main);
-    sched::idle()
-}
+use arch::boot;
+use task::fork;
 
 /// What the kernel is asked to do: to test itself, or to run programs.
 fn main() {

@@ -3,11 +3,10 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::frame::Frame;
-use super::{apic, cpu, msr};
+use super::{apic, cpu, msr, panic};
 use crate::mm::{fault, shootdown};
 use crate::task::{sched, signal};
 use crate::watch::counters::{Event, count};
-use crate::watch::panic;
 use crate::{call, println};
 
 const PAGE_FAULT: u64 = 14;

@@ -1,4 +1,3 @@
 //! Devices.
-#![allow(unsafe_code)]
 
 pub mod uart;

@@ -1,4 +1,5 @@
-//! Locks and waiting, over the raw locks of `manycore`.
+//! Locks and waiting, over the raw locks of `manycore`; threads and the scheduler, which waiting is
+//! made of.
 #![allow(unsafe_code)]
 
 pub mod bare;
@@ -7,6 +8,10 @@ pub mod once;
 pub mod order;
 pub mod percpu;
 pub mod pin;
+pub mod sched;
 pub mod sleep;
 pub mod spin;
+pub mod tested;
+pub mod thread;
+pub mod user;
 pub mod wait;

@@ -1,13 +1,12 @@
-//! Threads and processes.
+//! Processes, and what they are made of.
 
 pub mod elf;
 pub mod exec;
 pub mod exit;
 pub mod fork;
 pub mod process;
-pub mod sched;
 pub mod sigframe;
 pub mod signal;
-pub mod thread;
 pub mod timer;
-pub mod user;
+
+pub use crate::sync::{sched, thread, user};

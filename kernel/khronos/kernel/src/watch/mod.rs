@@ -2,7 +2,6 @@
 
 pub mod bench;
 pub mod counters;
-pub mod panic;
 pub mod provoke;
 pub mod sampler;
 pub mod selftest;

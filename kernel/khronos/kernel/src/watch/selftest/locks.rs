@@ -2,7 +2,6 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 
 use manycore::lock::{self, PlainLock};
 use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
@@ -12,17 +11,8 @@ use crate::arch::cpu;
 use crate::sync::order::Rank;
 use crate::sync::sleep::Sleep;
 use crate::sync::spin::Spin;
+use crate::sync::tested::Counter;
 use crate::task::sched;
-
-/// A number that only a lock protects.
-struct Counter<L> {
-    lock: L,
-    value: UnsafeCell<u32>,
-}
-
-// SAFETY: the value is touched with the lock held only.
-#[allow(unsafe_code)]
-unsafe impl<L: Sync> Sync for Counter<L> {}
 
 /// Each turn of a lock with a queue may wait until the host runs the next CPU: with more CPUs than
 /// it has, that takes milliseconds. So there are fewer turns then.
@@ -31,58 +21,43 @@ fn rounds() -> u32 {
 }
 
 /// Threads increment under the lock, also two on a CPU; none is lost.
-#[allow(unsafe_code)]
 fn excludes<L: PlainLock + Send + Sync + 'static>() {
     let threads = cpu::count().min(4) + 1;
-    let counter = Arc::new(Counter { lock: L::new(), value: UnsafeCell::new(0) });
+    let counter = Arc::new(Counter::new(L::new()));
     let shared = counter.clone();
-    in_threads(
-        threads,
-        |_| u64::MAX,
-        move |_| {
-            for _ in 0..rounds() {
-                shared.lock.acquire();
-                // SAFETY: the lock is held while the value is touched, and was acquired above.
-                unsafe {
-                    *shared.value.get() += 1;
-                    shared.lock.release();
-                }
-            }
-        },
-    );
-    // SAFETY: the threads have ended.
-    assert!(unsafe { *counter.value.get() } == threads as u32 * rounds(), "an increment is lost");
+    in_threads(threads, |_| u64::MAX, move |_| (0..rounds()).for_each(|_| shared.increment()));
+    assert!(value(counter) == threads as u32 * rounds(), "an increment is lost");
 }
 
 /// The same of a lock with readers, which see no half of a change.
-#[allow(unsafe_code)]
 fn readers_and_writers<L: RawRwLock + Send + Sync + 'static>() {
-    let counter = Arc::new(Counter { lock: L::new(), value: UnsafeCell::new(0) });
+    let counter = Arc::new(Counter::new(L::new()));
     let shared = counter.clone();
     in_threads(
         4,
         |_| u64::MAX,
         move |number| {
             for _ in 0..rounds() {
-                // SAFETY: the lock is held as the value is used, and released as it was acquired.
-                unsafe {
-                    if number < 2 {
-                        shared.lock.acquire_write();
-                        *shared.value.get() += 1;
-                        shared.lock.release_write();
-                    } else {
-                        shared.lock.acquire_read();
-                        let before = shared.value.get().read_volatile();
-                        core::hint::spin_loop();
-                        assert!(before == shared.value.get().read_volatile(), "somebody writes");
-                        shared.lock.release_read();
-                    }
+                if number < 2 {
+                    shared.write();
+                } else {
+                    assert!(shared.is_stable(), "somebody writes while another reads");
                 }
             }
         },
     );
-    // SAFETY: the threads have ended.
-    assert!(unsafe { *counter.value.get() } == 2 * rounds(), "an increment is lost");
+    assert!(value(counter) == 2 * rounds(), "an increment is lost");
+}
+
+/// The count, once the threads have let go of the counter, which is a moment after their work.
+fn value<L>(mut counter: Arc<Counter<L>>) -> u32 {
+    loop {
+        counter = match Arc::try_unwrap(counter) {
+            Ok(counter) => return counter.into_value(),
+            Err(counter) => counter,
+        };
+        sched::give_way();
+    }
 }
 
 macro_rules! plain {

@@ -1,15 +1,14 @@
 //! What a thread has in user mode.
-#![allow(unsafe_code)]
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use super::process::Process;
 use super::thread;
 use crate::arch::cpu::Cpu;
 use crate::arch::msr;
 use crate::mm::space::Space;
 use crate::mm::tables;
+use crate::task::process::Process;
 
 /// A thread's part of its process.
 pub struct User {

@@ -1,5 +1,4 @@
 //! The end after a broken invariant: all CPUs stop and say where they are.
-#![allow(unsafe_code)]
 
 use core::arch::asm;
 use core::fmt::Arguments;

@@ -1,12 +1,11 @@
 //! The scheduler: a queue for each CPU, slices of 10 ms, and CPUs without work that take some.
-#![allow(unsafe_code)]
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::thread::{self, Thread, state};
-use super::{timer, user};
+use super::user;
 use crate::arch::cpu::{self, Cpu};
 use crate::arch::frame::Frame;
 use crate::arch::{apic, gdt, msr, switch};
@@ -14,6 +13,7 @@ use crate::sync::once::Once;
 use crate::sync::order::Rank;
 use crate::sync::pin::{pin, with_interrupts_off};
 use crate::sync::spin::IrqSpin;
+use crate::task::timer;
 use crate::watch::counters::{Event, count};
 
 /// A CPU's part.

@@ -1,5 +1,4 @@
 //! Threads: a kernel stack, and what runs on it.
-#![allow(unsafe_code)]
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
