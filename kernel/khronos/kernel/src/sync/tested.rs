@@ -43,7 +43,7 @@ impl<L: RawRwLock> Counter<L> {
     /// One more, under the lock for writers.
     pub fn write(&self) {
         self.lock.acquire_write();
-        // SAFETY: as in `increment`.
+        // SAFETY: the lock is held for writing while the value is touched, and was acquired above.
         unsafe {
             *self.value.get() += 1;
             self.lock.release_write();

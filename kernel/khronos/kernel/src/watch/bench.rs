@@ -1,5 +1,5 @@
-//! Lists and hashes in the kernel: `bench` on the boot line. It counts; times of an emulated machine
-//! say nothing.
+//! Lists and hashes in the kernel: `bench` on the boot line. It counts; times of an emulated
+//! machine say nothing.
 
 use alloc::format;
 use alloc::string::String;

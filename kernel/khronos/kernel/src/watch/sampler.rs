@@ -33,8 +33,8 @@ pub fn tick(frame: &Frame) {
     ring.written.store(number + 1, Ordering::Release); // Release: partner of the Acquire in `take`
 }
 
-/// Calls `f` with each sample since the last call: the CPU, and the address of the code. One that is
-/// overwritten meanwhile is another sample.
+/// Calls `f` with each sample since the last call: the CPU, and the address of the code. One that
+/// is overwritten meanwhile is another sample.
 pub fn take(mut f: impl FnMut(usize, u64)) {
     for cpu in cpu::all() {
         let ring = &RINGS[cpu.number()];
