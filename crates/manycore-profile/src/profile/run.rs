@@ -149,7 +149,7 @@ pub struct Note {
 pub enum Cause {
     /// The work done under the lock is the limit.
     LongHold,
-    /// Short holds, but so many that handing the lock over is the limit.
+    /// Short holds, but enough of them that handing the lock over is the limit.
     HotLock,
     /// Locks that lie in one cache line.
     FalseSharing,

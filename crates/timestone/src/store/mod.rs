@@ -201,7 +201,7 @@ impl Store {
             return Ok(Vec::new());
         }
         operation::check(operations)?;
-        // Whoever calls one of them is later.
+        // A call of one of them comes later.
         self.register()?.run_with(Isolation::Linearizable, |tx| {
             operations.iter().map(|it| registry::known(tx, it.name(), it.version())).collect()
         })

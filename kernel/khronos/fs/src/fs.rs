@@ -37,7 +37,7 @@ pub struct At<'a> {
     pub path: &'a [u8],
 }
 
-/// So many bits of an inode's number say which context has made it.
+/// How many bits of an inode's number say which context has made it.
 const CONTEXT_BITS: u32 = 12;
 
 impl Fs {

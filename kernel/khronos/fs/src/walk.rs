@@ -8,7 +8,7 @@ use crate::sync::{Brought, Found, Place, Seen, Start, Stop, Tx};
 /// The longest path, in bytes.
 pub const PATH_MAX: usize = 4095;
 
-/// Over so many symbolic links a path may lead.
+/// How many symbolic links a path may lead over.
 const SYMLINKS_MAX: usize = 40;
 
 /// Where a path leads.

@@ -11,7 +11,7 @@ use crate::workload::{Operation, Shared, Workload};
 /// Bytes that an operation reads or writes.
 pub(crate) const PAGE: usize = 4096;
 
-/// So many files are in a directory that is listed, and where some are looked up.
+/// How many files are in a directory that is listed, and where some are looked up.
 pub(crate) const FILES: u32 = 64;
 
 /// Names of a thread that are used one after the other.

@@ -10,7 +10,7 @@ use khronos_fs::{At, Cx, Inode, Node, Open, Rename, Retries};
 use crate::stage::{FILES, NAMES, PAGE, Stage};
 use crate::workload::{Operation, Shared};
 
-/// So many files of a thread are there that it has made.
+/// How many files there are that a thread has made.
 const LIVE: usize = 8;
 
 /// A thread that uses a file system.

@@ -3,13 +3,13 @@
 //!
 //! # Idea
 //!
-//! An update goes into a log without the tree's lock, and whoever takes the lock applies the log
-//! first, as in [`DeferredTrees`](super::DeferredTrees). A kernel needs more: it frees page tables
-//! next, which a walk may be reading that began before the update. So an update looks at the lock
-//! once it is in the log. If a walk has it, the update waits until that is over; if somebody has it
-//! who applies a log only, it does not. `ldu-combined` takes the lock if that is free and applies
-//! the update at once; it logs only beside others, and who has the lock applies that before he
-//! leaves, so that nothing stays in a log.
+//! An update goes into a log without the tree's lock, and the next owner of the lock applies the
+//! log first, as in [`DeferredTrees`](super::DeferredTrees). A kernel needs more: it frees page
+//! tables next, which a walk may be reading that began before the update. So an update looks at the
+//! lock once it is in the log. If a walk has it, the update waits until that is over; if somebody
+//! has it who applies a log only, it does not. `ldu-combined` takes the lock if that is free and
+//! applies the update at once; it logs only beside others, and who has the lock applies that before
+//! he leaves, so that nothing stays in a log.
 //!
 //! # Source
 //!

@@ -28,7 +28,7 @@ impl Page {
         }
     }
 
-    /// Copies bytes from a place in the page, which has so many.
+    /// Copies bytes from a place in the page, which has as many there.
     pub fn read(&self, from: usize, into: &mut [u8]) {
         // SAFETY: a page is written by `&mut self` only.
         self.0.0.with(|bytes| into.copy_from_slice(unsafe { &(&*bytes)[from..][..into.len()] }));

@@ -316,8 +316,8 @@ pub fn start() {
 /// Ranges in use at boot: three of ours, and modules.
 const MOST_TAKEN: usize = 64 + 3;
 
-/// A place for so many bytes: in usable memory that boot.s has mapped, and where nothing is yet. It
-/// begins where something ends.
+/// A place for this many bytes: in usable memory that boot.s has mapped, and where nothing is yet.
+/// It begins where something ends.
 fn find_place(memory: &[boot::Range], taken: &[boot::Range], bytes: u64) -> Option<u64> {
     let ends = taken.iter().map(|by| by.end.next_multiple_of(BYTES as u64));
     let is_right = |&start: &u64| {

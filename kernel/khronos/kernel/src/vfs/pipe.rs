@@ -16,7 +16,7 @@ use crate::task::signal;
 
 /// Bytes that a pipe holds.
 const CAPACITY: usize = 64 << 10;
-/// So many bytes are written in one piece.
+/// How many bytes are written in one piece.
 const ATOMIC: usize = 4096;
 
 struct State {

@@ -11,7 +11,7 @@ use crate::sync::percpu::PerCpu;
 
 static FS: Once<Fs> = Once::new();
 static CONTEXTS: PerCpu<Cx<'static>> = PerCpu::new();
-/// The time that calls write into inodes is set once in so many nanoseconds.
+/// The time that calls write into inodes is set once in this many nanoseconds.
 const TICK_NS: u64 = 10_000_000;
 
 /// Makes the tree, empty.
