@@ -79,8 +79,14 @@ impl Directory {
 fn namespace() -> u64 {
     let mut link = [0_u8; 32];
     let name = c"/proc/self/ns/pid".as_ptr();
+    #[cfg(target_arch = "x86_64")]
     // SAFETY: the kernel reads the name, and writes no more than there is room for.
     let length = unsafe { raw_syscall!(Sysno::readlink, name, link.as_mut_ptr(), link.len()) };
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the kernel reads the name, and writes no more than there is room for.
+    let length = unsafe {
+        raw_syscall!(Sysno::readlinkat, libc::AT_FDCWD, name, link.as_mut_ptr(), link.len())
+    };
     // `pid:[NUMBER]`
     let text = &link[..Errno::from_ret(length).unwrap_or_default()];
     let digits = text.iter().filter(|byte| byte.is_ascii_digit());

@@ -99,7 +99,12 @@ impl Path {
     /// Removes the file, if that is permitted.
     pub fn remove(&self) {
         // SAFETY: the path ends with a zero byte, since `push` leaves one.
-        unsafe { raw_syscall!(Sysno::unlink, self.bytes.as_ptr()) };
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            raw_syscall!(Sysno::unlink, self.bytes.as_ptr());
+            #[cfg(target_arch = "aarch64")]
+            raw_syscall!(Sysno::unlinkat, libc::AT_FDCWD, self.bytes.as_ptr(), 0);
+        }
     }
 
     /// The path, as the kernel wants it.

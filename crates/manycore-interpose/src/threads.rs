@@ -7,9 +7,14 @@ use syscalls::{Sysno, raw_syscall};
 pub fn count() -> u32 {
     // SAFETY: a structure of numbers, for which zero is a value.
     let mut status: libc::stat = unsafe { core::mem::zeroed() };
+    let path = c"/proc/self/task".as_ptr();
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the path is a string, and the structure is as large as the kernel writes.
+    let failed = unsafe { raw_syscall!(Sysno::stat, path, &raw mut status) } != 0;
+    #[cfg(target_arch = "aarch64")]
     // SAFETY: the path is a string, and the structure is as large as the kernel writes.
     let failed =
-        unsafe { raw_syscall!(Sysno::stat, c"/proc/self/task".as_ptr(), &raw mut status) } != 0;
+        unsafe { raw_syscall!(Sysno::fstatat, libc::AT_FDCWD, path, &raw mut status, 0) } != 0;
     // Two of the links are the directory's own.
     if failed { 0 } else { (status.st_nlink as u32).saturating_sub(2) }
 }
