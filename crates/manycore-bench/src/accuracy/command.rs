@@ -1,7 +1,9 @@
 //! `manycore sim accuracy`: how far the simulator can be believed, on this host.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::accuracy::machines::{Extent, Kind};
 use crate::accuracy::{self, machines as published, structures};
 use crate::host;
 use crate::simulated::SimulatorPool;
@@ -11,7 +13,7 @@ use manycore_sim::Model;
 
 use crate::front::{Benchmark, Outcome, SimulatorOptions, say_troubles, worker_command};
 use crate::machines;
-use manycore_launch::failure::Result;
+use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
 
 const NOTES: &str = "\
@@ -19,6 +21,7 @@ Examples:
   manycore sim accuracy
   manycore sim accuracy --of structures
   manycore sim accuracy --of machines
+  manycore sim accuracy --of machines --kind lists,locks --page ./judged.html
   manycore sim accuracy --quick --machine ./here.toml
 
 Measures this host as `manycore machines measure` does, then runs 12 locks under 9
@@ -29,9 +32,11 @@ With `--of structures` these are sets and reverse maps by several mechanisms, un
 15 workloads. Four kernels beside those workloads, a table and a tree under a lock,
 say what an operation takes beside its accesses.
 
-With `--of machines` nothing is measured here: the times of four mutexes that others
-published of machines with 12 to 64 CPUs stand beside those of their models. Sections
-are as long as one task's time says; what more tasks take is compared.
+With `--of machines` nothing is measured here: what others published of machines with
+12 to 144 CPUs stands beside simulations of models of these. Compared are factors, not
+rates: one thread to the peak, peak to the most threads, subject over subject; which of
+two subjects is ahead; and where curves bend. --set, --kind, --machine and --threads
+choose; --set takes a file of your own as well. Some minutes.
 
 Takes about ten minutes but for that one, and a machine that does nothing else.
 
@@ -62,6 +67,18 @@ pub struct Options {
     /// One round of short slices, with 1 and 2 threads: shows that it works, and decides nothing
     #[arg(long, conflicts_with_all = ["threads", "rounds"])]
     quick: bool,
+    /// Of machines: only these sets [default: all]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    set: Vec<String>,
+    /// Of machines: only sets of these kinds [default: all]
+    #[arg(long, value_name = "KIND,..", value_delimiter = ',', value_enum)]
+    kind: Vec<Kind>,
+    /// Of machines: every case and every number of threads that was published; some hours
+    #[arg(long, conflicts_with = "quick")]
+    full: bool,
+    /// Of machines: write a page with pictures to this file
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -79,7 +96,7 @@ enum Of {
     Locks,
     /// Sets and reverse maps
     Structures,
-    /// What others measured on real machines with 12 to 64 CPUs
+    /// What others measured on real machines
     Machines,
 }
 
@@ -87,6 +104,11 @@ impl Benchmark for Options {
     const NAME: &'static str = "accuracy";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
+        let of_machines = !self.set.is_empty() || !self.kind.is_empty() || self.full;
+        if self.of != Of::Machines && (of_machines || self.page.is_some()) {
+            let fault = "--set, --kind, --full and --page choose of what others measured";
+            return Err(Failure::bad_input(fault, "add `--of machines`"));
+        }
         let pool = self.pool.start(terminal)?;
         match self.of {
             Of::Locks => self.locks(self.model(terminal)?, pool, terminal),
@@ -156,21 +178,36 @@ impl Options {
     }
 
     fn machines(&self, pool: SimulatorPool, terminal: &Terminal) -> Result<Outcome> {
-        let usual = published::Options::new(pool);
-        let settings = match self.quick {
-            true => published::Options { tasks: vec![1, 2, 16], acquisitions: 1_600, ..usual },
-            false => published::Options { tasks: self.threads.clone(), ..usual },
-        };
         let settings = published::Options {
+            sets: self.set.clone(),
             machines: self.machine.iter().cloned().collect(),
+            kinds: self.kind.clone(),
+            threads: self.threads.clone(),
+            extent: match (self.quick, self.full) {
+                (true, _) => Extent::Quick,
+                (_, true) => Extent::Full,
+                _ => Extent::Usual,
+            },
             seed: self.seed,
-            ..settings
+            ..published::Options::new(pool)
         };
         let found = published::run(&settings)?;
         say_troubles(&settings.pool, terminal);
+        if let Some(path) = &self.page {
+            self.write_page(path, &found, terminal)?;
+        }
         let text = published::render(&found);
         let results = Results { claims: found.claims, ..Results::new(found.measurements) };
         Ok(Outcome { results, text, figure: None, failures: found.failures })
+    }
+
+    fn write_page(&self, path: &Path, found: &published::Found, terminal: &Terminal) -> Result<()> {
+        std::fs::write(path, published::page(found)).map_err(|error| {
+            let fault = format!("cannot write '{}': {error}", path.display());
+            Failure::bad_input(fault, "name a file in a directory that you may write to")
+        })?;
+        terminal.note(format_args!("wrote the page to {}", path.display()));
+        Ok(())
     }
 
     fn threads_or(&self, usual: Vec<u32>) -> Vec<u32> {

@@ -51,7 +51,11 @@ impl Workload for Accuracy {
     }
 
     fn simulators(&self) -> Vec<Simulator> {
-        vec![Simulator::of::<machines::batch::Batch>()]
+        vec![
+            Simulator::of::<machines::mutexes::batch::Batch>(),
+            Simulator::of::<machines::programs::contend::Contend>(),
+            Simulator::of::<machines::programs::lines::Lines>(),
+        ]
     }
 }
 

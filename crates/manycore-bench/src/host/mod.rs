@@ -7,6 +7,7 @@
 //! | `walk` | loads from each level of cache and from memory |
 //! | `transfer` | cache lines that go from one CPU to another |
 //! | `contention` | how often a compare-and-swap succeeds while another CPU tries, too |
+//! | `hand_over` | the same of each pair of CPUs, for `machines derive` |
 //! | `kernel` | system calls, wake-ups, switches between threads, time slices |
 //! | `model` | from what was measured to a model for the simulator |
 //!
@@ -23,6 +24,7 @@
 //! ```
 
 mod contention;
+pub(crate) mod hand_over;
 mod kernel;
 mod model;
 mod own;

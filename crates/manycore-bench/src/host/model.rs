@@ -308,6 +308,13 @@ impl Host {
                 let note = "not measured; a part of a hit in the last level";
                 Entry::assumed(2.5 * low, low, 10.0 * low, note)
             }
+            "directory.read_occupancy" => {
+                let note = "not measured: as long as the way";
+                Entry::assumed(100_000.0, 0.0, 100_000.0, note)
+            }
+            "directory.contention" => {
+                Entry::assumed(0.0, 0.0, 300.0, "not measured: it takes many CPUs of two sockets")
+            }
             _ => Entry::assumed(5.0, 1.0, 20.0, "not measured: 8 to 160 GB/s at 2.5 GHz"),
         }
     }

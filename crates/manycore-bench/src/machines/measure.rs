@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::host;
 use clap::Args;
+use manycore_sim::model::derive::Observed;
 
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::{Terminal, print};
@@ -12,6 +13,12 @@ const NOTES: &str = "\
 Examples:
   manycore machines measure --out here.toml
   manycore machines ./here.toml
+  manycore machines measure --out here.toml --latencies latencies.toml
+  manycore machines derive --latencies latencies.toml
+
+With --latencies, each pair of CPUs hands a word to and fro, and FILE gets the
+matrix in the form that `machines derive` reads; what no hand-over tells is then
+taken from the model that --out names. On 192 CPUs that takes some minutes.
 
 Takes some seconds, and a machine that does nothing else. Each value is the 10th
 percentile of many short batches, and its range goes from the fastest to the 75th:
@@ -31,6 +38,9 @@ pub struct Options {
     /// File to write; without it, the model goes to stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Write what each pair of CPUs takes to hand a word over to this file, for `machines derive`
+    #[arg(long, value_name = "FILE", requires = "out")]
+    latencies: Option<PathBuf>,
 }
 
 /// Measures and writes.
@@ -51,5 +61,26 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
         Failure::bad_input(fault, "name a file in a directory that you may write to")
     })?;
     terminal.note(format_args!("wrote a model of this host to {}", path.display()));
+    match &options.latencies {
+        Some(latencies) => write_latencies(latencies, path, &host, terminal),
+        None => Ok(()),
+    }
+}
+
+/// Measures all pairs, and writes them with what `machines derive` has to know beside.
+fn write_latencies(path: &Path, like: &Path, host: &host::Host, terminal: &Terminal) -> Result<()> {
+    let matrix = host::hand_over::matrix(|cpu, count| {
+        terminal.say(format_args!("measuring hand-overs of CPU {cpu} of {count}"));
+    })?;
+    let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("latencies");
+    let ghz = host.model(name).machine().core.ghz;
+    // A path has a slash: a name without one is that of a model which comes with manycore.
+    let like = if like.is_absolute() { like.to_owned() } else { Path::new(".").join(like) };
+    let text = Observed::text(name, &like.display().to_string(), ghz, &matrix);
+    std::fs::write(path, text).map_err(|error| {
+        let fault = format!("cannot write '{}': {error}", path.display());
+        Failure::bad_input(fault, "name a file in a directory that you may write to")
+    })?;
+    terminal.note(format_args!("wrote the hand-overs of all pairs to {}", path.display()));
     Ok(())
 }

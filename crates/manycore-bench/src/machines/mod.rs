@@ -1,5 +1,12 @@
 //! `manycore machines`: the models of machines, and where their numbers come from.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `measure` | a model of this host |
+//! | `derive` | a model out of latencies and bursts that somebody measured |
+//! | `show` | all that there is to say about one |
 
+mod derive;
 mod measure;
 mod show;
 
@@ -16,6 +23,7 @@ Examples:
   manycore machines
   manycore machines xeon-8180-8x28x2
   manycore machines measure --out here.toml
+  manycore machines derive --latencies server.toml
   manycore machines ./here.toml
 
 Models:
@@ -54,12 +62,14 @@ pub struct Options {
 #[derive(Debug, Subcommand)]
 enum What {
     Measure(measure::Options),
+    Derive(derive::Options),
 }
 
 /// Lists, shows or measures.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     match (&options.what, &options.name) {
         (Some(What::Measure(options)), _) => measure::run(options, terminal),
+        (Some(What::Derive(options)), _) => derive::run(options, terminal),
         (None, Some(name)) => {
             let model = find(name)?;
             match options.json {

@@ -55,3 +55,44 @@ fn this_host_is_measured_and_its_model_can_be_shown() {
     let measured = constants.iter().filter(|constant| constant["provenance"] == "measured").count();
     assert!(measured > 20, "{measured} of {} were measured", constants.len());
 }
+
+#[test]
+fn a_model_is_derived_from_latencies_and_bursts() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../figures/measured/machines");
+    let file = |name: &str| format!("{root}/{name}");
+    let derive = |arguments: &[&str]| {
+        manycore(&[&["machines", "derive"], arguments].concat()).output().unwrap()
+    };
+    let latencies = file("xeon-e7-8870-8x10-like.toml");
+    let bursts = file("xeon-e7-8870-8x10-like.csv");
+    let derived = derive(&["--latencies", &latencies, "--bursts", &bursts]);
+    let kept = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../manycore-sim/machines/xeon-e7-8870-8x10-like.toml"
+    );
+    assert_eq!(String::from_utf8(derived.stdout).unwrap(), std::fs::read_to_string(kept).unwrap());
+    let refused = |arguments: &[&str], word: &str| {
+        let output = derive(arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(word) && said.lines().count() == 1, "{said}");
+    };
+    refused(&["--latencies", &bursts], "add --ghz and --like");
+    refused(&["--latencies", &latencies, "--ghz", "2"], "leave them out");
+    refused(&["--latencies", "nosuch.toml"], "cannot read 'nosuch.toml'");
+    refused(&["--latencies", &latencies, "--bursts", &latencies], "another first line");
+}
+
+#[test]
+fn latencies_of_this_host_make_a_model() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (here, latencies) = (path("here.toml"), path("latencies.toml"));
+    let arguments = ["machines", "measure", "-q", "--out", &here, "--latencies", &latencies];
+    let output = manycore(&arguments).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let output = manycore(&["machines", "derive", "--latencies", &latencies]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let model = String::from_utf8(output.stdout).unwrap();
+    assert!(model.contains("one way of a hand-over") && model.contains("as here"), "{model}");
+}

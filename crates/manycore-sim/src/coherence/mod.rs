@@ -191,9 +191,15 @@ impl Coherence {
         let takes_over = changed && self.machine.directory.migratory;
         let travel = self.travel(line, Kind::Load, core, now);
         let hold = if takes_over { self.machine.directory.hold } else { 0 };
+        let directory = &self.machine.directory;
+        let occupied = match (owner.is_none() && sharers != 0, in_socket) {
+            (false, _) => travel + hold,
+            (true, true) => travel.min(directory.shared_read_occupancy),
+            (true, false) => travel.min(directory.read_occupancy),
+        };
         let record = self.lines.get(line);
         let exclusive = takes_over || owner.is_none() && sharers == 0;
-        record.busy = start + travel + hold;
+        record.busy = start + occupied;
         record.changed = false;
         if exclusive {
             record.owner = CoreId::new(core);
@@ -267,8 +273,10 @@ impl Coherence {
         let class = self.class(socket, from);
         let costs = self.costs(kind);
         let cost = if modified { costs.modified[class] } else { costs.shared[class] };
+        let waited = class > 0 && self.lines.get(line).busy > now;
+        let contention = if waited { self.machine.directory.contention } else { 0 };
         self.traffic.messages.transfers[class] += 1;
-        cost + self.traffic.link(from, socket, now)
+        cost + contention + self.traffic.link(from, socket, now)
     }
 
     fn travel_from_memory(&mut self, line: u32, kind: Kind, socket: u32, now: Cycles) -> Cycles {

@@ -37,6 +37,8 @@ impl Machine {
                 combining: Combining::Socket,
                 migratory: false,
                 shared_read_occupancy: 20,
+                read_occupancy: 100_000,
+                contention: 0,
             },
             caches: Caches {
                 l1: Capacity { bytes: 32 << 10, ways: 8 },

@@ -104,6 +104,13 @@ pub struct Directory {
     /// How long a load that gets a clean copy from its socket's last level keeps other cores of the
     /// socket from the same line there. Requests to the home keep that for as long as they take.
     pub shared_read_occupancy: Cycles,
+    /// How long a load of a line of which others have clean copies keeps its home busy: as long as
+    /// its way takes, or less where a home serves the next one meanwhile. Where reads of a socket
+    /// are combined, this is about the first of them.
+    pub read_occupancy: Cycles,
+    /// How much longer a line takes to another socket if its home was busy when it was asked for:
+    /// requests of several sockets that meet are refused and made again.
+    pub contention: Cycles,
 }
 
 /// Which reads of a line are served together.

@@ -27,6 +27,18 @@ embedded!(
     "core-12500-6x2-like",
     "xeon-6148-2x20-like",
     "xeon-8488c-2x48x2-like",
+    "xeon-e5-2680v4-2x14x2-like",
+    "xeon-e5-2680v2-2x10x2-like",
+    "xeon-e5-2660-2x8x2-like",
+    "xeon-e7-8895v3-4x18x2-like",
+    "xeon-e5-2699v3-2x18x2-like",
+    "xeon-d-2191-18x2-like",
+    "icelake-8375c-2x32x2-like",
+    "graviton2-16-like",
+    "graviton1-a72-16-like",
+    "xeon-e7-8870-8x10-like",
+    "opteron-6172-8x6-like",
+    "opteron-8431-8x6-like",
 );
 
 /// The names of the models that come with the crate.

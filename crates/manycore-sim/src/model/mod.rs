@@ -10,6 +10,7 @@
 //! | `constant` | a value with its range and provenance |
 //! | `parse`, `write` | the file format |
 //! | `library` | the models that come with the crate |
+//! | `derive` | models that are made from measurements |
 //!
 //! ```
 //! use manycore_sim::model::{self, Provenance};
@@ -23,6 +24,7 @@
 //! ```
 
 mod constant;
+pub mod derive;
 mod field;
 mod library;
 mod parse;
@@ -135,6 +137,8 @@ fn blank(name: &str, distance: &[Vec<u8>]) -> Machine {
             combining: Combining::Socket,
             migratory: false,
             shared_read_occupancy: 0,
+            read_occupancy: 0,
+            contention: 0,
         },
         caches: Caches {
             l1: nothing,

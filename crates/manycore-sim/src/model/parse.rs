@@ -19,7 +19,7 @@ const A_CONSTANT: &str =
     "write { value = .., low = .., high = .., provenance = \"..\", and `from` or `note` }";
 
 /// What is being read.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     file: &'a str,
     sources: BTreeMap<String, String>,
 }
@@ -30,7 +30,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Model, Problem> {
         let fault = format!("not TOML in line {line}: {}", error.message().trim_end());
         Problem::of_file(file, fault, "correct the line")
     })?;
-    let mut reader = Reader { file, sources: BTreeMap::new() };
+    let mut reader = Reader::new(file);
     reader.schema(&mut table)?;
     let name = reader.line(&mut table, "name")?;
     let summary = reader.line(&mut table, "summary")?;
@@ -48,12 +48,42 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Model, Problem> {
     Ok(model)
 }
 
-impl Reader<'_> {
-    fn fault(&self, field: &str, fault: impl std::fmt::Display, remedy: &str) -> Problem {
+impl<'a> Reader<'a> {
+    pub(super) fn new(file: &'a str) -> Self {
+        Self { file, sources: BTreeMap::new() }
+    }
+
+    pub(super) fn into_sources(self) -> BTreeMap<String, String> {
+        self.sources
+    }
+
+    /// The key of a source that has to be there.
+    pub(super) fn source(
+        &self,
+        table: &mut Table,
+        key: &str,
+        name: &str,
+    ) -> Result<String, Problem> {
+        let remedy = "name a key of [sources]";
+        match table.remove(key) {
+            Some(Value::String(source)) if self.sources.contains_key(&source) => Ok(source),
+            Some(other) => {
+                Err(self.fault(name, format!("comes from {other}, which is no source"), remedy))
+            }
+            None => Err(self.fault(name, format!("has no `{key}`"), remedy)),
+        }
+    }
+
+    pub(super) fn fault(
+        &self,
+        field: &str,
+        fault: impl std::fmt::Display,
+        remedy: &str,
+    ) -> Problem {
         Problem::of_field(self.file, field, fault, remedy)
     }
 
-    fn schema(&self, table: &mut Table) -> Result<(), Problem> {
+    pub(super) fn schema(&self, table: &mut Table) -> Result<(), Problem> {
         match table.remove("schema") {
             Some(Value::Integer(SCHEMA)) => Ok(()),
             Some(other) => {
@@ -65,7 +95,7 @@ impl Reader<'_> {
     }
 
     /// A line of text that has to be there.
-    fn line(&self, table: &mut Table, key: &str) -> Result<String, Problem> {
+    pub(super) fn line(&self, table: &mut Table, key: &str) -> Result<String, Problem> {
         match table.remove(key) {
             Some(Value::String(text)) if !text.trim().is_empty() && !text.contains('\n') => {
                 Ok(text)
@@ -74,7 +104,7 @@ impl Reader<'_> {
         }
     }
 
-    fn sources(&mut self, table: &mut Table) -> Result<(), Problem> {
+    pub(super) fn sources(&mut self, table: &mut Table) -> Result<(), Problem> {
         let Some(sources) = table.remove("sources") else { return Ok(()) };
         let remedy = "write `[sources]` and a line `key = \"publication\"` for each";
         let Value::Table(sources) = sources else {
@@ -152,7 +182,7 @@ impl Reader<'_> {
         entries.into_iter().enumerate().map(entry).collect()
     }
 
-    fn constant(
+    pub(super) fn constant(
         &self,
         mut entry: Table,
         field: &'static Field,
@@ -246,7 +276,7 @@ impl Reader<'_> {
     }
 
     /// Whatever has not been taken out is a mistake.
-    fn nothing_left(&self, table: &Table, prefix: &str) -> Result<(), Problem> {
+    pub(super) fn nothing_left(&self, table: &Table, prefix: &str) -> Result<(), Problem> {
         for (key, value) in table {
             let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
             match value {

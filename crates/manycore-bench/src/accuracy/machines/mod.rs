@@ -1,36 +1,58 @@
-//! `manycore sim accuracy --of machines`: what others measured on real machines with 12 to 64 CPUs
-//! beside simulations of models of these.
+//! `manycore sim accuracy --of machines`: what others measured on real machines beside simulations
+//! of models of these.
 //!
-//! The models' constants come from elsewhere. One number is read off the table: what a section
-//! computes, of each lock, so that one task takes as long as measured; those points are shown, and
-//! not judged.
+//! | module | what is in it |
+//! |---|---|
+//! | `set`, `library` | published points with where they come from, and the sets that there are |
+//! | `measure` | what the values are |
+//! | `experiment`, `programs` | what is simulated in the place of each |
+//! | `factor`, `tally` | factors, orders and knees, and how many of them agree |
+//! | `render`, `page`, `records` | what came out, for a person and for programs |
+//! | `mutexes` | the set whose sections are read off its own points, which is judged by time |
+//!
+//! The models' constants come from elsewhere: from hand-overs between cores and bursts on lines
+//! (the sets that `calibrates` marks), and not from what is judged.
 
-pub(crate) mod batch;
-mod judge;
-mod published;
+mod experiment;
+mod factor;
+mod library;
+mod measure;
+pub mod mutexes;
+mod page;
+pub(crate) mod programs;
+mod records;
 mod render;
+mod set;
+mod tally;
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
-use manycore_measure::{Claim, Measurement, Mechanism, Provenance};
+use manycore_measure::{Claim, Measurement};
 use manycore_sim::{Model, model};
 
-use self::published::{ACQUISITIONS, ENTRIES, MACHINES, PAUSES_BY_WFE, Published};
+use self::experiment::Asked;
+use self::measure::Measure;
+pub use self::page::page;
 pub use self::render::render;
-use crate::accuracy::machines::batch::Batch;
+pub use self::set::Kind;
+use self::set::{Grade, Point, PublishedSet};
 use crate::failure::Failure;
-use crate::simulated::{Answer, Job, Program, SimulatorPool};
-use crate::slice::Pinning;
+use crate::simulated::{Finding, Job, SimulatorPool};
 
 /// What to compare.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Names of models; all that there are measurements of if there are none.
+    /// Names of sets, or paths of their descriptions; all that come with manycore if there are
+    /// none.
+    pub sets: Vec<String>,
+    /// Names of measured machines or of their models; all if there are none.
     pub machines: Vec<String>,
-    /// Numbers of tasks; all if there are none.
-    pub tasks: Vec<u32>,
-    /// Acquisitions that are simulated of each 50,000.
-    pub acquisitions: u32,
+    /// Kinds of sets; all if there are none.
+    pub kinds: Vec<Kind>,
+    /// Numbers of threads; those that the sets name if there are none.
+    pub threads: Vec<u32>,
+    /// Every case and every number of threads that the machine has CPUs for, or few of them.
+    pub extent: Extent,
     /// The seed of every random choice.
     pub seed: u64,
     /// Who simulates.
@@ -38,30 +60,58 @@ pub struct Options {
 }
 
 impl Options {
-    /// Everything, as it was measured.
+    /// All sets, at the points that they name.
     pub fn new(pool: SimulatorPool) -> Self {
-        Self { machines: Vec::new(), tasks: Vec::new(), acquisitions: ACQUISITIONS, seed: 1, pool }
+        Self {
+            sets: Vec::new(),
+            machines: Vec::new(),
+            kinds: Vec::new(),
+            threads: Vec::new(),
+            extent: Extent::Usual,
+            seed: 1,
+            pool,
+        }
     }
 }
 
-/// A measured point and a simulated one.
+/// How many of the points are simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// One case of each set with one thread and a few: shows that it works.
+    Quick,
+    /// The cases and numbers of threads that the sets name for it.
+    Usual,
+    /// All of them.
+    Full,
+}
+
+/// A published point and what was simulated in its place.
 #[derive(Clone, Debug)]
 struct Compared {
-    published: Published,
-    /// Wall time of an acquisition, in nanoseconds.
+    /// The number of its set.
+    set: usize,
+    kind: Kind,
+    /// Within which factor a factor has to be.
+    band: f64,
+    /// Whether it counts: constants come from those that do not, or nobody trusts them.
+    judged: bool,
+    point: Point,
+    /// As something of which more is better.
+    published: f64,
     simulated: f64,
+    /// In the unit of what was published.
+    simulated_value: f64,
+    /// Where time went, and how far lines did.
+    sight: BTreeMap<String, f64>,
 }
 
 impl Compared {
-    /// Whether it is judged. The length of a section is read off the point with one task.
-    fn counts(&self) -> bool {
-        self.published.tasks > 1
+    fn published(&self) -> f64 {
+        self.published
     }
 
-    /// By what factor the simulated time is off, either way.
-    fn factor(&self) -> f64 {
-        let ratio = self.simulated / self.published.ns;
-        ratio.max(1.0 / ratio)
+    fn simulated(&self) -> f64 {
+        self.simulated
     }
 }
 
@@ -74,141 +124,178 @@ pub struct Found {
     pub claims: Vec<Claim>,
     /// What could not be compared, a line each.
     pub failures: Vec<String>,
+    sets: Vec<PublishedSet>,
     compared: Vec<Compared>,
+    /// The set that is judged by time.
+    mutexes: Option<mutexes::Found>,
+}
+
+/// Names of all sets.
+pub fn names() -> Vec<&'static str> {
+    library::names().chain([mutexes::NAME]).collect()
 }
 
 /// Simulates and compares.
 pub fn run(options: &Options) -> Result<Found, Failure> {
-    let all = options.chosen()?;
-    let models = options.models()?;
-    let mut found = Found {
-        measurements: Vec::new(),
-        claims: Vec::new(),
-        failures: Vec::new(),
-        compared: Vec::new(),
-    };
-    let sections = options.sections(&all, &models)?;
-    let jobs: Vec<Job> = all
-        .iter()
-        .zip(&sections)
-        .map(|(point, section)| options.job(point, point.tasks, *section, &models))
-        .collect();
-    for (published, answer) in all.into_iter().zip(options.pool.run(&jobs)) {
-        match answer.map(|finding| per_acquisition(&finding)) {
-            Ok(simulated) => found.compared.push(Compared { published, simulated }),
-            Err(error) => found.failures.push(format!(
-                "{}, {}, {} tasks: {error}",
-                published.model, published.lock, published.tasks
-            )),
+    let sets = library::sets(&options.sets)?;
+    options.check(&sets)?;
+    let asked = options.chosen(&sets);
+    let mutexes = options.mutexes().map(|options| mutexes::run(&options)).transpose()?;
+    if asked.is_empty() && mutexes.is_none() {
+        return Err(Failure::Usage(
+            "no published point is left: take away --set, --machine, --kind or --threads".into(),
+        ));
+    }
+    let models = models(&sets)?;
+    let job = |(set, point): &(usize, Point)| options.job(&sets[*set], point, &models);
+    let jobs: Vec<Job> = asked.iter().map(job).collect();
+    let (mut compared, mut failures) = (Vec::new(), Vec::new());
+    for ((number, point), answer) in asked.into_iter().zip(options.pool.run(&jobs)) {
+        let set = &sets[number];
+        match answer {
+            Ok(finding) => compared.push(of_finding(number, set, point, &finding, &models)),
+            Err(error) => failures.push(format!("{}: {error}", set.in_words(&point))),
         }
     }
-    found.measurements = found.compared.iter().flat_map(|one| records(one, options)).collect();
-    found.claims = judge::claims(&found.compared);
+    let mut found =
+        Found { measurements: Vec::new(), claims: Vec::new(), failures, sets, compared, mutexes };
+    found.measurements = records::of(&found, options.seed);
+    found.claims = tally::claims(&found);
+    if let Some(mutexes) = &found.mutexes {
+        found.measurements.extend(mutexes.measurements.iter().cloned());
+        found.claims.extend(mutexes.claims.iter().cloned());
+        found.failures.extend(mutexes.failures.iter().cloned());
+    }
     Ok(found)
 }
 
-/// Wall time of an acquisition, in nanoseconds.
-fn per_acquisition(finding: &crate::simulated::Finding) -> f64 {
-    finding.slice.elapsed_ns / finding.slice.counts.iter().sum::<u64>().max(1) as f64
+fn of_finding(
+    number: usize,
+    set: &PublishedSet,
+    point: Point,
+    finding: &Finding,
+    models: &BTreeMap<String, Model>,
+) -> Compared {
+    let ghz = models[&set.machines[point.machine].model].machine().core.ghz;
+    let run = &set.cases[point.case].run;
+    let value = run.value(finding, set.measure, point.threads, ghz);
+    let value = if set.measure == Measure::Rate { value / set.scale } else { value };
+    Compared {
+        set: number,
+        kind: set.kind,
+        band: set.grade.band(),
+        judged: !set.calibrates && set.grade != Grade::C,
+        published: set.measure.rate(point.value, point.threads),
+        simulated: set.measure.rate(value, point.threads),
+        simulated_value: value,
+        sight: finding.sight.clone(),
+        point,
+    }
+}
+
+/// The models of all measured machines, by their names.
+fn models(sets: &[PublishedSet]) -> Result<BTreeMap<String, Model>, Failure> {
+    let names = sets.iter().flat_map(|set| &set.machines).map(|machine| &machine.model);
+    let find = |name: &String| {
+        let model = model::find(name).map_err(|problem| Failure::Failed(problem.to_string()))?;
+        Ok((name.clone(), model))
+    };
+    names.map(find).collect()
 }
 
 impl Options {
-    fn chosen(&self) -> Result<Vec<Published>, Failure> {
-        let known = |name: &String| MACHINES.iter().any(|(_, model)| is_called(model, name));
-        if let Some(unknown) = self.machines.iter().find(|name| !known(name)) {
-            let names = MACHINES.map(|(_, model)| model).join(", ");
+    /// The points that are asked for and that we have something for, with the number of their set.
+    fn chosen(&self, sets: &[PublishedSet]) -> Vec<(usize, Point)> {
+        let of_set = |(number, set)| {
+            let points = PublishedSet::points(set).filter(|point| self.is_chosen(set, point));
+            points.map(move |point| (number, point.clone())).collect::<Vec<_>>()
+        };
+        sets.iter().enumerate().flat_map(of_set).collect()
+    }
+
+    /// What is asked of the set that is judged by time, if anything is.
+    fn mutexes(&self) -> Option<mutexes::Options> {
+        let named = self.sets.is_empty() || self.sets.iter().any(|name| name == mutexes::NAME);
+        let of_kind = self.kinds.is_empty() || self.kinds.contains(&Kind::Locks);
+        let machines: Vec<String> =
+            self.machines.iter().filter(|name| mutexes::knows(name)).cloned().collect();
+        if !named || !of_kind || !self.machines.is_empty() && machines.is_empty() {
+            return None;
+        }
+        let usual = mutexes::Options::new(self.pool.clone());
+        let options = match self.extent {
+            Extent::Quick => {
+                mutexes::Options { tasks: vec![1, 2, 16], acquisitions: 1_600, ..usual }
+            }
+            _ => mutexes::Options { tasks: self.threads.clone(), ..usual },
+        };
+        Some(mutexes::Options { machines, seed: self.seed, ..options })
+    }
+
+    fn check(&self, sets: &[PublishedSet]) -> Result<(), Failure> {
+        let is_known =
+            |name: &&String| **name == mutexes::NAME || sets.iter().any(|set| set.name == **name);
+        if let Some(unknown) = self.sets.iter().find(|name| !is_known(name)) {
+            let known = names().join(", ");
             return Err(Failure::Usage(format!(
-                "nothing is published of `{unknown}`: choose from {names}"
+                "there is no set `{unknown}`: choose from {known}"
             )));
         }
-        let mut all = published::mutexes()?;
-        let asked = |one: &Published| {
-            let machines = &self.machines;
-            let machine = machines.is_empty() || machines.iter().any(|m| is_called(one.model, m));
-            machine && (self.tasks.is_empty() || self.tasks.contains(&one.tasks) || one.tasks == 1)
+        let mut machines: Vec<&set::MeasuredMachine> =
+            sets.iter().flat_map(|set| &set.machines).collect();
+        machines.sort_by(|a, b| a.name.cmp(&b.name));
+        machines.dedup_by(|a, b| a.name == b.name);
+        let known = |name: &&String| {
+            mutexes::knows(name) || machines.iter().any(|machine| machine.is_called(name))
         };
-        all.retain(asked);
-        Ok(all)
-    }
-
-    fn models(&self) -> Result<Vec<Model>, Failure> {
-        let find = |(_, name): (&str, &str)| {
-            let mut model =
-                model::find(name).map_err(|problem| Failure::Failed(problem.to_string()))?;
-            let (pauses_by_wfe, ns) = PAUSES_BY_WFE;
-            if name == pauses_by_wfe {
-                let cycles = (ns * model.machine().core.ghz).round();
-                let pause = model.constants.iter_mut().find(|c| c.field.path == "core.pause");
-                let pause = pause.expect("every model has one");
-                (pause.value, pause.high) = (cycles, cycles);
+        match self.machines.iter().find(|name| !known(name)) {
+            None => Ok(()),
+            Some(unknown) => {
+                let names: Vec<&str> =
+                    machines.iter().map(|machine| machine.name.as_str()).collect();
+                Err(Failure::Usage(format!(
+                    "nothing is published of `{unknown}`: choose from {}",
+                    names.join(", ")
+                )))
             }
-            Ok(model)
-        };
-        MACHINES.into_iter().map(find).collect()
-    }
-
-    /// What a section computes at each point: what one task takes, less what that takes in a
-    /// simulation if it computes nothing.
-    fn sections(&self, all: &[Published], models: &[Model]) -> Result<Vec<f64>, Failure> {
-        let alone: Vec<Job> = all.iter().map(|point| self.job(point, 1, 0.0, models)).collect();
-        let overheads = self.pool.run(&alone);
-        let section = |(point, overhead): (&Published, Answer)| {
-            let is_alone = |other: &&Published| {
-                (other.model, &other.series, other.lock, other.tasks)
-                    == (point.model, &point.series, point.lock, 1)
-            };
-            let name = || format!("{}, {}, {}", point.model, point.series, point.lock);
-            let alone = all.iter().find(is_alone).ok_or_else(|| {
-                Failure::Failed(format!("{}: nothing is published of one task", name()))
-            })?;
-            let overhead = overhead.map_err(Failure::Failed)?;
-            Ok((alone.ns - per_acquisition(&overhead)).max(0.0))
-        };
-        all.iter().zip(overheads).map(section).collect()
-    }
-
-    fn job(&self, point: &Published, tasks: u32, section_ns: f64, models: &[Model]) -> Job {
-        let model = models.iter().find(|model| model.name == point.model).expect("all are there");
-        Job {
-            machine: model.to_toml(),
-            cpus: None,
-            mechanism: point.lock.to_owned(),
-            // The pool has a thread for each CPU.
-            threads: tasks.min(model.machine().topology.cpus()),
-            program: Program::of(&Batch {
-                acquisitions: self.acquisitions,
-                tasks,
-                section_ns,
-                entries: ENTRIES,
-            }),
-            measured: Duration::from_nanos((point.ns * f64::from(self.acquisitions)) as u64),
-            pinning: Pinning::None,
-            seed: self.seed,
-            every_turn: false,
-            patient: false,
         }
     }
-}
 
-/// Whether a model is meant, which may be called without its ending.
-fn is_called(model: &str, name: &str) -> bool {
-    model == name || model.strip_suffix("-like") == Some(name)
-}
+    fn is_chosen(&self, set: &PublishedSet, point: &Point) -> bool {
+        let machine = &set.machines[point.machine];
+        let of_machine = || self.machines.iter().any(|name| machine.is_called(name));
+        let most = machine.threads.last().copied().unwrap_or(0);
+        let threads = match (self.threads.is_empty(), self.extent) {
+            (false, _) => self.threads.contains(&point.threads) && point.threads <= most,
+            (true, Extent::Full) => point.threads <= most,
+            (true, Extent::Usual) => machine.threads.contains(&point.threads),
+            (true, Extent::Quick) => {
+                machine.threads.iter().take(2).any(|count| *count == point.threads)
+            }
+        };
+        let case = match self.extent {
+            Extent::Full => true,
+            Extent::Usual => !set.cases[point.case].only_full,
+            Extent::Quick => point.case == 0,
+        };
+        threads
+            && case
+            && (self.sets.is_empty() || self.sets.contains(&set.name))
+            && (self.kinds.is_empty() || self.kinds.contains(&set.kind))
+            && (self.machines.is_empty() || of_machine())
+            && set.subjects[point.subject].ours.is_some()
+            && set.cases[point.case].run.is_simulated()
+    }
 
-/// The published record of a point, and the simulated one.
-fn records(one: &Compared, options: &Options) -> [Measurement; 2] {
-    let point = &one.published;
-    let record = |value: f64, provenance| {
-        let lock = Mechanism::Lock(point.lock.to_owned());
-        let mut record = Measurement::new("batch", lock, "ns", value);
-        record.threads = point.tasks;
-        record.provenance = provenance;
-        record.machine = point.model.to_owned();
-        record.parameters.insert("series".into(), point.series.as_str().into());
-        record
-    };
-    let mut simulated = record(one.simulated, Provenance::Simulated);
-    simulated.seed = Some(options.seed);
-    simulated.parameters.insert("acquisitions".into(), f64::from(options.acquisitions).into());
-    [record(point.ns, Provenance::Published), simulated]
+    fn job(&self, set: &PublishedSet, point: &Point, models: &BTreeMap<String, Model>) -> Job {
+        let machine = &set.machines[point.machine];
+        let ours = set.subjects[point.subject].ours.as_deref();
+        set.cases[point.case].run.job(&Asked {
+            model: &models[&machine.model],
+            filling: machine.filling,
+            ours: ours.expect("others are not chosen"),
+            threads: point.threads,
+            seed: self.seed,
+        })
+    }
 }

@@ -1,122 +1,173 @@
 //! The study of real machines for a person.
 
+use std::collections::BTreeMap;
+
 use manycore_measure::{Cell, Claim, Column, Table, significant};
 
-use super::judge::{self, Summary};
-use super::published::MACHINES;
-use super::{Compared, Found};
+use super::factor::{Factor, Of, curves, factors, knee};
+use super::set::PublishedSet;
+use super::tally::{Tally, judged, kinds, share};
+use super::{Compared, Found, mutexes};
 
-/// For each machine the published times with the simulated ones, the errors, and the claims.
+/// For each set and machine the published values with the simulated ones, what agrees, and the
+/// claims.
 pub fn render(found: &Found) -> String {
-    let of_machine = |(measured, model): (&str, &str)| {
+    let mut text = String::new();
+    for (number, set) in found.sets.iter().enumerate() {
         let members: Vec<&Compared> =
-            found.compared.iter().filter(|one| one.published.model == model).collect();
-        (!members.is_empty()).then(|| {
-            format!(
-                "{measured} and {model}: ns an acquisition, published / simulated, by tasks\n{}\n",
-                times(&members)
-            )
-        })
-    };
-    let machines: Vec<String> = MACHINES.into_iter().filter_map(of_machine).collect();
+            found.compared.iter().filter(|one| one.set == number).collect();
+        for (place, machine) in set.machines.iter().enumerate() {
+            let there: Vec<&Compared> =
+                members.iter().copied().filter(|one| one.point.machine == place).collect();
+            if !there.is_empty() {
+                text += &format!(
+                    "{} ({}, grade {:?}{}), {} and {}: {}, published / simulated, by threads\n{}\n",
+                    set.name,
+                    set.kind,
+                    set.grade,
+                    if set.calibrates { ", constants come from it" } else { "" },
+                    machine.name,
+                    machine.model,
+                    set.unit,
+                    values(set, &there)
+                );
+            }
+        }
+    }
+    if let Some(mutexes) = &found.mutexes {
+        text += &mutexes::render(mutexes);
+    }
+    if found.compared.is_empty() {
+        return text;
+    }
     format!(
-        "{}\nErrors\n{}\n\n{}\n",
-        machines.join("\n"),
-        errors(&found.compared),
+        "{text}What agrees, of the sets that are judged\n{}\n\nFarthest off\n{}\n\n{}\n",
+        agreement(found),
+        farthest(found),
         Claim::table(&found.claims)
     )
 }
 
-/// Rows are locks of a series, columns numbers of tasks.
-fn times(members: &[&Compared]) -> Table {
-    let mut tasks: Vec<u32> = members.iter().map(|one| one.published.tasks).collect();
-    tasks.sort_unstable();
-    tasks.dedup();
-    let numbers = tasks.iter().map(|tasks| Column::number(&tasks.to_string()));
-    let words = ["series", "lock"].map(Column::words);
+/// Rows are subjects in a case, columns numbers of threads.
+fn values(set: &PublishedSet, there: &[&Compared]) -> Table {
+    let mut threads: Vec<u32> = there.iter().map(|one| one.point.threads).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let words = ["case", "subject", "here"].map(Column::words);
+    let numbers = threads.iter().map(|count| Column::number(&count.to_string()));
     let mut table = Table::new(words.into_iter().chain(numbers).chain([Column::number("knee")]));
-    for row in rows(members) {
-        let first = &row[0].published;
-        let mut cells = vec![Cell::from(first.series.as_str()), first.lock.into()];
-        for tasks in &tasks {
-            let of_tasks = row.iter().find(|one| one.published.tasks == *tasks);
-            let short = |ns| significant(ns, 3);
-            cells.push(Cell::from(of_tasks.map_or(String::new(), |one| {
-                format!("{} / {}", short(one.published.ns), short(one.simulated))
+    let owned: Vec<Compared> = there.iter().map(|one| (*one).clone()).collect();
+    for curve in curves(&owned) {
+        let point = &curve[0].point;
+        let subject = &set.subjects[point.subject];
+        let mut cells = vec![
+            Cell::from(set.cases[point.case].name.as_str()),
+            subject.name.as_str().into(),
+            subject.ours.as_deref().unwrap_or_default().into(),
+        ];
+        for count in &threads {
+            let here = curve.iter().find(|one| one.point.threads == *count);
+            let short = |value| significant(value, 3);
+            cells.push(Cell::from(here.map_or(String::new(), |one| {
+                format!("{} / {}", short(one.point.value), short(one.simulated_value))
             })));
         }
-        let knee = |time: fn(&Compared) -> f64| {
-            knee(&row, time).map_or("none".to_owned(), |tasks| tasks.to_string())
-        };
-        let knees = format!("{} / {}", knee(|one| one.published.ns), knee(|one| one.simulated));
-        cells.push(knees.into());
+        let knees = (knee(&curve, Compared::published), knee(&curve, Compared::simulated));
+        cells.push(format!("{} / {}", knees.0, knees.1).into());
         table.row(cells);
     }
     table
 }
 
-/// The points of each lock in each series, by tasks.
-fn rows<'a>(members: &[&'a Compared]) -> Vec<Vec<&'a Compared>> {
-    let mut rows: Vec<Vec<&Compared>> = Vec::new();
-    let name = |one: &Compared| (one.published.series.clone(), one.published.lock);
-    for one in members {
-        match rows.iter_mut().find(|row| name(row[0]) == name(one)) {
-            Some(row) => row.push(one),
-            None => rows.push(vec![one]),
-        }
+/// By kind, by machine and by what is compared.
+fn agreement(found: &Found) -> Table {
+    let numbers = ["factors", "within", "median off", "p90", "pairs in order", "knees"];
+    let columns = [Column::words("of")].into_iter().chain(numbers.map(Column::number));
+    let mut table = Table::new(columns);
+    let all = judged(&found.compared, None);
+    for kind in kinds(&found.compared) {
+        table.row(row(&kind.to_string(), &Tally::of(&judged(&found.compared, Some(kind)))));
     }
-    rows.iter_mut().for_each(|row| row.sort_by_key(|one| one.published.tasks));
-    rows
-}
-
-/// The fewest tasks with which an acquisition takes twice as long as with one.
-fn knee(row: &[&Compared], time: fn(&Compared) -> f64) -> Option<u32> {
-    let alone = row.iter().find(|one| one.published.tasks == 1).map(|one| time(one))?;
-    let slow = row.iter().find(|one| time(one) >= 2.0 * alone)?;
-    Some(slow.published.tasks)
-}
-
-/// By machine, by lock, and by both.
-fn errors(compared: &[Compared]) -> Table {
-    let numbers = ["points", "median factor", "p90", "worst"].map(Column::number);
-    let words = ["machine", "lock"].map(Column::words);
-    let last = [Column::words("worst is"), Column::number("order agrees")];
-    let mut table = Table::new(words.into_iter().chain(numbers).chain(last));
-    let mut locks: Vec<&str> = compared.iter().map(|one| one.published.lock).collect();
-    locks.sort_unstable();
-    locks.dedup();
-    let mut row = |machine: Option<&str>, lock: Option<&str>| {
-        let is_asked = |one: &&Compared| {
-            machine.is_none_or(|name| one.published.model == name)
-                && lock.is_none_or(|name| one.published.lock == name)
-        };
-        let members: Vec<&Compared> = compared.iter().filter(is_asked).collect();
-        let Summary { count, median, p90 } = judge::summary(members.iter().copied());
-        let worst = members.iter().filter(|one| one.counts());
-        let Some(worst) = worst.max_by(|a, b| a.factor().total_cmp(&b.factor())) else { return };
-        let (same, pairs) = judge::order(members.iter().copied());
-        let short = |value: f64| significant(value, 3);
-        table.row([
-            Cell::from(machine.unwrap_or("all")),
-            lock.unwrap_or("all").into(),
-            count.to_string().into(),
-            median.map_or(String::new(), short).into(),
-            p90.map_or(String::new(), short).into(),
-            short(worst.factor()).into(),
-            described(worst).into(),
-            if pairs == 0 { String::new() } else { format!("{same} of {pairs}") }.into(),
-        ]);
-    };
-    for (_, machine) in MACHINES {
-        locks.iter().for_each(|lock| row(Some(machine), Some(lock)));
-        row(Some(machine), None);
+    let mut machines: BTreeMap<&str, Vec<Compared>> = BTreeMap::new();
+    for one in &all {
+        let machine = &found.sets[one.set].machines[one.point.machine];
+        machines.entry(&machine.model).or_default().push(one.clone());
     }
-    locks.iter().for_each(|lock| row(None, Some(lock)));
-    row(None, None);
+    for (name, members) in machines {
+        table.row(row(name, &Tally::of(&members)));
+    }
+    for of in Of::ALL {
+        table.row(row(of.name(), &Tally::of_factors(factors(&all).iter().filter(|f| f.of == of))));
+    }
+    table.row(row("all", &Tally::of(&all)));
     table
 }
 
-fn described(worst: &Compared) -> String {
-    let ratio = significant(worst.simulated / worst.published.ns, 3);
-    format!("{}, {} tasks: {ratio} of published", worst.published.lock, worst.published.tasks)
+fn row(name: &str, tally: &Tally) -> [Cell; 7] {
+    let short = |value: Option<f64>| value.map_or(String::new(), |value| significant(value, 3));
+    let of = |part: usize, all: usize| match share(part, all) {
+        Some(share) => format!("{part} of {all} ({:.0} %)", 100.0 * share),
+        None => String::new(),
+    };
+    [
+        name.into(),
+        tally.factors.to_string().into(),
+        of(tally.within, tally.factors).into(),
+        short(tally.median).into(),
+        short(tally.p90).into(),
+        of(tally.agree, tally.pairs).into(),
+        of(tally.knees, tally.curves).into(),
+    ]
+}
+
+/// How many are shown of the factors that are off the most.
+const SHOWN: usize = 15;
+
+/// The factors that are off the most, with where simulated time went.
+fn farthest(found: &Found) -> Table {
+    let words = ["set", "machine", "case", "subject", "factor"].map(Column::words);
+    let numbers = ["threads", "published", "simulated", "off"].map(Column::number);
+    let looked = [Column::words("simulated time"), Column::words("lines an operation")];
+    let mut table = Table::new(words.into_iter().chain(numbers).chain(looked));
+    let judged = judged(&found.compared, None);
+    let mut factors: Vec<Factor> =
+        factors(&judged).into_iter().filter(|factor| !factor.is_within()).collect();
+    factors.sort_by(|a, b| b.off().total_cmp(&a.off()));
+    for factor in factors.iter().take(SHOWN) {
+        let one = factor.at;
+        let set = &found.sets[one.set];
+        let short = |value| significant(value, 3);
+        table.row([
+            Cell::from(set.name.as_str()),
+            set.machines[one.point.machine].name.as_str().into(),
+            set.cases[one.point.case].name.as_str().into(),
+            set.subjects[one.point.subject].name.as_str().into(),
+            factor.of.name().into(),
+            one.point.threads.to_string().into(),
+            short(factor.published).into(),
+            short(factor.simulated).into(),
+            short(factor.off()).into(),
+            time(&one.sight).into(),
+            lines(&one.sight).into(),
+        ]);
+    }
+    table
+}
+
+/// Where threads' time went: all parts of at least a twentieth.
+pub(super) fn time(sight: &BTreeMap<String, f64>) -> String {
+    let parts = sight.iter().filter_map(|(name, share)| Some((name.strip_prefix("time_")?, share)));
+    let large = parts.filter(|(_, share)| **share >= 5.0);
+    large.map(|(name, share)| format!("{name} {share:.0} %")).collect::<Vec<_>>().join(", ")
+}
+
+/// Lines that moved for each operation, by class of distance, and those from memory.
+pub(super) fn lines(sight: &BTreeMap<String, f64>) -> String {
+    let with = |prefix: &str, short: &str| -> Vec<String> {
+        let named =
+            sight.iter().filter_map(|(name, count)| Some((name.strip_prefix(prefix)?, count)));
+        let some = named.filter(|(_, count)| **count >= 0.005);
+        some.map(|(class, count)| format!("{short}{class}: {}", significant(*count, 2))).collect()
+    };
+    [with("transfers_", ""), with("memory_", "memory ")].concat().join(", ")
 }

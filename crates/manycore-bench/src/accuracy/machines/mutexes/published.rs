@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 
 /// The table. Where it comes from is in the file beside it.
-const MUTEXES: &str = include_str!("../../../../../figures/measured/mutexes.csv");
+const MUTEXES: &str = include_str!("../../../../../../figures/measured/mutexes.csv");
 
 /// The measured machines, and the models of them.
 pub(super) const MACHINES: [(&str, &str); 4] = [

@@ -49,15 +49,15 @@ pub(super) fn claims(compared: &[Compared]) -> Vec<Claim> {
     let points = format!("{count} points with more than one task");
     vec![
         claim(
-            "machines-median",
+            "mutexes-median",
             "median factor by which the time of an acquisition is off",
             Bound::AtMost(1.35),
             median,
             &points,
         ),
-        claim("machines-p90", "90th percentile of that factor", Bound::AtMost(2.5), p90, &points),
+        claim("mutexes-p90", "90th percentile of that factor", Bound::AtMost(2.5), p90, &points),
         claim(
-            "machines-order",
+            "mutexes-order",
             "pairs of locks in the measured order, of those 1.3x apart or more",
             Bound::AtLeast(0.85),
             (pairs > 0).then(|| same as f64 / pairs as f64),

@@ -1,0 +1,151 @@
+//! What is simulated in place of what was measured: a job for each point, and what comes of it.
+
+use std::time::Duration;
+
+use manycore_sim::Model;
+use serde::Deserialize;
+
+use super::measure::Measure;
+use super::programs::contend::{Contend, Filling};
+use super::programs::lines::{self, Accesses, Lines};
+use crate::popularity::Popularity;
+use crate::set::simulated::Load;
+use crate::set::{Keys, Task};
+use crate::simulated::{Beside, Finding, Job, Program};
+use crate::slice::Pinning;
+
+/// What is simulated, with the numbers that a case has.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) enum Experiment {
+    /// Threads use a set. Half of the updates insert, half remove.
+    Set {
+        structure: String,
+        initial: u64,
+        /// Updates, in percent.
+        update: f64,
+        /// The exponent of the popularity of keys; all alike without it.
+        zipf: Option<f64>,
+        /// Of a hash table; a tenth of the keys without it.
+        buckets: Option<u64>,
+        /// What an operation takes beside its accesses.
+        #[serde(default = "beside")]
+        beside_ns: f64,
+        simulate_us: u64,
+    },
+    /// Threads take one lock, or change one word.
+    Sections {
+        section_ns: f64,
+        outside_ns: f64,
+        /// Sections that only read, in percent.
+        #[serde(default)]
+        reads: f64,
+        /// Lines that a section moves.
+        #[serde(default = "one")]
+        data: u32,
+        #[serde(default = "usual_time")]
+        simulate_us: u64,
+    },
+    /// Cores access a line.
+    Lines { accesses: Accesses },
+    /// Nothing that is here can show it; the set says why.
+    PublishedOnly {},
+}
+
+fn beside() -> f64 {
+    5.0
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn usual_time() -> u64 {
+    200
+}
+
+/// A point of the grid, whatever is simulated there.
+pub(super) struct Asked<'a> {
+    pub model: &'a Model,
+    pub filling: Filling,
+    pub ours: &'a str,
+    pub threads: u32,
+    pub seed: u64,
+}
+
+impl Experiment {
+    /// Whether there is something to simulate.
+    pub fn is_simulated(&self) -> bool {
+        !matches!(self, Self::PublishedOnly {})
+    }
+
+    /// The simulation of a point, of an experiment that is simulated.
+    pub fn job(&self, asked: &Asked) -> Job {
+        let cpus = asked.model.machine().topology.cpus();
+        let (program, micros) = self.program(asked);
+        // Waits that end in sleep have to be seen until they do.
+        let oversubscribed = asked.threads > cpus;
+        let micros = if oversubscribed { micros.max(20_000) } else { micros };
+        Job {
+            machine: asked.model.to_toml(),
+            cpus: None,
+            mechanism: asked.ours.to_owned(),
+            threads: asked.threads,
+            program,
+            measured: Duration::from_micros(micros),
+            pinning: Pinning::Auto,
+            seed: asked.seed,
+            every_turn: false,
+            // No thread waits for a CPU, so that waiters of queues have no reason to sleep.
+            patient: !oversubscribed,
+        }
+    }
+
+    fn program(&self, asked: &Asked) -> (Program, u64) {
+        match self {
+            Self::Set { structure, initial, update, zipf, buckets, beside_ns, simulate_us } => {
+                let usual = Keys::of(*initial);
+                let keys = Keys {
+                    buckets: buckets.unwrap_or(usual.buckets),
+                    popularity: zipf.map_or(Popularity::Uniform, Popularity::Zipf),
+                    seed: asked.seed,
+                    ..usual
+                };
+                let task = Task {
+                    structure: structure.clone(),
+                    sync: asked.ours.to_owned(),
+                    threads: asked.threads,
+                    update: *update,
+                    keys,
+                };
+                let load = Load { task, beside: Beside::each(*beside_ns), operations: None };
+                (Program::of(&load), *simulate_us)
+            }
+            Self::Sections { section_ns, outside_ns, reads, data, simulate_us } => {
+                let program = Contend {
+                    section_ns: *section_ns,
+                    outside_ns: *outside_ns,
+                    reads: *reads,
+                    data: *data,
+                    filling: asked.filling,
+                };
+                (Program::of(&program), *simulate_us)
+            }
+            Self::Lines { accesses } => (Program::of(&Lines { accesses: *accesses }), 1),
+            Self::PublishedOnly {} => unreachable!("the points of these are not chosen"),
+        }
+    }
+
+    /// What a simulation says in the unit of what was published.
+    pub fn value(&self, finding: &Finding, measure: Measure, threads: u32, ghz: f64) -> f64 {
+        let throughput = finding.slice.throughput();
+        let cycles = || finding.sight.get(lines::CYCLES).copied().unwrap_or(f64::NAN);
+        match measure {
+            Measure::Rate => throughput,
+            Measure::TimeOfThread => f64::from(threads) / throughput * 1e9,
+            Measure::Time => 1e9 / throughput,
+            Measure::Latency => cycles() / ghz,
+            Measure::Cycles => cycles(),
+        }
+    }
+}

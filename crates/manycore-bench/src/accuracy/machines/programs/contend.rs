@@ -1,0 +1,274 @@
+//! Threads that want the same thing again and again: a lock, or a word.
+//!
+//! The mechanism is a lock of manycore's, or a way to count in one word: `atomic-add`, `cas-add`,
+//! and `own-add`, by which each thread has a word of its own.
+
+use manycore_sim::machine::Topology;
+use manycore_sim::{Placement, thread};
+use manycore_simulated::sync::CachePadded;
+use manycore_simulated::sync::atomic::{AtomicU64, Ordering};
+use manycore_simulated::sync::cell::UnsafeCell;
+use manycore_simulated::sync::tuning;
+use serde::{Deserialize, Serialize};
+
+use crate::contender::{self, Contender, Visitor};
+use crate::simulated::{Count, Finding, Run, SimulatedProgram, Window, sight};
+use crate::waits::Waits;
+
+/// In which order threads are put on CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Filling {
+    /// Socket by socket.
+    #[default]
+    Compact,
+    /// On all sockets in turn, as a scheduler spreads them.
+    Scatter,
+}
+
+/// What threads do between two times at which they want it, and while they have it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Contend {
+    /// Computation under the lock.
+    pub section_ns: f64,
+    /// Mean computation between two sections; it varies by half of that either way.
+    pub outside_ns: f64,
+    /// Sections that only read, in percent.
+    pub reads: f64,
+    /// Lines that a section reads and, unless it only reads, writes.
+    pub data: u32,
+    pub filling: Filling,
+}
+
+/// What all threads use.
+trait Shared {
+    /// One operation of a thread.
+    fn act(&self, index: u32, reads: bool, section: u64);
+
+    /// Operations that changed something, as the data say.
+    fn written(&self) -> u64;
+}
+
+/// A lock with the lines that it protects.
+#[repr(C, align(128))]
+struct Guarded<C> {
+    lock: C,
+    lines: Box<[CachePadded<UnsafeCell<u64>>]>,
+}
+
+impl<C: Contender> Shared for Guarded<C> {
+    fn act(&self, _: u32, reads: bool, section: u64) {
+        let visit = |writes: bool| {
+            for line in &self.lines {
+                // SAFETY: all simulated threads are one thread of the host, and none stops within
+                // this access.
+                let count = line.with(|line| unsafe { *line });
+                if writes {
+                    // SAFETY: all simulated threads are one thread of the host, and none stops
+                    // within this access. Who else is in the section shows in the count.
+                    line.with_mut(|line| unsafe { *line = count + 1 });
+                }
+            }
+            thread::compute(section);
+        };
+        match reads {
+            true => self.lock.shared(|| visit(false)),
+            false => self.lock.exclusive(|| visit(true)),
+        }
+    }
+
+    fn written(&self) -> u64 {
+        // SAFETY: all simulated threads are one thread of the host, and none stops within this
+        // access.
+        self.lines.first().map_or(0, |line| line.with(|line| unsafe { *line }))
+    }
+}
+
+/// How a word is counted up.
+#[derive(Clone, Copy)]
+enum Way {
+    Add,
+    CompareAndSwap,
+    Own,
+}
+
+struct Word {
+    way: Way,
+    words: Box<[CachePadded<AtomicU64>]>,
+}
+
+impl Shared for Word {
+    fn act(&self, index: u32, _: bool, section: u64) {
+        if section > 0 {
+            thread::compute(section);
+        }
+        // Relaxed: the words order nothing.
+        match self.way {
+            Way::Add => _ = self.words[0].fetch_add(1, Ordering::Relaxed),
+            Way::Own => _ = self.words[index as usize].fetch_add(1, Ordering::Relaxed),
+            Way::CompareAndSwap => {
+                let mut seen = self.words[0].load(Ordering::Relaxed);
+                while let Err(now) = self.words[0].compare_exchange(
+                    seen,
+                    seen + 1,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                ) {
+                    seen = now;
+                }
+            }
+        }
+    }
+
+    fn written(&self) -> u64 {
+        // Relaxed: all threads have ended.
+        self.words.iter().map(|word| word.load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// Makes what threads share, for this many of them and this many lines.
+type Maker = fn(u32, u32) -> Box<dyn Shared>;
+
+struct Chooser;
+
+impl Visitor for Chooser {
+    type Output = Maker;
+
+    fn visit<C: Contender>(self) -> Maker {
+        |_, lines| {
+            let lines = (0..lines).map(|_| CachePadded(UnsafeCell::default())).collect();
+            Box::new(Guarded::<C> { lock: C::new(), lines })
+        }
+    }
+}
+
+fn words(way: Way, count: u32) -> Box<dyn Shared> {
+    let words = (0..count).map(|_| CachePadded(AtomicU64::new(0))).collect();
+    Box::new(Word { way, words })
+}
+
+fn maker(mechanism: &str) -> Option<Maker> {
+    match mechanism {
+        "atomic-add" => Some(|_, _| words(Way::Add, 1)),
+        "cas-add" => Some(|_, _| words(Way::CompareAndSwap, 1)),
+        "own-add" => Some(|threads, _| words(Way::Own, threads)),
+        lock => contender::simulated::with(lock, Chooser),
+    }
+}
+
+impl SimulatedProgram for Contend {
+    const NAME: &'static str = "Contend";
+
+    fn placement(&self, _: &Topology, _: u32) -> Placement {
+        match self.filling {
+            Filling::Compact => Placement::Compact,
+            Filling::Scatter => Placement::Scatter,
+        }
+    }
+
+    fn simulate(&self, run: &Run) -> Result<Finding, String> {
+        simulate(run, self)
+    }
+}
+
+/// Draws before the start: what is drawn is then none of the simulated work.
+const DRAWN: usize = 256;
+
+fn simulate(run: &Run, program: &Contend) -> Result<Finding, String> {
+    let (job, ghz) = (run.job, run.ghz());
+    let make = maker(&job.mechanism)
+        .ok_or_else(|| format!("there is no lock or counter `{}`", job.mechanism))?;
+    let counts: Vec<Count> = (0..job.threads).map(|_| Count::default()).collect();
+    let drawn: Vec<Vec<(bool, u64)>> =
+        (0..job.threads).map(|one| draw(program, one, run)).collect();
+    let section = (program.section_ns * ghz).round() as u64;
+    let report = run.simulate(|| {
+        let shared = make(job.threads, program.data);
+        // Measured at the first call, which is not to be within what is counted.
+        tuning::pause_cost();
+        let window = run.window(thread::now());
+        let done = thread::parallel(job.threads, |index| {
+            let mut steps = drawn[index as usize].iter().cycle();
+            let mut done = [0, 0];
+            while thread::now() < window.end {
+                let (reads, outside) = *steps.next().expect("there are some");
+                shared.act(index, reads, section);
+                done[usize::from(reads)] += 1;
+                counts[index as usize].note(window, done[0] + done[1]);
+                thread::compute(outside.max(1));
+            }
+            done
+        });
+        (window, done, shared.written())
+    })?;
+    let (window, done, written): &(Window, Vec<[u64; 2]>, u64) = &report.result;
+    let writes: u64 = done.iter().map(|[writes, _]| writes).sum();
+    if program.data > 0 && writes != *written {
+        return Err(format!("updates were lost: {writes} were made, {written} found"));
+    }
+    let all: u64 = done.iter().map(|[writes, reads]| writes + reads).sum();
+    let counted = counts.iter().map(Count::counted).collect();
+    let slice = run.slice(*window, counted, std::iter::empty());
+    Ok(Finding {
+        slice: crate::slice::Slice { waits: Waits::default(), ..slice },
+        sight: sight(&report, all.max(1)),
+    })
+}
+
+/// Which operations of a thread only read, and for how long it computes after each.
+fn draw(program: &Contend, thread: u32, run: &Run) -> Vec<(bool, u64)> {
+    // Any odd multiplier keeps the threads' seeds apart.
+    let own = (u64::from(thread) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut random = fastrand::Rng::with_seed(run.job.seed.wrapping_add(own));
+    let step = |_| {
+        let reads = random.f64() < program.reads / 100.0;
+        let outside = program.outside_ns * (0.5 + random.f64()) * run.ghz();
+        (reads, outside.round() as u64)
+    };
+    (0..DRAWN).map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::simulated::{Job, Program, simulate};
+    use crate::slice::Pinning;
+
+    fn throughput(mechanism: &str, threads: u32, reads: f64) -> f64 {
+        let program = Contend {
+            section_ns: 20.0,
+            outside_ns: 100.0,
+            reads,
+            data: 1,
+            filling: Filling::Compact,
+        };
+        let job = Job {
+            machine: manycore_sim::model::find("xeon-4x6").unwrap().to_toml(),
+            cpus: None,
+            mechanism: mechanism.to_owned(),
+            threads,
+            program: Program::of(&program),
+            measured: Duration::from_micros(50),
+            pinning: Pinning::Auto,
+            seed: 1,
+            every_turn: false,
+            patient: true,
+        };
+        simulate::<Contend>(&job).unwrap().slice.throughput()
+    }
+
+    #[test]
+    fn own_words_scale_and_a_shared_one_does_not() {
+        let factor = |mechanism| throughput(mechanism, 24, 0.0) / throughput(mechanism, 1, 0.0);
+        let (own, shared, swapped) = (factor("own-add"), factor("atomic-add"), factor("cas-add"));
+        assert!(own > 20.0 && shared < 6.0 && swapped <= shared, "{own}, {shared}, {swapped}");
+    }
+
+    #[test]
+    fn readers_share_what_writers_do_not() {
+        let (read, written) = (throughput("per-cpu-rw", 24, 100.0), throughput("mcs", 24, 0.0));
+        assert!(read > 4.0 * written, "{read}, {written}");
+    }
+}

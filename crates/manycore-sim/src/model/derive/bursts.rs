@@ -1,0 +1,122 @@
+//! Bursts: all of some cores access a line at the same moment, and each waits until it has it.
+
+use crate::model::Problem;
+
+/// How long an access of a burst takes, in the mean over the cores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Burst {
+    /// What was done: `write-one`, `read-written`, ... as in the first column of the file.
+    pub accesses: String,
+    /// By how many cores, filled group by group.
+    pub cores: u32,
+    /// Cycles of the core's clock.
+    pub cycles: f64,
+}
+
+const HEADER: &str = "accesses,cores,cycles";
+
+/// What may be done to a line: see `sim accuracy`.
+const ACCESSES: [&str; 6] =
+    ["read-one", "read-own", "read-written", "write-read", "write-one", "write-own"];
+
+impl Burst {
+    /// Reads a table of bursts. `file` is what errors call it.
+    pub fn table(file: &str, text: &str) -> Result<Vec<Self>, Problem> {
+        let mut lines = text.lines().enumerate();
+        if lines.next().is_none_or(|(_, header)| header.trim() != HEADER) {
+            let fault = "has another first line";
+            return Err(Problem::of_file(file, fault, &format!("begin with `{HEADER}`")));
+        }
+        let filled = lines.filter(|(_, line)| !line.trim().is_empty());
+        filled.map(|(number, line)| Self::line(file, number + 1, line)).collect()
+    }
+
+    fn line(file: &str, number: usize, line: &str) -> Result<Self, Problem> {
+        let fault = |remedy: &str| {
+            Problem::of_file(file, format_args!("cannot read line {number}, `{line}`"), remedy)
+        };
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        let [accesses, cores, cycles] = fields[..] else {
+            return Err(fault(&format!("write the three fields of `{HEADER}`")));
+        };
+        if !ACCESSES.contains(&accesses) {
+            return Err(fault(&format!("begin with one of {}", ACCESSES.join(", "))));
+        }
+        let cores = cores.parse().ok().filter(|cores| *cores > 0);
+        let cycles = cycles.parse().ok().filter(|cycles: &f64| cycles.is_finite() && *cycles > 0.0);
+        match (cores, cycles) {
+            (Some(cores), Some(cycles)) => {
+                Ok(Self { accesses: accesses.to_owned(), cores, cycles })
+            }
+            _ => Err(fault("write a number of cores and one of cycles, both above 0")),
+        }
+    }
+}
+
+/// The bursts of a kind, by the number of cores.
+fn of_kind<'a>(bursts: &'a [Burst], accesses: &str) -> Vec<&'a Burst> {
+    let mut of_kind: Vec<&Burst> =
+        bursts.iter().filter(|burst| burst.accesses == accesses).collect();
+    of_kind.sort_by_key(|burst| burst.cores);
+    of_kind
+}
+
+/// An atomic operation on a line that the core has.
+pub(super) fn rmw_hit(bursts: &[Burst]) -> Option<f64> {
+    of_kind(bursts, "write-own").first().map(|burst| burst.cycles)
+}
+
+/// How long the home of a line is busy with one of many readers of a group: the mean wait of n
+/// readers that are served in turn grows by half of that with each.
+pub(super) fn read_occupancy(bursts: &[Burst], group: u32) -> Option<f64> {
+    let within: Vec<&Burst> =
+        of_kind(bursts, "read-written").into_iter().filter(|one| one.cores <= group).collect();
+    let (first, last) = (within.first()?, within.last()?);
+    let more = f64::from(last.cores.checked_sub(first.cores).filter(|more| *more > 0)?);
+    Some(2.0 * (last.cycles - first.cycles) / more)
+}
+
+/// How long the home is busy with one of the reads of a line that was just written, by all cores
+/// that were measured: the mean wait is half of the time in which all are served.
+pub(super) fn all_reads(bursts: &[Burst], group: u32) -> Option<f64> {
+    let most = of_kind(bursts, "read-written").into_iter().rfind(|burst| burst.cores > group)?;
+    Some(2.0 * most.cycles / f64::from(most.cores))
+}
+
+/// What one of `cores` atomic additions keeps the line busy for: the mean wait is half of the time
+/// in which all are served.
+pub(super) fn service(bursts: &[Burst], cores: impl Fn(u32) -> bool) -> Option<f64> {
+    let most = of_kind(bursts, "write-one").into_iter().rfind(|burst| cores(burst.cores))?;
+    (most.cores > 1).then(|| 2.0 * most.cycles / f64::from(most.cores))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_tell_services() {
+        let text = "accesses,cores,cycles\nwrite-own,1,30\nwrite-one,10,500\nwrite-one,80,24000\n\
+                    read-written,2,90\nread-written,10,250\n";
+        let bursts = Burst::table("b.csv", text).unwrap();
+        assert_eq!(rmw_hit(&bursts), Some(30.0));
+        assert_eq!(read_occupancy(&bursts, 10), Some(40.0));
+        assert_eq!(all_reads(&bursts, 10), None);
+        assert_eq!(all_reads(&bursts, 8), Some(50.0));
+        assert_eq!(service(&bursts, |cores| cores <= 10), Some(100.0));
+        assert_eq!(service(&bursts, |_| true), Some(600.0));
+        assert_eq!(service(&bursts, |cores| cores < 2), None);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let refused = |text: &str, word: &str| {
+            let message = Burst::table("b.csv", text).unwrap_err().to_string();
+            assert!(message.contains(word) && message.starts_with("b.csv"), "{message}");
+        };
+        refused("cores\n", "another first line");
+        refused("accesses,cores,cycles\nwrite-all,2,3\n", "line 2");
+        refused("accesses,cores,cycles\nwrite-one,0,3\n", "above 0");
+        refused("accesses,cores,cycles\nwrite-one,2\n", "three fields");
+    }
+}

@@ -1,0 +1,436 @@
+//! From what was measured to the constants of a model.
+
+use super::bursts::{self, Burst};
+use super::observed::{HandOver, Observed, Shape};
+use super::spread::Spread;
+use crate::machine::Machine;
+use crate::model::{Constant, FIELDS, Field, Model, Origin, Problem, Provenance, find};
+
+/// Loads and stores of a changed line, over atomic operations: Westmere-EX, at both distances
+/// between sockets.
+const LOAD_OVER_RMW: f64 = 0.9;
+const STORE_OVER_RMW: f64 = 0.96;
+
+/// Loads of lines that others have clean copies of, over those that they have changed: Westmere-EX.
+const CLEAN_OVER_CHANGED: f64 = 0.75;
+
+/// A line is kept for at most this share of the way to the nearest core: otherwise the way itself
+/// would be what is left of a hand-over.
+const MOST_HOLD: f64 = 0.3;
+
+impl Observed {
+    /// The model. `bursts` may be none.
+    pub fn model(&self, bursts: &[Burst]) -> Result<Model, Problem> {
+        let like = find(&self.like)?;
+        let distance = self.distance()?;
+        let classes = distance.iter().flatten().max().map_or(1, |most| usize::from(*most) + 1);
+        if classes != self.hand_overs.len() {
+            let fault =
+                format!("has {} entries for {classes} classes of distance", self.hand_overs.len());
+            return Err(Problem::of_field(self.file(), "hand_over", fault, "write one for each"));
+        }
+        let known = |path: &str| self.known.iter().find(|constant| constant.field.path == path);
+        let ghz = known("core.ghz").or_else(|| like.constant("core.ghz", 0));
+        let ghz = ghz.map_or(1.0, |constant| constant.value);
+        let similar = like.machine();
+        let maker = Maker {
+            observed: self,
+            bursts,
+            like: &like,
+            similar: &similar,
+            distance: distance.clone(),
+            ghz,
+        };
+        let mut constants = Vec::new();
+        for field in FIELDS {
+            let count = if field.per_distance { classes } else { 1 };
+            for class in 0..count {
+                constants.push(match known(field.path) {
+                    Some(constant) => constant.clone(),
+                    None => maker.constant(field, class),
+                });
+            }
+        }
+        let mut sources = self.sources.clone();
+        for (key, source) in &like.sources {
+            sources.entry(key.clone()).or_insert_with(|| source.clone());
+        }
+        let from_there = |key: &String| constants.iter().any(|one| one.from.as_ref() == Some(key));
+        sources.retain(|key, _| from_there(key) || *key == self.shape_from);
+        let mut model = Model {
+            name: self.name.clone(),
+            summary: self.summary.clone(),
+            sources,
+            distance,
+            distance_origin: Origin {
+                provenance: Provenance::Cited,
+                from: Some(self.shape_from.clone()),
+                note: None,
+            },
+            constants,
+        };
+        set_clock_boundary(&mut model);
+        // What was put together has to be what a file may be.
+        Model::parse(self.file(), &model.to_toml())
+    }
+
+    fn distance(&self) -> Result<Vec<Vec<u8>>, Problem> {
+        let Shape { packages, groups, distance, .. } = &self.shape;
+        if let Some(distance) = distance {
+            return Ok(distance.clone());
+        }
+        let class = |from: u32, to: u32| match from / groups == to / groups {
+            _ if from == to => 0,
+            true => 1,
+            false => 1 + u8::from(*groups > 1),
+        };
+        let count = packages * groups;
+        Ok((0..count).map(|from| (0..count).map(|to| class(from, to)).collect()).collect())
+    }
+}
+
+/// The boundary of clocks follows from what the model has for messages.
+fn set_clock_boundary(model: &mut Model) {
+    let of = |model: &Model, choose: fn(&Constant) -> f64| {
+        model.machine_with(choose).derived_clock_boundary() as f64
+    };
+    let (value, low, high) =
+        (of(model, |one| one.value), of(model, |one| one.low), of(model, |one| one.high));
+    let is_boundary = |one: &&mut Constant| one.field.path == "core.clock_boundary";
+    if let Some(constant) = model.constants.iter_mut().find(is_boundary) {
+        (constant.value, constant.low, constant.high) = (value, low.min(value), high.max(value));
+        constant.provenance = Provenance::Derived;
+        constant.from = None;
+        constant.note = Some(
+            "none is published: a store to and a load of a line at the greatest distance, two reads of the counter, and the skew".into(),
+        );
+    }
+}
+
+struct Maker<'a> {
+    observed: &'a Observed,
+    bursts: &'a [Burst],
+    like: &'a Model,
+    similar: &'a Machine,
+    distance: Vec<Vec<u8>>,
+    ghz: f64,
+}
+
+impl Maker<'_> {
+    fn constant(&self, field: &'static Field, class: usize) -> Constant {
+        let Shape { packages, groups, cores, threads, groups_per_node, .. } = self.observed.shape;
+        match field.path {
+            "topology.sockets" => self.exactly(field, packages * groups),
+            "topology.cores_per_socket" => self.exactly(field, cores),
+            "topology.threads_per_core" => self.exactly(field, threads),
+            "topology.sockets_per_node" => self.exactly(field, groups_per_node.unwrap_or(groups)),
+            "latency.rmw.modified" | "latency.rmw.shared" => self.transfer(field, class, 1.0),
+            "latency.store.modified" | "latency.store.shared" => {
+                self.transfer(field, class, STORE_OVER_RMW)
+            }
+            "latency.load.modified" => self.transfer(field, class, LOAD_OVER_RMW),
+            "latency.load.shared" if class > 0 => {
+                self.transfer(field, class, LOAD_OVER_RMW * CLEAN_OVER_CHANGED)
+            }
+            "latency.load.uncached" | "latency.store.uncached" | "latency.rmw.uncached" => {
+                self.memory(field, class)
+            }
+            "latency.load.shared" => self.last_level(field),
+            "directory.hold" => self.hold(field),
+            "directory.combining" => {
+                self.combining(field).unwrap_or_else(|| self.of_similar(field, class))
+            }
+            "directory.contention" => {
+                self.contention(field).unwrap_or_else(|| self.of_similar(field, class))
+            }
+            _ => self.of_bursts(field).unwrap_or_else(|| self.of_similar(field, class)),
+        }
+    }
+
+    fn exactly(&self, field: &'static Field, count: u32) -> Constant {
+        let value = f64::from(count);
+        Constant {
+            field,
+            class: None,
+            value,
+            low: value,
+            high: value,
+            provenance: Provenance::Cited,
+            from: Some(self.observed.shape_from.clone()),
+            note: None,
+        }
+    }
+
+    /// How long a core keeps a line: what many additions of a group take more than one, or as the
+    /// similar machine, where that leaves a way.
+    fn kept(&self) -> f64 {
+        let nearest = self.observed.hand_overs[0].ns.value * self.ghz;
+        match self.near_service() {
+            Some(service) => (service - nearest).clamp(0.0, MOST_HOLD * nearest).round(),
+            None => (self.similar.directory.hold as f64).min(MOST_HOLD * nearest).round(),
+        }
+    }
+
+    /// For how long an atomic addition keeps a line that all cores of a group want.
+    fn near_service(&self) -> Option<f64> {
+        let group = self.observed.shape.cores;
+        bursts::service(self.bursts, |cores| cores <= group)
+    }
+
+    fn hold(&self, field: &'static Field) -> Constant {
+        let similar = self.of_similar(field, 0);
+        let value = self.kept();
+        let (low, high) = (similar.low.min(value), similar.high.max(value));
+        match self.near_service() {
+            Some(service) => Constant {
+                value,
+                low,
+                high,
+                provenance: Provenance::Derived,
+                from: self.bursts_source(),
+                note: Some(format!(
+                    "bursts: an addition keeps a line for {service:.0} cycles that all cores of a group want, less the way"
+                )),
+                ..similar
+            },
+            None => Constant {
+                value,
+                low,
+                high,
+                note: Some(format!(
+                    "as {}, at most a third of the way to the nearest core",
+                    self.like.name
+                )),
+                ..similar
+            },
+        }
+    }
+
+    /// What an addition that all cores want keeps a line for, more than the ways between random
+    /// cores take.
+    fn contention(&self, field: &'static Field) -> Option<Constant> {
+        let group = self.observed.shape.cores;
+        let service = bursts::service(self.bursts, |cores| cores > group)?;
+        let pairs: Vec<usize> =
+            self.distance.iter().flatten().map(|class| usize::from(*class)).collect();
+        let way = |class: usize| self.observed.hand_overs[class].ns.value * self.ghz;
+        let mean = pairs.iter().map(|class| way(*class)).sum::<f64>() / pairs.len() as f64;
+        let far = pairs.iter().filter(|class| **class > 0).count() as f64 / pairs.len() as f64;
+        let value = ((service - mean - self.kept()) / far.max(0.01)).max(0.0).round();
+        Some(Constant {
+            field,
+            class: None,
+            value,
+            low: (0.7 * value).floor(),
+            high: (1.4 * value).ceil(),
+            provenance: Provenance::Derived,
+            from: self.bursts_source(),
+            note: Some(format!(
+                "bursts: an addition keeps a line for {service:.0} cycles that all cores want, the ways between their sockets take {mean:.0}"
+            )),
+        })
+    }
+
+    /// Whether reads of a group are served together: if they were, all cores' reads of a line that
+    /// was just written would take little more than one group's and a way.
+    fn combining(&self, field: &'static Field) -> Option<Constant> {
+        let group = self.observed.shape.cores;
+        let (all, within) =
+            (bursts::all_reads(self.bursts, group)?, bursts::read_occupancy(self.bursts, group)?);
+        let (value, what) = match all > within / 2.0 {
+            true => (0.0, "not together"),
+            false => (1.0, "together"),
+        };
+        Some(Constant {
+            field,
+            class: None,
+            value,
+            low: 0.0,
+            high: 1.0,
+            provenance: Provenance::Derived,
+            from: self.bursts_source(),
+            note: Some(format!(
+                "bursts: each of all cores that read a line adds {all:.0} cycles, each of a group {within:.0}: reads are served {what}"
+            )),
+        })
+    }
+
+    /// The key of the source of bursts, where the description names one.
+    fn bursts_source(&self) -> Option<String> {
+        self.observed.sources.contains_key("bursts").then(|| "bursts".to_owned())
+    }
+
+    /// What is left of a hand-over when the line is not kept: the share of an atomic operation.
+    fn transfer(&self, field: &'static Field, class: usize, share: f64) -> Constant {
+        let HandOver { ns, alone, from, note } = &self.observed.hand_overs[class];
+        let kept = if *alone { 0.0 } else { self.kept() };
+        let cycles = |ns: f64| (share * (ns * self.ghz - kept)).max(1.0).round();
+        let Spread { value, low, high } = *ns;
+        let what = match share {
+            1.0 => String::new(),
+            share => format!(", times {share:.3}: the ratio to atomic operations on Westmere-EX"),
+        };
+        let more = note.as_ref().map_or(String::new(), |note| format!("; {note}"));
+        let less = match alone {
+            true => "an atomic operation with nobody else about".to_owned(),
+            false => format!("one way of a hand-over, less {kept} cycles for which a line is kept"),
+        };
+        let note = format!("{value} ns at {} GHz, {less}{what}{more}", self.ghz);
+        Constant {
+            field,
+            class: Some(class),
+            value: cycles(value),
+            low: cycles(low),
+            high: cycles(high),
+            provenance: Provenance::Derived,
+            from: Some(from.clone()),
+            note: Some(note),
+        }
+    }
+
+    /// As near as at the similar machine, and the way of a changed line farther.
+    fn memory(&self, field: &'static Field, class: usize) -> Constant {
+        let near = self.of_similar(field, 0);
+        let hand_over = |class: usize| self.observed.hand_overs[class].ns.value * self.ghz;
+        let farther = (hand_over(class) - hand_over(0)).max(0.0).round();
+        let farther = if self.shares_node(class) { 0.0 } else { farther };
+        let note = match farther {
+            0.0 => near.note,
+            farther => Some(format!(
+                "as {} within a socket, and {farther} cycles of the way of a changed line",
+                self.like.name
+            )),
+        };
+        Constant {
+            class: Some(class),
+            value: near.value + farther,
+            low: near.low + farther,
+            high: near.high + farther,
+            note,
+            ..near
+        }
+    }
+
+    /// Whether groups at this distance have the same memory.
+    fn shares_node(&self, class: usize) -> bool {
+        let Shape { groups, groups_per_node, .. } = self.observed.shape;
+        class == 1 && groups > 1 && groups_per_node.unwrap_or(groups) > 1
+    }
+
+    /// A hit in the last level is no dearer than a changed line of a neighbour.
+    fn last_level(&self, field: &'static Field) -> Constant {
+        let similar = self.of_similar(field, 0);
+        let most = self.transfer(field, 0, LOAD_OVER_RMW).value;
+        let value = similar.value.min(most);
+        Constant { value, low: similar.low.min(value), ..similar }
+    }
+
+    /// What bursts tell.
+    fn of_bursts(&self, field: &'static Field) -> Option<Constant> {
+        let group = self.observed.shape.cores;
+        let (value, what) = match field.path {
+            "latency.rmw_hit" => (bursts::rmw_hit(self.bursts)?, "atomic additions to own lines"),
+            "directory.shared_read_occupancy" => (
+                bursts::read_occupancy(self.bursts, group)?,
+                "what each further core of a group adds to reads of a line that was just written",
+            ),
+            "directory.read_occupancy" => (
+                bursts::all_reads(self.bursts, group)?,
+                "what each of all cores adds to reads of a line that was just written",
+            ),
+            _ => return None,
+        };
+        let value = value.round().clamp(field.least, field.most);
+        Some(Constant {
+            field,
+            class: None,
+            value,
+            low: (0.7 * value).round().max(field.least),
+            high: (1.4 * value).round().min(field.most),
+            provenance: Provenance::Derived,
+            from: self.bursts_source(),
+            note: Some(format!("bursts: {what}")),
+        })
+    }
+
+    /// As the similar machine has it: times that pass outside of the core in nanoseconds.
+    fn of_similar(&self, field: &'static Field, class: usize) -> Constant {
+        let classes = self.similar.topology.distances();
+        let there = self.like.constant(field.path, class.min(classes - 1));
+        let there = there.expect("a model has all constants").clone();
+        let outside = ["os.", "latency.load", "latency.store.", "latency.rmw.", "bandwidth."];
+        let is_time = outside.iter().any(|start| field.path.starts_with(start));
+        let scale = if is_time { self.ghz / self.similar.core.ghz } else { 1.0 };
+        let scaled = |number: f64| match (is_time, field.unit.is_whole()) {
+            (true, true) => (number * scale).round().clamp(field.least, field.most),
+            _ => number,
+        };
+        let (value, low, high) = (scaled(there.value), scaled(there.low), scaled(there.high));
+        let provenance = match there.provenance {
+            Provenance::Cited | Provenance::Unverified => there.provenance,
+            // Exact there, and a guess here.
+            _ if low == high => Provenance::Derived,
+            _ => Provenance::Assumed,
+        };
+        let before = there.note.as_ref().map_or(String::new(), |note| format!(": {note}"));
+        Constant {
+            field,
+            class: field.per_distance.then_some(class),
+            value,
+            low,
+            high,
+            provenance,
+            from: there.from.clone(),
+            note: Some(format!("as {}{before}", self.like.name)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text() -> String {
+        "schema = 1\nname = 'm'\nsummary = 's'\nlike = 'xeon-e5-2699v4-2x22'\n[sources]\nbursts = 'b'\nhere = 'h'\n\
+         [topology]\npackages = 2\ngroups = 1\ncores = 10\nthreads = 1\nfrom = 'here'\n\
+         [[hand_over]]\nns = 50\nlow = 40\nhigh = 60\nfrom = 'here'\n[[hand_over]]\nns = 150.0\nlow = 140\nhigh = 170\nfrom = 'here'\n\
+         [constants]\n'core.ghz' = { value = 2.4, low = 2.4, high = 2.4, provenance = 'cited', from = 'here' }\n"
+            .replace('\'', "\"")
+    }
+
+    #[test]
+    fn each_constant_says_where_it_comes_from() {
+        let bursts =
+            "accesses,cores,cycles\nwrite-own,1,30\nread-written,2,90\nread-written,10,250\n";
+        let bursts = Burst::table("b", bursts).unwrap();
+        let model = Observed::parse("o", &text()).unwrap().model(&bursts).unwrap();
+        let value = |path: &str, class| model.constant(path, class).unwrap().value;
+        // 50 ns are 120 cycles, of which a line is kept for 36.
+        assert_eq!(value("directory.hold", 0), 36.0);
+        assert_eq!(value("latency.rmw.modified", 0), 84.0);
+        assert_eq!(value("latency.rmw.modified", 1), 324.0);
+        assert_eq!(value("latency.rmw_hit", 0), 30.0);
+        assert_eq!(value("directory.shared_read_occupancy", 0), 40.0);
+        assert_eq!(model.constant("latency.rmw_hit", 0).unwrap().from.as_deref(), Some("bursts"));
+        let slice = model.constant("os.time_slice", 0).unwrap();
+        assert!(slice.note.as_ref().unwrap().starts_with("as xeon-e5-2699v4"), "{slice:?}");
+        assert_eq!(slice.value, 9_600_000.0);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let refused = |from: &str, to: &str, word: &str| {
+            let text = text().replace(from, to);
+            let model = Observed::parse("o.toml", &text).and_then(|observed| observed.model(&[]));
+            let message = model.unwrap_err().to_string();
+            assert!(message.contains(word), "{message}");
+        };
+        refused("packages = 2", "packages = 3.5", "topology.packages");
+        refused("groups = 1", "groups = 2", "hand_over");
+        refused("low = 40", "low = 55", "outside of");
+        refused("from = \"here\"\n[[", "from = \"there\"\n[[", "there");
+        refused("xeon-e5-2699v4-2x22", "vax", "vax");
+        refused("core.ghz", "core.hz", "core.hz");
+        refused("cores = 10", "cores = 10\nshape = 1", "shape");
+    }
+}
