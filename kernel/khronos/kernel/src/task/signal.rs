@@ -100,7 +100,8 @@ fn is_ignored_by_default(signal: u32) -> bool {
 fn is_ignored(process: &Process, signal: u32) -> bool {
     match process.actions.lock().of(signal).handler {
         IGNORE => signal != SIGKILL,
-        DEFAULT => is_ignored_by_default(signal),
+        // The first process takes what it has a handler for, and nothing else: it must not end.
+        DEFAULT => process.number == 1 || is_ignored_by_default(signal),
         _ => false,
     }
 }
