@@ -191,11 +191,10 @@ impl Coherence {
         let takes_over = changed && self.machine.directory.migratory;
         let travel = self.travel(line, Kind::Load, core, now);
         let hold = if takes_over { self.machine.directory.hold } else { 0 };
-        let directory = &self.machine.directory;
-        let occupied = match (owner.is_none() && sharers != 0, in_socket) {
-            (false, _) => travel + hold,
-            (true, true) => travel.min(directory.shared_read_occupancy),
-            (true, false) => travel.min(directory.read_occupancy),
+        let is_clean = owner.is_none() && sharers != 0;
+        let occupied = match is_clean {
+            true => travel.min(self.machine.directory.read_occupancy),
+            false => travel + hold,
         };
         let record = self.lines.get(line);
         let exclusive = takes_over || owner.is_none() && sharers == 0;

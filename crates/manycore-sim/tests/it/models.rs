@@ -48,6 +48,18 @@ fn shapes_are_those_of_the_machines() {
         ("core-12500-6x2", 12),
         ("xeon-6148-2x20", 40),
         ("xeon-8488c-2x48x2", 192),
+        ("xeon-e5-2680v4-2x14x2", 56),
+        ("xeon-e5-2680v2-2x10x2", 40),
+        ("xeon-e5-2660-2x8x2", 32),
+        ("xeon-e7-8895v3-4x18x2", 144),
+        ("xeon-e5-2699v3-2x18x2", 72),
+        ("xeon-d-2191-18x2", 36),
+        ("icelake-8375c-2x32x2", 128),
+        ("graviton2-16", 16),
+        ("graviton1-a72-16", 16),
+        ("xeon-e7-8870-8x10", 80),
+        ("opteron-6172-8x6", 48),
+        ("opteron-8431-8x6", 48),
     ];
     for (name, count) in expected {
         assert_eq!(cpus(name), count, "{name}");
