@@ -14,7 +14,7 @@
 //! | simulated | `manycore-simulated`, see below | `core`'s, charged | the simulated machine's |
 //!
 //! It is for those who add an algorithm or supply a kernel, and no part of what a version of this
-//! crate promises to keep. A program needs [`thread::forked`], [`thread::id`], [`CachePadded`] and
+//! crate promises to keep. A program needs `thread::forked`, [`thread::id`], [`CachePadded`] and
 //! [`Deadline`] at most.
 //!
 //! # Rules for loops that wait
