@@ -6,15 +6,18 @@ use manycore_sim::model::CHOICES;
 /// By what the latencies of transfers are multiplied.
 const LATENCIES: [f64; 3] = [1.0, 0.7, 1.4];
 
-/// How long a core keeps a line, in cycles; none for what the model says.
-const HOLDS: [Option<f64>; 3] = [None, Some(0.0), Some(150.0)];
+/// How long a core keeps a line, in cycles: two of these beside what the model says.
+const HOLDS: [f64; 3] = [0.0, 150.0, 75.0];
 
 /// The model as it is, then each other combination of latencies, hold and policy of combining: 18
 /// machines.
 pub fn variants(model: &Model) -> Vec<Model> {
     let mut variants = Vec::new();
+    let own = model.machine().directory.hold as f64;
+    let others = HOLDS.into_iter().filter(|hold| *hold != own).take(2).map(Some);
+    let holds: Vec<_> = [None].into_iter().chain(others).collect();
     for policy in 0..CHOICES.len() {
-        for hold in HOLDS {
+        for &hold in &holds {
             for latency in LATENCIES {
                 variants.push(changed(model, latency, hold, policy as f64));
             }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{directory, manycore, printed};
 
-const COMMANDS: [&[&str]; 42] = [
+const COMMANDS: [&[&str]; 45] = [
     &["demo"],
     &["run"],
     &["profile"],
@@ -17,6 +17,7 @@ const COMMANDS: [&[&str]; 42] = [
     &["bench", "set"],
     &["bench", "index"],
     &["bench", "txn"],
+    &["bench", "fs"],
     &["bench", "rmap"],
     &["bench", "mariadb"],
     &["bench", "syscalls"],
@@ -30,6 +31,7 @@ const COMMANDS: [&[&str]; 42] = [
     &["sim", "set"],
     &["sim", "index"],
     &["sim", "txn"],
+    &["sim", "fs"],
     &["sim", "rmap"],
     &["sim", "db"],
     &["sim", "kernel"],
@@ -46,6 +48,7 @@ const COMMANDS: [&[&str]; 42] = [
     &["locks"],
     &["machines"],
     &["machines", "measure"],
+    &["machines", "derive"],
     &["completions"],
     &["man"],
 ];

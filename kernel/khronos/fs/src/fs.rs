@@ -303,7 +303,11 @@ impl Holds {
     /// Holds one that gets another name, and counts that.
     pub fn link(&mut self, inode: &Inode) -> Result<(), Stop> {
         self.hold(inode)?;
-        inode.add_link()?;
+        inode.add_link().map_err(|errno| match errno {
+            // As above: another file may have the name now.
+            Errno::NoEntry => Stop::Again(Conflict::Freed),
+            other => other.into(),
+        })?;
         self.is_linked = true;
         Ok(())
     }

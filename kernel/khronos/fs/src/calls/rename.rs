@@ -1,6 +1,6 @@
 //! Renaming: one name goes and another comes, at one moment.
 
-use manycore::session::View;
+use manycore::session::{Conflict, View};
 
 use crate::errno::Errno;
 use crate::fs::{Ask, At, Cx};
@@ -87,6 +87,11 @@ fn find<'v>(
     };
     let (from, inode) = old.present(Errno::Busy)?;
     let to = Seen { place, inode: new.found };
+    if from.place.is(&place) && !new.found.is_some_and(|found| found.is(&inode)) {
+        // Another thread came between the two look-ups of one name. What this attempt would write
+        // by the one would be what the other is asked about.
+        return Err(Stop::Again(Conflict::Changed));
+    }
     let pair = Pair { from, to, inode };
     let errno = match (new.found, how) {
         (Some(_), Rename::NoReplace) => Some(Errno::Exists),
@@ -102,7 +107,12 @@ fn find<'v>(
         tx.confirm(&[from, to])?;
         return Err(errno.into());
     }
-    Ok(if new.found.is_some_and(|other| other.is(&inode)) { None } else { Some(pair) })
+    if new.found.is_some_and(|other| other.is(&inode)) {
+        // Both are names of one file only if they are at one moment.
+        tx.confirm(&[from, to])?;
+        return Ok(None);
+    }
+    Ok(Some(pair))
 }
 
 /// Whether a slash is behind the name of what is no directory, or is not going to be one.

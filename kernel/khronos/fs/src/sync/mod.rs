@@ -84,6 +84,13 @@ pub(crate) struct Place<'v> {
     pub key: Key<'v>,
 }
 
+impl Place<'_> {
+    /// Whether it is the same name of the same directory.
+    pub fn is(&self, other: &Self) -> bool {
+        self.directory.is(&other.directory) && self.key.bytes == other.key.bytes
+    }
+}
+
 /// What was found there.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'v> {
