@@ -151,7 +151,10 @@ fn grows_and_shrinks<M: Sessions + Default + 'static>() {
         }
     });
     assert!(map.is_empty());
-    assert!(map.check() < 50, "{} empty leaves", map.check());
+    // A leaf whose neighbour another thread has locked stays until somebody comes by again: of some
+    // 2,700 leaves, more or fewer as threads are preempted.
+    let most = (THREADS * EACH / 60).max(50) as usize;
+    assert!(map.check() < most, "{} empty leaves", map.check());
 }
 
 #[test]
