@@ -49,31 +49,22 @@ pub fn wait(
 ) -> Option<Result<(), Early>> {
     let this = thread::current_arc();
     let pin = pin();
+    sched::prepare_to_sleep(&this, patience.signals);
     bucket(key).lock().push(Waiter { key, bits, thread: this.clone() });
     // On the list first, then the look: who changes the word afterwards finds this thread there.
-    let was_unchanged = is_unchanged();
-    let ended = if was_unchanged {
-        // A wake-up takes the waiter off the list: it may have come already.
-        sleep_unless(&this, patience, || (!is_listed(key, &this)).then_some(()))
-    } else {
-        None
-    };
+    let ended = sleep_unless(&this, patience, || (!is_unchanged()).then_some(()));
     drop(pin);
-    let was_listed = withdraw(key, &this);
+    let was_woken = !withdraw(key, &this);
     match ended {
-        _ if !was_unchanged => None,
-        Some(Err(early)) if was_listed => Some(Err(early)),
-        None if was_listed => match patience.deadline {
+        _ if was_woken => Some(Ok(())),
+        Some(Ok(())) => None,
+        Some(Err(early)) => Some(Err(early)),
+        None => match patience.deadline {
             Some(deadline) if timer::has_passed(deadline) => Some(Err(Early::Deadline)),
             _ if patience.signals && signal::is_due() => Some(Err(Early::Signal)),
             _ => Some(Ok(())),
         },
-        _ => Some(Ok(())),
     }
-}
-
-fn is_listed(key: Key, thread: &Arc<Thread>) -> bool {
-    bucket(key).lock().iter().any(|waiter| Arc::ptr_eq(&waiter.thread, thread))
 }
 
 fn withdraw(key: Key, thread: &Arc<Thread>) -> bool {

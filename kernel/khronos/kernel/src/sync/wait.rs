@@ -62,6 +62,7 @@ impl WaitQueue {
         loop {
             let this = thread::current_arc();
             let pin = pin();
+            sched::prepare_to_sleep(&this, patience.signals);
             self.0.lock().push_back(this.clone());
             let result = sleep_unless(&this, patience, &mut get);
             drop(pin);
@@ -81,14 +82,13 @@ impl WaitQueue {
     }
 }
 
-/// The calling thread, which is on a list of those who are woken, sleeps once, unless there is no
-/// reason to. Called pinned.
+/// The calling thread sleeps once, unless `get` gives a value. It has [prepared to
+/// sleep](sched::prepare_to_sleep), and is on a list of those who are woken. Called pinned.
 pub fn sleep_unless<R>(
     this: &Arc<Thread>,
     patience: Patience,
-    mut get: impl FnMut() -> Option<R>,
+    get: impl FnOnce() -> Option<R>,
 ) -> Option<Result<R, Early>> {
-    sched::prepare_to_sleep(this, patience.signals);
     let mut result = get().map(Ok);
     if result.is_none() && patience.signals && signal::is_due() {
         result = Some(Err(Early::Signal));

@@ -14,6 +14,10 @@ pub const TESTS: &[Test] = &[
     ("threads::a_spinning_thread_is_preempted", a_spinning_thread_is_preempted),
     ("threads::pinned_threads_stay", pinned_threads_stay),
     ("threads::waits_are_woken", waits_are_woken),
+    (
+        "threads::a_wake_up_that_was_too_early_is_not_the_last",
+        a_wake_up_that_was_too_early_is_not_the_last,
+    ),
     ("threads::deadlines_end_waits", deadlines_end_waits),
     ("threads::floating_point_survives_switches", floating_point_survives_switches),
 ];
@@ -83,6 +87,13 @@ fn waits_are_woken() {
             }
         },
     );
+}
+
+fn a_wake_up_that_was_too_early_is_not_the_last() {
+    // This thread waits for all of them, and each of them wakes it: often before it sleeps.
+    for _ in 0..500 {
+        in_threads(2 * cpu::count(), |_| u64::MAX, |_| {});
+    }
 }
 
 fn deadlines_end_waits() {
