@@ -1,4 +1,5 @@
-# To be sourced: named steps of checks, one line each with its time, and a last line that counts.
+# To be sourced: named steps of checks, one line each with its time and that of the CPUs, and a last
+# line that counts.
 #
 # Before: `logs`, a directory, and `chosen`, the steps that are wanted; all, if none. A test run
 # counts its tests; any other step counts as one.
@@ -12,10 +13,12 @@ wanted() {
 # step NAME DESCRIPTION COMMAND...
 step() {
     local name=$1 description=$2 log=$logs/$1.log status=0 start=$SECONDS tests broken ignored
+    local TIMEFORMAT='%0U %0S' user system
     shift 2
     wanted "$name" || return 0
     printf '%-9s %-55s' "$name" "$description"
-    "$@" >"$log" 2>&1 </dev/null || status=$?
+    { time "$@" >"$log" 2>&1 </dev/null; } 2>"$log.cpu" || status=$?
+    read -r user system <"$log.cpu"
 
     # Each test binary closes with "test result: ok. 3 passed; 1 failed; 0 ignored; ...".
     read -r tests broken ignored < <(awk '
@@ -29,9 +32,9 @@ step() {
     fi
     passed=$((passed + tests)) failed=$((failed + broken)) skipped=$((skipped + ignored))
     if [ "$broken" -eq 0 ]; then
-        printf '%4d passed %5d s\n' "$tests" $((SECONDS - start))
+        printf '%4d passed %5d s %5d s of CPU\n' "$tests" $((SECONDS - start)) $((user + system))
     else
-        printf '%4d FAILED %5d s\n' "$broken" $((SECONDS - start))
+        printf '%4d FAILED %5d s %5d s of CPU\n' "$broken" $((SECONDS - start)) $((user + system))
         cat "$log"
         printf -- '----- %s: %d failed (exit status %d), log above and in %s\n' "$name" "$broken" "$status" "$log"
     fi
