@@ -65,6 +65,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "khronos-workloads-simulated",
         &["khronos-fs-simulated", "manycore-sim", "manycore-simulated"],
     ),
+    // Pairs of system calls, and what of them shares lines.
+    ("khronos-pairs", &[]),
     // What is kept of it on a disk.
     ("khronos-disk", &[]),
     (
