@@ -4,9 +4,10 @@ use core::cell::{Cell, RefCell, UnsafeCell};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Once;
+use std::time::Duration;
 
 use manycore::reclaim::{self, Barriers, Domain, Guard, Handle, Online};
-use manycore::sync::{clock, thread};
+use manycore::sync::thread;
 
 use crate::process::in_children;
 use crate::stall::{Report, Stall};
@@ -76,7 +77,7 @@ pub struct Head {
 pub struct Config {
     size: usize,
     limit_bytes: usize,
-    patience_ticks: u64,
+    patience_ms: u64,
     fences: c_int,
     reserved: c_int,
     report: Option<Report>,
@@ -94,16 +95,15 @@ impl Config {
         if self.limit_bytes != 0 {
             config.limit_bytes = self.limit_bytes;
         }
-        if self.patience_ticks != 0 {
-            config.patience_ticks = self.patience_ticks;
+        if self.patience_ms != 0 {
+            config.patience = Duration::from_millis(self.patience_ms);
         }
         if self.fences != 0 {
             config.barriers = Barriers::Fences;
         }
         config.on_stall = Stall::reporter(self.report, self.context).map(|report| {
             Box::new(move |stall: &reclaim::Stall| {
-                let age = clock::now().saturating_sub(stall.since);
-                report(Stall::new(stall.thread, age, stall.held_bytes));
+                report(Stall::new(stall.thread, stall.blocked_for, stall.held_bytes));
             }) as reclaim::OnStall
         });
         Ok(config)

@@ -1,6 +1,7 @@
-//! Somebody who keeps memory from being used again, and whom the program has chosen to tell of it.
+//! Reports of threads that keep memory from being used again.
 
 use core::ffi::c_void;
+use core::time::Duration;
 
 /// `manycore_stall_t`.
 #[derive(Clone, Copy)]
@@ -8,16 +9,16 @@ use core::ffi::c_void;
 pub struct Stall {
     thread: u32,
     reserved: u32,
-    age: u64,
+    blocked_ns: u64,
     bytes: usize,
 }
 
 const _: () = assert!(size_of::<Stall>() == 24);
 
-/// The function of the program's that is told.
+/// The program's function that takes reports.
 pub type Report = unsafe extern "C-unwind" fn(*const Stall, *mut c_void);
 
-/// What the function is told with.
+/// The program's pointer, which that function is called with.
 struct Context(*mut c_void);
 
 // SAFETY: the address is only passed on; by the header, the program's function takes it in any
@@ -28,8 +29,9 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Stall {
-    pub fn new(thread: u32, age: u64, bytes: usize) -> Self {
-        Self { thread, reserved: 0, age, bytes }
+    pub fn new(thread: u32, blocked_for: Duration, bytes: usize) -> Self {
+        let blocked_ns = u64::try_from(blocked_for.as_nanos()).unwrap_or(u64::MAX);
+        Self { thread, reserved: 0, blocked_ns, bytes }
     }
 
     /// What calls the program's function, if there is one.

@@ -35,7 +35,9 @@ macro_rules! noted {
                     note = sym $note,
                 );
                 #[cfg(target_arch = "aarch64")]
-                // SAFETY: likewise, by the registers of AArch64.
+                // SAFETY: loads and stores keep the registers that arguments are in, and the stack
+                // pointer stays a multiple of 16; the jump leaves everything as the caller set it,
+                // but for a register that no argument is in.
                 core::arch::naked_asm!(
                     ".cfi_startproc",
                     "stp x29, x30, [sp, #-96]!",

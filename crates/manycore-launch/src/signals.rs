@@ -174,7 +174,7 @@ impl Drop for Inbox {
         // Relaxed: see `TO`.
         TO.store(self.outer, Ordering::Relaxed);
         if let Some(mask) = &self.mask {
-            // SAFETY: likewise.
+            // SAFETY: the mask is the one that the thread had before this inbox was opened.
             unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
         }
     }

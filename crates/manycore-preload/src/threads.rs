@@ -81,7 +81,8 @@ extern "C" fn first() {
         begin = sym begin,
     );
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: likewise, by the registers of AArch64.
+    // SAFETY: a thread begins here, with the stack pointer a multiple of 16, which the store keeps;
+    // it goes on so with the program's function and argument.
     naked_asm!(
         "stp x29, x30, [sp, #-16]!",
         "bl {begin}",

@@ -46,6 +46,7 @@ pub unsafe trait RawLock: Send + Sync {
 
 /// In which order waiting threads are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Order {
     /// Strictly in order of arrival. With more runnable threads than CPUs each hand-off may have to
     /// wait until the scheduler runs the one thread whose turn it is.
@@ -60,6 +61,7 @@ pub enum Order {
 impl Order {
     /// Whether a release decides who is next, and nobody may overtake: slow by its nature when more
     /// threads run than there are CPUs.
+    #[must_use]
     pub const fn hands_over(self) -> bool {
         !matches!(self, Self::Barging)
     }

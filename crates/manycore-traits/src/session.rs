@@ -32,12 +32,14 @@ impl<T> Link<T> {
 
     /// Where it leads.
     #[inline]
+    #[must_use]
     pub const fn as_ptr(self) -> *mut () {
         self.0
     }
 
     /// Whether it leads nowhere.
     #[inline]
+    #[must_use]
     pub const fn is_null(self) -> bool {
         self.0.is_null()
     }
@@ -79,6 +81,7 @@ impl<T> fmt::Debug for Link<T> {
 
 /// Why a session cannot lock an object, and has to be given up and begun anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Conflict {
     /// Another thread has locked the object.
     Locked,

@@ -9,6 +9,7 @@ macro_rules! counters {
     ($(#[$of:meta])* Stats: $($(#[$doc:meta])* $name:ident),* $(,)?) => {
         $(#[$of])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
         pub struct Stats {
             $($(#[$doc])* pub $name: u64,)*
         }

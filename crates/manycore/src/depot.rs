@@ -168,7 +168,7 @@ impl Batches {
             // each begins with a `Free`.
             let mut rest = unsafe { (*first).batch };
             while !rest.is_null() {
-                // SAFETY: likewise, until this one is given back.
+                // SAFETY: no other thread reaches the batch until this one gives it back.
                 unsafe {
                     let next = (*rest).batch;
                     self.give(rest);

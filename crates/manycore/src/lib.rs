@@ -70,6 +70,7 @@
 //! machine without an operating system. They differ only in the back end of [`sync`].
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![warn(missing_debug_implementations)]
 
 extern crate alloc;
 #[cfg(any(test, loom, feature = "std"))]

@@ -70,6 +70,7 @@ impl<M> Copy for Scope<'_, '_, M> {}
 
 impl<'a, 'id, M: Sessions> Scope<'a, 'id, M> {
     /// Lets the calling thread take part.
+    #[must_use]
     pub fn register(self) -> Member<'a, 'id, M> {
         Member { handle: self.domain.register(), brand: PhantomData }
     }
@@ -254,6 +255,7 @@ pub(crate) unsafe fn whole<S: RawSession, R>(
 impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// What the transaction sees of an object: as of its begin, or what it has written itself.
     #[inline]
+    #[must_use]
     pub fn deref<T: Object>(&self, object: Ptr<'id, T>) -> &T {
         // SAFETY: `Transaction` is there only while its session is open. The brand says that the
         // link comes from this domain, and nothing reachable was freed (contract of `free`). What
@@ -339,6 +341,7 @@ impl<'id, S> Clone for Snapshot<'_, 'id, S> {
 impl<'s, 'id, S: RawSession> Snapshot<'s, 'id, S> {
     /// An object as it was at the snapshot's moment.
     #[inline]
+    #[must_use]
     pub fn deref<T: Object>(&self, object: Ptr<'id, T>) -> &'s T {
         // SAFETY: `Snapshot` is there only while its session is open, and that writes nothing, so
         // that what it sees does not change. The brand says that the link comes from this domain,

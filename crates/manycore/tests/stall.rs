@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use manycore::clock::Ordo;
 use manycore::session::{self, Sessions};
-use manycore::sync::clock;
+use manycore::sync::time;
 use manycore::{mvrlu, reclaim, rlu, sync};
 
 const SLEEP: Duration = Duration::from_secs(10);
@@ -63,8 +63,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Which thread a report names, and for how many ticks it had been in the way.
-type Reports = mpsc::Receiver<(u32, u64)>;
+/// Which thread a report names, and for how long it had kept others waiting.
+type Reports = mpsc::Receiver<(u32, Duration)>;
 
 /// Starts the writers, and a reader that sleeps inside.
 ///
@@ -92,7 +92,7 @@ fn sleep_inside(
             });
         });
         let thread = is_inside.recv().unwrap();
-        let entered = clock::now();
+        let entered = time::now();
         account.most.store(before, Relaxed);
         for (me, done) in done.iter().enumerate() {
             let (write, is_over) = (&write, &is_over);
@@ -105,7 +105,7 @@ fn sleep_inside(
             });
         }
         let ended = reader.join();
-        let ticks = clock::now() - entered;
+        let slept = Duration::from_nanos(time::now() - entered);
         let most = (account.most.load(Relaxed) - before).cast_unsigned();
         let reports: Vec<_> = reports.try_iter().collect();
         let counts = || done.each_ref().map(|done| done.load(Relaxed));
@@ -124,7 +124,7 @@ fn sleep_inside(
         // long.
         let longest = reports.iter().filter(|(who, _)| *who == thread).map(|(_, age)| *age).max();
         let longest = longest.unwrap_or_else(|| panic!("{name}: {thread} is not in {reports:?}"));
-        assert!((ticks / 2..=ticks * 2).contains(&longest), "{name}: {longest} of {ticks} ticks");
+        assert!((slept / 2..=slept * 2).contains(&longest), "{name}: {longest:?} of {slept:?}");
     });
 }
 
@@ -132,14 +132,12 @@ fn sleep_inside(
 fn epochs(name: &str) {
     const LIMIT: usize = 4 << 20;
     let (told, reports) = mpsc::channel();
-    let config = reclaim::Config {
-        limit_bytes: LIMIT,
-        patience_ticks: 1 << 28,
-        on_stall: Some(Box::new(move |stall| {
-            _ = told.send((stall.thread, clock::now() - stall.since));
-        })),
-        ..reclaim::Config::default()
-    };
+    let config = reclaim::Config::default()
+        .with_limit_bytes(LIMIT)
+        .with_patience(Duration::from_millis(100))
+        .with_on_stall(move |stall| {
+            _ = told.send((stall.thread, stall.blocked_for));
+        });
     let domain = reclaim::Domain::new(config);
     let slots = [(); 8].map(|()| AtomicPtr::new(Box::into_raw(Box::new([0_u64; 32]))));
     let replace = |me: usize, goes_on: &mut dyn FnMut() -> bool| {
@@ -201,10 +199,8 @@ fn transactions<D: Sessions>(name: &str, limit: usize, domain: &D, reports: &Rep
 
 fn versions(name: &str) {
     let (told, reports) = mpsc::channel();
-    let config = mvrlu::Config {
-        report: Some(Box::new(move |stall| _ = told.send((stall.thread, stall.age)))),
-        ..mvrlu::Config::default()
-    };
+    let config = mvrlu::Config::default()
+        .with_on_stall(move |stall| _ = told.send((stall.thread, stall.blocked_for)));
     // A log for each thread, and what describes those.
     let limit = (WRITERS + 1) * config.segments_max * config.segment_bytes;
     let domain = mvrlu::Domain::new(Ordo::measured(), config);
@@ -213,13 +209,9 @@ fn versions(name: &str) {
 
 fn two_versions(name: &str) {
     let (told, reports) = mpsc::channel();
-    let config = rlu::Config {
-        deferred: 8,
-        report: Some(Box::new(move |stall| {
-            _ = told.send((stall.thread, stall.waited));
-        })),
-        ..rlu::Config::default()
-    };
+    let config = rlu::Config::default().with_deferred(8).with_on_stall(move |stall| {
+        _ = told.send((stall.thread, stall.blocked_for));
+    });
     // Up to nine commits of one number each, for each thread, whose memory comes in chunks of 64
     // KiB.
     let limit = (WRITERS + 1) * (64 << 10);

@@ -72,7 +72,7 @@ pub fn compact_on(storage: Arc<dyn Storage>) -> Result<(Sizes, Sizes)> {
     let store = ReadOnly::of(heap, &recovered, storage);
     // SAFETY: no domain has the new heap, here and below.
     unsafe { compaction::copy(&store, &compacted) }?;
-    // SAFETY: likewise.
+    // SAFETY: no domain has the new heap, and nothing changes it any more.
     recovered.replace(&mut unsafe { compacted.entries() })?;
     Ok((before, Sizes::of(&compacted)))
 }

@@ -237,7 +237,7 @@ static void rlu_report(void)
     config.segment_bytes = 4096;
     config.segments = 2;
     config.segments_max = 4;
-    config.patience = 4;
+    config.patience_ms = 4;
     config.report = note;
     config.context = &told;
     EXPECT(MANYCORE_OK, manycore_rlu_init(&config));

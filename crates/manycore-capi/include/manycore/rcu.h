@@ -50,8 +50,8 @@ typedef struct manycore_rcu_config {
     size_t size;
     /* of what waits to be destroyed; near it, a thread that adds to it waits. 64 MiB */
     size_t limit_bytes;
-    /* of the CPU's counter, after which a reader is reported that others wait for. 2^31 */
-    uint64_t patience_ticks;
+    /* after which a reader is reported that others wait for. 1000 */
+    uint64_t patience_ms;
     /* not 0: readers pass a fence, also where the kernel can do without (membarrier) */
     int fences;
     int reserved;

@@ -72,8 +72,8 @@ typedef enum manycore_clock {
 typedef struct manycore_rlu_config {
     size_t size;
     int clock;            /* manycore_clock_t */
-    /* attempts for room in a log, up to 1 ms each, after which `report` is called. 100 */
-    uint32_t patience;
+    /* of waiting for room in a log, after which `report` is called. 100 */
+    uint32_t patience_ms;
     /* of a log; a multiple of 64, from 1 KiB on. An object has to fit. 16 KiB */
     size_t segment_bytes;
     size_t segments;      /* of a thread's log when it registers, 2 or more. 8 */

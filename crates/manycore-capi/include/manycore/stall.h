@@ -1,4 +1,4 @@
-/* Somebody who keeps memory from being used again. */
+/* Reports of threads that keep memory from being used again. */
 #ifndef MANYCORE_STALL_H
 #define MANYCORE_STALL_H
 
@@ -6,15 +6,15 @@
 #include <stdint.h>
 
 typedef struct manycore_stall {
-    uint32_t thread; /* the kernel's number of the thread that is in the way */
+    uint32_t thread; /* the kernel's number of the thread that others wait for */
     uint32_t reserved;
-    uint64_t age; /* for how long, in ticks of the CPU's counter */
-    size_t bytes; /* what waits because of it */
+    uint64_t blocked_ns; /* for how long they have waited */
+    size_t bytes; /* how much memory waits to be used again */
 } manycore_stall_t;
 
 /*
- * Is told of one, on the thread that waits, with the pointer that it was given with. It must not
- * use the library, except to ask for a text or the version.
+ * Called on a thread that waits, with the pointer that the program registered beside it. It must
+ * not use the library, except to ask for a text or the version.
  */
 typedef void (*manycore_report_t)(const manycore_stall_t *stall, void *context);
 

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
+use core::time::Duration;
 
 use manycore::clock::{Clock, Counter, Ordo};
 use manycore::mvrlu;
@@ -18,8 +19,8 @@ pub struct Config {
     pub size: usize,
     /// `MANYCORE_CLOCK_...`
     pub clock: c_int,
-    /// See `Config::patience`.
-    pub patience: u32,
+    /// `Config::patience` in milliseconds.
+    pub patience_ms: u32,
     /// Bytes of a segment of a log.
     pub segment_bytes: usize,
     /// Segments of a thread's log when it registers.
@@ -98,7 +99,7 @@ impl Config {
     pub const USUAL: Self = Self {
         size: size_of::<Self>(),
         clock: 0,
-        patience: 0,
+        patience_ms: 0,
         segment_bytes: 0,
         segments: 0,
         segments_max: 0,
@@ -113,14 +114,14 @@ impl Config {
         }
         let usual = mvrlu::Config::default();
         let segments = or(self.segments, usual.segments);
-        let config = mvrlu::Config {
-            segment_bytes: or(self.segment_bytes, usual.segment_bytes),
-            segments,
-            segments_max: or(self.segments_max, usual.segments_max.max(segments)),
-            patience: or(self.patience, usual.patience),
-            report: self.report(),
-            ..usual
-        };
+        let mut config = mvrlu::Config::default()
+            .with_segment_bytes(or(self.segment_bytes, usual.segment_bytes))
+            .with_segments(segments)
+            .with_segments_max(or(self.segments_max, usual.segments_max.max(segments)));
+        if self.patience_ms != 0 {
+            config.patience = Duration::from_millis(self.patience_ms.into());
+        }
+        config.on_stall = self.report();
         let fits = config.segment_bytes.is_multiple_of(64)
             && (1 << 10..=1 << 30).contains(&config.segment_bytes);
         if self.size != size_of::<Self>() || !fits || !(2..=config.segments_max).contains(&segments)
@@ -136,8 +137,10 @@ impl Config {
         Ok((clock, config))
     }
 
-    fn report(&self) -> Option<mvrlu::Report> {
+    fn report(&self) -> Option<mvrlu::OnStall> {
         let report = Stall::reporter(self.report, self.context)?;
-        Some(Box::new(move |stall| report(Stall::new(stall.thread, stall.age, stall.bytes))))
+        Some(Box::new(move |stall| {
+            report(Stall::new(stall.thread, stall.blocked_for, stall.bytes))
+        }))
     }
 }

@@ -63,7 +63,9 @@ macro_rules! answered {
                     answer = sym $answer,
                 );
                 #[cfg(target_arch = "aarch64")]
-                // SAFETY: likewise, by the registers of AArch64.
+                // SAFETY: loads and stores keep the registers that arguments are in, and the stack
+                // pointer stays a multiple of 16; what answers has the arguments of the function's
+                // caller, who keeps its contract. The jump leaves everything as the caller set it.
                 naked_asm!(
                     "stp x29, x30, [sp, #-48]!",
                     "stp x0, x1, [sp, #16]", "str x2, [sp, #32]",

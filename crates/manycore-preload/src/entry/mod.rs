@@ -98,7 +98,9 @@ macro_rules! entries {
                         offset = const offset_of!(Table, $entry),
                     );
                     #[cfg(target_arch = "aarch64")]
-                    // SAFETY: likewise, by the registers of AArch64.
+                    // SAFETY: loads and stores keep the registers that arguments are in, and the
+                    // stack pointer stays a multiple of 16; the jump leaves everything as the
+                    // caller set it, to code with the signature of this function.
                     naked_asm!(
                         "stp x29, x30, [sp, #-96]!",
                         "stp x0, x1, [sp, #16]", "stp x2, x3, [sp, #32]",
@@ -137,7 +139,9 @@ macro_rules! entries {
                     );
                     // Two registers are every function's own, between a call and what it calls.
                     #[cfg(target_arch = "aarch64")]
-                    // SAFETY: likewise, by the registers of AArch64.
+                    // SAFETY: changes one argument register, which this function's signature does
+                    // not use, and two that belong to no function between a call and its target;
+                    // jumps to code with that signature.
                     naked_asm!(
                         ".cfi_startproc",
                         concat!("mov ", argument!($caller), ", x30"),

@@ -10,14 +10,12 @@ use crate::explore;
 
 /// Looks for a grace period after each session.
 fn eager() -> ByteMap {
-    let config = mvrlu::Config {
-        segment_bytes: 1024,
-        segments: 2,
-        segments_max: 64,
-        hops_max: 0,
-        versions_max: 0,
-        ..mvrlu::Config::default()
-    };
+    let config = mvrlu::Config::default()
+        .with_segment_bytes(1024)
+        .with_segments(2)
+        .with_segments_max(64)
+        .with_hops_max(0)
+        .with_versions_max(0);
     ByteMap::with_fixed_hashes(Default::default(), config, 0)
 }
 

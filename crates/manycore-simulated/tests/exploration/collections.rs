@@ -39,7 +39,7 @@ manycore_simulated::for_each_set!(tests);
 
 /// Each node is freed as soon as it may be.
 fn eager() -> Config {
-    Config { batch: 1, ..Config::default() }
+    Config::default().with_batch(1)
 }
 
 #[test]

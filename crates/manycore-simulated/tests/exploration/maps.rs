@@ -26,13 +26,11 @@ fn is_linearizable<M: ConcurrentMap<u64, u64>>(make: impl Fn() -> M) {
 
 /// Looks for a grace period after each session, and is full after few of them.
 fn eager() -> mvrlu::Domain {
-    let config = mvrlu::Config {
-        segment_bytes: 512,
-        segments: 2,
-        segments_max: 4,
-        hops_max: 0,
-        ..mvrlu::Config::default()
-    };
+    let config = mvrlu::Config::default()
+        .with_segment_bytes(512)
+        .with_segments(2)
+        .with_segments_max(4)
+        .with_hops_max(0);
     mvrlu::Domain::new(Default::default(), config)
 }
 
@@ -55,7 +53,7 @@ fn of_rlu() {
 
 #[test]
 fn of_quiescent_rcu() {
-    let config = || Config { batch: 1, ..Config::default() };
+    let config = || Config::default().with_batch(1);
     is_linearizable(|| RcuList::<u64, u64, Adaptive, Quiescent>::new(config()));
     is_linearizable(|| RcuTable::<u64, u64, Adaptive, Quiescent>::new(2, config()));
 }

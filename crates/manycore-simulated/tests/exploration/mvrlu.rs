@@ -17,13 +17,11 @@ use crate::sessions::{bank, freed, history, leaves};
 
 /// With a look for a grace period after each session, and logs that go round soon.
 fn domain<C: Clock>(clock: C) -> Domain<C> {
-    let config = Config {
-        segment_bytes: 256,
-        segments: 2,
-        segments_max: 4,
-        hops_max: 0,
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_segment_bytes(256)
+        .with_segments(2)
+        .with_segments_max(4)
+        .with_hops_max(0);
     Domain::new(clock, config)
 }
 
@@ -101,7 +99,7 @@ fn a_session_across_the_switch(adder: u32) -> impl Fn() {
     const LOOKED: u32 = 2;
     const COMMITTED: u32 = 3;
     move || {
-        let domain = Domain::new(Skewed::new(), Config { swing: 1, ..Config::default() });
+        let domain = Domain::new(Skewed::new(), Config::default().with_hysteresis(1));
         let number = zero(&domain);
         // Relaxed, throughout: the simulator's memory has one order.
         let stage = AtomicU32::new(0);
@@ -141,9 +139,9 @@ fn a_session_across_the_switch(adder: u32) -> impl Fn() {
 
 /// Threads count, and tell each other how far they have come: at first they mostly look, in the end
 /// they mostly add.
-fn count<C: Clock>(clock: impl Fn() -> C, swing: u32) -> impl Fn() {
+fn count<C: Clock>(clock: impl Fn() -> C, hysteresis: u32) -> impl Fn() {
     move || {
-        let config = Config { swing, hops_max: 10, ..Config::default() };
+        let config = Config::default().with_hysteresis(hysteresis).with_hops_max(10);
         let domain = Domain::new(clock(), config);
         let known = AtomicU32::new(0);
         let counter = zero(&domain);
@@ -207,8 +205,8 @@ fn an_order_explains_what_transactions_saw() {
 
 #[test]
 fn no_finished_commit_is_missed() {
-    for swing in [1, 0, 2, u32::MAX] {
-        explore().check(count(Skewed::new, swing));
+    for hysteresis in [1, 0, 2, u32::MAX] {
+        explore().check(count(Skewed::new, hysteresis));
     }
     explore().check(count(Counter::default, 0));
 }

@@ -34,7 +34,7 @@ fn program(threads: u32, rounds: u32, limit_bytes: usize) -> impl Fn() {
         let objects: Vec<_> = (0..=threads * rounds).map(|_| Object(Cell::new(false))).collect();
         let newest = AtomicPtr::new(std::ptr::from_ref(&objects[0]).cast_mut());
         let elsewhere = AtomicU32::new(0);
-        let domain = Domain::new(Config { batch: 1, limit_bytes, ..Config::default() });
+        let domain = Domain::new(Config::default().with_batch(1).with_limit_bytes(limit_bytes));
         thread::parallel(threads, |me| {
             let handle = domain.register();
             for round in 0..rounds {

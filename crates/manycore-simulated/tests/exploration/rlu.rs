@@ -10,7 +10,7 @@ use crate::explore;
 use crate::sessions::{bank, freed, history, leaves};
 
 fn domain<C: Clock>(clock: C, deferred: usize) -> Domain<C> {
-    Domain::new(clock, Config { deferred, ..Config::default() })
+    Domain::new(clock, Config::default().with_deferred(deferred))
 }
 
 fn counter() -> Domain<Counter> {

@@ -20,14 +20,12 @@ type Small<K, V, M = mvrlu::Domain> = Map<K, V, BPlus<3, 3>, M>;
 
 /// Looks for a grace period after each session.
 pub(crate) fn eager() -> Space {
-    let config = mvrlu::Config {
-        segment_bytes: 1024,
-        segments: 2,
-        segments_max: 16,
-        hops_max: 0,
-        versions_max: 0,
-        ..mvrlu::Config::default()
-    };
+    let config = mvrlu::Config::default()
+        .with_segment_bytes(1024)
+        .with_segments(2)
+        .with_segments_max(16)
+        .with_hops_max(0)
+        .with_versions_max(0);
     Space::new(mvrlu::Domain::new(Default::default(), config))
 }
 

@@ -15,9 +15,12 @@ const EMPTY: &[&str] = &[
     "above",
     "as above",
     "as before",
+    "as for",
     "as in",
+    "as of",
     "by the caller",
     "by the contract",
+    "likewise",
     "obvious",
     "passed on",
     "safe",
@@ -116,6 +119,8 @@ fn accepts_a_reason() {
 fn notices_a_reason_that_says_nothing() {
     let lines = |text| crate::lines(check(&Source::new("a.rs", text)));
     assert_eq!(lines("// SAFETY: as above.\nunsafe { g() }"), [1]);
+    assert_eq!(lines("// SAFETY: as of `f`.\nunsafe { g() }"), [1]);
+    assert_eq!(lines("// SAFETY: likewise.\nunsafe { g() }"), [1]);
     assert_eq!(lines("// SAFETY: By the caller's word, it is there.\nunsafe { g() }"), [1]);
     assert_eq!(lines("// SAFETY: see `f`.\nunsafe { g() }"), [1]);
     assert!(lines("// SAFETY: seen by this thread only.\nunsafe { g() }").is_empty());

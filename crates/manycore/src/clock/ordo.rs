@@ -43,6 +43,7 @@ impl Ordo {
     /// # Panics
     ///
     /// If it is 2^62 ticks or more, which is longer than any machine runs.
+    #[must_use]
     pub const fn with_boundary(ticks: u64) -> Self {
         assert!(
             ticks < 1 << 62,
@@ -55,11 +56,13 @@ impl Ordo {
     /// for each pair of CPUs, and longer if they are busy; on a simulated machine its model says.
     /// Where that is not possible (without the feature `std`, where threads cannot be put onto
     /// CPUs, or where the simulator explores schedules) it is [`GENEROUS`](Self::GENEROUS).
+    #[must_use]
     pub fn measured() -> Self {
         Self { boundary: clock::boundary().unwrap_or(Self::GENEROUS) }
     }
 
     /// In ticks of the CPU's counter.
+    #[must_use]
     pub fn boundary(&self) -> u64 {
         self.boundary
     }

@@ -97,6 +97,7 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
     }
 
     /// The item itself, after all that is logged has been applied.
+    #[must_use]
     pub fn into_inner(self) -> T {
         self.deferred.synchronize();
         let object = self.object;

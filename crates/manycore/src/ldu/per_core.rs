@@ -15,6 +15,7 @@ pub struct PerCore(Box<[Global]>);
 
 impl PerCore {
     /// Creates one without entries, for the cores that there are.
+    #[must_use]
     pub fn new() -> Self {
         Self((0..cpu::count().max(1)).map(|_| Global::new()).collect())
     }

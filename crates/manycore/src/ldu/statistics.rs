@@ -4,6 +4,7 @@ use super::queue::Drained;
 
 /// What was done to the structure so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Statistics {
     /// How often the log was drained.
     pub drains: u64,

@@ -27,6 +27,7 @@ pub struct Item<'a, T>(pub(super) &'a T);
 
 impl<T> Item<'_, T> {
     /// Where the item is, until it is removed.
+    #[must_use]
     pub fn pointer(&self) -> NonNull<T> {
         NonNull::from(self.0)
     }

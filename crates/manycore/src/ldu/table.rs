@@ -83,6 +83,7 @@ pub struct Rooted<P: TablePointer> {
 
 impl Table {
     /// Creates one with this many places for each core, at least 1.
+    #[must_use]
     pub fn new(places: usize) -> Self {
         let (cores, places) = (cpu::count().max(1) as usize, places.max(1));
         let slot = |_| CachePadded(Slot::new());

@@ -33,6 +33,7 @@ pub struct Condvar(WaitQueue);
 
 impl Condvar {
     /// Makes a condition variable on which no thread waits.
+    #[must_use]
     pub const fn new() -> Self {
         Self(WaitQueue::new())
     }

@@ -144,8 +144,8 @@ impl Gate {
         // AcqRel: Release, partner of the Acquires in `spin`, `doze` and `look`; Acquire, partner
         // of the Release in `abandon`. A waiter that sleeps, or leaves, has said so by a
         // compare-and-swap of the same word, so that one of the two sees the other.
-        // SAFETY: likewise, until the swap has taken effect; `word` is not read after it, only its
-        // address is used.
+        // SAFETY: the gate is there until the swap has taken effect (contract of this function);
+        // `word` is not read after it, only its address is used.
         let before = unsafe { (*word).swap(message, order!(AcqRel, "gate-open")) };
         if before == SHUT_ASLEEP {
             futex::wake(word, 1);

@@ -121,7 +121,8 @@ impl McsBypass {
         let state = unsafe { &raw const (*next).state };
         // Relaxed: this thread holds the word, and the next head leaves only after it has acquired
         // the word from it.
-        // SAFETY: likewise; after the swap only the address is used.
+        // SAFETY: the next thread's node stays on its stack until this swap; after it only the
+        // address is used.
         if unsafe { (*state).swap(HEAD, Ordering::Relaxed) } == QUEUED_ASLEEP {
             futex::wake(state, 1);
         }

@@ -2,6 +2,7 @@
 
 /// Who goes first when readers and writers meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Preference {
     /// A reader gets the lock whenever no writer holds it, so that a thread may read while it
     /// reads. Writers may starve. It is what glibc does unless asked otherwise.

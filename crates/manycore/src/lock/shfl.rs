@@ -182,7 +182,8 @@ impl Shfl {
             &raw const (*next).told.state
         };
         // Release: partner of the Acquires in `wait_for_head` and `sleep`.
-        // SAFETY: likewise; after the swap only the address is used.
+        // SAFETY: the next thread's node stays on its stack until this swap; after it only the
+        // address is used.
         if unsafe { (*state).swap(message, order!(Release, "shfl-head")) } == ASLEEP {
             futex::wake(state, 1);
         }

@@ -65,6 +65,7 @@ macro_rules! with_room {
 /// The data of an object from [`Handle::create_bytes`], or of a version that this thread has found
 /// in a session which is still open.
 #[inline]
+#[must_use]
 pub unsafe fn object_of(data: NonNull<u8>) -> NonNull<u8> {
     // SAFETY: the word before the data and its size is the object's head, or the last of the
     // version's header, by the layout that is asserted above; it belongs to data of `create_bytes`

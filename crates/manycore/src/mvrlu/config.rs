@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use core::fmt;
+use core::time::Duration;
 
 use super::object::Version;
 
@@ -13,6 +14,15 @@ pub(super) const YIELDS: u32 = 8;
 pub(super) const DOUBLINGS_MAX: u32 = 6;
 
 /// Limits of a domain's logs.
+///
+/// ```
+/// use manycore::clock::Ordo;
+/// use manycore::mvrlu::{Config, Domain};
+///
+/// let domain = Domain::new(Ordo::measured(), Config::default().with_log_bytes(64 << 20));
+/// # drop(domain);
+/// ```
+#[non_exhaustive]
 pub struct Config {
     /// Bytes of a segment of a log, a multiple of 64: an object has to fit. 16 KiB.
     pub segment_bytes: usize,
@@ -39,26 +49,28 @@ pub struct Config {
     pub versions_max: u32,
     /// After this many more snapshots than commits, commits wait for the clocks rather than
     /// snapshots, and the other way round. 1000.
-    pub swing: u32,
-    /// Attempts for room in a log, pauses of up to 1 ms between them, after which a session that is
-    /// in the way is reported. 100.
-    pub patience: u32,
-    /// Who is told about it.
-    pub report: Option<Report>,
+    pub hysteresis: u32,
+    /// A session for which a thread with a full log has waited for longer than this is a stall. It
+    /// is reported again after as long. 100 ms.
+    pub patience: Duration,
+    /// Called with such a session, on the thread that waits for it.
+    pub on_stall: Option<OnStall>,
 }
 
-/// Is told about a session that lasts too long, on the thread that has to wait for it.
-pub type Report = Box<dyn Fn(&Stall) + Send + Sync>;
+/// The function that a domain calls with each stall.
+pub type OnStall = Box<dyn Fn(&Stall) + Send + Sync>;
 
 /// A session that keeps others from discarding old versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stall {
     /// The number of its thread: on Linux, the kernel's.
     pub thread: u32,
-    /// Since when: a time of the domain's clock, at which or after which it began.
-    pub since: u64,
-    /// How long that is ago, in ticks of that clock.
-    pub age: u64,
+    /// The session's stamp: a time of the domain's [`Clock`](crate::clock::Clock), at which or
+    /// after which it began.
+    pub stamp: u64,
+    /// For how long the thread that reports has waited. The session has been open for longer.
+    pub blocked_for: Duration,
     /// Bytes of the log that has no room, on the thread that reports.
     pub bytes: usize,
 }
@@ -73,9 +85,9 @@ impl Default for Config {
             high_percent: 75,
             hops_max: 64,
             versions_max: 32,
-            swing: 1000,
-            patience: 100,
-            report: None,
+            hysteresis: 1000,
+            patience: Duration::from_millis(100),
+            on_stall: None,
         }
     }
 }
@@ -85,8 +97,37 @@ impl Config {
     /// go on beside a snapshot until what they have written since its begin takes three quarters of
     /// that. Beside a thread that writes `w` versions a second of `b` bytes, a snapshot of `s`
     /// seconds takes `w * (b + 64) * s`.
+    #[must_use]
     pub fn with_log_bytes(mut self, bytes: usize) -> Self {
         self.segments_max = (bytes / self.segment_bytes).max(self.segments);
+        self
+    }
+
+    setters! {
+        /// Replaces [`Config::segment_bytes`].
+        with_segment_bytes: segment_bytes: usize,
+        /// Replaces [`Config::segments`].
+        with_segments: segments: usize,
+        /// Replaces [`Config::segments_max`].
+        with_segments_max: segments_max: usize,
+        /// Replaces [`Config::low_percent`].
+        with_low_percent: low_percent: usize,
+        /// Replaces [`Config::high_percent`].
+        with_high_percent: high_percent: usize,
+        /// Replaces [`Config::hops_max`].
+        with_hops_max: hops_max: u32,
+        /// Replaces [`Config::versions_max`].
+        with_versions_max: versions_max: u32,
+        /// Replaces [`Config::hysteresis`].
+        with_hysteresis: hysteresis: u32,
+        /// Replaces [`Config::patience`].
+        with_patience: patience: Duration,
+    }
+
+    /// Replaces [`Config::on_stall`].
+    #[must_use]
+    pub fn with_on_stall(mut self, on_stall: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
+        self.on_stall = Some(Box::new(on_stall));
         self
     }
 

@@ -1,5 +1,7 @@
 //! A domain: the threads that take part, the clock that they go by, and their grace periods.
 
+use core::time::Duration;
+
 use super::config::{Config, Stall};
 use super::object::Dying;
 use super::record::{Local, Member, Record};
@@ -183,7 +185,7 @@ impl<C: Clock> Domain<C> {
     #[cold]
     pub(super) fn account(&self, account: &Account) {
         let waits = &self.periods.waits;
-        waits.tell(account, self.config.swing, &self.clock);
+        waits.tell(account, self.config.hysteresis, &self.clock);
         if let Some(since) = waits.both_since()
             && (self.advance() >= since || mutation!("mvrlu-early-switch"))
         {
@@ -254,14 +256,13 @@ impl<C: Clock> Domain<C> {
         Some(watermark)
     }
 
-    /// The session that keeps the watermark where it is, if one does.
-    pub(super) fn oldest_session(&self, bytes: usize) -> Option<Stall> {
+    /// The session that keeps the watermark where it is, if one does, as a stall of a thread that
+    /// has waited for so long with this many bytes in its log.
+    pub(super) fn oldest_session(&self, blocked_for: Duration, bytes: usize) -> Option<Stall> {
         let since = |member: &&Member| member.session_since();
         let oldest = self.members.iter().min_by_key(since)?;
-        let since = oldest.session_since();
-        let now = self.clock.horizon();
-        let thread = oldest.thread();
-        (since < now).then(|| Stall { thread, since, age: now - since, bytes })
+        let (stamp, thread) = (oldest.session_since(), oldest.thread());
+        (stamp < self.clock.horizon()).then_some(Stall { thread, stamp, blocked_for, bytes })
     }
 
     /// What has been done so far, by all threads.

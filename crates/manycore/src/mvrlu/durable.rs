@@ -31,7 +31,7 @@ pub struct MemberId(*const Record);
 // SAFETY: an address; what is behind it is shared by all threads, and only reached through the
 // domain.
 unsafe impl Send for MemberId {}
-// SAFETY: likewise.
+// SAFETY: a shared reference gives the address only.
 unsafe impl Sync for MemberId {}
 
 /// An object that a session has locked, to change or free it.
@@ -42,18 +42,21 @@ pub struct Write {
 
 impl Write {
     /// The object.
+    #[must_use]
     pub fn link<T>(&self) -> Link<T> {
         // SAFETY: the session is open in which this was found, and the version is its own.
         Link::from_ptr(unsafe { (*self.version).master() }.cast())
     }
 
     /// Bytes of the object, with the word before its data.
+    #[must_use]
     pub fn object_bytes(&self) -> usize {
         // SAFETY: the session is open in which this was found, and the version is its own.
         unsafe { (*self.version).kind.object }
     }
 
     /// Whether the object ends with the session's commit.
+    #[must_use]
     pub fn is_end(&self) -> bool {
         // SAFETY: the session is open in which this was found, and the version is its own.
         unsafe { (*self.version).has(FREED) }

@@ -124,7 +124,7 @@ impl<'a, C: Clock> Handle<'a, C> {
         self.take_turn();
         self.is_open = true;
         self.kept.sessions = self.kept.sessions.saturating_add(1);
-        if view == View::Snapshot && self.kept.account.count(1, self.domain.config.swing) {
+        if view == View::Snapshot && self.kept.account.count(1, self.domain.config.hysteresis) {
             self.domain.account(&self.kept.account);
         }
         self.epoch = self.domain.enter(self.record);
@@ -321,8 +321,8 @@ unsafe impl<C: Clock> Sessions for Domain<C> {
     }
 }
 
-// SAFETY: likewise, see the module's page: what a session has found stays as it is until the
-// session's end.
+// SAFETY: what a session has found stays as it is until the session's end: see *Sessions and grace
+// periods* in the module's page.
 unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     #[inline]
     unsafe fn begin(&mut self, view: View) {

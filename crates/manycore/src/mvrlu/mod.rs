@@ -159,7 +159,7 @@ mod write;
 
 #[cfg(not(loom))]
 pub use bytes::object_of;
-pub use config::{Config, Report, Stall};
+pub use config::{Config, OnStall, Stall};
 pub use domain::Domain;
 pub use durable::{MemberId, Write};
 pub use handle::Handle;

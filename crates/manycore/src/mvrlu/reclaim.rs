@@ -7,6 +7,7 @@
 //! memory is used again, and that of the object if the version was its end.
 
 use core::ptr::null_mut;
+use core::time::Duration;
 
 use super::config::{DOUBLINGS_MAX, YIELDS};
 use super::domain::Domain;
@@ -20,7 +21,7 @@ use crate::session::object::{FREED, NEVER};
 use crate::session::pool::Pool;
 use crate::sync::atomic::{Ordering, fence};
 use crate::sync::phase::{self, Phase};
-use crate::sync::{hint, thread};
+use crate::sync::{hint, thread, time};
 
 /// The longest pause of a thread that waits for room.
 const PAUSE_MAX_NS: u32 = 1_000_000;
@@ -162,12 +163,14 @@ impl<C: Clock> Handle<'_, C> {
         count(&counters.freed, done.freed);
     }
 
-    /// Waits until the log has room again, and says who is in the way if that takes long.
+    /// Waits until the log has room again, and reports the session it waits for if that takes long.
     #[cold]
     pub(super) fn wait_for_room(&mut self) {
         let (domain, record) = (self.domain, self.record);
         let mut attempts: u32 = 0;
         let mut pause_ns = 1000;
+        let start = time::now();
+        let mut reports_after = domain.config.patience;
         while self.local().writer.live(&record.log) >= domain.config.high() {
             if attempts == 0 {
                 count(&record.counters.forced, 1);
@@ -183,8 +186,10 @@ impl<C: Clock> Handle<'_, C> {
                 !attempts.is_multiple_of(OWN_AFTER) || !self.is_in_own_way(),
                 "this thread has two handles of a domain, and would wait for its own session: end that before it commits in another"
             );
-            if attempts.is_multiple_of(domain.config.patience.max(1)) {
-                self.report();
+            let blocked_for = Duration::from_nanos(time::now().saturating_sub(start));
+            if blocked_for > reports_after {
+                self.report(blocked_for);
+                reports_after = blocked_for.saturating_add(domain.config.patience);
             }
         }
     }
@@ -192,16 +197,18 @@ impl<C: Clock> Handle<'_, C> {
     /// Whether the session that keeps the watermark where it is, is this thread's, by another
     /// handle.
     fn is_in_own_way(&self) -> bool {
-        self.domain.oldest_session(0).is_some_and(|oldest| oldest.thread == thread::id())
+        self.domain
+            .oldest_session(Duration::ZERO, 0)
+            .is_some_and(|oldest| oldest.thread == thread::id())
     }
 
-    fn report(&mut self) {
+    fn report(&mut self, blocked_for: Duration) {
         let (domain, record) = (self.domain, self.record);
         let bytes = self.local().writer.live(&record.log) * domain.config.segment_bytes;
-        if let Some(report) = &domain.config.report
-            && let Some(stall) = domain.oldest_session(bytes)
+        if let Some(on_stall) = &domain.config.on_stall
+            && let Some(stall) = domain.oldest_session(blocked_for, bytes)
         {
-            report(&stall);
+            on_stall(&stall);
         }
     }
 }

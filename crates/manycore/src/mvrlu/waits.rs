@@ -88,9 +88,9 @@ impl ClockWaitPolicy {
         Waiting(self.waiting.load(Ordering::Acquire))
     }
 
-    /// Takes what a thread has counted. If there is an excess of `swing`, the others are to wait.
-    pub fn tell(&self, account: &Account, swing: u32, clock: &impl Clock) {
-        let most = i64::from(swing);
+    /// Adds what a thread has counted. From an excess of `hysteresis` on, the other kind waits.
+    pub fn tell(&self, account: &Account, hysteresis: u32, clock: &impl Clock) {
+        let most = i64::from(hysteresis);
         let more = i64::from(account.0.take());
         // Relaxed, both: some counts may be lost between them.
         let before = self.balance.load(Ordering::Relaxed).cast_signed();

@@ -317,7 +317,7 @@ impl<C: Clock> Handle<'_, C> {
         self.kept.is_filling |=
             self.kept.versions >= domain.versions_max().saturating_mul(1 << self.doublings());
         self.settled.set(self.settle(stamp).max(settled));
-        if self.kept.account.count(-1, self.domain.config.swing) {
+        if self.kept.account.count(-1, self.domain.config.hysteresis) {
             self.domain.account(&self.kept.account);
         }
         Some(stamp)

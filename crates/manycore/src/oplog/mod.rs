@@ -94,6 +94,7 @@ struct Inner<S, O> {
 
 /// What applying the logs has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Statistics {
     /// How often all logs were merged.
     pub merges: u64,

@@ -2,71 +2,111 @@
 
 use alloc::boxed::Box;
 use core::fmt;
+use core::time::Duration;
 
 /// The largest batch.
 pub(super) const BATCH_MAX: usize = 253;
 
 /// How readers and those who wait for them make sure that one of the two sees the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Barriers {
-    /// If the system lets one thread make all others pass a fence (membarrier on Linux), readers do
-    /// without where they are many for each scan for what can be freed, and with one where such
-    /// looks are frequent; always with one if it refuses.
+    /// Readers pass no fence while there are many of them for each scan for what can be freed: the
+    /// scan has the system make all threads pass one (membarrier on Linux). They pass a fence where
+    /// scans are frequent, and always where the system refuses.
+    #[default]
     Auto,
     /// With a fence in every reader.
     Fences,
 }
 
 /// A reader that keeps garbage from being freed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stall {
     /// The thread, by [`thread::id`](crate::sync::thread::id): on Linux what `ps -L` calls `LWP`.
     pub thread: u32,
-    /// A moment of [`clock::now`](crate::sync::clock::now), in ticks, since when nothing can be
-    /// freed because of it: it has been inside for at least that long.
-    pub since: u64,
-    /// What waits to be freed, in bytes.
+    /// For how long the reader has kept garbage from being freed. It entered its critical section
+    /// at least that long ago.
+    pub blocked_for: Duration,
+    /// Bytes of garbage that wait to be freed.
     pub held_bytes: usize,
 }
 
-/// What is told of stalls.
+/// The function that a domain calls with each stall.
 pub type OnStall = Box<dyn Fn(&Stall) + Send + Sync>;
 
-/// What a [`Domain`](super::Domain) is to be like.
+/// The parameters of a [`Domain`](super::Domain).
+///
+/// ```
+/// use core::time::Duration;
+/// use manycore::reclaim::{Config, Domain};
+///
+/// let config = Config::default().with_limit_bytes(1 << 20).with_patience(Duration::from_secs(5));
+/// let domain = Domain::new(config);
+/// # drop(domain);
+/// ```
+#[non_exhaustive]
 pub struct Config {
-    /// See there.
+    /// How readers and scans see each other.
     pub barriers: Barriers,
     /// How many bytes of garbage there may be. Near the limit, a thread that has retired something
-    /// waits, at the end of its section, until there is room. It may be exceeded by what the
-    /// threads retire in the sections they are in when it is reached.
+    /// waits, at the end of its critical section, until there is room. Threads can exceed the limit
+    /// by what they retire in the sections they are in when it is reached.
     pub limit_bytes: usize,
-    /// How long a thread waits for room before it goes on all the same, in ticks of
-    /// [`clock`](crate::sync::clock).
-    pub wait_ticks_max: u64,
-    /// After how many ticks a reader that keeps garbage from being freed is a stall, and how often
-    /// it is told of again.
-    pub patience_ticks: u64,
+    /// How long a thread waits for room before it goes on without. [`Duration::MAX`], the usual
+    /// value, is as long as it takes.
+    pub wait_max: Duration,
+    /// A reader that keeps garbage from being freed for longer than this is a stall. It is reported
+    /// again after as long. One second.
+    pub patience: Duration,
     /// Called with such a reader, by a thread that has retired something, at the end of its
-    /// section. It must not use the domain.
+    /// critical section. It must not use the domain.
     pub on_stall: Option<OnStall>,
-    /// How many objects a thread collects at most before it looks what can be freed: 1 to 253. More
-    /// is faster, and holds more. A thread that retires slowly looks earlier, see [the
+    /// How many objects a thread retires at most before it scans for what can be freed: 1 to 253.
+    /// More is faster, and holds more. A thread that retires slowly scans earlier, see [the
     /// module](super#bounded-garbage).
     pub batch: usize,
 }
 
 impl Default for Config {
-    /// 64 MiB of garbage; waits for room as long as it takes; patience for 2^31 ticks, which is
-    /// about a second.
+    /// 64 MiB of garbage; waits for room as long as it takes; a patience of one second.
     fn default() -> Self {
         Self {
             barriers: Barriers::Auto,
             limit_bytes: 64 << 20,
-            wait_ticks_max: u64::MAX,
-            patience_ticks: 1 << 31,
+            wait_max: Duration::MAX,
+            patience: Duration::from_secs(1),
             on_stall: None,
             batch: BATCH_MAX,
         }
+    }
+}
+
+impl Config {
+    setters! {
+        /// Replaces [`Config::barriers`].
+        with_barriers: barriers: Barriers,
+        /// Replaces [`Config::limit_bytes`].
+        with_limit_bytes: limit_bytes: usize,
+        /// Replaces [`Config::wait_max`].
+        with_wait_max: wait_max: Duration,
+        /// Replaces [`Config::patience`].
+        with_patience: patience: Duration,
+        /// Replaces [`Config::batch`].
+        with_batch: batch: usize,
+    }
+
+    /// Replaces [`Config::on_stall`].
+    #[must_use]
+    pub fn with_on_stall(mut self, on_stall: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
+        self.on_stall = Some(Box::new(on_stall));
+        self
+    }
+
+    /// [`Config::wait_max`] in nanoseconds.
+    pub(super) fn wait_ns_max(&self) -> u64 {
+        u64::try_from(self.wait_max.as_nanos()).unwrap_or(u64::MAX)
     }
 }
 
@@ -75,8 +115,8 @@ impl fmt::Debug for Config {
         f.debug_struct("Config")
             .field("barriers", &self.barriers)
             .field("limit_bytes", &self.limit_bytes)
-            .field("wait_ticks_max", &self.wait_ticks_max)
-            .field("patience_ticks", &self.patience_ticks)
+            .field("wait_max", &self.wait_max)
+            .field("patience", &self.patience)
             .field("on_stall", &self.on_stall.is_some())
             .field("batch", &self.batch)
             .finish()

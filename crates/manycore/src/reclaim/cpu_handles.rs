@@ -22,7 +22,7 @@ pub(crate) struct CpuHandles {
 
 // SAFETY: `domain` leads to a box that this owns, and a `Domain` is `Send` and `Sync`.
 unsafe impl Send for CpuHandles {}
-// SAFETY: likewise; `PerCpu` lends handles to one thread at a time.
+// SAFETY: a `Domain` is `Sync`, and `PerCpu` lends handles to one thread at a time.
 unsafe impl Sync for CpuHandles {}
 
 impl CpuHandles {

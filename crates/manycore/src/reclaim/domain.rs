@@ -1,6 +1,7 @@
 //! The domain: its epoch, who is inside, and what may be freed.
 
 use core::fmt;
+use core::time::Duration;
 
 use super::bag::{Garbage, GarbageStack};
 use super::config::{Barriers, Config, Stall};
@@ -76,6 +77,7 @@ impl Domain {
     /// # Panics
     ///
     /// If the batch is not 1 to 253.
+    #[must_use]
     pub fn new(config: Config) -> Self {
         Self::with_nodes(config, Nodes::none())
     }
@@ -265,18 +267,19 @@ impl Domain {
         // Relaxed, throughout: numbers that steer reports.
         let (now, since) = (clock::now(), self.began.load(Ordering::Relaxed));
         let told = self.told.load(Ordering::Relaxed);
-        let is_long = |ticks| now.wrapping_sub(ticks).cast_signed() > self.patience();
-        if is_long(since) && (told == 0 || is_long(told)) {
+        // Both are moments of other threads, whose counters may be ahead of this one.
+        let passed = |ticks: u64| {
+            let passed = u64::try_from(now.wrapping_sub(ticks).cast_signed()).unwrap_or(0);
+            Duration::from_nanos(clock::nanoseconds(passed))
+        };
+        let (blocked_for, patience) = (passed(since), self.config.patience);
+        if blocked_for > patience && (told == 0 || passed(told) > patience) {
             let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
             if self.told.compare_exchange(told, now.max(1), done, failed).is_ok() {
                 let held_bytes = self.held_bytes();
-                on_stall(&Stall { thread: blocker.thread(), since, held_bytes });
+                on_stall(&Stall { thread: blocker.thread(), blocked_for, held_bytes });
             }
         }
-    }
-
-    fn patience(&self) -> i64 {
-        i64::try_from(self.config.patience_ticks).unwrap_or(i64::MAX)
     }
 
     /// Moves those of a record's bags in which nothing has to wait any more to a stack of such;

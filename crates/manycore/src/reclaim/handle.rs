@@ -9,7 +9,7 @@ use super::bag::{Bag, CAPACITY, Garbage};
 use super::domain::{Domain, EpochScan, Stacks, Whose};
 use super::record::{Own, Slot};
 use crate::sync::atomic::Ordering;
-use crate::sync::{clock, hint};
+use crate::sync::{clock, hint, time};
 use crate::thread_registry::EachThreadRegistersItsOwn;
 
 /// Up to `FEW` expired objects are freed together: freeing one with each retirement would keep
@@ -318,7 +318,7 @@ impl<'d> Handle<'d> {
     }
 
     fn wait_for_room(&self) {
-        let (start, mut pause_ns) = (clock::now(), 1_000);
+        let (start, mut pause_ns) = (time::now(), 1_000);
         self.domain.waits.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
         self.close_bag();
         loop {
@@ -332,7 +332,7 @@ impl<'d> Handle<'d> {
             // By another handle this thread may be inside itself: then nothing changes while it
             // waits.
             let is_vain = blocker.is_some_and(|blocker| self.domain.is_own(blocker));
-            if is_vain || clock::has_passed(start, self.domain.config.wait_ticks_max) {
+            if is_vain || time::has_passed(start, self.domain.config.wait_ns_max()) {
                 self.domain.overruns.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
                 return;
             }
@@ -502,6 +502,7 @@ pub struct Guard<'h> {
 
 impl<'h> Guard<'h> {
     /// The handle that it is of.
+    #[must_use]
     pub fn handle(&self) -> &'h Handle<'h> {
         self.handle
     }

@@ -39,8 +39,9 @@ impl<C: Clock + Default> Default for Domain<C> {
 impl<C: Clock + Default> Domain<C> {
     /// A domain whose threads write back after every eleventh commit: the ten that are deferred are
     /// as in the paper.
+    #[must_use]
     pub fn deferring() -> Self {
-        Self::new(C::default(), Config { deferred: 10, ..Config::default() })
+        Self::new(C::default(), Config::default().with_deferred(10))
     }
 }
 

@@ -212,8 +212,8 @@ unsafe impl<C: Clock> Sessions for Domain<C> {
     }
 }
 
-// SAFETY: likewise, see the module's page: no object or copy that a session has found is written or
-// freed before the session's end.
+// SAFETY: no object or copy that a session has found is written or freed before the session's end:
+// see *Invariants* (1 and 2) in the module's page.
 unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     #[inline]
     unsafe fn begin(&mut self, view: View) {

@@ -127,7 +127,7 @@ mod stats;
 mod write;
 mod write_back;
 
-pub use config::{Config, Report, Stall};
+pub use config::{Config, OnStall, Stall};
 pub use domain::Domain;
 pub use handle::Handle;
 pub use stats::Stats;

@@ -1,6 +1,8 @@
 //! Writing back: waiting for the sessions that read objects rather than their copies, and then
 //! unlocking the objects.
 
+use core::time::Duration;
+
 use super::config::Stall;
 use super::handle::Handle;
 use super::record::log::Committed;
@@ -11,7 +13,7 @@ use crate::clock::Clock;
 use crate::session::object::FREED;
 use crate::sync::atomic::{Ordering, fence};
 use crate::sync::phase::{self, Phase};
-use crate::sync::{clock, hint, mutation, thread, tuning};
+use crate::sync::{clock, hint, mutation, thread, time, tuning};
 
 /// When there are this many copies that nobody finds any more, and no commit, it is time to see
 /// whether anybody has them.
@@ -149,6 +151,8 @@ impl<C: Clock> Handle<'_, C> {
             hint::spin_loop();
         }
         let mut pauses: u32 = 0;
+        let (start, patience) = (time::now(), self.domain.config.patience);
+        let mut reports_after = patience;
         while lasts() {
             pauses += 1;
             if pauses <= YIELDS {
@@ -156,21 +160,23 @@ impl<C: Clock> Handle<'_, C> {
             } else {
                 hint::sleep((1000 << (pauses - YIELDS).min(10)).min(PAUSE_MAX_NS));
             }
-            if pauses.is_multiple_of(self.domain.config.patience.max(1) + YIELDS) {
-                self.report(record, start, committed);
+            let blocked_for = Duration::from_nanos(time::now().saturating_sub(start));
+            if blocked_for > reports_after {
+                self.report(record, blocked_for, committed);
+                reports_after = blocked_for.saturating_add(patience);
             }
         }
         count(&self.record.counters.yields, u64::from(pauses));
     }
 
-    fn report(&self, record: &Member, start: u64, committed: &Committed) {
-        let Some(report) = &self.domain.config.report else { return };
+    fn report(&self, record: &Member, blocked_for: Duration, committed: &Committed) {
+        let Some(on_stall) = &self.domain.config.on_stall else { return };
         // SAFETY: the copies in a log stay until they were written back, for which one has to have
         // the log, as the caller does.
         let bytes = committed.copies.iter().map(|copy| unsafe { (**copy).kind.copy }).sum();
-        report(&Stall {
+        on_stall(&Stall {
             thread: record.thread(),
-            waited: clock::now().wrapping_sub(start),
+            blocked_for,
             objects: committed.copies.len(),
             bytes,
         });

@@ -184,6 +184,7 @@ pub(crate) const OWNED_MAX: usize = 4 << 10;
 ///
 /// The link comes from there, and the object is there for as long as `'a`.
 #[inline]
+#[must_use]
 pub unsafe fn owned<'a, T>(link: Link<T>) -> &'a T {
     // SAFETY: the object is there (contract of this function), and lies as an `Embedded` does,
     // which `OwnedKindOf` asserts. Its data is written before anybody has a link, and then never.

@@ -18,6 +18,7 @@ pub struct Deadline {
 impl Deadline {
     /// The moment so long from now, on the monotonic clock.
     #[cfg(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare))))]
+    #[must_use]
     pub fn after(duration: core::time::Duration) -> Self {
         let until = super::backend::monotonic().saturating_add(duration);
         let seconds = i64::try_from(until.as_secs()).unwrap_or(i64::MAX);
@@ -25,6 +26,7 @@ impl Deadline {
     }
 
     /// Whether the moment has come.
+    #[must_use]
     pub fn has_passed(&self) -> bool {
         super::backend::has_passed(self)
     }

@@ -85,12 +85,8 @@ fn bank(domain: &impl Sessions, threads: u64, rounds: u32) {
 
 /// With small logs, so that they go round.
 fn mvrlu<C: Clock>(clock: C) -> mvrlu::Domain<C> {
-    let config = mvrlu::Config {
-        segment_bytes: 1024,
-        segments: 3,
-        segments_max: 8,
-        ..mvrlu::Config::default()
-    };
+    let config =
+        mvrlu::Config::default().with_segment_bytes(1024).with_segments(3).with_segments_max(8);
     mvrlu::Domain::new(clock, config)
 }
 
@@ -110,7 +106,7 @@ fn mvrlu_with_the_cpus_clocks_relaxed() {
 }
 
 fn rlu<C: Clock>(clock: C, deferred: usize) -> rlu::Domain<C> {
-    rlu::Domain::new(clock, rlu::Config { deferred, ..rlu::Config::default() })
+    rlu::Domain::new(clock, rlu::Config::default().with_deferred(deferred))
 }
 
 #[test]

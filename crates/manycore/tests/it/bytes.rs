@@ -264,7 +264,7 @@ fn it_grows_in_transactions() {
 
 #[test]
 fn a_transaction_that_is_too_large_fails_and_no_more() {
-    let config = Config { segments_max: 16, ..Config::default() };
+    let config = Config::default().with_segments_max(16);
     let map = ByteMap::new(Ordo::default(), config, 100_000);
     let mut me = map.handle();
     me.set(b"before", b"1").unwrap();

@@ -96,7 +96,7 @@ fn take_all() {
 fn treiber() {
     // In pieces, too.
     for seed in 0..unless_interpreted(200, 2) {
-        let stack = TreiberStack::new(Config { batch: 2, ..Config::default() });
+        let stack = TreiberStack::new(Config::default().with_batch(2));
         let mix = Mix {
             operations: unless_interpreted(50, 6),
             inserts: 50,
@@ -121,7 +121,7 @@ fn treiber() {
 #[test]
 fn a_stack_loses_nothing() {
     const EACH: usize = unless_interpreted(5_000, 60);
-    let stack = TreiberStack::new(Config { batch: 16, ..Config::default() });
+    let stack = TreiberStack::new(Config::default().with_batch(16));
     let taken: Vec<Arc<AtomicUsize>> = (0..8).map(|_| Arc::default()).collect();
     std::thread::scope(|scope| {
         for counts in &taken {
@@ -219,7 +219,7 @@ fn maps_are_as_the_standard_librarys() {
 
 #[test]
 fn maps_without_locks_for_readers() {
-    let eager = || Config { batch: 2, ..Config::default() };
+    let eager = || Config::default().with_batch(2);
     let list = RcuList::<u64, u64, Mcs>::new(eager());
     run::check_map(Native, &Mix::native(8), &list);
     let table = RcuTable::<u64, u64, Adaptive>::new(2, eager());

@@ -11,7 +11,7 @@ const OBJECTS: usize = unless_interpreted(100, 3);
 const MORE: [usize; 6] = [1000, 1008, 1009, 5000, 16_369, 32_752];
 
 fn domain(segment_bytes: usize) -> Domain {
-    Domain::new(Default::default(), Config { segment_bytes, ..Config::default() })
+    Domain::new(Default::default(), Config::default().with_segment_bytes(segment_bytes))
 }
 
 fn in_session<R>(handle: &mut Handle, f: impl FnOnce(&mut Handle) -> R) -> R {

@@ -15,7 +15,7 @@ use manycore_history::run::unless_interpreted;
 
 /// Small logs, so that they go round.
 fn small() -> Config {
-    Config { segment_bytes: 1024, segments: 3, segments_max: 8, ..Config::default() }
+    Config::default().with_segment_bytes(1024).with_segments(3).with_segments_max(8)
 }
 
 /// A little random number.
@@ -31,11 +31,9 @@ fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
     const WRITERS: u64 = 3;
     const EACH: u64 = unless_interpreted(2_000, 200);
     let (told, reports) = mpsc::channel::<Stall>();
-    let config = Config {
-        patience: 10,
-        report: Some(Box::new(move |stall| _ = told.send(*stall))),
-        ..small()
-    };
+    let config = small()
+        .with_patience(Duration::from_millis(10))
+        .with_on_stall(move |stall| _ = told.send(*stall));
     let domain = Domain::new(Ordo::measured(), config);
     let (inside, is_inside) = mpsc::channel();
     let leave = AtomicBool::new(false);
@@ -68,7 +66,7 @@ fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
             // A writer that has lost its CPU in a session may be named, too, but in the end there
             // is only the reader.
             let stall = reports.iter().find(|stall| stall.thread == reader).unwrap();
-            assert!(stall.since <= entered, "{stall:?}, inside since {entered} or before");
+            assert!(stall.stamp <= entered, "{stall:?}, inside since {entered} or before");
             let high = 1024 * 8 * 75 / 100;
             assert!((high..=1024 * 8).contains(&stall.bytes), "{stall:?}");
             leave.store(true, Ordering::Release);
@@ -326,8 +324,8 @@ fn write_skew_is_possible_unless_what_is_read_is_locked() {
 #[test]
 fn no_finished_commit_is_missed() {
     const LAST: u32 = unless_interpreted(20_000, 50);
-    for swing in [0, 10, u32::MAX] {
-        let domain = Domain::new(Ordo::measured(), Config { swing, ..Config::default() });
+    for hysteresis in [0, 10, u32::MAX] {
+        let domain = Domain::new(Ordo::measured(), Config::default().with_hysteresis(hysteresis));
         let told = AtomicU32::new(0);
         session::scope(&domain, |scope| {
             let number = scope.register().create(0_u32);

@@ -10,7 +10,7 @@ use manycore::rlu::{Config, Domain};
 use manycore::session::{self, Conflict, Ptr, RawSession, Transaction};
 
 fn domain(deferred: usize) -> Domain {
-    Domain::new(Counter::default(), Config { deferred, ..Config::default() })
+    Domain::new(Counter::default(), Config::default().with_deferred(deferred))
 }
 
 /// A transaction that adds one.
@@ -54,14 +54,11 @@ fn what_a_thread_leaves_behind_is_written_back() {
 fn a_session_that_stays_is_reported() {
     let (reported, is_over) = (Arc::new(AtomicU32::new(0)), AtomicBool::new(false));
     let told = reported.clone();
-    let config = Config {
-        patience: 1,
-        report: Some(Box::new(move |stall| {
+    let config =
+        Config::default().with_patience(Duration::from_millis(1)).with_on_stall(move |stall| {
             assert_eq!(stall.objects, 1);
             told.store(stall.thread, Ordering::Release);
-        })),
-        ..Config::default()
-    };
+        });
     let domain = Domain::new(Counter::default(), config);
     session::scope(&domain, |all| {
         let mut member = all.register();

@@ -165,8 +165,8 @@ maps! {
     list_combined => CombinedList::<u64, u64>::default();
     hash_combined => CombinedTable::<u64, u64>::new(ChainedTable::new(2));
     bst_combined => CombinedTree::<u64, u64>::default();
-    list_rcu => RcuList::<u64, u64, Mcs>::new(Config { batch: 2, ..Config::default() });
-    hash_rcu => RcuTable::<u64, u64, Adaptive>::new(2, Config { batch: 2, ..Config::default() });
+    list_rcu => RcuList::<u64, u64, Mcs>::new(Config::default().with_batch(2));
+    hash_rcu => RcuTable::<u64, u64, Adaptive>::new(2, Config::default().with_batch(2));
     list_mvrlu => MvrluList::<u64, u64>::default();
     hash_mvrlu => MvrluTable::<u64, u64>::new(3);
     growing_mvrlu => MvrluGrowingTable::<u64, u64>::with_keys_per_bucket(mvrlu::Domain::default(), 0, 1);
@@ -192,7 +192,7 @@ fn pile() -> impl Strategy<Value = Pile> {
 #[test]
 fn a_stack_is_a_vector() {
     for_any(pile(), |steps| {
-        let stack = TreiberStack::new(Config { batch: 2, ..Config::default() });
+        let stack = TreiberStack::new(Config::default().with_batch(2));
         let (mut handle, mut model) = (stack.handle(), Vec::new());
         for (number, step) in steps.iter().enumerate() {
             match step {

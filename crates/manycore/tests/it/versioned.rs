@@ -248,7 +248,7 @@ fn more_than_can_be_divided<M: Sessions>(domain: M) {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes in the interpreter")]
 fn long_chains_are_not_divided() {
-    let small = || mvrlu::Config { segment_bytes: 1024, segments_max: 8, ..Default::default() };
+    let small = || mvrlu::Config::default().with_segment_bytes(1024).with_segments_max(8);
     more_than_can_be_divided(mvrlu::Domain::<Ordo>::new(Ordo::default(), small()));
     more_than_can_be_divided(<manycore::rlu::Domain>::default());
 }

@@ -35,12 +35,12 @@ struct Shared {
 
 // SAFETY: the pointer is used by `drop` only.
 unsafe impl Send for Shared {}
-// SAFETY: likewise.
+// SAFETY: `drop`, which uses the pointer, has the only reference.
 unsafe impl Sync for Shared {}
 
 impl Shared {
     fn new() -> Arc<Self> {
-        let domain = Domain::new(Config { batch: 1, ..Config::default() });
+        let domain = Domain::new(Config::default().with_batch(1));
         let domain = Box::into_raw(Box::new(domain));
         // SAFETY: it is there until `drop`, after which nobody has the value.
         let value = Atomic::new_in(unsafe { &*domain }, Number::new(0));

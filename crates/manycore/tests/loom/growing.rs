@@ -20,14 +20,12 @@ const ALSO_MOVES: u64 = 6;
 
 /// With one bucket, off which another is split for each key but the first.
 fn table() -> Table {
-    let config = Config {
-        segment_bytes: 2048,
-        segments: 2,
-        segments_max: 4,
-        low_percent: 0,
-        hops_max: u32::MAX,
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_segment_bytes(2048)
+        .with_segments(2)
+        .with_segments_max(4)
+        .with_low_percent(0)
+        .with_hops_max(u32::MAX);
     Table::with_keys_per_bucket(Domain::new(Counter::default(), config), 0, 1)
 }
 

@@ -27,14 +27,12 @@ unsafe impl Memory for Leaked {
 }
 
 fn domain() -> Arc<Domain<Counter>> {
-    let config = Config {
-        segment_bytes: 256,
-        segments: 2,
-        segments_max: 4,
-        low_percent: 0,
-        hops_max: u32::MAX,
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_segment_bytes(256)
+        .with_segments(2)
+        .with_segments_max(4)
+        .with_low_percent(0)
+        .with_hops_max(u32::MAX);
     Arc::new(Domain::with_memory(Counter::default(), config, Box::new(Leaked), 0))
 }
 

@@ -86,7 +86,7 @@ struct Log {
 
 // SAFETY: threads reach the cells by the protocol, and the checker reports those that race.
 unsafe impl Send for Log {}
-// SAFETY: likewise.
+// SAFETY: threads reach the cells by the protocol, and the checker reports those that race.
 unsafe impl Sync for Log {}
 
 impl Log {

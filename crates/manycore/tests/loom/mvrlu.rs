@@ -13,14 +13,12 @@ use crate::sessions::{self, add, objects, read};
 /// With a segment for two versions, and no look for a grace period but where a model flushes, or
 /// when a segment is begun.
 fn domain() -> Domain<Counter> {
-    let config = Config {
-        segment_bytes: 256,
-        segments: 2,
-        segments_max: 4,
-        low_percent: 0,
-        hops_max: u32::MAX,
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_segment_bytes(256)
+        .with_segments(2)
+        .with_segments_max(4)
+        .with_low_percent(0)
+        .with_hops_max(u32::MAX);
     Domain::new(Counter::default(), config)
 }
 

@@ -50,7 +50,7 @@ struct Shared {
 
 impl Shared {
     fn new(batch: usize) -> Arc<Self> {
-        let domain = Domain::new(Config { batch, ..Config::default() });
+        let domain = Domain::new(Config::default().with_batch(batch));
         let objects = [(); 2].map(|()| Object::new());
         let shared =
             Arc::new(Self { domain, objects, newest: AtomicPtr::new(std::ptr::null_mut()) });

@@ -11,7 +11,7 @@ use crate::sessions::{self, add, objects, read};
 use crate::{check, check_first};
 
 fn domain(deferred: usize) -> Domain<Counter> {
-    Domain::new(Counter::default(), Config { deferred, ..Config::default() })
+    Domain::new(Counter::default(), Config::default().with_deferred(deferred))
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn two_first_snapshots() {
 fn two_commit_by_a_clock_that_stands_still() {
     check_first(10_000, 2, || {
         // Neither commit waits for sessions; what comes after the second one does.
-        let domain = Domain::new(AHEAD, Config { deferred: 1, ..Config::default() });
+        let domain = Domain::new(AHEAD, Config::default().with_deferred(1));
         let domain = Arc::new(domain);
         let [mine, others] = objects(&*domain);
         look(&mut domain.register(), mine);

@@ -29,7 +29,7 @@ struct Pages(UnsafeCell<u32>);
 
 // SAFETY: the owner writes it when no walk meets the interval: the checker looks.
 unsafe impl Send for Pages {}
-// SAFETY: likewise.
+// SAFETY: the owner writes it when no walk meets the interval: the checker reports a race.
 unsafe impl Sync for Pages {}
 
 #[test]

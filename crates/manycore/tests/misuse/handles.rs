@@ -52,7 +52,7 @@ fn commits_in_a_session<M: Sessions>(domain: &M, commits: u64) {
 #[test]
 fn two_handles_of_a_domain() {
     crate::quietly(|| {
-        let config = mvrlu::Config { segments: 2, segments_max: 4, ..Default::default() };
+        let config = mvrlu::Config::default().with_segments(2).with_segments_max(4);
         commits_in_a_session(
             &mvrlu::Domain::new(manycore::clock::Ordo::default(), config),
             100_000,
@@ -64,7 +64,7 @@ fn two_handles_of_a_domain() {
 #[test]
 fn two_handles_of_a_reclamation_domain() {
     crate::quietly(|| {
-        let domain = Domain::new(Config { limit_bytes: 1 << 12, ..Config::default() });
+        let domain = Domain::new(Config::default().with_limit_bytes(1 << 12));
         let (one, mut other) = (domain.register(), domain.register());
         let guard = one.pin();
         let said = panic_of(|| other.synchronize());

@@ -55,7 +55,8 @@ const UNIT: usize = 32;
 // SAFETY: the heap gives out memory by places; who may touch an object is `mvrlu`'s to say, or
 // there is one thread only.
 unsafe impl Send for Heap {}
-// SAFETY: likewise; what the heap knows of its runs is behind a lock.
+// SAFETY: what the heap knows of its runs is behind a lock; who may touch an object is `mvrlu`'s to
+// say.
 unsafe impl Sync for Heap {}
 
 #[derive(Default)]

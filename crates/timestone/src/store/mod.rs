@@ -182,8 +182,7 @@ impl Store {
         // The mistake: the clock begins anew, and stamps with it.
         let base = if mutation!("clock-restarts") { 0 } else { horizon };
         let clock = RelaxedClock(Since::new(Counters::default(), base));
-        let config =
-            mvrlu::Config { segments_max: options.log_segments, ..mvrlu::Config::default() };
+        let config = mvrlu::Config::default().with_segments_max(options.log_segments);
         let memory = Box::new(heap::Shared(heap.clone()));
         let domain = Domain::with_memory(clock, config, memory, horizon);
         let flusher = Arc::new(Flusher::new(domain, heap.clone(), journal, files, recovered));

@@ -88,6 +88,7 @@ impl<'h, 'm, 'k, C: Clock> Locked<'h, 'm, 'k, C> {
 
     /// The record's value.
     #[inline]
+    #[must_use]
     pub fn value(&self) -> Option<&[u8]> {
         self.0.value(0)
     }
@@ -143,6 +144,7 @@ impl<'h, 'm, 'k, C: Clock> LockedAll<'h, 'm, 'k, C> {
     /// # Panics
     ///
     /// If there is no key with this number: so do all methods.
+    #[must_use]
     pub fn value(&self, index: usize) -> Option<&[u8]> {
         self.0.value(index)
     }

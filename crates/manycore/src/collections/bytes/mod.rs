@@ -125,8 +125,9 @@ impl<C: Clock + Default> Default for ByteMap<C> {
 
 impl<C: Clock + Default> ByteMap<C> {
     /// Empty, with room for this many records before it has to grow.
+    #[must_use]
     pub fn with_room(records: usize) -> Self {
-        let config = Config { segments_max: SEGMENTS_MAX, ..Config::default() };
+        let config = Config::default().with_segments_max(SEGMENTS_MAX);
         Self::new(C::default(), config, records)
     }
 }

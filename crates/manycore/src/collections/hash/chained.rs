@@ -19,6 +19,7 @@ impl<K, V> ChainedTable<K, V> {
     /// # Panics
     ///
     /// If that is 0.
+    #[must_use]
     pub fn new(buckets: usize) -> Self {
         assert!(buckets > 0, "a table has at least one bucket");
         Self { buckets: (0..buckets).map(|_| SortedList::new()).collect() }

@@ -48,6 +48,7 @@ impl<K, V, L: RawLock> LockedTable<K, V, L> {
     /// # Panics
     ///
     /// If that is 0.
+    #[must_use]
     pub fn new(buckets: usize) -> Self {
         assert!(buckets > 0, "a table has at least one bucket");
         Self { buckets: (0..buckets).map(|_| Locked::new(SortedList::new())).collect() }

@@ -28,6 +28,7 @@ impl<K: Copy, V: Copy, M: Sessions + Default> VersionedTable<K, V, M> {
     /// # Panics
     ///
     /// If that is 0.
+    #[must_use]
     pub fn new(buckets: usize) -> Self {
         Self::with_buckets(M::default(), buckets)
     }

@@ -45,6 +45,7 @@ impl<K, V, L: RawLock, F> RcuTable<K, V, L, F> {
     /// # Panics
     ///
     /// If there are to be no buckets.
+    #[must_use]
     pub fn new(buckets: usize, config: Config) -> Self {
         assert!(buckets > 0, "a table has at least one bucket");
         Self::with_chains(buckets, NODE_BYTES_MIN, config)

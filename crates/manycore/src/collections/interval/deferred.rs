@@ -120,6 +120,7 @@ pub type TabledTrees = DeferredTrees<Rooted<Arc<Table>>>;
 const PLACES: usize = 64;
 
 /// Makes `trees` trees, with tables for them.
+#[must_use]
 pub fn tabled(trees: usize) -> TabledTrees {
     let table = Arc::new(Table::new(PLACES));
     DeferredTrees::new(trees, || Rooted::new(table.clone()))
@@ -160,6 +161,7 @@ impl Structure<Member> for Forest {
 
 impl<L: RawLock> DeferredForest<L> {
     /// Makes `trees` trees.
+    #[must_use]
     pub fn new(trees: usize) -> Self {
         let forest = Forest((0..trees).map(|_| IntervalTree::new()).collect());
         Self { forest: Deferred::with_queue(forest, PerCore::new()), trees }

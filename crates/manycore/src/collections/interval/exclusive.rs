@@ -82,6 +82,7 @@ impl Handle {
 
 impl<X: Exclusive> ExclusiveTrees<X> {
     /// Makes `trees` trees.
+    #[must_use]
     pub fn new(trees: usize) -> Self {
         Self { trees: (0..trees).map(|_| CachePadded(X::new())).collect() }
     }

@@ -69,6 +69,7 @@ unsafe impl Send for PresentLinked<'_> {}
 
 impl HarrisLists {
     /// Makes `lists` lists.
+    #[must_use]
     pub fn new(lists: usize) -> Self {
         let lists = (0..lists).map(|_| CachePadded(Links::new())).collect();
         Self { lists, handles: CpuHandles::of_nodes::<Node<Interval>>(Config::default()) }

@@ -90,6 +90,7 @@ impl<L: RawLock> Drop for PresentLogged<'_, L> {
 
 impl<L: RawLock> LoggedTrees<L> {
     /// Makes `trees` trees.
+    #[must_use]
     pub fn new(trees: usize) -> Self {
         let tree = |_| CachePadded(OpLog::new(IntervalTree::new()));
         Self { trees: (0..trees).map(tree).collect() }

@@ -121,16 +121,19 @@ unsafe impl<L: RawLock> Send for AbsentSettled<'_, L> {}
 
 impl<L: RawLock> SettledTrees<L> {
     /// This many trees, with a list for each.
+    #[must_use]
     pub fn new(trees: usize) -> Self {
         Self::with(trees, 1, false)
     }
 
     /// With a list for each CPU, or up to 64 of them.
+    #[must_use]
     pub fn per_cpu(trees: usize) -> Self {
         Self::with(trees, cpu::count().clamp(1, LISTS_MAX) as usize, false)
     }
 
     /// An update is logged only while somebody has the lock, who applies it then.
+    #[must_use]
     pub fn combined(trees: usize) -> Self {
         Self::with(trees, 1, true)
     }

@@ -29,7 +29,7 @@ struct Links {
 // SAFETY: links are read and written by functions of the tree that the entry is in, and by no
 // thread if it is in none (contract of `IntervalTree::insert`); a tree is in one thread at a time.
 unsafe impl Send for Entry {}
-// SAFETY: likewise: a shared reference gives the interval only, which does not change.
+// SAFETY: a shared reference gives the interval only, which does not change while the entry exists.
 unsafe impl Sync for Entry {}
 
 impl Entry {
@@ -63,6 +63,7 @@ unsafe impl Send for IntervalTree {}
 
 impl IntervalTree {
     /// Creates one without intervals.
+    #[must_use]
     pub const fn new() -> Self {
         Self { root: ptr::null() }
     }
@@ -95,6 +96,7 @@ impl IntervalTree {
     }
 
     /// Whether there is no interval.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.root.is_null()
     }
@@ -116,13 +118,14 @@ fn interval(entry: Link) -> Interval {
 }
 
 fn links(entry: Link) -> Links {
-    // SAFETY: likewise; only the tree writes the links of its entries, and callers have borrowed
-    // it.
+    // SAFETY: the entry is there, as callers pass entries of their tree; only the tree writes their
+    // links, and callers have borrowed it.
     unsafe { (*entry).links.with(|links| *links) }
 }
 
 fn set_links(entry: Link, new: Links) {
-    // SAFETY: likewise; callers have borrowed the tree mutably, and no reference to links is kept.
+    // SAFETY: the entry is there, as callers pass entries of their tree; they have borrowed it
+    // mutably, and no reference to links is kept.
     unsafe { (*entry).links.with_mut(|links| *links = new) };
 }
 

@@ -55,6 +55,7 @@ pub struct HarrisList<K> {
 
 impl<K> HarrisList<K> {
     /// Creates one without keys; removed entries wait in a domain with this configuration.
+    #[must_use]
     pub fn new(config: Config) -> Self {
         Self { links: Links::new(), domain: Domain::of_nodes::<Node<K>>(config, 0) }
     }

@@ -115,6 +115,7 @@ impl<K, L: RawLock> Joint<K, L> {
 
 impl<K, L: RawLock, F> LazyList<K, L, F> {
     /// Creates one without keys; removed entries wait in a domain with this configuration.
+    #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
             front: Joint::new(null_mut()),

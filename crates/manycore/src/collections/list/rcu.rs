@@ -55,6 +55,7 @@ pub type RcuList<K, V, L, F = Pinned> = RcuChains<K, V, CachePadded<L>, Together
 
 impl<K, V, L: RawLock, F> RcuList<K, V, L, F> {
     /// Creates one without keys; removed entries wait in a domain with this configuration.
+    #[must_use]
     pub fn new(config: Config) -> Self {
         Self::with_chains(1, 0, config)
     }

@@ -33,6 +33,7 @@ unsafe impl<K: Send, V: Send> Send for SortedList<K, V> {}
 
 impl<K, V> SortedList<K, V> {
     /// Creates one without keys.
+    #[must_use]
     pub fn new() -> Self {
         Self { head: UnsafeCell::new(null_mut()), _nodes: PhantomData }
     }

@@ -76,6 +76,7 @@ unsafe impl<T: Send> Sync for TakeAll<T> {}
 
 impl<T> TakeAll<T> {
     /// Creates one without values.
+    #[must_use]
     pub fn new() -> Self {
         Self { head: AtomicPtr::new(null_mut()), _nodes: PhantomData }
     }

@@ -26,6 +26,7 @@ pub struct Limit {
 
 /// A transaction has met as many conflicts as its [`Limit`] allows attempts; nothing has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GaveUp {
     /// How often it was run.
     pub attempts: u32,
@@ -50,6 +51,7 @@ impl Limit {
     pub const NONE: Self = Self { attempts: u32::MAX, is_serializable: false };
 
     /// Limits a transaction to `attempts` attempts, and at least one.
+    #[must_use]
     pub const fn attempts(attempts: u32) -> Self {
         Self { attempts, ..Self::NONE }
     }

@@ -91,6 +91,7 @@ where
 
 impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
     /// Empty, in a space that may have other collections.
+    #[must_use]
     pub fn new_in(space: &Space<M>) -> Self
     where
         P::Settings: Default,
@@ -104,6 +105,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
     }
 
     /// Empty, in a space of its own.
+    #[must_use]
     pub fn new() -> Self
     where
         P::Settings: Default,

@@ -80,7 +80,7 @@ struct Shared<M: Sessions + 'static> {
 // SAFETY: the domain is `Send` and `Sync`, as all `Sessions`; `PerCpu` lends handles to one thread
 // at a time.
 unsafe impl<M: Sessions> Send for Shared<M> {}
-// SAFETY: likewise.
+// SAFETY: the domain is `Sync`, as all `Sessions`; `PerCpu` lends handles to one thread at a time.
 unsafe impl<M: Sessions> Sync for Shared<M> {}
 
 impl<M: Sessions> Drop for Shared<M> {
@@ -115,6 +115,7 @@ impl<M: Sessions + 'static> Space<M> {
     }
 
     /// The domain, for its statistics and limits.
+    #[must_use]
     pub fn domain(&self) -> &M {
         // SAFETY: the box is freed with `Shared`, which this borrows.
         unsafe { self.0.domain.as_ref() }
@@ -122,6 +123,7 @@ impl<M: Sessions + 'static> Space<M> {
 
     /// The calling thread's access: for one that does much. One for each thread; with RLU a thread
     /// that has two waits for itself.
+    #[must_use]
     pub fn handle(&self) -> Handle<'_, M> {
         Handle::new(self.domain())
     }

@@ -104,6 +104,7 @@ fn wait(pause: &mut u64) {
 
 impl<T> TreiberStack<T> {
     /// Creates one without values; removed nodes wait in a domain with this configuration.
+    #[must_use]
     pub fn new(config: Config) -> Self {
         Self { head: CachePadded(AtomicPtr::new(null_mut())), domain: Domain::new(config) }
     }

@@ -159,6 +159,7 @@ impl<K, L: RawLock> Place<'_, K, L> {
 
 impl<K, L: RawLock, F> RcuTree<K, L, F> {
     /// Creates one without keys; removed entries wait in a domain with this configuration.
+    #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
             top: Fork::new([null_mut(); 2]),

@@ -45,6 +45,7 @@ unsafe impl<K: Send, V: Send> Send for SearchTree<K, V> {}
 
 impl<K, V> SearchTree<K, V> {
     /// Creates one without keys.
+    #[must_use]
     pub fn new() -> Self {
         Self { root: UnsafeCell::new(null_mut()), _nodes: PhantomData }
     }

@@ -36,6 +36,8 @@ impl Arrangement for Hashed {
 /// to be read before it.
 pub struct Roots<K: Copy, V: Copy>(Box<[Place<<Chain as Shape>::Node<K, V>>]>);
 
+opaque! { [K: Copy, V: Copy] Roots<K, V>, "Roots"; }
+
 /// Aligned as objects are, so that what is read of one is on one line.
 #[repr(C, align(32))]
 struct Place<T>(Embedded<T>);

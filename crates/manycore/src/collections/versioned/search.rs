@@ -64,6 +64,8 @@ pub struct Node<K, V> {
     value: MaybeUninit<V>,
 }
 
+opaque! { [K, V] Node<K, V>, "Node"; }
+
 impl<K: Copy, V: Copy> Clone for Node<K, V> {
     fn clone(&self) -> Self {
         *self

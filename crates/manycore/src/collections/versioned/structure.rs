@@ -59,6 +59,8 @@ pub enum Change<V> {
     Remove,
 }
 
+opaque! { [V] Change<V>, "Change"; }
+
 /// Is told of the objects on which an answer depends.
 pub trait Observe<S> {
     /// Whether it wants to be told, so that it pays to find out on what an answer depends.

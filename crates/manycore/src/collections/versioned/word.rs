@@ -34,9 +34,11 @@ impl<T: Send + Sync + 'static> Datum for T {}
 #[repr(transparent)]
 pub struct Word<T>(MaybeUninit<*mut ()>, PhantomData<fn(T) -> T>);
 
+opaque! { [T] Word<T>, "Word"; }
+
 // SAFETY: what is reached through a word is a `T`, or a number that is one.
 unsafe impl<T: Send + Sync> Send for Word<T> {}
-// SAFETY: likewise, by shared reference only.
+// SAFETY: a shared word gives a shared reference to a `T`, which is `Sync`.
 unsafe impl<T: Send + Sync> Sync for Word<T> {}
 
 impl<T> Clone for Word<T> {

@@ -16,6 +16,7 @@ pub struct Link(NonNull<Node>);
 impl Link {
     /// The node's entry for this operation.
     #[inline]
+    #[must_use]
     pub fn new(node: NonNull<Node>, operation: Operation) -> Self {
         const { assert!(align_of::<Node>() > 1) };
         Self(node.map_addr(|address| address | operation as usize))
@@ -23,6 +24,7 @@ impl Link {
 
     /// What it was made of.
     #[inline]
+    #[must_use]
     pub fn parts(self) -> (NonNull<Node>, Operation) {
         let is_remove = self.0.addr().get() & 1 != 0;
         let node = self.0.as_ptr().map_addr(|address| address & !1);
@@ -185,6 +187,7 @@ impl Iterator for Chain {
 
 /// What a drain did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Drained {
     /// Entries that it took out of the queue.
     pub entries: u64,

@@ -72,7 +72,7 @@ struct Constant {
 
 // SAFETY: inodes are shared by threads; an entry only has the address of one, which is counted.
 unsafe impl Send for Constant {}
-// SAFETY: likewise.
+// SAFETY: a shared entry gives the address of an inode, which threads share.
 unsafe impl Sync for Constant {}
 
 /// A name's place.

@@ -110,7 +110,7 @@ fn word(address: u64) -> u32 {
 }
 
 fn double(address: u64) -> u64 {
-    // SAFETY: as for `word`.
+    // SAFETY: the loader's structures are in memory below 4 GB, which is mapped.
     unsafe { physical(address).cast::<u64>().read_unaligned() }
 }
 

@@ -134,7 +134,7 @@ pub fn this() -> &'static Cpu {
 /// The calling CPU's number, by one instruction.
 pub fn number() -> u32 {
     let number: u32;
-    // SAFETY: as for `this`.
+    // SAFETY: reads a field of the CPU's own structure, whose address `adopt` has put into GS.
     unsafe {
         asm!("mov {:e}, gs:[{}]", out(reg) number, const NUMBER, options(nostack, preserves_flags));
     }
@@ -144,7 +144,7 @@ pub fn number() -> u32 {
 /// The running thread, by one instruction: it is the same wherever that runs.
 pub fn current() -> *const Thread {
     let thread: *const Thread;
-    // SAFETY: as for `this`.
+    // SAFETY: reads a field of the CPU's own structure, whose address `adopt` has put into GS.
     unsafe {
         asm!("mov {}, gs:[{}]", out(reg) thread, const CURRENT, options(nostack, preserves_flags));
     }
@@ -160,7 +160,8 @@ pub fn pin() {
 /// Takes a [`pin`] back; says whether it was the last.
 pub fn unpin() -> bool {
     let was_last: u8;
-    // SAFETY: as for `pin`.
+    // SAFETY: takes from the CPU's own count; without `nomem`, so that what was before stays before
+    // it.
     unsafe {
         asm!("dec dword ptr gs:[{}]", "setz {}", const PINS, out(reg_byte) was_last, options(nostack));
     }

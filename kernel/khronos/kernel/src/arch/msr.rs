@@ -35,13 +35,13 @@ pub fn inb(port: u16) -> u8 {
 
 /// Writes a byte to a port.
 pub fn outb(port: u16, value: u8) {
-    // SAFETY: as for `inb`.
+    // SAFETY: the devices whose ports the kernel writes do not touch memory in turn.
     unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack)) };
 }
 
 /// Writes two bytes to a port.
 pub fn outw(port: u16, value: u16) {
-    // SAFETY: as for `inb`.
+    // SAFETY: the devices whose ports the kernel writes do not touch memory in turn.
     unsafe { asm!("out dx, ax", in("dx") port, in("ax") value, options(nomem, nostack)) };
 }
 
@@ -95,6 +95,7 @@ pub fn interrupts_enable() {
 
 /// Turns interrupts on and sleeps until one comes, without a moment in between.
 pub fn wait_for_interrupt() {
-    // SAFETY: as for `interrupts_enable`; `sti` takes effect after the next instruction.
+    // SAFETY: handlers are in place before anything calls this; `sti` takes effect after the next
+    // instruction.
     unsafe { asm!("sti", "hlt") };
 }

@@ -111,11 +111,13 @@ unsafe impl<K: Send + Sync, V: Send + Sync, S: Sync> Sync for HashMap<K, V, S> {
 
 impl<K, V> HashMap<K, V> {
     /// Empty. Hashes are keyed by a number that is drawn when the process starts.
+    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Empty, with room for this number of keys before it grows.
+    #[must_use]
     pub fn with_capacity(keys: usize) -> Self {
         Self::with_capacity_and_hasher(keys, RandomState::default())
     }

@@ -86,11 +86,13 @@ pub struct PlainHashMap<K: NoUninit, V: NoUninit, S = RandomState> {
 
 impl<K: NoUninit, V: NoUninit> PlainHashMap<K, V> {
     /// Empty. Hashes are keyed by a number that is drawn when the process starts.
+    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Empty, with room for this number of keys before it grows.
+    #[must_use]
     pub fn with_capacity(keys: usize) -> Self {
         Self::with_capacity_and_hasher(keys, RandomState::default())
     }

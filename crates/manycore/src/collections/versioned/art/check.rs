@@ -11,6 +11,7 @@ use crate::session::{Link, RawSession};
 
 /// How many there are of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Nodes {
     /// Keys.
     pub leaves: usize,
@@ -83,7 +84,8 @@ impl Art {
         below: Below,
         kind: Kind,
     ) -> Result<(Path, Below, Vec<(u8, Below)>, usize), &'static str> {
-        // SAFETY: as of `check`; links are what their kinds say.
+        // SAFETY: nothing that a snapshot finds is freed before its end (contract of this
+        // function); links are what their kinds say.
         unsafe {
             let content = of_any_size!(below, kind, link => {
                 let node: &Node<_> = &*session.deref(link);

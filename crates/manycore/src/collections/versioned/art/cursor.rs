@@ -75,7 +75,8 @@ impl Cursor {
         session: &'s S,
         observer: &impl Observe<S>,
     ) -> Option<Seen<'s, K, V>> {
-        // SAFETY: as of this type: what the session has found stays.
+        // SAFETY: what the session has found stays until its end, and the cursor is used with that
+        // session only (contract of this type).
         unsafe {
             while let Some(gap) = self.0.last_mut() {
                 match after(session, gap.node, gap.at) {
@@ -104,7 +105,8 @@ impl Cursor {
         session: &'s S,
         observer: &impl Observe<S>,
     ) -> Option<Seen<'s, K, V>> {
-        // SAFETY: as of `next`.
+        // SAFETY: what the session has found stays until its end, and the cursor is used with that
+        // session only (contract of this type).
         unsafe {
             while let Some(gap) = self.0.last_mut() {
                 match before(session, gap.node, gap.at) {
@@ -268,7 +270,8 @@ unsafe fn after<S: RawSession>(session: &S, node: Below, at: usize) -> Option<(u
 unsafe fn before<S: RawSession>(session: &S, node: Below, at: usize) -> Option<(usize, Below)> {
     let kind = node.kind()?;
     let end = |end: Below| (at > 0 && !end.is_none()).then_some((0, end));
-    // SAFETY: as of `after`.
+    // SAFETY: what a session has found stays until its end (contract of this function), and is what
+    // its kind says.
     unsafe {
         of_any_size!(node, kind, link => {
             let node = &*session.deref(link);
@@ -307,7 +310,8 @@ unsafe fn before<S: RawSession>(session: &S, node: Below, at: usize) -> Option<(
 /// In a session that has found the node.
 unsafe fn place_of<S: RawSession>(session: &S, node: Below, byte: u8) -> (usize, Below) {
     let Some(kind) = node.kind() else { return (0, Below::NONE) };
-    // SAFETY: as of `after`.
+    // SAFETY: what a session has found stays until its end (contract of this function), and is what
+    // its kind says.
     unsafe {
         of_any_size!(node, kind, link => {
             let node: &Node<_> = &*session.deref(link);
@@ -333,7 +337,8 @@ unsafe fn observe_all<S: RawSession>(session: &S, node: Below, observer: &impl O
         Kind::Wide => {
             let link = node.link::<Wide>();
             observer.observe(link);
-            // SAFETY: as of `after`.
+            // SAFETY: what a session has found stays until its end (contract of this function), and
+            // is what its kind says.
             let parts: [Link<Part>; _] = unsafe { (*session.deref(link)).parts };
             parts.into_iter().filter(|part| !part.is_null()).for_each(|p| observer.observe(p));
         }

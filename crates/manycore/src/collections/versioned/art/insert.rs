@@ -125,7 +125,8 @@ impl Art {
     ) -> Result<(), Conflict> {
         let (slot, above) = (way.slot, way.above);
         let kind = slot.holder.kind().ok_or(Conflict::Retry)?;
-        // SAFETY: as of `redirect`.
+        // SAFETY: what a session has found stays until its end (contract of this function), and is
+        // what its kind says. Copies are the session's own.
         unsafe {
             of_any_size!(slot.holder, kind, link => {
                 Self::add_to_node(session, link, slot.byte, above, leaf)
@@ -202,7 +203,8 @@ impl Art {
     ) -> Result<(), Conflict> {
         let mut node = Node::<4>::new(path, Below::NONE, &[]);
         node.set(byte, leaf.into());
-        // SAFETY: as of `redirect`.
+        // SAFETY: what a session has found stays until its end (contract of this function), and is
+        // what its kind says. Copies are the session's own.
         unsafe {
             if mutation!("art-new-depth") && at.below.kind() == Some(Kind::Four) {
                 // The node itself becomes the one above, and so has another depth.

@@ -138,7 +138,7 @@ impl Structure for Art {
     ) {
         // SAFETY: the session is a snapshot (contract of this function).
         let mut leaves = unsafe { Cursor::all(*parts, session, &()) };
-        // SAFETY: likewise.
+        // SAFETY: the cursor is of this session, which is a snapshot.
         while let Some((_, leaf)) = unsafe { leaves.next::<K, V, S>(session, &()) } {
             if !f(&leaf.key, &leaf.value) {
                 return;

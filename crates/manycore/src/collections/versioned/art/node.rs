@@ -91,7 +91,7 @@ impl<T: Target> From<Link<T>> for Below {
 }
 
 /// Where a tree begins.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Anchor {
     pub root: Below,
 }

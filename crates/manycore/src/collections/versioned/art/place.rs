@@ -109,7 +109,7 @@ impl Art {
             let other = bytes.get(more).copied();
             return Ok(Parting { slot, below, common: depth + more, other });
         }
-        // SAFETY: likewise.
+        // SAFETY: the session has found what is below (contract of this function).
         let leaf = unsafe { Self::some_leaf::<K, V, S>(session, below)?.key.get() }.bytes();
         let common = common(key, leaf.as_ref());
         Ok(Parting { slot, below, common, other: leaf.as_ref().get(common).copied() })

@@ -130,8 +130,9 @@ impl Art {
         link: Link<Wide>,
         way: &Way,
     ) -> Result<(), Conflict> {
-        // SAFETY: as of `unlink_from_node`. A part is there as long as its node, which is freed
-        // together with all that it has.
+        // SAFETY: the session has found the node, and what is above it (contract of this function);
+        // copies are the session's own. After the commit nothing leads to a node that is freed. A
+        // part is there as long as its node, which is freed together with all that it has.
         unsafe {
             let node = *session.deref(link);
             let byte = way.slot.byte;
@@ -185,7 +186,8 @@ impl Art {
         way: &Way,
     ) -> Result<(), Conflict> {
         let Slot { byte, .. } = way.slot;
-        // SAFETY: as of `unlink_from_wide`.
+        // SAFETY: the session has found the node, and what is above it (contract of this function).
+        // A part is there as long as its node, which is freed together with all that it has.
         unsafe {
             let mut node: Wide = Self::take(session, link)?;
             let mut entries = Vec::with_capacity(FEW + 1);

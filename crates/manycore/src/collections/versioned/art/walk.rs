@@ -96,7 +96,8 @@ impl Art {
         (key, from): (&[u8], usize),
     ) -> (&'s Path, Option<(Option<u8>, Below)>) {
         let next = |path: &Path| path.admits(key, from).then(|| key.get(path.depth()).copied());
-        // SAFETY: as of `path`. A part is there as long as its node.
+        // SAFETY: what a session has found stays until its end (contract of this function), and is
+        // what its kind says. A part is there as long as its node.
         unsafe {
             of_any_size!(node, kind, link => {
                 let node = &*session.deref(link);
@@ -177,7 +178,8 @@ impl Art {
         key: &[u8],
         common: usize,
     ) -> (Slot, Below, usize) {
-        // SAFETY: as of `walk`.
+        // SAFETY: the anchor is there as long as the tree; links that a session has found lead to
+        // what stays until its end, and is what their kinds say (contract of this function).
         unsafe {
             let mut slot = Slot { holder: anchor.into(), byte: None };
             let (mut below, mut depth) = ((*session.deref(anchor)).root, 0);
@@ -201,7 +203,8 @@ impl Art {
     /// In a session that has found the node in which it is.
     pub(super) unsafe fn get<S: RawSession>(session: &S, slot: Slot) -> Below {
         let (holder, byte) = (slot.holder, slot.byte);
-        // SAFETY: as of `path`.
+        // SAFETY: what a session has found stays until its end (contract of this function), and is
+        // what its kind says.
         unsafe {
             let Some(kind) = holder.kind() else { return Below::NONE };
             of_any_size!(holder, kind, link => (*session.deref(link)).get(byte), otherwise match kind {
@@ -227,7 +230,8 @@ impl Art {
         session: &S,
         mut below: Below,
     ) -> Result<&Leaf<K, V>, Changed> {
-        // SAFETY: as of `path`.
+        // SAFETY: what a session has found stays until its end (contract of this function), and is
+        // what its kind says.
         unsafe {
             while let Some(kind) = below.kind() {
                 if kind == Kind::Leaf {
@@ -272,7 +276,8 @@ impl Art {
         of_any_size!(holder, kind, link => observer.observe(link), otherwise match kind {
             Kind::Wide => {
                 let link = holder.link::<Wide>();
-                // SAFETY: as of `path`.
+                // SAFETY: what a session has found stays until its end (contract of this function),
+                // and is what its kind says.
                 let node = unsafe { &*session.deref(link) };
                 let part = slot.byte.map(|byte| node.parts[part_of(byte).0]);
                 match part.filter(|part| !part.is_null()) {

@@ -43,8 +43,9 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         }
         let mut leaf = typed::<Leaf<K, V, LEAF>>(begin);
         while !leaf.is_null() {
-            // SAFETY: likewise. Each key and value is in one leaf, and each border is the end of
-            // one.
+            // SAFETY: `retry` has begun the session; the leaf is there, since nobody else uses the
+            // tree, and is freed once. Each key and value is in one leaf, and each border is the
+            // end of one.
             leaf = session::retry(handle, View::Latest, |session| unsafe {
                 let old = *session.deref(leaf);
                 session.free(leaf)?;

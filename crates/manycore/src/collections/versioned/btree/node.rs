@@ -8,7 +8,7 @@ use crate::session::Link;
 use crate::sync::hint;
 
 /// Where a tree begins.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Anchor {
     /// A leaf, or if there are inner nodes, one of them.
     pub root: Link<()>,

@@ -84,7 +84,7 @@ struct Leaf {
 
 // SAFETY: inodes are shared by threads; a leaf only has the address of one, which is counted.
 unsafe impl Send for Leaf {}
-// SAFETY: likewise.
+// SAFETY: a shared leaf gives the address of an inode, which threads share.
 unsafe impl Sync for Leaf {}
 
 /// An inode that nobody has but those who are in a session.
