@@ -8,7 +8,7 @@ use manycore_measure::Results;
 use super::flags::FileSystemOptions;
 use super::render;
 use crate::found::Found;
-use crate::front::{Benchmark, Outcome, SliceOptions, worker_command};
+use crate::front::{Benchmark, Outcome, SliceOptions};
 use crate::fs;
 
 const NOTES: &str = "\
@@ -70,15 +70,14 @@ impl Benchmark for Options {
     const NAME: &'static str = "fs";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
-        let Found { measurements, failures } = fs::run(&fs::Options {
-            workload: self.file_systems.workload(),
-            slice: self.slices.slice,
-            operations: self.operations,
-            rounds: self.slices.rounds(),
-            pinning: self.slices.pinning(),
-            progress: terminal.shows_progress(),
-            ..fs::Options::new(worker_command()?)
-        })?;
+        let options = fs::Options::of_flags(
+            self.file_systems.workload(),
+            &[],
+            &self.slices,
+            self.operations,
+            terminal,
+        )?;
+        let Found { measurements, failures } = fs::run(&options)?;
         let results = Results::of_this_host(measurements);
         let text = render(&results.measurements);
         Ok(Outcome { results, text, figure: None, failures })

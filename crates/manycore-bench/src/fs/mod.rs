@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::found::Found;
 use crate::front::Front;
 use crate::simulated::Simulator;
-use crate::structure::{self, NativeOptions};
+use crate::structure::{self, Load, NativeOptions};
 use crate::worker::Executor;
 use crate::workload::Workload;
 pub use grid::TaskGrid;
@@ -47,7 +47,7 @@ impl Workload for FileSystems {
     }
 
     fn simulators(&self) -> Vec<Simulator> {
-        vec![Simulator::of::<simulated::Load>()]
+        vec![Simulator::of::<Load<Task>>()]
     }
 }
 

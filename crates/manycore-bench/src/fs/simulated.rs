@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use manycore_measure::Measurement;
 use manycore_sim::thread;
-use serde::{Deserialize, Serialize};
 
 use super::grid::TaskGrid;
 use super::own::{self, FileSystem, Worker};
@@ -16,8 +15,8 @@ use super::result::{RETRIES, describe};
 use super::task::Task;
 use crate::failure::Failure;
 use crate::found::Found;
-use crate::simulated::{Beside, Finding, Program, Run, SimulatedProgram};
-use crate::structure::{self, Grid, Simulated, SimulatedActor, SimulatedOptions, SimulatedUse};
+use crate::simulated::{Finding, Run};
+use crate::structure::{self, Grid, Load, SimulatedActor, SimulatedOptions, SimulatedUse};
 
 /// What to simulate.
 pub type Options = SimulatedOptions<TaskGrid>;
@@ -30,7 +29,6 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
 impl Grid for TaskGrid {
     type Task = Task;
 
-    const WORKLOAD: &'static str = "fs";
     const ELEMENTS: &'static str = "names";
 
     fn check_simulated(&self) -> Result<(), Failure> {
@@ -58,15 +56,6 @@ impl Grid for TaskGrid {
         self.seed
     }
 
-    fn threads_of(task: &Task) -> u32 {
-        task.threads
-    }
-
-    fn program(task: &Task, sync: &str, beside: Beside, operations: Option<u64>) -> Program {
-        let task = Task { sync: sync.to_owned(), ..task.clone() };
-        Program::of(&Load { task, beside, operations })
-    }
-
     fn describe(record: &mut Measurement, task: &Task, _: &str) {
         describe(record, task);
     }
@@ -75,37 +64,23 @@ impl Grid for TaskGrid {
 /// The most that a workload makes for each thread.
 const NAMES_OF_A_THREAD: u64 = 70;
 
-/// What simulated threads do, and until when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Load {
-    /// The file system and its operations.
-    pub task: Task,
-    /// What an operation takes beside its accesses.
-    pub beside: Beside,
-    /// Operations of each thread; none if it is time that bounds them.
-    pub operations: Option<u64>,
-}
-
-impl SimulatedProgram for Load {
-    const NAME: &'static str = "FileSystem";
-
-    fn simulate(&self, run: &Run) -> Result<Finding, String> {
-        let task = &self.task;
-        let keys = u64::from(task.threads) * NAMES_OF_A_THREAD;
-        let how = Simulated { threads: task.threads, operations: self.operations, keys };
-        structure::simulate(
-            run,
-            how,
-            |thread| task.random(thread),
-            || Ok(Use { fs: own::simulated::make(task)?, load: self }),
-        )
-    }
+/// Simulates a point.
+pub(super) fn simulate(load: &Load<Task>, run: &Run) -> Result<Finding, String> {
+    let task = &load.task;
+    let keys = u64::from(task.threads) * NAMES_OF_A_THREAD;
+    let how = load.of_keys(keys);
+    structure::simulate(
+        run,
+        how,
+        |thread| task.random(thread),
+        || Ok(Use { fs: own::simulated::make(task)?, load }),
+    )
 }
 
 /// A file system that simulated threads use.
 struct Use<'a> {
     fs: Box<dyn FileSystem>,
-    load: &'a Load,
+    load: &'a Load<Task>,
 }
 
 impl SimulatedUse for Use<'_> {
@@ -139,7 +114,7 @@ struct SimulatedThread<'a> {
     /// From its first operation on: then the file system is filled.
     worker: Option<Box<dyn Worker + 'a>>,
     random: fastrand::Rng,
-    load: &'a Load,
+    load: &'a Load<Task>,
 }
 
 impl SimulatedActor<u64> for SimulatedThread<'_> {

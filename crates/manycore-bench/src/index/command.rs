@@ -10,7 +10,7 @@ use super::own::native::CONTENDERS;
 use super::picture::figure;
 use super::render;
 use crate::found::Found;
-use crate::front::{Benchmark, Outcome, PlotOptions, SliceOptions, worker_command};
+use crate::front::{Benchmark, Outcome, PlotOptions, SliceOptions};
 use crate::index;
 
 const NOTES: &str = "\
@@ -78,16 +78,14 @@ impl Benchmark for Options {
     const NAME: &'static str = "index";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
-        let Found { measurements, failures } = index::run(&index::Options {
-            workload: self.indexes.workload(CONTENDERS),
-            against: self.against.clone(),
-            slice: self.slices.slice,
-            operations: self.operations,
-            rounds: self.slices.rounds(),
-            pinning: self.slices.pinning(),
-            progress: terminal.shows_progress(),
-            ..index::Options::new(worker_command()?)
-        })?;
+        let options = index::Options::of_flags(
+            self.indexes.workload(CONTENDERS),
+            &self.against,
+            &self.slices,
+            self.operations,
+            terminal,
+        )?;
+        let Found { measurements, failures } = index::run(&options)?;
         let title = format!("manycore bench index, {}", Host::describe());
         let figure = Some(figure(title, &measurements));
         let results = Results::of_this_host(measurements);

@@ -6,11 +6,12 @@ use super::any_index::{Contender, names};
 use super::grid::TaskGrid;
 use super::slice::{Slice, contender};
 use super::task::{Records, Task};
-use super::{own, peers};
+use super::{own, peers, simulated};
 use crate::campaign::values;
 use crate::failure::Failure;
 use crate::metrics::median;
-use crate::structure::{NativeGrid, NativeTask, StructureSlice};
+use crate::simulated::{Finding, Run};
+use crate::structure::{GridPoint, Load, NativeGrid, NativeTask, StructureSlice};
 
 impl NativeGrid for TaskGrid {
     fn check_native(&self, against: &[String], _: bool) -> Result<(), Failure> {
@@ -29,9 +30,9 @@ impl NativeGrid for TaskGrid {
     }
 }
 
-impl NativeTask for Task {
+impl GridPoint for Task {
     const WORKLOAD: &'static str = "index";
-    type Slice = Slice;
+    const PROGRAM: &'static str = "Index";
 
     fn threads(&self) -> u32 {
         self.threads
@@ -42,6 +43,14 @@ impl NativeTask for Task {
         let records = Records { seed, ..self.records.clone() };
         Self { sync: sync.to_owned(), records, ..self.clone() }
     }
+
+    fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String> {
+        simulated::simulate(load, run)
+    }
+}
+
+impl NativeTask for Task {
+    type Slice = Slice;
 
     fn in_words(&self, sync: &str) -> String {
         let Self { threads, records, mix, .. } = self;

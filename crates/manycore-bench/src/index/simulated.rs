@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use manycore_measure::{Measurement, Metric};
 use manycore_sim::thread;
-use serde::{Deserialize, Serialize};
 
 use super::any_index::{Abilities, AnyIndex, find};
 use super::grid::TaskGrid;
@@ -20,8 +19,8 @@ use super::task::{Task, key_of};
 use super::verify::{Verdict, verify};
 use crate::failure::Failure;
 use crate::found::Found;
-use crate::simulated::{Beside, Finding, Program, Run, SimulatedProgram};
-use crate::structure::{self, Grid, Simulated, SimulatedActor, SimulatedOptions, SimulatedUse};
+use crate::simulated::{Beside, Finding, Run};
+use crate::structure::{self, Grid, Load, SimulatedActor, SimulatedOptions, SimulatedUse};
 
 /// What an entry of a scan takes beside its accesses, in nanoseconds. A guess, the same for all.
 const ENTRY_NS: f64 = 1.0;
@@ -37,7 +36,6 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
 impl Grid for TaskGrid {
     type Task = Task;
 
-    const WORKLOAD: &'static str = "index";
     const ELEMENTS: &'static str = "records";
 
     fn check_simulated(&self) -> Result<(), Failure> {
@@ -64,15 +62,6 @@ impl Grid for TaskGrid {
         self.records.seed
     }
 
-    fn threads_of(task: &Task) -> u32 {
-        task.threads
-    }
-
-    fn program(task: &Task, sync: &str, beside: Beside, operations: Option<u64>) -> Program {
-        let task = Task { sync: sync.to_owned(), ..task.clone() };
-        Program::of(&Load { task, beside, operations })
-    }
-
     fn describe(record: &mut Measurement, task: &Task, sync: &str) {
         describe(record, task, find(CONTENDERS, &task.structure, sync));
         if let Some(each) = record.metrics.remove(SCANNED) {
@@ -96,42 +85,28 @@ fn times(each: &Metric, record: &Measurement) -> Metric {
     }
 }
 
-/// What simulated threads do, and until when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Load {
-    /// The index and its operations.
-    pub task: Task,
-    /// What an operation takes beside its accesses.
-    pub beside: Beside,
-    /// Operations of each thread; none if it is time that bounds them.
-    pub operations: Option<u64>,
-}
-
-impl SimulatedProgram for Load {
-    const NAME: &'static str = "Index";
-
-    fn simulate(&self, run: &Run) -> Result<Finding, String> {
-        let task = &self.task;
-        let initial = task.records.initial;
-        let (ranks, numbers) = (task.records.ranks(), task.records.first());
-        let inserted = Arc::new(Inserted::new(initial, initial, task.threads));
-        let how = Simulated { threads: task.threads, operations: self.operations, keys: initial };
-        let operations = |thread| Operations::new(task, thread, &ranks, &inserted);
-        structure::simulate(run, how, operations, || {
-            let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
-            let contender = find(CONTENDERS, &task.structure, &task.sync).ok_or_else(unknown)?;
-            let index = (contender.make)(task);
-            let (numbers, inserted) = (&numbers[..], &inserted);
-            Ok(Use { index, abilities: contender.abilities, load: self, numbers, inserted })
-        })
-    }
+/// Simulates a point.
+pub(super) fn simulate(load: &Load<Task>, run: &Run) -> Result<Finding, String> {
+    let task = &load.task;
+    let initial = task.records.initial;
+    let (ranks, numbers) = (task.records.ranks(), task.records.first());
+    let inserted = Arc::new(Inserted::new(initial, initial, task.threads));
+    let how = load.of_keys(initial);
+    let operations = |thread| Operations::new(task, thread, &ranks, &inserted);
+    structure::simulate(run, how, operations, || {
+        let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
+        let contender = find(CONTENDERS, &task.structure, &task.sync).ok_or_else(unknown)?;
+        let index = (contender.make)(task);
+        let (numbers, inserted) = (&numbers[..], &inserted);
+        Ok(Use { index, abilities: contender.abilities, load, numbers, inserted })
+    })
 }
 
 /// An index that simulated threads use.
 struct Use<'a> {
     index: Box<dyn AnyIndex>,
     abilities: Abilities,
-    load: &'a Load,
+    load: &'a Load<Task>,
     numbers: &'a [u64],
     inserted: &'a Arc<Inserted>,
 }

@@ -8,9 +8,9 @@ use manycore_measure::Results;
 use super::flags::IndexOptions;
 use super::own::simulated::CONTENDERS;
 use super::picture::figure;
-use super::{render, simulated};
+use super::render;
 use crate::found::Found;
-use crate::front::{Benchmark, Outcome, PlotOptions, SimulatorOptions, say_troubles};
+use crate::front::{Benchmark, Outcome, PlotOptions, SimulatorOptions};
 use crate::structure::{MachineFlags, RunFlags};
 
 const NOTES: &str = "\
@@ -53,12 +53,10 @@ impl Benchmark for Options {
     const NAME: &'static str = "index";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
-        let pool = || self.pool.start(terminal);
         let workload = self.indexes.workload(CONTENDERS);
-        let settings = self.machine.options(&self.run, workload, pool)?;
-        let Found { measurements, failures } = simulated::run(&settings)?;
-        say_troubles(&settings.pool, terminal);
-        let title = format!("manycore sim index, {} (simulated)", settings.machine.name);
+        let (machine, Found { measurements, failures }) =
+            self.machine.simulate(&self.run, workload, &self.pool, terminal)?;
+        let title = format!("manycore sim index, {} (simulated)", machine);
         let figure = Some(figure(title, &measurements));
         let results = Results::new(measurements);
         let text = render(&results.measurements);

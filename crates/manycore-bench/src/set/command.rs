@@ -7,7 +7,7 @@ use manycore_measure::Results;
 
 use super::flags::SetOptions;
 use crate::found::Found;
-use crate::front::{Benchmark, Outcome, SliceOptions, worker_command};
+use crate::front::{Benchmark, Outcome, SliceOptions};
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -72,7 +72,16 @@ impl Benchmark for Options {
     const NAME: &'static str = "set";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
-        let Found { measurements, failures } = set::run(&self.settings(terminal)?)?;
+        let Found { measurements, failures } = set::run(&set::Options {
+            foreign: foreign_worker(),
+            ..set::Options::of_flags(
+                self.sets.workload(),
+                &self.against,
+                &self.slices,
+                self.operations,
+                terminal,
+            )?
+        })?;
         let results = Results::of_this_host(measurements);
         let text = set::render(&results.measurements);
         Ok(Outcome { results, text, figure: None, failures })
@@ -88,20 +97,4 @@ impl Benchmark for Options {
 pub fn foreign_worker() -> Option<Command> {
     let program = std::env::current_exe().ok()?.with_file_name("manycore-bench-peers");
     program.is_file().then(|| Command { program, arguments: Vec::new() })
-}
-
-impl Options {
-    fn settings(&self, terminal: &Terminal) -> Result<set::Options> {
-        Ok(set::Options {
-            workload: self.sets.workload(),
-            against: self.against.clone(),
-            foreign: foreign_worker(),
-            slice: self.slices.slice,
-            operations: self.operations,
-            rounds: self.slices.rounds(),
-            pinning: self.slices.pinning(),
-            progress: terminal.shows_progress(),
-            ..set::Options::new(worker_command()?)
-        })
-    }
 }

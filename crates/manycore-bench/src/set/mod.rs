@@ -30,7 +30,7 @@ use crate::found::Found;
 use crate::front::Front;
 pub use crate::popularity::Popularity;
 use crate::simulated::Simulator;
-use crate::structure::{self, NativeOptions};
+use crate::structure::{self, Load, NativeOptions};
 use crate::worker::Executor;
 use crate::workload::Workload;
 pub use contenders::AnySet;
@@ -59,7 +59,7 @@ impl Workload for Sets {
     }
 
     fn simulators(&self) -> Vec<Simulator> {
-        vec![Simulator::of::<simulated::Load>()]
+        vec![Simulator::of::<Load<Task>>()]
     }
 }
 

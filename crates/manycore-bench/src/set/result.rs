@@ -2,12 +2,12 @@
 
 use manycore_measure::{Measurement, Parameter};
 
-use super::contenders;
 use super::grid::TaskGrid;
-use super::peers;
 use super::task::{Keys, Task};
+use super::{contenders, peers, simulated};
 use crate::failure::Failure;
-use crate::structure::{NativeGrid, NativeTask, StructureSlice};
+use crate::simulated::{Finding, Run};
+use crate::structure::{GridPoint, Load, NativeGrid, NativeTask, StructureSlice};
 
 impl NativeGrid for TaskGrid {
     fn check_native(&self, against: &[String], foreign: bool) -> Result<(), Failure> {
@@ -16,9 +16,9 @@ impl NativeGrid for TaskGrid {
     }
 }
 
-impl NativeTask for Task {
+impl GridPoint for Task {
     const WORKLOAD: &'static str = "set";
-    type Slice = StructureSlice;
+    const PROGRAM: &'static str = "Set";
 
     fn threads(&self) -> u32 {
         self.threads
@@ -29,6 +29,14 @@ impl NativeTask for Task {
         let keys = Keys { seed, ..self.keys.clone() };
         Self { sync: sync.to_owned(), keys, ..self.clone() }
     }
+
+    fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String> {
+        simulated::simulate(load, run)
+    }
+}
+
+impl NativeTask for Task {
+    type Slice = StructureSlice;
 
     fn in_words(&self, sync: &str) -> String {
         let Self { threads, keys, .. } = self;

@@ -10,15 +10,14 @@ use std::collections::BTreeMap;
 use manycore_measure::Measurement;
 use manycore_sim::thread;
 use manycore_traits::SetHandle;
-use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::found::Found;
 use crate::set::contenders::{self, AnySet};
 use crate::set::slice::verify;
 use crate::set::{Operations, Task, TaskGrid, apply, describe};
-use crate::simulated::{Beside, Finding, Program, Run, SimulatedProgram};
-use crate::structure::{self, Grid, Simulated, SimulatedActor, SimulatedOptions, SimulatedUse};
+use crate::simulated::{Beside, Finding, Run};
+use crate::structure::{self, Grid, Load, SimulatedActor, SimulatedOptions, SimulatedUse};
 
 /// What to simulate.
 pub type Options = SimulatedOptions<TaskGrid>;
@@ -31,7 +30,6 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
 impl Grid for TaskGrid {
     type Task = Task;
 
-    const WORKLOAD: &'static str = "set";
     const ELEMENTS: &'static str = "keys";
 
     fn check_simulated(&self) -> Result<(), Failure> {
@@ -58,47 +56,19 @@ impl Grid for TaskGrid {
         self.keys.seed
     }
 
-    fn threads_of(task: &Task) -> u32 {
-        task.threads
-    }
-
-    fn program(task: &Task, sync: &str, beside: Beside, operations: Option<u64>) -> Program {
-        let task = Task { sync: sync.to_owned(), ..task.clone() };
-        Program::of(&Load { task, beside, operations })
-    }
-
     fn describe(record: &mut Measurement, task: &Task, _: &str) {
         describe(record, task);
     }
 }
 
-/// What simulated threads do, and until when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Load {
-    /// The set and its operations.
-    pub task: Task,
-    /// What an operation takes beside its accesses.
-    pub beside: Beside,
-    /// Operations of each thread; none if it is time that bounds them.
-    pub operations: Option<u64>,
-}
-
 /// The largest range whose keys are all looked up at the end.
 const LOOKED_UP: u64 = 20_000;
 
-impl SimulatedProgram for Load {
-    const NAME: &'static str = "Set";
-
-    fn simulate(&self, run: &Run) -> Result<Finding, String> {
-        simulate(run, self)
-    }
-}
-
-fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
+/// Simulates a point.
+pub(super) fn simulate(load: &Load<Task>, run: &Run) -> Result<Finding, String> {
     let task = &load.task;
     let (ranks, keys) = (task.keys.ranks(), task.keys.first());
-    let how =
-        Simulated { threads: task.threads, operations: load.operations, keys: keys.len() as u64 };
+    let how = load.of_keys(keys.len() as u64);
     let operations = |thread| task.operations(thread, &ranks);
     structure::simulate(run, how, operations, || {
         let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
@@ -110,7 +80,7 @@ fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
 /// A set that simulated threads use.
 struct Use<'a> {
     set: Box<dyn AnySet>,
-    load: &'a Load,
+    load: &'a Load<Task>,
     keys: &'a [u64],
 }
 

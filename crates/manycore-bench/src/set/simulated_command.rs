@@ -1,13 +1,12 @@
 //! `manycore sim set`: threads that use a set on a simulated machine.
 
 use crate::set::render;
-use crate::set::simulated as set;
 use clap::Args;
 use manycore_measure::Results;
 
 use super::flags::SetOptions;
 use crate::found::Found;
-use crate::front::{Benchmark, Outcome, SimulatorOptions, say_troubles};
+use crate::front::{Benchmark, Outcome, SimulatorOptions};
 use crate::structure::{MachineFlags, RunFlags};
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -49,11 +48,9 @@ impl Benchmark for Options {
     const NAME: &'static str = "set";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
-        let pool = || self.pool.start(terminal);
-        let settings = self.machine.options(&self.run, self.sets.workload(), pool)?;
-        let found = set::run(&settings)?;
-        say_troubles(&settings.pool, terminal);
-        let Found { measurements, failures } = found;
+        let workload = self.sets.workload();
+        let (_, Found { measurements, failures }) =
+            self.machine.simulate(&self.run, workload, &self.pool, terminal)?;
         let results = Results::new(measurements);
         let text = render(&results.measurements);
         Ok(Outcome { results, text, figure: None, failures })

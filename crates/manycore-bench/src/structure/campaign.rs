@@ -12,7 +12,7 @@ use crate::simulated::{
 };
 use crate::slice::Pinning;
 
-use super::records;
+use super::{GridPoint, Load, records};
 
 /// What an operation takes beside its accesses. A guess, the same for all.
 const BESIDE: Beside = Beside::each(5.0);
@@ -63,10 +63,7 @@ impl<G: Default> SimulatedOptions<G> {
 /// What threads do with a structure: mechanisms, and points to simulate each at.
 pub(crate) trait Grid {
     /// A point, with a mechanism.
-    type Task;
-
-    /// What records call the workload.
-    const WORKLOAD: &'static str;
+    type Task: GridPoint;
 
     /// What a structure holds, in the plural.
     const ELEMENTS: &'static str;
@@ -88,12 +85,6 @@ pub(crate) trait Grid {
 
     /// What everything is drawn by.
     fn seed(&self) -> u64;
-
-    /// How many threads there are at a point.
-    fn threads_of(task: &Self::Task) -> u32;
-
-    /// What the threads do at a point by a mechanism.
-    fn program(task: &Self::Task, sync: &str, beside: Beside, operations: Option<u64>) -> Program;
 
     /// Adds to a record of a mechanism what it says about its point.
     fn describe(record: &mut Measurement, task: &Self::Task, sync: &str);
@@ -145,13 +136,14 @@ impl<G: Grid> Asked<'_, G> {
 
     fn job(&self, task: &G::Task, sync: &str, machine: &str) -> Job {
         let options = self.0;
-        let threads = G::threads_of(task);
+        let threads = task.threads();
+        let SimulatedOptions { beside, operations, .. } = *options;
         Job {
             machine: machine.to_owned(),
             cpus: options.cpus,
             mechanism: sync.to_owned(),
             threads,
-            program: G::program(task, sync, options.beside, options.operations),
+            program: Program::of(&Load { task: task.in_round(sync, 0), beside, operations }),
             measured: options.duration,
             pinning: options.pinning,
             seed: options.workload.seed(),
@@ -173,7 +165,7 @@ impl<G: Grid> Asked<'_, G> {
         base: Option<&[Finding]>,
     ) -> Measurement {
         let SimulatedOptions { machine, operations, duration, .. } = self.0;
-        let mut record = records::simulated(G::WORKLOAD, sync, findings, base);
+        let mut record = records::simulated(G::Task::WORKLOAD, sync, findings, base);
         record.machine.clone_from(&machine.name);
         G::describe(&mut record, task, sync);
         record.parameters.insert("cpus".to_owned(), f64::from(self.cpus()).into());

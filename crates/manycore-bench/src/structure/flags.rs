@@ -1,15 +1,16 @@
-//! What can be asked of every simulation of a structure.
+//! What can be asked of every measurement and of every simulation of a structure.
 
 use std::time::Duration;
 
 use clap::Args;
 use humantime::parse_duration;
 use manycore_launch::failure::Result;
+use manycore_launch::terminal::Terminal;
 
-use super::SimulatedOptions;
-use crate::front::Pin;
+use super::{Grid, NativeOptions, SimulatedOptions, run};
+use crate::found::Found;
+use crate::front::{Pin, SimulatorOptions, SliceOptions, say_troubles, worker_command};
 use crate::machines;
-use crate::simulated::SimulatorPool;
 
 /// Where.
 #[derive(Args, Debug)]
@@ -40,21 +41,48 @@ pub(crate) struct RunFlags {
 }
 
 impl MachineFlags {
-    /// The workload on this machine. The pool is started when the machine has been found.
-    pub fn options<G: Default>(
+    /// Simulates the workload on this machine; returns the machine's name, too. Simulators are
+    /// started when the machine has been found.
+    pub fn simulate<G: Grid + Default>(
         &self,
-        run: &RunFlags,
+        how: &RunFlags,
         workload: G,
-        pool: impl FnOnce() -> Result<SimulatorPool>,
-    ) -> Result<SimulatedOptions<G>> {
-        Ok(SimulatedOptions {
+        pool: &SimulatorOptions,
+        terminal: &Terminal,
+    ) -> Result<(String, Found)> {
+        let options = SimulatedOptions {
             cpus: self.cpus,
             workload,
-            duration: run.duration,
-            operations: run.operations,
-            pinning: run.pin.pinning(),
-            sweep: run.sweep,
-            ..SimulatedOptions::new(machines::find(&self.machine)?, pool()?)
+            duration: how.duration,
+            operations: how.operations,
+            pinning: how.pin.pinning(),
+            sweep: how.sweep,
+            ..SimulatedOptions::new(machines::find(&self.machine)?, pool.start(terminal)?)
+        };
+        let found = run(&options)?;
+        say_troubles(&options.pool, terminal);
+        Ok((options.machine.name, found))
+    }
+}
+
+impl<G: Default> NativeOptions<G> {
+    /// The workload on this host, as these flags say.
+    pub(crate) fn of_flags(
+        workload: G,
+        against: &[String],
+        slices: &SliceOptions,
+        operations: Option<u64>,
+        terminal: &Terminal,
+    ) -> Result<Self> {
+        Ok(Self {
+            workload,
+            against: against.to_vec(),
+            slice: slices.slice,
+            operations,
+            rounds: slices.rounds(),
+            pinning: slices.pinning(),
+            progress: terminal.shows_progress(),
+            ..Self::new(worker_command()?)
         })
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | `point` | what threads do at a point of a grid |
 //! | `slice` | one short run: operations, latencies, memory |
 //! | `native` | mechanisms at points of a grid on this host |
 //! | `program` | the same in a simulated program |
@@ -12,6 +13,7 @@
 mod campaign;
 mod flags;
 mod native;
+mod point;
 mod program;
 mod records;
 mod slice;
@@ -22,6 +24,7 @@ pub(crate) use campaign::{Grid, run};
 pub(crate) use flags::{MachineFlags, RunFlags};
 pub use native::NativeOptions;
 pub(crate) use native::{NativeGrid, NativeSamples, NativeTask, Settings, contest, measure};
+pub(crate) use point::{GridPoint, Load};
 pub(crate) use program::{Simulated, SimulatedActor, SimulatedUse, simulate};
 pub(crate) use records::simulated;
 pub(crate) use slice::StructureSlice;

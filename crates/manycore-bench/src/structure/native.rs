@@ -7,7 +7,7 @@ use manycore_measure::paired::Rounds;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Grid, StructureSlice, records};
+use super::{Grid, GridPoint, StructureSlice, records};
 use crate::campaign::{Campaign, Contest, Samples, fault, subjects, values};
 use crate::failure::Failure;
 use crate::found::Found;
@@ -64,18 +64,9 @@ pub(crate) trait NativeGrid: Grid<Task: NativeTask> {
 }
 
 /// A point of such a grid.
-pub(crate) trait NativeTask: Clone + Serialize + DeserializeOwned {
-    /// What records call the workload, and workers its slices.
-    const WORKLOAD: &'static str;
-
+pub(crate) trait NativeTask: GridPoint {
     /// What a slice measures.
     type Slice: Serialize + DeserializeOwned;
-
-    /// How many threads there are.
-    fn threads(&self) -> u32;
-
-    /// The same by a mechanism, in a round, which draws by a seed of its own.
-    fn in_round(&self, sync: &str, round: u32) -> Self;
 
     /// The same by a mechanism in a few words, for those who wait.
     fn in_words(&self, sync: &str) -> String;

@@ -9,7 +9,7 @@ use super::flags::TransactionOptions;
 use super::own::native::CONTENDERS;
 use super::render;
 use crate::found::Found;
-use crate::front::{Benchmark, Outcome, SliceOptions, worker_command};
+use crate::front::{Benchmark, Outcome, SliceOptions};
 use crate::txn;
 
 const NOTES: &str = "\
@@ -74,16 +74,14 @@ impl Benchmark for Options {
     const NAME: &'static str = "txn";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
-        let Found { measurements, failures } = txn::run(&txn::Options {
-            workload: self.databases.workload(CONTENDERS),
-            against: self.against.clone(),
-            slice: self.slices.slice,
-            operations: self.operations,
-            rounds: self.slices.rounds(),
-            pinning: self.slices.pinning(),
-            progress: terminal.shows_progress(),
-            ..txn::Options::new(worker_command()?)
-        })?;
+        let options = txn::Options::of_flags(
+            self.databases.workload(CONTENDERS),
+            &self.against,
+            &self.slices,
+            self.operations,
+            terminal,
+        )?;
+        let Found { measurements, failures } = txn::run(&options)?;
         let results = Results::of_this_host(measurements);
         let text = render(&results.measurements);
         Ok(Outcome { results, text, figure: None, failures })

@@ -5,11 +5,12 @@ use manycore_measure::{Measurement, Parameter};
 use super::grid::TaskGrid;
 use super::slice::Slice;
 use super::task::{Mix, Size, Task};
-use super::{database, own, peers};
+use super::{database, own, peers, simulated};
 use crate::campaign::values;
 use crate::failure::Failure;
 use crate::metrics::median;
-use crate::structure::{NativeGrid, NativeTask, StructureSlice};
+use crate::simulated::{Finding, Run};
+use crate::structure::{GridPoint, Load, NativeGrid, NativeTask, StructureSlice};
 
 impl NativeGrid for TaskGrid {
     fn check_native(&self, against: &[String], _: bool) -> Result<(), Failure> {
@@ -27,9 +28,9 @@ impl NativeGrid for TaskGrid {
     }
 }
 
-impl NativeTask for Task {
+impl GridPoint for Task {
     const WORKLOAD: &'static str = "txn";
-    type Slice = Slice;
+    const PROGRAM: &'static str = "Transactions";
 
     fn threads(&self) -> u32 {
         self.threads
@@ -39,6 +40,14 @@ impl NativeTask for Task {
         let seed = self.seed.wrapping_add(u64::from(round));
         Self { sync: sync.to_owned(), seed, ..self.clone() }
     }
+
+    fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String> {
+        simulated::simulate(load, run)
+    }
+}
+
+impl NativeTask for Task {
+    type Slice = Slice;
 
     fn in_words(&self, sync: &str) -> String {
         let Self { threads, mix, .. } = self;

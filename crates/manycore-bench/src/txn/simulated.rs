@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use manycore_measure::Measurement;
 use manycore_sim::thread;
-use serde::{Deserialize, Serialize};
 
 use super::database::{Database, find, names};
 use super::grid::TaskGrid;
@@ -17,8 +16,8 @@ use super::result::{AUDITS, describe};
 use super::task::{Mix, Task};
 use crate::failure::Failure;
 use crate::found::Found;
-use crate::simulated::{Beside, Finding, Program, Run, SimulatedProgram};
-use crate::structure::{self, Grid, Simulated, SimulatedActor, SimulatedOptions, SimulatedUse};
+use crate::simulated::{Finding, Run};
+use crate::structure::{self, Grid, Load, SimulatedActor, SimulatedOptions, SimulatedUse};
 
 /// What to simulate.
 pub type Options = SimulatedOptions<TaskGrid>;
@@ -31,7 +30,6 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
 impl Grid for TaskGrid {
     type Task = Task;
 
-    const WORKLOAD: &'static str = "txn";
     const ELEMENTS: &'static str = "rows";
 
     fn check_simulated(&self) -> Result<(), Failure> {
@@ -58,52 +56,28 @@ impl Grid for TaskGrid {
         self.seed
     }
 
-    fn threads_of(task: &Task) -> u32 {
-        task.threads
-    }
-
-    fn program(task: &Task, sync: &str, beside: Beside, operations: Option<u64>) -> Program {
-        let task = Task { sync: sync.to_owned(), ..task.clone() };
-        Program::of(&Load { task, beside, operations })
-    }
-
     fn describe(record: &mut Measurement, task: &Task, _: &str) {
         describe(record, task);
     }
 }
 
-/// What simulated threads do, and until when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Load {
-    /// The database and its transactions.
-    pub task: Task,
-    /// What a transaction takes beside its accesses.
-    pub beside: Beside,
-    /// Transactions of each thread; none if it is time that bounds them.
-    pub operations: Option<u64>,
-}
-
-impl SimulatedProgram for Load {
-    const NAME: &'static str = "Transactions";
-
-    fn simulate(&self, run: &Run) -> Result<Finding, String> {
-        let task = &self.task;
-        let ranks = task.popularity.ranks(task.size.records);
-        let how =
-            Simulated { threads: task.threads, operations: self.operations, keys: task.rows() };
-        let draws = |thread| Draws::new(task, thread, &ranks);
-        structure::simulate(run, how, draws, || {
-            let unknown = || format!("there is no database by {} to simulate", task.sync);
-            let contender = find(CONTENDERS, &task.sync).ok_or_else(unknown)?;
-            Ok(Use { database: (contender.make)(task), load: self })
-        })
-    }
+/// Simulates a point.
+pub(super) fn simulate(load: &Load<Task>, run: &Run) -> Result<Finding, String> {
+    let task = &load.task;
+    let ranks = task.popularity.ranks(task.size.records);
+    let how = load.of_keys(task.rows());
+    let draws = |thread| Draws::new(task, thread, &ranks);
+    structure::simulate(run, how, draws, || {
+        let unknown = || format!("there is no database by {} to simulate", task.sync);
+        let contender = find(CONTENDERS, &task.sync).ok_or_else(unknown)?;
+        Ok(Use { database: (contender.make)(task), load })
+    })
 }
 
 /// A database that simulated threads use.
 struct Use<'a> {
     database: Box<dyn Database>,
-    load: &'a Load,
+    load: &'a Load<Task>,
 }
 
 impl SimulatedUse for Use<'_> {
@@ -137,7 +111,7 @@ impl SimulatedUse for Use<'_> {
 struct SimulatedThread<'a> {
     actor: Actor<'a>,
     draws: Draws,
-    load: &'a Load,
+    load: &'a Load<Task>,
 }
 
 impl SimulatedActor<Tally> for SimulatedThread<'_> {

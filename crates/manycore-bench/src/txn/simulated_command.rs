@@ -7,9 +7,9 @@ use manycore_measure::Results;
 
 use super::flags::TransactionOptions;
 use super::own::simulated::CONTENDERS;
-use super::{render, simulated};
+use super::render;
 use crate::found::Found;
-use crate::front::{Benchmark, Outcome, SimulatorOptions, say_troubles};
+use crate::front::{Benchmark, Outcome, SimulatorOptions};
 use crate::structure::{MachineFlags, RunFlags};
 
 const NOTES: &str = "\
@@ -52,11 +52,9 @@ impl Benchmark for Options {
     const NAME: &'static str = "txn";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
-        let pool = || self.pool.start(terminal);
         let workload = self.databases.workload(CONTENDERS);
-        let settings = self.machine.options(&self.run, workload, pool)?;
-        let Found { measurements, failures } = simulated::run(&settings)?;
-        say_troubles(&settings.pool, terminal);
+        let (_, Found { measurements, failures }) =
+            self.machine.simulate(&self.run, workload, &self.pool, terminal)?;
         let results = Results::new(measurements);
         let text = render(&results.measurements);
         Ok(Outcome { results, text, figure: None, failures })

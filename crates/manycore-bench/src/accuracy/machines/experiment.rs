@@ -9,10 +9,10 @@ use super::measure::Measure;
 use super::programs::contend::{Contend, Filling};
 use super::programs::lines::{self, Accesses, Lines};
 use crate::popularity::Popularity;
-use crate::set::simulated::Load;
 use crate::set::{Keys, Task};
 use crate::simulated::{Beside, Finding, Job, Program};
 use crate::slice::Pinning;
+use crate::structure::Load;
 
 /// What is simulated, with the numbers that a case has.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
