@@ -6,7 +6,6 @@
 
 mod art;
 mod bytes;
-mod clocks;
 mod collections;
 mod flat_combining;
 mod ldu;

@@ -11,9 +11,9 @@ use manycore_simulated::session::{self, Link, RawSession, View};
 use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
 use manycore_simulated::sync::hint;
 
-use crate::clocks::Skewed;
 use crate::explore;
 use crate::sessions::{bank, freed, history, leaves};
+use manycore_simulated::clock::Skewed;
 
 /// With a look for a grace period after each session, and logs that go round soon.
 fn domain<C: Clock>(clock: C) -> Domain<C> {
@@ -39,11 +39,11 @@ fn ordo() -> Domain<Ordo> {
 }
 
 fn skewed() -> Domain<Skewed> {
-    domain(Skewed::new())
+    domain(Skewed::default())
 }
 
 fn relaxed() -> Domain<RelaxedClock<Skewed>> {
-    domain(RelaxedClock(Skewed::new()))
+    domain(RelaxedClock(Skewed::default()))
 }
 
 /// One more, in a session for the latest.
@@ -99,7 +99,7 @@ fn a_session_across_the_switch(adder: u32) -> impl Fn() {
     const LOOKED: u32 = 2;
     const COMMITTED: u32 = 3;
     move || {
-        let domain = Domain::new(Skewed::new(), Config::default().with_hysteresis(1));
+        let domain = Domain::new(Skewed::default(), Config::default().with_hysteresis(1));
         let number = zero(&domain);
         // Relaxed, throughout: the simulator's memory has one order.
         let stage = AtomicU32::new(0);
@@ -206,7 +206,7 @@ fn an_order_explains_what_transactions_saw() {
 #[test]
 fn no_finished_commit_is_missed() {
     for hysteresis in [1, 0, 2, u32::MAX] {
-        explore().check(count(Skewed::new, hysteresis));
+        explore().check(count(Skewed::default, hysteresis));
     }
     explore().check(count(Counter::default, 0));
 }

@@ -10,8 +10,8 @@ use manycore_simulated::ldu::ordered::{Discipline, Newest, Oldest, Ordered};
 use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
 use manycore_simulated::sync::hint;
 
-use crate::clocks::Skewed;
 use crate::explore;
+use manycore_simulated::clock::Skewed;
 
 /// Operations on a pile, by one thread.
 fn operate<'a, D: Discipline, C: Clock>(
@@ -56,8 +56,8 @@ fn queue_by_a_counter() {
 
 #[test]
 fn queue_by_clocks_that_differ() {
-    is_linearizable::<First, Oldest, _>(Skewed::new, false);
-    is_linearizable::<First, Oldest, _>(Skewed::new, true);
+    is_linearizable::<First, Oldest, _>(Skewed::default, false);
+    is_linearizable::<First, Oldest, _>(Skewed::default, true);
 }
 
 #[test]
@@ -68,8 +68,8 @@ fn stack_by_a_counter() {
 
 #[test]
 fn stack_by_clocks_that_differ() {
-    is_linearizable::<Last, Newest, _>(Skewed::new, false);
-    is_linearizable::<Last, Newest, _>(Skewed::new, true);
+    is_linearizable::<Last, Newest, _>(Skewed::default, false);
+    is_linearizable::<Last, Newest, _>(Skewed::default, true);
 }
 
 /// The third item is added after the second, both while somebody takes two off a stack, who may

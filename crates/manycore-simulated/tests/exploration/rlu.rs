@@ -5,9 +5,9 @@ use manycore_simulated::clock::{Clock, Counter, Ordo};
 use manycore_simulated::rlu::{Config, Domain};
 use manycore_simulated::session::View;
 
-use crate::clocks::Skewed;
 use crate::explore;
 use crate::sessions::{bank, freed, history, leaves};
+use manycore_simulated::clock::Skewed;
 
 fn domain<C: Clock>(clock: C, deferred: usize) -> Domain<C> {
     Domain::new(clock, Config::default().with_deferred(deferred))

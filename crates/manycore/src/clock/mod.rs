@@ -15,11 +15,15 @@ mod counter;
 mod decision;
 mod ordo;
 mod since;
+#[cfg(feature = "sim")]
+mod skewed;
 
 pub use counter::Counter;
 pub(crate) use decision::{Decision, LATEST, UNDECIDED, record_of, undecided_by};
 pub use ordo::Ordo;
 pub use since::Since;
+#[cfg(feature = "sim")]
+pub use skewed::Skewed;
 
 use crate::sync::hint;
 

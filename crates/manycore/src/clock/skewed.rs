@@ -1,22 +1,30 @@
-//! Clocks that differ from thread to thread, by more than the simulator's do.
+//! Simulated counters that differ from thread to thread, by more than the simulator's do.
 
 use manycore_sim::{backend, thread};
-use manycore_simulated::clock::{Clock, Ordo};
-use manycore_simulated::sync::hint;
 
-/// Counters of which each thread has its own, ahead of those of threads before it.
+use super::{Clock, Ordo};
+use crate::sync::hint;
+
+/// Counters of which each thread has its own, ahead of those of threads before it. For explored
+/// schedules.
+#[derive(Debug)]
 pub struct Skewed(Ordo);
 
-/// A few times as much as the clock goes forward each time that it is read.
+/// A few times as much as the clock goes forward each time that it is read, in ticks.
 const SKEW: u64 = 3000;
 
-impl Skewed {
-    pub fn new() -> Self {
-        // That is the largest skew.
-        Self(Ordo::with_boundary(2 * SKEW))
-    }
+/// The skew of the last of three threads.
+const SKEW_MAX: u64 = 2 * SKEW;
 
+impl Default for Skewed {
+    fn default() -> Self {
+        Self(Ordo::with_boundary(SKEW_MAX))
+    }
+}
+
+impl Skewed {
     /// A clock that is wrong: its boundary says that its counters do not differ.
+    #[must_use]
     pub fn wrong() -> Self {
         Self(Ordo::with_boundary(0))
     }
@@ -27,7 +35,8 @@ impl Skewed {
     }
 }
 
-// SAFETY: any two counters differ by the boundary at most.
+// SAFETY: any two counters differ by the boundary at most; those of a `wrong` clock do not keep the
+// promises, which costs snapshots of one moment and no memory (contract of `Clock`).
 unsafe impl Clock for Skewed {
     fn present(&self) -> u64 {
         self.0.present() + Self::skew()
