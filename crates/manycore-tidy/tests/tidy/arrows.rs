@@ -69,6 +69,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("khronos-pairs", &[]),
     // What is kept of it on a disk.
     ("khronos-disk", &[]),
+    // The one kept on the other.
+    ("khronos-durable", &["khronos-disk", "khronos-fs"]),
+    // Disks in files of the host.
+    ("khronos-tools", &["khronos-disk"]),
     (
         "manycore-syscalls",
         &["manycore", "manycore-interpose", "manycore-stats", "manycore-channel"],

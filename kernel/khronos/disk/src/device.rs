@@ -90,3 +90,32 @@ impl Device for MemoryDisk {
         Ok(())
     }
 }
+
+/// Writes bytes to blocks that follow each other, the last one filled up with zeros.
+pub(crate) fn write_bytes<D: Device>(
+    device: &mut D,
+    first: u64,
+    bytes: &[u8],
+) -> Result<(), DeviceError> {
+    for (block, part) in (first..).zip(bytes.chunks(BLOCK_BYTES)) {
+        let mut data: Box<Block> = zeros();
+        data[..part.len()].copy_from_slice(part);
+        device.write(block, &data)?;
+    }
+    Ok(())
+}
+
+/// Reads bytes from blocks that follow each other.
+pub(crate) fn read_bytes<D: Device>(
+    device: &D,
+    first: u64,
+    length: usize,
+) -> Result<Vec<u8>, DeviceError> {
+    let (mut bytes, mut block) = (Vec::new(), zeros());
+    for number in 0..length.div_ceil(BLOCK_BYTES) {
+        device.read(first + number as u64, &mut block)?;
+        bytes.extend_from_slice(&block[..]);
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}

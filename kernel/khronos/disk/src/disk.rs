@@ -1,13 +1,12 @@
 //! A file system on a disk: batches, checkpoints, recovery.
 
-use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::bytes::{Reader, checksum};
-use crate::device::{BLOCK_BYTES, Block, Device, DeviceError, zeros};
+use crate::device::{BLOCK_BYTES, Block, Device, DeviceError, read_bytes, write_bytes, zeros};
 use crate::image::{Image, runs};
 use crate::layout::{BLOCKS_MIN, Layout, Super};
 use crate::record::Record;
@@ -59,6 +58,15 @@ pub struct Page<'a> {
     pub page: u64,
     /// Its bytes.
     pub data: &'a Block,
+}
+
+/// A page that is written, which no batch has yet.
+#[derive(Debug)]
+#[must_use = "it has a block, which is to be given up or to get into a batch"]
+pub struct Staged {
+    number: u64,
+    page: u64,
+    block: u64,
 }
 
 /// A disk with a file system, and what is durable of it.
@@ -202,28 +210,69 @@ impl<D: Device> Disk<D> {
     ///
     /// [`Error::Full`], of which nothing is seen; or if the disk fails, now or before: then nobody
     /// knows whether the batch is durable, and no further one is written.
-    pub fn commit(&mut self, mut records: Vec<Record>, pages: &[Page<'_>]) -> Result<(), Error> {
-        if self.has_failed {
-            return Err(Error::Device);
-        }
-        let blocks: Vec<u64> = self.free.iter().take(pages.len()).copied().collect();
-        if blocks.len() < pages.len() {
+    pub fn commit(&mut self, records: Vec<Record>, pages: &[Page<'_>]) -> Result<(), Error> {
+        self.has_not_failed()?;
+        if self.free_blocks() < pages.len() as u64 {
             return Err(Error::Full);
         }
-        for (page, block) in pages.iter().zip(&blocks) {
-            records.extend(runs(page.number, [(page.page, *block)]));
+        let staged = pages.iter().map(|page| self.stage(page)).collect::<Result<_, _>>()?;
+        self.commit_staged(records, staged)
+    }
+
+    /// Writes a page to a block that nobody has. It is the file's if a batch [says
+    /// so](Self::commit_staged), and nobody's after a crash before that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`] if there is no such block; or if the disk fails, now or before.
+    pub fn stage(&mut self, page: &Page<'_>) -> Result<Staged, Error> {
+        self.has_not_failed()?;
+        let block = self.free.pop_first().ok_or(Error::Full)?;
+        let written = self.device.write(block, page.data);
+        self.has_failed |= written.is_err();
+        written?;
+        Ok(Staged { number: page.number, page: page.page, block })
+    }
+
+    /// Pages that were written are nobody's after all.
+    pub fn give_up(&mut self, staged: impl IntoIterator<Item = Staged>) {
+        self.free.extend(staged.into_iter().map(|staged| staged.block));
+    }
+
+    /// As [`commit`](Self::commit), with pages that are written already, each of them once.
+    ///
+    /// # Errors
+    ///
+    /// As of [`commit`](Self::commit). The pages are given up.
+    pub fn commit_staged(
+        &mut self,
+        mut records: Vec<Record>,
+        mut staged: Vec<Staged>,
+    ) -> Result<(), Error> {
+        self.has_not_failed()?;
+        staged.sort_unstable_by_key(|staged| (staged.number, staged.page));
+        for of_file in staged.chunk_by(|one, next| one.number == next.number) {
+            let pages = of_file.iter().map(|staged| (staged.page, staged.block));
+            records.extend(runs(of_file[0].number, pages));
         }
-        let result = self.write(&records, pages, &blocks);
+        let result = self.write(&records, !staged.is_empty());
         self.has_failed |= result == Err(Error::Device);
+        if result.is_err() {
+            self.give_up(staged);
+        }
         result
     }
 
-    fn write(
-        &mut self,
-        records: &[Record],
-        pages: &[Page<'_>],
-        blocks: &[u64],
-    ) -> Result<(), Error> {
+    /// Whether batches can still be written.
+    ///
+    /// # Errors
+    ///
+    /// If the disk has failed.
+    pub fn has_not_failed(&self) -> Result<(), Error> {
+        if self.has_failed { Err(Error::Device) } else { Ok(()) }
+    }
+
+    fn write(&mut self, records: &[Record], has_pages: bool) -> Result<(), Error> {
         let mut bytes = vec![0; HEADER];
         records.iter().for_each(|record| record.write(&mut bytes));
         let room = self.layout.journal - self.position;
@@ -233,10 +282,7 @@ impl<D: Device> Disk<D> {
             image.apply(records);
             self.fits(image)?;
         }
-        for (page, block) in pages.iter().zip(blocks) {
-            self.device.write(*block, page.data)?;
-        }
-        if !pages.is_empty() {
+        if has_pages {
             self.device.flush()?;
         }
         if !fits {
@@ -340,23 +386,4 @@ fn checkpoint_bytes(image: &Image) -> Vec<u8> {
     let mut bytes = Vec::new();
     image.records().iter().for_each(|record| record.write(&mut bytes));
     bytes
-}
-
-fn write_bytes<D: Device>(device: &mut D, first: u64, bytes: &[u8]) -> Result<(), Error> {
-    for (block, part) in (first..).zip(bytes.chunks(BLOCK_BYTES)) {
-        let mut data: Box<Block> = zeros();
-        data[..part.len()].copy_from_slice(part);
-        device.write(block, &data)?;
-    }
-    Ok(())
-}
-
-fn read_bytes<D: Device>(device: &D, first: u64, length: usize) -> Result<Vec<u8>, Error> {
-    let (mut bytes, mut block) = (Vec::new(), zeros());
-    for number in 0..length.div_ceil(BLOCK_BYTES) {
-        device.read(first + number as u64, &mut block)?;
-        bytes.extend_from_slice(&block[..]);
-    }
-    bytes.truncate(length);
-    Ok(bytes)
 }

@@ -58,6 +58,6 @@ mod record;
 
 pub use check::Fault;
 pub use device::{BLOCK_BYTES, Block, Device, DeviceError, MemoryDisk};
-pub use disk::{Disk, Error, Page};
+pub use disk::{Disk, Error, Page, Staged};
 pub use image::{File, Image, ROOT};
 pub use record::Record;

@@ -1,6 +1,7 @@
 //! A file system, and a thread's access to it.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt;
 
 use manycore::mvrlu;
@@ -11,10 +12,11 @@ use manycore::sync::atomic::{AtomicU64, Ordering};
 use crate::errno::Errno;
 use crate::inode::{Body, Inode};
 use crate::options::{Options, Sync, Walk};
+use crate::record::{ATTRIBUTES, Noted, Noting, Recorder};
 use crate::sync::held::{Held, Node};
 use crate::sync::locked::{Locked, Locks};
 use crate::sync::versioned::Versioned;
-use crate::sync::{Brought, Mechanism, Names, Start, Stop, Tx};
+use crate::sync::{Brought, Mechanism, Names, Place, Start, Stop, Tx};
 
 /// A file system in memory.
 ///
@@ -25,6 +27,9 @@ pub struct Fs {
     /// Taken when it is dropped.
     root: Option<Held>,
     contexts: AtomicU64,
+    /// What was on a disk has numbers up to this one's.
+    restored: AtomicU64,
+    pub(crate) recorder: Option<Recorder>,
 }
 
 /// Where a call begins to follow a path: one that begins with a slash begins at the root, whatever
@@ -63,7 +68,9 @@ impl Fs {
     }
 
     fn with_mechanism(mechanism: Box<dyn Mechanism>, options: Options) -> Self {
-        let mut fs = Self { mechanism, options, root: None, contexts: AtomicU64::new(1) };
+        let recorder = options.records.then(Recorder::new);
+        let (contexts, restored) = (AtomicU64::new(1), AtomicU64::new(0));
+        let mut fs = Self { mechanism, options, root: None, contexts, restored, recorder };
         let directory = Body::Directory(fs.mechanism.register().directory());
         fs.root = Some(Held::new(Inode::new(1, fs.id(), 0o755, 0, 0, directory)));
         fs
@@ -114,6 +121,8 @@ impl Drop for Fs {
     fn drop(&mut self) {
         let mut cx = self.context();
         cx.empty_root();
+        let changes = cx.changes(crate::Which::Files(&[]));
+        cx.keep(changes);
         drop(cx);
         if let Some(inode) = self.root.take().and_then(Held::release) {
             self.mechanism.register().retire(inode);
@@ -161,7 +170,7 @@ impl Retries {
 pub struct Cx<'fs> {
     pub(crate) fs: &'fs Fs,
     pub(crate) names: Box<dyn Names + 'fs>,
-    number: u64,
+    pub(crate) number: u64,
     made: u64,
     now: u64,
     retries: Retries,
@@ -209,13 +218,26 @@ impl<'fs> Cx<'fs> {
     pub(crate) fn unlinked(&mut self, held: Held) {
         held.set_changed(self.now);
         held.remove_link();
+        if held.links() > 0 {
+            self.mark(&held, ATTRIBUTES);
+        }
         self.release(held);
     }
 
     /// An inode that is going to have a name.
     pub(crate) fn make(&mut self, mode: u32, body: Body) -> Held {
-        self.made += 1;
-        let number = self.made << CONTEXT_BITS | self.number;
+        // Relaxed: what is on a disk is restored before anything is made.
+        self.made = self.made.max(self.fs.restored.load(Ordering::Relaxed)) + 1;
+        self.make_numbered(self.made << CONTEXT_BITS | self.number, mode, body)
+    }
+
+    /// No inode that is made from now on has this number, or a lower one of any context.
+    pub(crate) fn is_restored(&self, number: u64) {
+        // Relaxed: as above.
+        self.fs.restored.fetch_max(number >> CONTEXT_BITS, Ordering::Relaxed);
+    }
+
+    pub(crate) fn make_numbered(&self, number: u64, mode: u32, body: Body) -> Held {
         Held::new(Inode::new(number, self.fs.id(), mode, 1, self.now, body))
     }
 
@@ -237,7 +259,7 @@ impl<'fs> Cx<'fs> {
         &mut self,
         view: View,
         ask: Ask<'_>,
-        mut body: impl for<'v> FnMut(&mut dyn Tx<'v>, Brought<'v>, &mut Holds) -> Result<R, Stop>,
+        mut body: impl for<'v> FnMut(&mut dyn Tx<'v>, Brought<'v>, &mut Holds<'fs>) -> Result<R, Stop>,
     ) -> Result<(R, Option<Held>), Errno> {
         let root = self.fs.root();
         for inode in [ask.from.map(|at| at.directory), ask.to.map(|at| at.directory), ask.inode] {
@@ -251,17 +273,19 @@ impl<'fs> Cx<'fs> {
             now: self.now,
             seed: self.fs.options.seed,
         };
-        let mut attempts = 0;
+        let (mut attempts, noting) = (0, self.noting());
         loop {
-            let (mut result, mut holds) = (None, Holds::default());
+            let (mut result, mut holds) = (None, Holds::with(noting));
             let ended = self.names.attempt(view, brought, &mut |tx, brought| {
                 result = Some(body(tx, brought, &mut holds)?);
                 Ok(())
             });
             if let Ok(()) = ended {
                 let result = result.expect("an attempt that succeeds has a result");
+                self.has_changed(holds.noted);
                 return Ok((result, holds.held));
             }
+            self.has_not_changed(holds.noted);
             match holds.held {
                 Some(held) if holds.is_linked => self.unlinked(held),
                 Some(held) => self.release(held),
@@ -286,13 +310,29 @@ fn start<'a>(at: Option<At<'a>>, root: &'a Inode) -> Start<'a> {
 }
 
 /// What an attempt holds beyond its end. Given back if it fails.
-#[derive(Default)]
-pub(crate) struct Holds {
+pub(crate) struct Holds<'fs> {
     held: Option<Held>,
     is_linked: bool,
+    noting: Option<Noting<'fs>>,
+    noted: Vec<Noted>,
 }
 
-impl Holds {
+impl<'fs> Holds<'fs> {
+    fn with(noting: Option<Noting<'fs>>) -> Self {
+        Self { held: None, is_linked: false, noting, noted: Vec::new() }
+    }
+
+    /// Names that the attempt is going to change, for who records them.
+    pub fn note(&mut self, places: &[Place<'_>]) -> Result<(), Stop> {
+        for place in places {
+            if let Some(noting) = &self.noting {
+                // Nobody has the directory any more: it was removed.
+                self.noted.push(noting.note(place).ok_or(Stop::Again(Conflict::Freed))?);
+            }
+        }
+        Ok(())
+    }
+
     /// Holds an inode. One that nobody has any more was found by a name that is not there any more.
     pub fn hold(&mut self, inode: &Inode) -> Result<(), Stop> {
         let held = Held::acquire(inode).ok_or(Stop::Again(Conflict::Freed))?;

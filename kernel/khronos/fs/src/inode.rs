@@ -90,6 +90,8 @@ struct Attributes {
     accessed: AtomicU64,
     modified: AtomicU64,
     changed: AtomicU64,
+    /// What of it has changed since it was last kept; see `record`.
+    marks: AtomicU32,
 }
 
 impl Inode {
@@ -119,6 +121,7 @@ impl Inode {
                 accessed: AtomicU64::new(now),
                 modified: AtomicU64::new(now),
                 changed: AtomicU64::new(now),
+                marks: AtomicU32::new(0),
             }),
         }
     }
@@ -236,6 +239,32 @@ impl Inode {
     /// lasts.
     pub(crate) fn set_changed(&self, now: u64) {
         set_time(&self.attributes.changed, now);
+    }
+
+    /// As it was on a disk.
+    pub(crate) fn restore(&self, owners: [u32; 2], times: [u64; 3]) {
+        let Attributes { user, group, accessed, modified, changed, .. } = &*self.attributes;
+        for (place, value) in [user, group].into_iter().zip(owners) {
+            place.store(value, Ordering::Relaxed);
+        }
+        for (place, value) in [accessed, modified, changed].into_iter().zip(times) {
+            place.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds marks; says whether it had none before. In an update, as `record` has it.
+    pub(crate) fn mark(&self, marks: u32) -> bool {
+        // Relaxed, as below: the gate of `record` orders updates and those who look at the marks.
+        let before = self.marks();
+        before & marks != marks && self.attributes.marks.fetch_or(marks, Ordering::Relaxed) == 0
+    }
+
+    pub(crate) fn marks(&self) -> u32 {
+        self.attributes.marks.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn unmark(&self, marks: u32) {
+        self.attributes.marks.fetch_and(!marks, Ordering::Relaxed);
     }
 
     pub(crate) fn set_modified(&self, now: u64) {

@@ -88,11 +88,14 @@ pub struct Options {
     pub chains: usize,
     /// Goes into the hashes of names, so that nobody can choose names that all hash to one chain.
     pub seed: u64,
+    /// Whether it is recorded what changes, for who keeps the file system on a disk: see
+    /// [`Cx::changes`](crate::Cx::changes).
+    pub records: bool,
 }
 
 impl Options {
     /// With 64 chains a directory.
     pub const fn new(sync: Sync) -> Self {
-        Self { sync, walk: Walk::Current, chains: 64, seed: 0 }
+        Self { sync, walk: Walk::Current, chains: 64, seed: 0, records: false }
     }
 }

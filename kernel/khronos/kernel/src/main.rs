@@ -41,9 +41,16 @@ fn main() {
         arch::exit::exit(went_well);
     }
     vfs::tree::start();
-    let archive = boot::module(0).expect("no root: give an archive, by -initrd or as a module");
-    let files = vfs::cpio::unpack(archive).expect("the root's archive is not of the form newc");
+    let files = match information.option("disk").map_or(0, vfs::durable::start) {
+        0 => {
+            let archive = boot::module(0);
+            let archive = archive.expect("no root: give an archive, by -initrd or as a module");
+            vfs::cpio::unpack(archive).expect("the root's archive is not of the form newc")
+        }
+        on_disk => on_disk,
+    };
     vfs::dev::make_names().expect("the names of devices can be made");
+    vfs::durable::begin();
     println!("root: {files} files, sync={}", vfs::tree::fs().options().sync);
     let init = information.option("init").unwrap_or("/init");
     let environment = ["PATH=/bin:/sbin:/usr/bin", "HOME=/root", "TERM=linux"];

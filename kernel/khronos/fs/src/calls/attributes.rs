@@ -3,6 +3,7 @@
 use crate::errno::Errno;
 use crate::fs::{Ask, At, Cx};
 use crate::inode::{Body, Inode, Kind};
+use crate::record::ATTRIBUTES;
 use crate::walk::{Last, walk};
 
 /// What is known of an inode.
@@ -82,17 +83,23 @@ impl Cx<'_> {
 
     /// Sets the bits of permission.
     pub fn chmod(&mut self, inode: &Inode, mode: u32) {
+        let _update = self.update();
         inode.set_mode(mode, self.now());
+        self.mark(inode, ATTRIBUTES);
     }
 
     /// Sets the numbers of user and group. They are kept, and mean nothing here.
     pub fn chown(&mut self, inode: &Inode, user: Option<u32>, group: Option<u32>) {
+        let _update = self.update();
         inode.set_owners(user, group, self.now());
+        self.mark(inode, ATTRIBUTES);
     }
 
     /// Sets times, in nanoseconds since 1970.
     pub fn utimens(&mut self, inode: &Inode, accessed: Option<u64>, modified: Option<u64>) {
+        let _update = self.update();
         inode.set_times(accessed, modified, self.now());
+        self.mark(inode, ATTRIBUTES);
     }
 
     /// Copies the path of a symbolic link, or as much as there is room for; returns how much.

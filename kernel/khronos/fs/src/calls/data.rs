@@ -4,6 +4,7 @@ use crate::errno::Errno;
 use crate::file::File;
 use crate::fs::Cx;
 use crate::inode::{Body, Inode};
+use crate::record::{ATTRIBUTES, DATA};
 
 fn file(inode: &Inode) -> Result<&File, Errno> {
     match inode.body() {
@@ -31,8 +32,9 @@ impl Cx<'_> {
     /// As of [`read`](Self::read); [`Errno::TooLarge`]; [`Errno::NoSpace`] if there is no memory
     /// for a single one.
     pub fn write(&mut self, inode: &Inode, offset: u64, data: &[u8]) -> Result<usize, Errno> {
+        let _update = self.update();
         let written = file(inode)?.write(Some(offset), data)?;
-        inode.set_modified(self.now());
+        self.modified(inode);
         Ok(written.1)
     }
 
@@ -42,8 +44,9 @@ impl Cx<'_> {
     ///
     /// As of [`write`](Self::write).
     pub fn append(&mut self, inode: &Inode, data: &[u8]) -> Result<(u64, usize), Errno> {
+        let _update = self.update();
         let written = file(inode)?.write(None, data)?;
-        inode.set_modified(self.now());
+        self.modified(inode);
         Ok(written)
     }
 
@@ -53,8 +56,14 @@ impl Cx<'_> {
     ///
     /// As of [`write`](Self::write).
     pub fn truncate(&mut self, inode: &Inode, size: u64) -> Result<(), Errno> {
+        let _update = self.update();
         file(inode)?.truncate(size)?;
-        inode.set_modified(self.now());
+        self.modified(inode);
         Ok(())
+    }
+
+    fn modified(&self, inode: &Inode) {
+        inode.set_modified(self.now());
+        self.mark(inode, ATTRIBUTES | DATA);
     }
 }

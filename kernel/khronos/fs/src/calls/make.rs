@@ -131,13 +131,15 @@ impl<'fs> Cx<'fs> {
     }
 
     fn create(&mut self, at: At<'_>, mode: u32, last: Last) -> Result<Node<'fs>, Errno> {
-        let held = self.make(mode, Body::File(File::new()));
-        let made = self.run(View::Latest, Ask::at(at).with(&held), |tx, brought, _| {
+        let _update = self.update();
+        let held = self.make(mode, self.file());
+        let made = self.run(View::Latest, Ask::at(at).with(&held), |tx, brought, holds| {
             let end = walk(tx, &brought, brought.from, last)?;
             let seen = end.absent()?;
             if end.has_slash {
                 return Err(Errno::IsDirectory.into());
             }
+            holds.note(&[seen.place])?;
             tx.prepare(&[seen], None, false)?;
             tx.change(&seen, Some(brought.inode), brought.now)
         });
@@ -169,8 +171,8 @@ impl<'fs> Cx<'fs> {
     /// symbolic link, which this is not for.
     pub fn mknod(&mut self, at: At<'_>, mode: u32, device: u64) -> Result<(), Errno> {
         let body = match mode & MODE_KIND {
-            0 => Body::File(File::new()),
-            kind if kind == Kind::File.mode() => Body::File(File::new()),
+            0 => self.file(),
+            kind if kind == Kind::File.mode() => self.file(),
             kind if kind == Kind::Directory.mode() => return Err(Errno::NotPermitted),
             kind if kind == Kind::Symlink.mode() => return Err(Errno::Invalid),
             _ => Body::Special(device),
@@ -195,14 +197,21 @@ impl<'fs> Cx<'fs> {
         self.give_name(at, held, false)
     }
 
+    /// A file without bytes.
+    fn file(&self) -> Body {
+        Body::File(File::new(self.fs.options().records))
+    }
+
     /// Gives an inode that was made its name.
     fn give_name(&mut self, at: At<'_>, held: Held, is_directory: bool) -> Result<(), Errno> {
-        let made = self.run(View::Latest, Ask::at(at).with(&held), |tx, brought, _| {
+        let _update = self.update();
+        let made = self.run(View::Latest, Ask::at(at).with(&held), |tx, brought, holds| {
             let end = walk(tx, &brought, brought.from, Last::Name)?;
             let seen = end.absent()?;
             if end.has_slash && !is_directory {
                 return Err(Errno::NoEntry.into());
             }
+            holds.note(&[seen.place])?;
             tx.prepare(&[seen], None, false)?;
             if is_directory {
                 tx.set_parent(brought.inode, seen.place.directory)?;
@@ -224,7 +233,7 @@ impl<'fs> Cx<'fs> {
     ///
     /// [`Errno::Exists`]; [`Errno::NotPermitted`] for a directory; [`Errno::TooManyLinks`].
     pub fn link(&mut self, from: At<'_>, to: At<'_>, follow: bool) -> Result<(), Errno> {
-        let ask = Ask::at(from).to(to);
+        let (ask, _update) = (Ask::at(from).to(to), self.update());
         let ((), held) = self.run(View::Latest, ask, |tx, brought, holds| {
             let old = walk(tx, &brought, brought.from, Last::follow_if(follow))?;
             let inode = old.existing()?;
@@ -244,6 +253,7 @@ impl<'fs> Cx<'fs> {
             }
             let (old, _) = old.present(Errno::NotPermitted)?;
             holds.link(inode.inode())?;
+            holds.note(&[seen.place])?;
             tx.prepare(&[old, seen], None, false)?;
             tx.confirm(&[old])?;
             tx.change(&seen, Some(inode.inode()), brought.now)

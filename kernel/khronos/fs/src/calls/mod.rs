@@ -8,6 +8,7 @@
 //! | [`attributes`] | stat, chmod, chown, utimens, readlink |
 //! | [`data`] | read, write, append, truncate |
 //! | [`list`] | readdir, getcwd |
+//! | [`restore`] | what makes the tree that was on a disk |
 
 pub mod attributes;
 pub mod data;
@@ -15,3 +16,4 @@ pub mod list;
 pub mod make;
 pub mod remove;
 pub mod rename;
+pub mod restore;

@@ -18,6 +18,7 @@ impl Cx<'_> {
     ///
     /// [`Errno::IsDirectory`].
     pub fn unlink(&mut self, at: At<'_>) -> Result<(), Errno> {
+        let _update = self.update();
         let ((), held) = self.run(View::Latest, Ask::at(at), |tx, brought, holds| {
             let end = walk(tx, &brought, brought.from, Last::Name)?;
             let (seen, inode) = end.present(Errno::IsDirectory)?;
@@ -28,6 +29,7 @@ impl Cx<'_> {
                 return Err(Errno::NotDirectory.into());
             }
             holds.hold(inode.inode())?;
+            holds.note(&[seen.place])?;
             tx.prepare(&[seen], None, false)?;
             tx.change(&seen, None, brought.now)
         })?;
@@ -43,6 +45,7 @@ impl Cx<'_> {
     /// [`Errno::NotEmpty`], [`Errno::NotDirectory`]; [`Errno::Invalid`] for a path that ends with
     /// `.`, and [`Errno::Busy`] for the root.
     pub fn rmdir(&mut self, at: At<'_>) -> Result<(), Errno> {
+        let _update = self.update();
         let ((), held) = self.run(View::Latest, Ask::at(at), |tx, brought, holds| {
             let end = walk(tx, &brought, brought.from, Last::Name)?;
             let (seen, directory) = end.present(match end.found {
@@ -54,6 +57,7 @@ impl Cx<'_> {
                 return Err(Errno::NotDirectory.into());
             }
             holds.hold(directory.inode())?;
+            holds.note(&[seen.place])?;
             tx.prepare(&[seen], Some(directory), false)?;
             match tx.remove(directory) {
                 // It has names while this one leads to it.

@@ -37,7 +37,7 @@ impl Cx<'_> {
     /// [`Errno::NotDirectory`] or [`Errno::IsDirectory`] if it cannot replace what is there;
     /// [`Errno::Exists`] as [`Rename`] says; [`Errno::Busy`] if a path ends with `.` or `..`.
     pub fn rename(&mut self, from: At<'_>, to: At<'_>, how: Rename) -> Result<(), Errno> {
-        let ask = Ask::at(from).to(to);
+        let (ask, _update) = (Ask::at(from).to(to), self.update());
         let ((), held) = self.run(View::Latest, ask, |tx, brought, holds| {
             let Some(pair) = find(tx, &brought, how)? else { return Ok(()) };
             let Pair { from, to, inode } = pair;
@@ -50,6 +50,7 @@ impl Cx<'_> {
             if let Some(replaced) = replaced {
                 holds.hold(replaced.inode())?;
             }
+            holds.note(&[from.place, to.place])?;
             let removed = replaced.filter(|replaced| replaced.is_directory());
             tx.prepare(&[from, to], removed, is_move || is_moved_back)?;
             if is_move {

@@ -6,12 +6,14 @@
 //! | [`versioned`] | directories whose chains are objects of sessions: `rlu` and `mvrlu` |
 //! | [`locked`] | directories whose chains have locks: `dirlock`, `lock` and `rcu` |
 //! | `shared`, `held`, `page` | plain data, references that are counted, pages |
+//! | `gate` | what stops updates for the moment in which they are recorded |
 //!
 //! A call is written once, against [`Tx`]. It runs in attempts: an attempt sees names, and changes
 //! some of them, all at once (`rlu`, `mvrlu`) or under all locks that it needs (the others). What
 //! it has found has a lifetime that ends with the attempt: so nothing that was found can get into
 //! the next one.
 
+pub(crate) mod gate;
 pub(crate) mod held;
 pub(crate) mod locked;
 pub(crate) mod page;

@@ -12,6 +12,7 @@ pub mod gdt;
 pub mod idt;
 pub mod msr;
 pub mod panic;
+pub mod pci;
 pub mod smp;
 mod start;
 pub mod switch;

@@ -45,6 +45,20 @@ pub fn outw(port: u16, value: u16) {
     unsafe { asm!("out dx, ax", in("dx") port, in("ax") value, options(nomem, nostack)) };
 }
 
+/// Reads four bytes from a port.
+pub fn inl(port: u16) -> u32 {
+    let value: u32;
+    // SAFETY: the two ports of PCI's configuration, which hold no memory of anybody's.
+    unsafe { asm!("in eax, dx", in("dx") port, out("eax") value, options(nomem, nostack)) };
+    value
+}
+
+/// Writes four bytes to a port.
+pub fn outl(port: u16, value: u32) {
+    // SAFETY: the two ports of PCI's configuration, which hold no memory of anybody's.
+    unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nomem, nostack)) };
+}
+
 /// The address of the last page fault.
 pub fn fault_address() -> usize {
     let address: usize;

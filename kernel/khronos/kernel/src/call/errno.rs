@@ -20,6 +20,8 @@ errors! {
     NO_PROCESS = 3;
     /// A signal has come.
     INTERRUPTED = 4;
+    /// A device has failed.
+    IO = 5;
     /// No such device.
     NO_DEVICE_ADDRESS = 6;
     /// Arguments are too long.
@@ -54,6 +56,8 @@ errors! {
     NOT_TERMINAL = 25;
     /// A number is too large.
     TOO_LARGE = 27;
+    /// No room is left on the disk.
+    NO_SPACE = 28;
     /// Not a file with positions.
     NOT_SEEKABLE = 29;
     /// Nobody reads the pipe.

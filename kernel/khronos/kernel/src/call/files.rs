@@ -8,6 +8,7 @@ use super::{Arguments, time};
 use crate::arch::frame::Frame;
 use crate::mm::user;
 use crate::task::process::{self, Process};
+use crate::vfs::durable;
 use crate::vfs::file::{File, flags};
 use crate::vfs::tree::{self, Held};
 use crate::vfs::{path, pipe as pipes, poll as polling};
@@ -142,9 +143,24 @@ pub fn flock(_: &mut Frame, [number, ..]: Arguments) -> Result<u64> {
     file(number).map(|_| 0)
 }
 
-/// All is in memory, and as safe as it gets.
+/// Makes the file durable, and all names. `fdatasync`, too.
 pub fn fsync(_: &mut Frame, [number, ..]: Arguments) -> Result<u64> {
-    file(number)?.object.inode().map(|_| 0).ok_or(Errno::INVALID)
+    let file = file(number)?;
+    durable::sync(Some(file.object.inode().ok_or(Errno::INVALID)?))?;
+    Ok(0)
+}
+
+/// Makes all files durable. What fails is said by `fsync` and `syncfs` only.
+pub fn sync(_: &mut Frame, _: Arguments) -> Result<u64> {
+    let _ = durable::sync(None);
+    Ok(0)
+}
+
+/// Makes all files durable.
+pub fn syncfs(_: &mut Frame, [number, ..]: Arguments) -> Result<u64> {
+    file(number)?;
+    durable::sync(None)?;
+    Ok(0)
 }
 
 pub fn ftruncate(_: &mut Frame, [number, bytes, ..]: Arguments) -> Result<u64> {

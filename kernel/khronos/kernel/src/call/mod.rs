@@ -35,6 +35,7 @@ pub fn dispatch(frame: &mut Frame) {
             Err(Errno::NO_CALL)
         }
     };
+    crate::vfs::durable::relieve();
     // These put a whole frame in the place of their own.
     if result.is_ok() && matches!(number, table::SIGRETURN | table::EXECVE) {
         return;

@@ -117,7 +117,7 @@ table! {
     157 "prctl" processes::prctl;
     158 "arch_prctl" processes::arch_prctl;
     161 "chroot" processes::zero;
-    162 "sync" processes::zero;
+    162 "sync" files::sync;
     165 "mount" processes::zero;
     166 "umount2" processes::zero;
     169 "reboot" processes::reboot;
@@ -159,6 +159,7 @@ table! {
     295 "preadv" transfer::preadv;
     296 "pwritev" transfer::pwritev;
     302 "prlimit64" status::prlimit64;
+    306 "syncfs" files::syncfs;
     316 "renameat2" names::renameat2;
     318 "getrandom" status::getrandom;
     324 "membarrier" processes::membarrier;

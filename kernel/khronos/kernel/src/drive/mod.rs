@@ -1,3 +1,4 @@
 //! Devices.
 
 pub mod uart;
+pub mod virtio_blk;

@@ -7,6 +7,8 @@ use super::tables;
 pub const BASE: u64 = 0xffff_8000_0000_0000;
 /// Where the kernel's image is mapped: at its physical address plus this.
 pub const IMAGE: u64 = 0xffff_ffff_8000_0000;
+/// How much there is room for.
+const SPACE: u64 = 512 << 30;
 /// What boot.s has mapped.
 const MAPPED_AT_BOOT: u64 = 4 << 30;
 
@@ -19,6 +21,21 @@ pub fn physical(address: u64) -> *mut u8 {
 pub fn address_of<T>(pointer: *const T) -> u64 {
     let address = pointer.addr() as u64;
     address - if address >= IMAGE { IMAGE } else { BASE }
+}
+
+/// Whether an address is in the direct map, whose physical addresses follow each other.
+pub fn holds(address: u64) -> bool {
+    (BASE..BASE + SPACE).contains(&address)
+}
+
+/// Maps registers of a device, wherever firmware has put them.
+pub fn map_device(start: u64, bytes: u64) {
+    let end = (start + bytes).next_multiple_of(tables::LARGE);
+    assert!(end <= SPACE, "a device has its registers at {start:#x}, behind the direct map");
+    let first = start & !(tables::LARGE - 1);
+    for address in (first.max(MAPPED_AT_BOOT)..end).step_by(tables::LARGE as usize) {
+        tables::map_large_kernel(BASE + address, address);
+    }
 }
 
 /// Maps what boot.s has not: memory behind 4 GB, up to `end`.

@@ -3,6 +3,7 @@
 
 pub mod area;
 pub mod direct_map;
+pub mod dma;
 pub mod fault;
 pub mod frames;
 pub mod heap;

@@ -12,6 +12,8 @@ pub enum Rank {
     Files,
     File,
     Directory,
+    Disk,
+    Drive,
     Space,
     Page,
     Small,

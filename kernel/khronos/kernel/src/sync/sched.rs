@@ -179,8 +179,9 @@ fn is_idle_thread(cpu: &Cpu, thread: *const Thread) -> bool {
     cpu.local.idle.find().is_some_and(|idle| Arc::as_ptr(idle) == thread)
 }
 
-/// The running thread, which is pinned, says that it sleeps; then it goes on a list of those who are
-/// woken; then it looks whether there is a reason not to; then it [sleeps](sleep) or [stays](stay).
+/// The running thread, which is pinned, says that it sleeps; then it goes on a list of those who
+/// are woken; then it looks whether there is a reason not to; then it [sleeps](sleep) or
+/// [stays](stay).
 ///
 /// On the list before that, it could be taken off and not be woken, because it does not sleep yet;
 /// if there is still no reason to stay, it sleeps on no list, and nobody wakes it.

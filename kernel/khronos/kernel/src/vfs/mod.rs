@@ -3,6 +3,7 @@
 pub mod console;
 pub mod cpio;
 pub mod dev;
+pub mod durable;
 pub mod file;
 pub mod node;
 pub mod path;

@@ -8,6 +8,7 @@ use crate::arch::boot;
 use crate::call::time;
 use crate::sync::once::Once;
 use crate::sync::percpu::PerCpu;
+use crate::vfs::durable;
 
 static FS: Once<Fs> = Once::new();
 static CONTEXTS: PerCpu<Cx<'static>> = PerCpu::new();
@@ -27,7 +28,8 @@ pub fn start() {
             Err(unknown) => panic!("sync={name}: {unknown}"),
         },
     };
-    FS.set(Fs::new(Options::new(sync)));
+    let records = boot::information().option("disk").is_some();
+    FS.set(Fs::new(Options { records, ..Options::new(sync) }));
 }
 
 /// The file system.
@@ -42,7 +44,9 @@ pub fn with<R>(f: impl FnOnce(&mut Cx<'static>) -> R) -> R {
         |cx| {
             let now = time::wall_ns();
             cx.set_time(now - now % TICK_NS);
-            f(cx)
+            let result = f(cx);
+            durable::has_noted(cx.noted());
+            result
         },
     )
 }

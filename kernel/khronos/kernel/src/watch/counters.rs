@@ -53,6 +53,16 @@ counters! {
     Execs "execs",
     /// Signals delivered.
     Signals "signals",
+    /// Blocks of 4 KB read from the disk.
+    BlocksRead "blocks_read",
+    /// Blocks of 4 KB written to the disk.
+    BlocksWritten "blocks_written",
+    /// Times that the disk was told to make durable what was written.
+    Flushes "flushes",
+    /// Batches that `fsync` and its kin have asked for, and that were written.
+    Batches "batches",
+    /// Calls of `fsync` that another one's batch has served.
+    SharedBatches "shared_batches",
 }
 
 /// A CPU's counts.

@@ -1,0 +1,168 @@
+//! From a disk to a tree.
+
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use khronos_disk::{BLOCK_BYTES, Block, Device, Disk, File, ROOT};
+use khronos_fs::{Kind, Node, Restored};
+
+use crate::Tree;
+
+/// Why there is no tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RecoverError {
+    /// The disk.
+    Disk(khronos_disk::Error),
+    /// What is on the disk does not fit together.
+    Fault(khronos_disk::Fault),
+    /// A name cannot be made.
+    Name {
+        /// In this directory.
+        directory: u64,
+        /// Why.
+        errno: khronos_fs::Errno,
+    },
+}
+
+impl From<khronos_disk::Error> for RecoverError {
+    fn from(error: khronos_disk::Error) -> Self {
+        Self::Disk(error)
+    }
+}
+
+impl fmt::Display for RecoverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disk(error) => write!(f, "{error}"),
+            Self::Fault(fault) => write!(f, "the disk is damaged: {fault}"),
+            Self::Name { directory, errno } => {
+                write!(f, "a name in directory {directory} of the disk cannot be made: {errno}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for RecoverError {}
+
+/// Files with several names, and directories whose names are still to be made.
+struct Recovery<'fs> {
+    linked: BTreeMap<u64, Node<'fs>>,
+    left: Vec<(u64, Node<'fs>)>,
+    made: u64,
+}
+
+/// Makes the tree that is on a disk, in a file system in which nothing is yet and that nobody else
+/// uses; says how many inodes it has, but for the root.
+///
+/// # Errors
+///
+/// If the disk fails or is damaged, or there is no memory. Then the tree is not to be used.
+pub fn recover<'fs, D: Device>(tree: &impl Tree<'fs>, disk: &Disk<D>) -> Result<u64, RecoverError> {
+    disk.check().map_err(RecoverError::Fault)?;
+    let (image, mut block) = (disk.image(), zeros());
+    if let Some(file) = image.file(ROOT) {
+        tree.with(|cx| cx.restore_root(&restored(ROOT, file)));
+    }
+    let root = tree.with(|cx| cx.hold(cx.fs().root())).expect("the root is there");
+    let mut recovery = Recovery { linked: BTreeMap::new(), left: vec![(ROOT, root)], made: 0 };
+    let mut result = Ok(());
+    while let Some((number, directory)) = recovery.left.pop() {
+        for (name, inode) in image.names_in(number) {
+            if result.is_ok() {
+                result = recovery.name(tree, disk, (number, &directory), (name, inode), &mut block);
+            }
+        }
+        tree.with(|cx| cx.close(directory));
+    }
+    recovery.linked.into_values().for_each(|node| tree.with(|cx| cx.close(node)));
+    result.map(|()| recovery.made)
+}
+
+impl<'fs> Recovery<'fs> {
+    fn name<D: Device>(
+        &mut self,
+        tree: &impl Tree<'fs>,
+        disk: &Disk<D>,
+        (number, directory): (u64, &Node<'fs>),
+        (name, inode): (&[u8], u64),
+        block: &mut Block,
+    ) -> Result<(), RecoverError> {
+        let failed = |errno| RecoverError::Name { directory: number, errno };
+        if let Some(node) = self.linked.get(&inode) {
+            let linked = tree.with(|cx| cx.restore_link(directory, name, node));
+            return linked.map_err(failed);
+        }
+        let Some(file) = disk.image().file(inode) else {
+            return Err(RecoverError::Fault(khronos_disk::Fault::Name { directory: number }));
+        };
+        let what = restored(inode, file);
+        let node = tree.with(|cx| cx.restore(directory, name, &what)).map_err(failed)?;
+        self.made += 1;
+        let read = match what.kind() {
+            Kind::File => read(tree, disk, &node, file, block),
+            _ => Ok(()),
+        };
+        match what.kind() {
+            Kind::Directory => self.left.push((inode, node)),
+            _ if file.names > 1 => _ = self.linked.insert(inode, node),
+            _ => tree.with(|cx| cx.close(node)),
+        }
+        read.map_err(|error| error.unwrap_or_else(failed))
+    }
+}
+
+/// Reads the bytes of a file.
+fn read<'fs, D: Device>(
+    tree: &impl Tree<'fs>,
+    disk: &Disk<D>,
+    node: &Node<'fs>,
+    file: &File,
+    block: &mut Block,
+) -> Result<(), ReadError> {
+    for page in file.pages.keys() {
+        disk.read_page(node.number(), *page, block)?;
+        tree.with(|cx| cx.restore_page(node, *page, block))?;
+    }
+    tree.with(|cx| cx.restore_size(node, file.size))?;
+    Ok(())
+}
+
+/// The disk has failed, or the tree.
+enum ReadError {
+    Disk(khronos_disk::Error),
+    Tree(khronos_fs::Errno),
+}
+
+impl ReadError {
+    fn unwrap_or_else(self, f: impl FnOnce(khronos_fs::Errno) -> RecoverError) -> RecoverError {
+        match self {
+            Self::Disk(error) => error.into(),
+            Self::Tree(errno) => f(errno),
+        }
+    }
+}
+
+impl From<khronos_disk::Error> for ReadError {
+    fn from(error: khronos_disk::Error) -> Self {
+        Self::Disk(error)
+    }
+}
+
+impl From<khronos_fs::Errno> for ReadError {
+    fn from(errno: khronos_fs::Errno) -> Self {
+        Self::Tree(errno)
+    }
+}
+
+fn restored(number: u64, file: &File) -> Restored<'_> {
+    let File { mode, owners, device, times, ref target, .. } = *file;
+    Restored { number, mode, owners, device, times, target }
+}
+
+fn zeros() -> alloc::boxed::Box<Block> {
+    let zeros = vec![0_u8; BLOCK_BYTES].into_boxed_slice();
+    zeros.try_into().expect("as many as a block has")
+}

@@ -1,0 +1,43 @@
+//! A gate that updates go through, and that is shut for the moment in which somebody looks at what
+//! they have all changed.
+
+use manycore::RawRwLock;
+use manycore::lock::Bravo;
+
+/// Open for updates; or shut, when none is under way.
+#[derive(Default)]
+pub(crate) struct Gate(Bravo);
+
+/// An update is under way.
+pub(crate) struct Update<'g>(&'g Gate);
+
+/// No update is under way, and none begins.
+pub(crate) struct Shut<'g>(&'g Gate);
+
+impl Gate {
+    /// Begins an update: waits while the gate is shut. Must not be called in an update.
+    pub fn enter(&self) -> Update<'_> {
+        self.0.acquire_read();
+        Update(self)
+    }
+
+    /// Waits until no update is under way. Must not be called in one.
+    pub fn shut(&self) -> Shut<'_> {
+        self.0.acquire_write();
+        Shut(self)
+    }
+}
+
+impl Drop for Update<'_> {
+    fn drop(&mut self) {
+        // SAFETY: `enter` has acquired it for this, and it is released here only.
+        unsafe { self.0.0.release_read() };
+    }
+}
+
+impl Drop for Shut<'_> {
+    fn drop(&mut self) {
+        // SAFETY: `shut` has acquired it for this, and it is released here only.
+        unsafe { self.0.0.release_write() };
+    }
+}
