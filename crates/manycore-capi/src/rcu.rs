@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Once;
 use std::time::Duration;
 
-use manycore::reclaim::{self, Barriers, Domain, Guard, Handle, Online};
+use manycore::reclaim::{self, Barriers, Domain, Guard, Handle, QsbrHandle};
 use manycore::sync::thread;
 
 use crate::process::in_children;
@@ -58,8 +58,8 @@ impl Drop for Busy<'_> {
 }
 
 enum Kind {
-    Sections(Handle<'static>),
-    Quiescent(Online<'static>),
+    Epoch(Handle<'static>),
+    Qsbr(QsbrHandle<'static>),
     /// As the last, while it is offline.
     Offline,
 }
@@ -130,8 +130,8 @@ impl Thread {
     /// A section, or one in the section that is open; none if the thread is offline.
     fn pin(&self) -> Option<Guard<'_>> {
         match self.handle() {
-            Kind::Sections(handle) => Some(handle.pin()),
-            Kind::Quiescent(online) => Some(online.pin()),
+            Kind::Epoch(handle) => Some(handle.pin()),
+            Kind::Qsbr(online) => Some(online.pin()),
             Kind::Offline => None,
         }
     }
@@ -165,8 +165,7 @@ impl Thread {
     /// Whether a callback of the program's is running by this registration, which must not end
     /// meanwhile, nor wait.
     fn is_calling(&self) -> bool {
-        self.is_busy.get()
-            || matches!(self.handle(), Kind::Sections(handle) if handle.is_destroying())
+        self.is_busy.get() || matches!(self.handle(), Kind::Epoch(handle) if handle.is_destroying())
     }
 
     /// The thread ends: so does the section that it is in, at whose end destructors of the
@@ -305,7 +304,7 @@ pub unsafe extern "C" fn manycore_rcu_held_bytes(rcu: *const Rcu) -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_register(rcu: *mut Rcu, out: *mut *mut Thread) -> Status {
     // SAFETY: the contract of this function is that of `register`.
-    unsafe { register(rcu, out, |rcu| Kind::Sections(rcu.domain.register())) }
+    unsafe { register(rcu, out, |rcu| Kind::Epoch(rcu.domain.register())) }
 }
 
 /// # Safety
@@ -317,7 +316,7 @@ pub unsafe extern "C" fn manycore_rcu_register_qsbr(
     out: *mut *mut Thread,
 ) -> Status {
     // SAFETY: the contract of this function is that of `register`.
-    unsafe { register(rcu, out, |rcu| Kind::Quiescent(rcu.domain.register_online())) }
+    unsafe { register(rcu, out, |rcu| Kind::Qsbr(rcu.domain.register_qsbr())) }
 }
 
 /// # Safety
@@ -447,9 +446,9 @@ pub unsafe extern "C" fn manycore_rcu_synchronize(thread: *mut Thread) -> Status
     };
     let _busy = Busy::new(thread);
     match thread.handle() {
-        Kind::Sections(handle) => handle.synchronize_outside(),
+        Kind::Epoch(handle) => handle.synchronize_outside(),
         // SAFETY: no section is open, as `outside` has found, and so there are no guards.
-        Kind::Quiescent(online) => unsafe { online.synchronize_shared() },
+        Kind::Qsbr(online) => unsafe { online.synchronize_shared() },
         Kind::Offline => thread.rcu.domain.synchronize(),
     }
     Status::Ok
@@ -462,7 +461,7 @@ pub unsafe extern "C" fn manycore_rcu_synchronize(thread: *mut Thread) -> Status
 pub unsafe extern "C" fn manycore_rcu_quiescent(thread: *mut Thread) -> Status {
     // SAFETY: `thread` is null or a registration that has not ended (contract of this function).
     status(unsafe { outside(thread) }.and_then(|thread| {
-        let Kind::Quiescent(online) = thread.handle() else { return Err(Status::Invalid) };
+        let Kind::Qsbr(online) = thread.handle() else { return Err(Status::Invalid) };
         let _busy = Busy::new(thread);
         // SAFETY: no section is open, as `outside` has found, and so there are no guards.
         unsafe { online.quiescent_shared() };
@@ -477,12 +476,12 @@ pub unsafe extern "C" fn manycore_rcu_quiescent(thread: *mut Thread) -> Status {
 pub unsafe extern "C" fn manycore_rcu_offline(thread: *mut Thread) -> Status {
     // SAFETY: `thread` is null or a registration that has not ended (contract of this function).
     status(unsafe { outside(thread) }.and_then(|thread| match thread.handle() {
-        Kind::Quiescent(_) => {
+        Kind::Qsbr(_) => {
             // SAFETY: no section is open and no callback runs, as `outside` has found.
             drop(unsafe { thread.exchange(Kind::Offline) });
             Ok(())
         }
-        Kind::Sections(_) | Kind::Offline => Err(Status::Invalid),
+        Kind::Epoch(_) | Kind::Offline => Err(Status::Invalid),
     }))
 }
 
@@ -494,12 +493,12 @@ pub unsafe extern "C" fn manycore_rcu_online(thread: *mut Thread) -> Status {
     // SAFETY: `thread` is null or a registration that has not ended (contract of this function).
     status(unsafe { outside(thread) }.and_then(|thread| match thread.handle() {
         Kind::Offline => {
-            let online = thread.rcu.domain.register_online();
+            let online = thread.rcu.domain.register_qsbr();
             // SAFETY: no section is open and no callback runs, as `outside` has found.
-            drop(unsafe { thread.exchange(Kind::Quiescent(online)) });
+            drop(unsafe { thread.exchange(Kind::Qsbr(online)) });
             Ok(())
         }
-        Kind::Sections(_) | Kind::Quiescent(_) => Err(Status::Invalid),
+        Kind::Epoch(_) | Kind::Qsbr(_) => Err(Status::Invalid),
     }))
 }
 

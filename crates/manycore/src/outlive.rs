@@ -9,7 +9,7 @@ macro_rules! program {
             "#![allow(unused)]\n",
             "use manycore::collections::{hash::*, interval::*, list::*, queue::*, stack::*, tree::*};\n",
             "use manycore::ldu::{Deferred, Item, Rooted, Structure, Table};\n",
-            "use manycore::reclaim::{Config, Domain, Quiescent};\n",
+            "use manycore::reclaim::{Config, Domain, Qsbr};\n",
             "use manycore::{ConcurrentMap, ConcurrentSet, Interval, MapHandle, ReverseMap, SetHandle};\n",
             "use manycore::{lock::Adaptive, mvrlu, rlu, session::Sessions};\n",
             "const ONE: Interval = Interval { first: 0, order: 0, last: 9 };\n",
@@ -39,12 +39,12 @@ macro_rules! handles {
 handles! {
     // Grace periods, versions, delegation.
     Handle: "Domain::new(Config::default())", "owner.register()", "handle.collect_now()";
-    Online: "Domain::new(Config::default())", "owner.register_online()", "handle.quiescent()";
+    QsbrHandle: "Domain::new(Config::default())", "owner.register_qsbr()", "handle.quiescent()";
     Mvrlu: "<mvrlu::Domain>::default()", "Sessions::register(&owner)", "let _ = &handle";
     Rlu: "<rlu::Domain>::default()", "Sessions::register(&owner)", "let _ = &handle";
     // Sets and maps.
     RcuList: "RcuList::<u64, (), Adaptive>::default()", "ConcurrentSet::handle(&owner)", "SetHandle::contains(&mut handle, &1)";
-    RcuListQuiescent: "RcuList::<u64, (), Adaptive, Quiescent>::default()", "ConcurrentSet::handle(&owner)", "SetHandle::contains(&mut handle, &1)";
+    RcuListQsbr: "RcuList::<u64, (), Adaptive, Qsbr>::default()", "ConcurrentSet::handle(&owner)", "SetHandle::contains(&mut handle, &1)";
     RcuTable: "RcuTable::<u64, u64, Adaptive>::new(1, Config::default())", "ConcurrentMap::handle(&owner)", "handle.get(&1)";
     RcuTree: "RcuTree::<u64, Adaptive>::default()", "owner.handle()", "handle.contains(&1)";
     LazyList: "LazyList::<u64, Adaptive>::default()", "owner.handle()", "handle.contains(&1)";

@@ -10,7 +10,7 @@ use manycore_simulated::collections::list::{CombinedList, MvrluList, RcuList};
 use manycore_simulated::collections::tree::{CombinedTree, MvrluTree};
 use manycore_simulated::collections::versioned::{Placement, Versioned};
 use manycore_simulated::lock::Adaptive;
-use manycore_simulated::reclaim::{Config, Quiescent};
+use manycore_simulated::reclaim::{Config, Qsbr};
 use manycore_simulated::session::Sessions;
 use manycore_simulated::{ConcurrentMap, MapHandle, mvrlu, rlu};
 
@@ -54,8 +54,8 @@ fn of_rlu() {
 #[test]
 fn of_quiescent_rcu() {
     let config = || Config::default().with_batch(1);
-    is_linearizable(|| RcuList::<u64, u64, Adaptive, Quiescent>::new(config()));
-    is_linearizable(|| RcuTable::<u64, u64, Adaptive, Quiescent>::new(2, config()));
+    is_linearizable(|| RcuList::<u64, u64, Adaptive, Qsbr>::new(config()));
+    is_linearizable(|| RcuTable::<u64, u64, Adaptive, Qsbr>::new(2, config()));
 }
 
 #[test]

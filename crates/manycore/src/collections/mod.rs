@@ -59,6 +59,6 @@ pub mod versioned;
 pub use combined::Combined;
 pub use hash::{HashMap, PlainHashMap};
 pub use locked::Locked;
-pub use rcu::{RcuChains, RcuHandle, Scattered, Spread, Together};
+pub use rcu::{ByHash, OneChain, Partition, RcuChains, RcuHandle};
 pub use registry::Sizes;
 pub use sequential::SequentialMap;

@@ -78,7 +78,7 @@ macro_rules! for_each_set {
                 $crate::collections::list::RcuList::<u64, (), $crate::lock::Adaptive>::default();
             list_rcu_qsbr, "list", "rcu-qsbr", _sizes =>
                 $crate::collections::list::RcuList::<
-                    u64, (), $crate::lock::Adaptive, $crate::reclaim::Quiescent
+                    u64, (), $crate::lock::Adaptive, $crate::reclaim::Qsbr
                 >::default();
             list_lazy, "list", "lazy", _sizes =>
                 $crate::collections::list::LazyList::<u64, $crate::lock::Adaptive>::default();
@@ -103,7 +103,7 @@ macro_rules! for_each_set {
                     );
             hash_rcu_qsbr, "hash", "rcu-qsbr", sizes =>
                 $crate::collections::hash::RcuTable::<
-                    u64, (), $crate::lock::Adaptive, $crate::reclaim::Quiescent
+                    u64, (), $crate::lock::Adaptive, $crate::reclaim::Qsbr
                 >::new(sizes.buckets, $crate::reclaim::Config::default());
             bst_rcu, "bst", "rcu", _sizes =>
                 $crate::collections::tree::RcuTree::<u64, $crate::lock::Adaptive>::default();

@@ -13,34 +13,36 @@
 //! *reserves* the lock, and the next release is for it. So each has a stint of some hundred short
 //! sections, in which no line moves.
 //!
-//! *Few CPUs (8 and fewer), or a crowd.* A waiter polls the word, then sleeps, and the lock learns
-//! three things.
+//! *Few CPUs (8 and fewer), or oversubscribed ones.* A waiter polls the word, then parks. The lock
+//! learns three things.
 //!
-//! 1. *How long polling takes that ends with the lock.* A waiter polls for four times that, and at
-//!    least for some microseconds: if the holder runs, that is enough nearly always. Where that
-//!    seldom pays, it is short, and where it hardly ever does, half a microsecond: two threads that
-//!    signal each other share a CPU, and the holder cannot run while the other polls. Now and then
-//!    a waiter polls for long all the same, to see whether that has changed.
-//! 2. *Whether there are more runnable threads than CPUs.* If the clock jumps while a waiter polls,
-//!    it did not run; if somebody slept and waited for most of a millisecond, the holder did not,
-//!    or one before it. For ten milliseconds after either, on many CPUs for a hundred, there is a
-//!    *crowd*, for all locks of the process. Nobody waits in queues then, where the next may not
-//!    run. Polls are as short as a section allows, and none explores: who is preempted in a poll
-//!    waits until all others have had their time slices, and the longest waits are made of that.
-//!    And in each turn of 6 microseconds or more, one thread that finds a lock held goes to sleep
-//!    at once: it makes room for the others, who would otherwise wait for a CPU for whole time
-//!    slices of the scheduler, some of them with the lock in their hands. How long turns are is
-//!    learned as well: who is woken soon has made room for nobody, and turns become longer; who
-//!    waits long has many before it, and turns become shorter, for what each waits is all others'
-//!    turns. The CPUs take turns, too: two that made room at once would both be idle until the
-//!    wake-ups come. On many CPUs at most fifteen poll, for longer. The others sleep, and are woken
-//!    while fewer than eight poll, and one each 100 us, so that they change places.
-//! 3. *Whether the lock's line comes from afar.* Hardware threads of one core have the line in
-//!    common: there a waiter polls it as often as it can. Between cores each poll takes the line
-//!    from the holder, who has to fetch it again: there a waiter looks now and then, at random
-//!    times, and short sections follow each other undisturbed meanwhile. The longer waits are, the
-//!    more wait: so looks are as far apart as an eighth of the usual wait. And what polls have
-//!    brought is written down with the lock in hand.
+//! 1. *How long successful polls take.* A waiter polls for four times that, and at least for some
+//!    microseconds: if the holder runs, that is nearly always enough. Where polls seldom succeed,
+//!    they are short, and where they hardly ever do, half a microsecond: two threads that signal
+//!    each other share a CPU, and the holder cannot run while the other polls. Now and then a
+//!    waiter polls for long all the same, to find out whether that has changed.
+//! 2. *Whether CPUs are oversubscribed.* There are two signs that more threads are runnable than
+//!    there are CPUs. The clock jumps while a waiter polls: the waiter was preempted. Or a parked
+//!    waiter is not woken for most of a millisecond: a holder was preempted. For ten milliseconds
+//!    after either sign, on many CPUs for a hundred, all locks of the process act on it:
+//!    - No thread waits in a queue, where the next one may not run.
+//!    - Polls are as short as a critical section allows, and none explores. A thread that is
+//!      preempted in a poll waits until all others have had their time slices, and the longest
+//!      waits consist of that.
+//!    - In each interval of 6 microseconds or more, one thread that finds a lock held *parks
+//!      voluntarily*, without a poll. Otherwise threads would wait for a CPU for whole time slices,
+//!      some of them holding the lock. The interval is learned: it grows if such a thread is woken
+//!      soon, since then no other thread needed its CPU; it shrinks if the thread sleeps for long,
+//!      since then many wait. CPUs alternate: if threads of two CPUs parked together, both CPUs
+//!      would be idle until the wake-ups come.
+//!    - On many CPUs at most fifteen threads poll, for longer. The others sleep. One is woken
+//!      whenever fewer than eight poll, and one each 100 us, so that they change places.
+//! 3. *Whether the lock's cache line is remote.* Hardware threads of one core share the line: there
+//!    a waiter polls it as often as it can. Between cores each poll takes the line from the holder,
+//!    who has to fetch it again: there a waiter polls now and then, at random times, and short
+//!    critical sections follow each other undisturbed meanwhile. The longer waits are, the more
+//!    threads wait: so polls are an eighth of the usual wait apart. A thread records what its polls
+//!    have brought when it holds the lock.
 //!
 //! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a
 //! waiter that has waited for ten milliseconds reserves the lock. As long as it is reserved, only
@@ -98,7 +100,7 @@ mod row;
 mod scarcity;
 mod waiter;
 
-pub(super) use scarcity::has_sign as is_crowded;
+pub(super) use scarcity::has_sign as is_oversubscribed;
 
 use learned::Spins;
 use noted::SOON;
@@ -235,7 +237,9 @@ impl Adaptive {
     /// Whether it is better to wait in the queue than to poll the word: where there are many CPUs,
     /// if all threads have one, and this thread has no place in another lock's queue.
     fn queues(&self, now: u64) -> bool {
-        cpu::count() > tuning::few_cpus() && !scarcity::is_crowded(now) && !place::has_noted()
+        cpu::count() > tuning::few_cpus()
+            && !scarcity::is_oversubscribed(now)
+            && !place::has_noted()
     }
 
     fn address(&self) -> usize {
@@ -255,7 +259,7 @@ impl Adaptive {
 
     /// Waits for the word; says whether it has the lock.
     fn contend(&self, waiter: &mut Waiter, start: u64, deadline: Option<Deadline>) -> bool {
-        let made_room = !waiter.is_first() && scarcity::makes_room(start, self.spins());
+        let made_room = !waiter.is_first() && scarcity::parks_voluntarily(start, self.spins());
         while (made_room && !waiter.slept) || !self.spin(waiter) {
             match self.sleep(waiter, deadline) {
                 Slept::Acquired => {
@@ -271,7 +275,7 @@ impl Adaptive {
                     let now = time::now();
                     let waited = now.wrapping_sub(start);
                     if made_room && !waiter.slept {
-                        scarcity::room_was_made_for(waited);
+                        scarcity::parked_voluntarily_for(waited);
                     }
                     if waited > LONG_WAIT && !waiter.is_first() {
                         scarcity::notice(now);
@@ -292,7 +296,7 @@ impl Adaptive {
     /// shows; says whether it acquired the lock.
     fn glance(&self, waiter: &Waiter) -> bool {
         let spins = self.spins();
-        let pays = spins.are_short() && !spins.lines_come_from_afar();
+        let pays = spins.are_short() && !spins.is_remote_line();
         (0..if pays { GLANCES } else { 0 }).any(|_| {
             hint::spin_loop();
             self.try_take(waiter)
@@ -337,7 +341,7 @@ impl Adaptive {
         match waiter.role {
             Role::First(_) if spins.stays() => 2 * STINT,
             Role::First(_) | Role::Poller => spins.allowance(start, false),
-            Role::One => spins.allowance(start, scarcity::is_crowded(start)),
+            Role::One => spins.allowance(start, scarcity::is_oversubscribed(start)),
         }
     }
 
@@ -350,7 +354,7 @@ impl Adaptive {
         self.update_spins(|spins| {
             let mut learned = spins.and_failures(waiter.failed_spins);
             if let Some(is_near) = line_is_near {
-                learned = learned.and_line(is_near);
+                learned = learned.after_transfer(is_near);
             }
             // A thread that was woken and found a free lock has not spun: if it counted as a spin
             // of no length, spins would become ever shorter.
@@ -545,7 +549,7 @@ fn looks_at_line(now: u64) -> bool {
 fn leave_alone(waiter: &Waiter, spins: Spins, now: u64) {
     match waiter.role {
         Role::First(_) if spins.stays() && !waiter.starving => time::delay(STINT / LOOKS_IN_STINT),
-        Role::One | Role::Poller if spins.lines_come_from_afar() => {
+        Role::One | Role::Poller if spins.is_remote_line() => {
             let apart = APART.max(u64::from(spins.usual()) / LOOKS_IN_WAIT);
             // At random, or looks may come at the same moment of each section.
             let random = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;

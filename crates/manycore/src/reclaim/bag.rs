@@ -16,8 +16,9 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
 
-/// How many objects a bag has room for: with its head it is 1 KiB large. A thread may fill several
-/// before it looks what can be freed; small ones take little memory where it retires little.
+/// How many objects a bag has room for: with its header it is 1 KiB large. A thread may fill
+/// several bags before it scans for what can be freed. A thread that retires little needs little
+/// memory.
 pub(super) const CAPACITY: usize = 61;
 
 /// What a bag counts for beside what is in it.

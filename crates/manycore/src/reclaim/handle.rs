@@ -157,7 +157,7 @@ impl<'d> Handle<'d> {
     /// those of destructors, are sections of their own; one that is still there at the end goes on,
     /// and protects what it did.
     #[inline]
-    pub(super) fn outside<R>(&self, f: impl FnOnce() -> R) -> R {
+    pub(super) fn unpinned<R>(&self, f: impl FnOnce() -> R) -> R {
         /// Inside again, also after a panic of `f` or of a destructor that runs at the end of the
         /// section.
         struct Back<'a, 'd>(&'a Handle<'d>, usize);
@@ -182,8 +182,8 @@ impl<'d> Handle<'d> {
         self.own().owed.get() >= BURST
     }
 
-    /// Inside for good, for [`Online`](super::Online).
-    pub(super) fn stay(&self) {
+    /// Pins the thread for as long as the handle lives, for a [`QsbrHandle`](super::QsbrHandle).
+    pub(super) fn pin_forever(&self) {
         self.depth.set(1);
         self.enter();
     }
@@ -519,7 +519,7 @@ impl<'h> Guard<'h> {
     /// guards it is done in the section.
     #[inline]
     pub fn repin_after<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        if self.handle.depth.get() == 1 { self.handle.outside(f) } else { f() }
+        if self.handle.depth.get() == 1 { self.handle.unpinned(f) } else { f() }
     }
 
     /// Drops the value, some time after every section has ended that is going on now.

@@ -77,8 +77,8 @@
 //!
 //! ## Quiescent states
 //!
-//! [`Online`] is for threads that can say, now and then, that they have nothing: their sections are
-//! free. A structure leaves the choice to its user by a type, [`Flavour`].
+//! [`QsbrHandle`] is for threads that can report, now and then, that they hold no reference: their
+//! sections are free. A structure leaves the choice to its user by a type, [`Mode`].
 //!
 //! # Source
 //!
@@ -148,12 +148,12 @@ mod bag;
 mod config;
 mod cpu_handles;
 mod domain;
-mod flavour;
 mod handle;
+mod mode;
 mod nodes;
-mod online;
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 mod process;
+mod qsbr;
 mod record;
 mod unpublished;
 
@@ -162,10 +162,10 @@ pub use bag::BAG_BYTES;
 pub use config::{Barriers, Config, OnStall, Stall};
 pub(crate) use cpu_handles::CpuHandles;
 pub use domain::Domain;
-pub use flavour::{Counted, Flavour, Pinned, Quiescent};
 pub(crate) use handle::Section;
 pub use handle::{Guard, Handle};
-pub use online::Online;
+pub use mode::{AutoQsbrHandle, Epoch, Mode, Qsbr};
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 pub use process::{domain, is_pinned, section, synchronize};
+pub use qsbr::QsbrHandle;
 pub(crate) use unpublished::{UnpublishedNode, end_with_structure};

@@ -416,24 +416,24 @@ pub mod tuning {
         static ref HINTS: [core::sync::atomic::AtomicU32; 2] = Default::default();
     }
 
-    /// When there was a sign of a crowd.
-    pub(crate) fn crowd() -> u32 {
+    /// When there was a sign of oversubscribed CPUs.
+    pub(crate) fn oversubscription() -> u32 {
         HINTS[0].load(Relaxed) // Relaxed: the checker runs one thread at a time
     }
 
     /// Notes it.
-    pub(crate) fn set_crowd(crowd: u32) {
-        HINTS[0].store(crowd, Relaxed); // Relaxed: as above
+    pub(crate) fn set_oversubscription(state: u32) {
+        HINTS[0].store(state, Relaxed); // Relaxed: as above
     }
 
-    /// When a thread last made room for others.
-    pub(crate) fn turn() -> u32 {
+    /// When a thread last parked voluntarily.
+    pub(crate) fn last_park() -> u32 {
         HINTS[1].load(Relaxed) // Relaxed: as above
     }
 
     /// Notes it.
-    pub(crate) fn set_turn(turn: u32) {
-        HINTS[1].store(turn, Relaxed); // Relaxed: as above
+    pub(crate) fn set_last_park(state: u32) {
+        HINTS[1].store(state, Relaxed); // Relaxed: as above
     }
 
     /// As soon as possible.

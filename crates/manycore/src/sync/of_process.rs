@@ -21,9 +21,9 @@ pub enum OfProcess {
     /// [`tuning::few_cpus`](super::tuning::few_cpus)
     FewCpus,
     /// When `adaptive` last saw a sign of oversubscription.
-    Crowd,
-    /// When a thread last made room for others in `adaptive`.
-    Turn,
+    Oversubscription,
+    /// When a thread last parked voluntarily in `adaptive`.
+    LastPark,
     /// [`table`](super::table)
     Slots,
     /// The buckets of `parking-lot`.

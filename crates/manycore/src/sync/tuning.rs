@@ -24,8 +24,8 @@ static GIVE_UP: Global = Global::new(OfProcess::GiveUp, GiveUp::Sleep as u32);
 static GIVE_UP_COST: Global = Global::new(OfProcess::GiveUpCost, 0);
 static SPIN_LIMIT: Global = Global::new(OfProcess::SpinLimit, 0);
 static PAUSE_COST: Global = Global::new(OfProcess::PauseCost, 0);
-static CROWD: Global = Global::new(OfProcess::Crowd, 0);
-static TURN: Global = Global::new(OfProcess::Turn, 0);
+static OVERSUBSCRIPTION: Global = Global::new(OfProcess::Oversubscription, 0);
+static LAST_PARK: Global = Global::new(OfProcess::LastPark, 0);
 static FEW_CPUS: Global = Global::new(OfProcess::FewCpus, 8);
 
 /// How often a lock of the InnoDB family tests the lock before it blocks
@@ -127,23 +127,23 @@ pub fn set_few_cpus(cpus: u32) {
 }
 
 /// When there was a sign that there are more runnable threads than CPUs, as `adaptive` notes it.
-pub(crate) fn crowd() -> u32 {
-    CROWD.get()
+pub(crate) fn oversubscription() -> u32 {
+    OVERSUBSCRIPTION.get()
 }
 
 /// Notes it.
-pub(crate) fn set_crowd(crowd: u32) {
-    CROWD.set(crowd);
+pub(crate) fn set_oversubscription(state: u32) {
+    OVERSUBSCRIPTION.set(state);
 }
 
-/// When a thread last made room for others, as `adaptive` notes it.
-pub(crate) fn turn() -> u32 {
-    TURN.get()
+/// When a thread last parked voluntarily, as `adaptive` notes it.
+pub(crate) fn last_park() -> u32 {
+    LAST_PARK.get()
 }
 
 /// Notes it.
-pub(crate) fn set_turn(turn: u32) {
-    TURN.set(turn);
+pub(crate) fn set_last_park(state: u32) {
+    LAST_PARK.set(state);
 }
 
 /// How a waiter gives up its CPU.

@@ -15,7 +15,7 @@ use manycore::collections::stack::TreiberStack;
 use manycore::collections::tree::{CombinedTree, LockedTree, RcuTree, SearchTree};
 use manycore::collections::{SequentialMap, Sizes};
 use manycore::lock::{Adaptive, Mcs};
-use manycore::reclaim::{Config, Quiescent};
+use manycore::reclaim::{Config, Qsbr};
 use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 use manycore_history::run::{self, Mix, Native, unless_interpreted};
 use manycore_history::specification::{First, Last, PileOperation};
@@ -227,7 +227,7 @@ fn maps_without_locks_for_readers() {
     is_linearizable(|| HarrisList::<u64>::new(eager()));
     is_linearizable(|| LazyList::<u64, Mcs>::new(eager()));
     is_linearizable(|| RcuTree::<u64, Mcs>::new(eager()));
-    is_linearizable(|| RcuTable::<u64, (), Mcs, Quiescent>::new(2, eager()));
+    is_linearizable(|| RcuTable::<u64, (), Mcs, Qsbr>::new(2, eager()));
 }
 
 /// What a list is dropped with, and what it has let go, is dropped once.

@@ -186,17 +186,17 @@ fn quiescent_states() {
         for _ in 0..8 {
             let slots = &slots;
             scope.spawn(move || {
-                let mut online = slots.domain.register_online();
+                let mut qsbr = slots.domain.register_qsbr();
                 for round in 0..unless_interpreted(2_000, 40) {
                     {
-                        let guard = online.pin();
+                        let guard = qsbr.pin();
                         slots.look(&guard, round);
                         slots.replace(&guard, round);
                     }
-                    online.quiescent();
+                    qsbr.quiescent();
                     if round % unless_interpreted(500, 10) == 0 {
-                        online.offline(sync::hint::yield_now);
-                        online.synchronize();
+                        qsbr.offline(sync::hint::yield_now);
+                        qsbr.synchronize();
                     }
                 }
             });
@@ -210,23 +210,23 @@ fn quiescent_states() {
 #[test]
 fn a_panic_at_a_quiescent_state() {
     let domain = Domain::new(Config::default().with_batch(1));
-    let (mut online, mut other) = (domain.register_online(), domain.register());
-    online.pin().defer(|| panic!("a destructor, as planned"));
+    let (mut qsbr, mut other) = (domain.register_qsbr(), domain.register());
+    qsbr.pin().defer(|| panic!("a destructor, as planned"));
     let has_panicked = (0..64).any(|_| {
-        online.pin().defer(|| ());
-        catch_unwind(AssertUnwindSafe(|| online.quiescent())).is_err()
+        qsbr.pin().defer(|| ());
+        catch_unwind(AssertUnwindSafe(|| qsbr.quiescent())).is_err()
     });
     assert!(has_panicked);
 
     let is_freed = Arc::new(AtomicBool::new(false));
-    let guard = online.pin();
+    let guard = qsbr.pin();
     let told = is_freed.clone();
     other.pin().defer(move || told.store(true, Ordering::Relaxed));
     (0..8).for_each(|_| other.collect_now());
     assert!(!is_freed.load(Ordering::Relaxed), "freed during a section");
     drop(guard);
     for _ in 0..8 {
-        online.quiescent();
+        qsbr.quiescent();
         other.collect_now();
     }
     assert!(is_freed.load(Ordering::Relaxed));
@@ -276,8 +276,8 @@ fn a_reader_that_stays() {
                 }
             });
         }
-        // A writer that has lost its CPU in a section is told of, too, but in the end there is only
-        // the reader.
+        // A writer that has lost its CPU in a section is reported, too, but in the end there is
+        // only the reader.
         let is_reader = |stall: &Stall| stall.thread == reader && stall.held_bytes > LIMIT / 2;
         let stall = reports.iter().find(is_reader).unwrap();
         assert!(stall.blocked_for > PATIENCE);

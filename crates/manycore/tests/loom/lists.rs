@@ -7,7 +7,7 @@ use manycore::collections::interval::HarrisLists;
 use manycore::collections::list::{HarrisList, LazyList, RcuList};
 use manycore::collections::tree::RcuTree;
 use manycore::lock::Tas;
-use manycore::reclaim::Quiescent;
+use manycore::reclaim::Qsbr;
 use manycore::{ConcurrentSet, Interval, ReverseMap, SetHandle};
 
 use crate::check;
@@ -141,7 +141,7 @@ tests!(
 #[test]
 fn what_was_before_a_removal() {
     check(2, || {
-        let set = Arc::new(LazyList::<u32, Tas, Quiescent>::default());
+        let set = Arc::new(LazyList::<u32, Tas, Qsbr>::default());
         assert!(set.handle().insert(2));
         let writer = {
             let set = set.clone();

@@ -15,7 +15,7 @@ use manycore::collections::stack::{OrderedStack, TreiberStack};
 use manycore::collections::tree::{MvrluTree, RcuTree};
 use manycore::ldu::{Deferred, Item, PerCore, Structure};
 use manycore::lock::{self, Adaptive};
-use manycore::reclaim::{self, Config, Quiescent};
+use manycore::reclaim::{self, Config, Qsbr};
 use manycore::{ConcurrentSet, Interval, ReverseMap, SetHandle};
 
 thread_local! {
@@ -93,7 +93,7 @@ macro_rules! sets {
 
 sets! {
     list_rcu: RcuList<u64, (), Adaptive> = RcuList::default();
-    list_quiescent: RcuList<u64, (), Adaptive, Quiescent> = RcuList::default();
+    list_quiescent: RcuList<u64, (), Adaptive, Qsbr> = RcuList::default();
     list_lazy: LazyList<u64, Adaptive> = LazyList::default();
     list_harris: HarrisList<u64> = HarrisList::default();
     list_mvrlu: MvrluList<u64, ()> = MvrluList::default();

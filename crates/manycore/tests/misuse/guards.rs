@@ -9,7 +9,7 @@ use lock_api::{Mutex, RwLock};
 use manycore::collections::list::{LazyList, RcuList};
 use manycore::collections::queue::TakeAll;
 use manycore::lock::{self, Adaptive};
-use manycore::reclaim::{Config, Domain, Quiescent};
+use manycore::reclaim::{Config, Domain, Qsbr};
 use manycore::{ConcurrentSet, SetHandle};
 
 use crate::live::{Live, live};
@@ -66,8 +66,8 @@ macro_rules! mutexes {
                     as_new!(place, lock, try_lock);
                     *place.get_mut() = 0;
                 }
-                // Released by other threads than those that have acquired it, after these have
-                // ended.
+                // The lock is released by other threads than those that have acquired it, after
+                // these have ended.
                 let place: &'static _ = Box::leak(Box::new(place));
                 for _ in 0..20 {
                     let guard = thread::spawn(|| place.lock()).join().unwrap();
@@ -125,18 +125,18 @@ mod rw_lock {
 #[test]
 fn of_a_thread_that_is_online() {
     let domain = Domain::new(Config::default());
-    let mut online = domain.register_online();
+    let mut qsbr = domain.register_qsbr();
     let mut other = domain.register();
-    std::mem::forget(online.pin());
+    std::mem::forget(qsbr.pin());
     other.pin().defer(|| ());
     other.collect_now();
     assert!(domain.held_bytes() > 0);
-    online.quiescent();
-    online.synchronize();
-    online.offline(|| other.synchronize());
+    qsbr.quiescent();
+    qsbr.synchronize();
+    qsbr.offline(|| other.synchronize());
     assert_eq!(domain.held_bytes(), 0);
-    std::mem::forget(online.pin());
-    drop(online);
+    std::mem::forget(qsbr.pin());
+    drop(qsbr);
     other.pin().defer(|| ());
     other.synchronize();
     assert_eq!(domain.held_bytes(), 0, "nobody waits for a handle that has ended");
@@ -157,8 +157,8 @@ fn of_a_thread_that_counts() {
             }
         }
     }
-    forgets(&RcuList::<u64, (), Adaptive, Quiescent>::default());
-    forgets(&LazyList::<u64, Adaptive, Quiescent>::default());
+    forgets(&RcuList::<u64, (), Adaptive, Qsbr>::default());
+    forgets(&LazyList::<u64, Adaptive, Qsbr>::default());
 }
 
 /// What was taken out and is forgotten is lost, and nothing else.

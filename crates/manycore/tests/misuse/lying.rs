@@ -14,7 +14,7 @@ use manycore::collections::stack::OrderedStack;
 use manycore::collections::tree::{CombinedTree, LockedTree, RcuTree};
 use manycore::collections::versioned::btree::BPlus;
 use manycore::lock::Adaptive;
-use manycore::reclaim::{Config, Quiescent};
+use manycore::reclaim::{Config, Qsbr};
 use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle, rlu};
 
 use crate::live::{Live, live};
@@ -134,7 +134,7 @@ lies! { lies_in_a_set:
     tree_locked: LockedTree::<Liar, (), Adaptive>::default();
     tree_combined: CombinedTree::<Liar, ()>::default();
     tree_rcu: RcuTree::<Liar, Adaptive>::default();
-    tree_rcu_qsbr: RcuTree::<Liar, Adaptive, Quiescent>::default();
+    tree_rcu_qsbr: RcuTree::<Liar, Adaptive, Qsbr>::default();
 }
 
 lies! { lies_in_a_map:

@@ -11,7 +11,7 @@ use manycore::collections::stack::{OrderedStack, TreiberStack};
 use manycore::collections::tree::{CombinedTree, LockedTree, RcuTree};
 use manycore::collections::versioned::btree::BPlus;
 use manycore::lock::Adaptive;
-use manycore::reclaim::{Config, Domain, Quiescent};
+use manycore::reclaim::{Config, Domain, Qsbr};
 use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle, rlu};
 
 use crate::live::{Live, live, with_fuse};
@@ -120,7 +120,7 @@ fn values_panic_at_their_end() {
         ends_panic_in_a_map(LockedList::<u64, Live, Adaptive>::default);
         ends_panic_in_a_map(CombinedList::<u64, Live>::default);
         ends_panic_in_a_map(RcuList::<u64, Live, Adaptive>::default);
-        ends_panic_in_a_map(RcuList::<u64, Live, Adaptive, Quiescent>::default);
+        ends_panic_in_a_map(RcuList::<u64, Live, Adaptive, Qsbr>::default);
         ends_panic_in_a_map(|| RcuTable::<u64, Live, Adaptive>::new(3, Config::default()));
         ends_panic_in_a_map(LockedTree::<u64, Live, Adaptive>::default);
         ends_panic_in_a_map(CombinedTree::<u64, Live>::default);
@@ -153,7 +153,7 @@ sets! {
     list_locked: LockedList::<Live, (), Adaptive>::default();
     list_combined: CombinedList::<Live, ()>::default();
     list_rcu: RcuList::<Live, (), Adaptive>::default();
-    list_rcu_qsbr: RcuList::<Live, (), Adaptive, Quiescent>::default();
+    list_rcu_qsbr: RcuList::<Live, (), Adaptive, Qsbr>::default();
     list_lazy: LazyList::<Live, Adaptive>::default();
     list_harris: HarrisList::<Live>::default();
     hash_locked: LockedTable::<Live, (), Adaptive>::new(3);
@@ -165,7 +165,7 @@ sets! {
     tree_space: Map::<Live, (), BPlus<3, 3>>::default();
     art_space: space::ArtMap::<Live, ()>::default();
     table_space: space::HashMap::<Live, ()>::default();
-    tree_rcu_qsbr: RcuTree::<Live, Adaptive, Quiescent>::default();
+    tree_rcu_qsbr: RcuTree::<Live, Adaptive, Qsbr>::default();
 }
 
 macro_rules! maps {

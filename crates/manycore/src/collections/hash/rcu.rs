@@ -26,8 +26,8 @@
 //! once.
 
 use crate::RawLock;
-use crate::collections::rcu::{RcuChains, Scattered};
-use crate::reclaim::{Config, Pinned};
+use crate::collections::rcu::{ByHash, RcuChains};
+use crate::reclaim::{Config, Epoch};
 
 /// A thread that looks for a key reads a few nodes only, and loses what it has of their lines if
 /// others on these are written, which have nothing to do with them: with four nodes on a line two
@@ -35,8 +35,8 @@ use crate::reclaim::{Config, Pinned};
 const NODE_BYTES_MIN: usize = 32;
 
 /// A hash table that is read without a lock. `F` is how readers [tell that they have
-/// left](crate::reclaim::Flavour).
-pub type RcuTable<K, V, L, F = Pinned> = RcuChains<K, V, L, Scattered, F>;
+/// left](crate::reclaim::Mode).
+pub type RcuTable<K, V, L, F = Epoch> = RcuChains<K, V, L, ByHash, F>;
 
 impl<K, V, L: RawLock, F> RcuTable<K, V, L, F> {
     /// Makes a table with `buckets` buckets; removed entries wait in a domain with this

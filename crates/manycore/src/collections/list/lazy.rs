@@ -51,17 +51,17 @@ use core::ptr::null_mut;
 
 use crate::exhaust::exhaust;
 use crate::lock::Held;
-use crate::reclaim::{Config, Domain, Flavour, Guard, Pinned, end_with_structure};
+use crate::reclaim::{Config, Domain, Epoch, Guard, Mode, end_with_structure};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sync::{mutation, order};
 use crate::{ConcurrentSet, RawLock, SetHandle};
 
-/// A sorted list with a lock in each node. `F` is how readers [tell that they have
-/// left](crate::reclaim::Flavour).
+/// A sorted list with a lock in each node. `F` says when a thread [reports that its readers have
+/// left](crate::reclaim::Mode).
 ///
 /// Invariant: the links from `front` lead through the domain's nodes, in ascending order of their
 /// keys, to null.
-pub struct LazyList<K, L, F = Pinned> {
+pub struct LazyList<K, L, F = Epoch> {
     front: Joint<K, L>,
     domain: Domain,
     _flavour: PhantomData<fn() -> F>,
@@ -260,18 +260,18 @@ impl<K, L, F> fmt::Debug for LazyList<K, L, F> {
 }
 
 /// A thread's access to a [`LazyList`].
-pub struct LazyHandle<'a, K, L, F: Flavour = Pinned> {
+pub struct LazyHandle<'a, K, L, F: Mode = Epoch> {
     list: &'a LazyList<K, L, F>,
     handle: F::Handle<'a>,
 }
 
-impl<K, L, F: Flavour> fmt::Debug for LazyHandle<'_, K, L, F> {
+impl<K, L, F: Mode> fmt::Debug for LazyHandle<'_, K, L, F> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("LazyHandle").field("handle", &self.handle).finish_non_exhaustive()
     }
 }
 
-impl<K: Ord + Send + Sync, L: RawLock, F: Flavour> ConcurrentSet<K> for LazyList<K, L, F> {
+impl<K: Ord + Send + Sync, L: RawLock, F: Mode> ConcurrentSet<K> for LazyList<K, L, F> {
     type Handle<'a>
         = LazyHandle<'a, K, L, F>
     where
@@ -286,7 +286,7 @@ impl<K: Ord + Send + Sync, L: RawLock, F: Flavour> ConcurrentSet<K> for LazyList
     }
 }
 
-impl<K: Ord + Send, L: RawLock, F: Flavour> SetHandle<K> for LazyHandle<'_, K, L, F> {
+impl<K: Ord + Send, L: RawLock, F: Mode> SetHandle<K> for LazyHandle<'_, K, L, F> {
     fn contains(&mut self, key: &K) -> bool {
         F::section(&mut self.handle, |guard| self.list.contains(key, guard))
     }

@@ -232,8 +232,9 @@ impl<K: Send> Links<K> {
         while !self.try_lead_past(node.as_ptr(), guard) {}
     }
 
-    /// Leads the link before a marked node past it, and past what is marked beside it. Says whether
-    /// nothing leads there any more, whichever thread has done it.
+    /// Unlinks a marked node, and the marked nodes beside it: the link before them leads past them
+    /// afterwards. Returns whether no link leads to the node any more, whichever thread has done
+    /// that.
     fn try_lead_past(&self, target: *mut Node<K>, guard: &Guard) -> bool {
         let mut link = &self.head;
         // Acquire: partner of the Releases of links.

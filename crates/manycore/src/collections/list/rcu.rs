@@ -42,16 +42,16 @@
 //! they were at one moment.
 
 use crate::RawLock;
-use crate::collections::rcu::{RcuChains, Together};
-use crate::reclaim::{Config, Pinned};
+use crate::collections::rcu::{OneChain, RcuChains};
+use crate::reclaim::{Config, Epoch};
 use crate::sync::CachePadded;
 
 /// A sorted list that is read without a lock. `F` is how readers [tell that they have
-/// left](crate::reclaim::Flavour).
+/// left](crate::reclaim::Mode).
 ///
 /// The lock is on lines of its own: readers begin with the front of the list, which is seldom
 /// written.
-pub type RcuList<K, V, L, F = Pinned> = RcuChains<K, V, CachePadded<L>, Together, F>;
+pub type RcuList<K, V, L, F = Epoch> = RcuChains<K, V, CachePadded<L>, OneChain, F>;
 
 impl<K, V, L: RawLock, F> RcuList<K, V, L, F> {
     /// Creates one without keys; removed entries wait in a domain with this configuration.

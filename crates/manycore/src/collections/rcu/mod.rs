@@ -10,40 +10,40 @@ use core::marker::PhantomData;
 
 use self::chain::{Chain, Node};
 use super::hashing::bucket_of;
-use crate::reclaim::{Config, Domain, Flavour, Pinned};
+use crate::reclaim::{Config, Domain, Epoch, Mode};
 use crate::{ConcurrentMap, ConcurrentSet, MapHandle, RawLock, SetHandle};
 
-/// In which chain a key is.
-pub trait Spread<K> {
-    /// The number of the chain, of this many.
+/// How keys are divided among chains.
+pub trait Partition<K> {
+    /// The number of a key's chain, below `chains`.
     fn place(key: &K, chains: usize) -> usize;
 }
 
-/// There is one chain.
+/// All keys are in one chain.
 #[derive(Debug)]
-pub struct Together;
+pub struct OneChain;
 
-impl<K> Spread<K> for Together {
+impl<K> Partition<K> for OneChain {
     #[inline]
     fn place(_key: &K, _chains: usize) -> usize {
         0
     }
 }
 
-/// By a hash of the key.
+/// A key's chain follows from its hash.
 #[derive(Debug)]
-pub struct Scattered;
+pub struct ByHash;
 
-impl<K: Hash> Spread<K> for Scattered {
+impl<K: Hash> Partition<K> for ByHash {
     #[inline]
     fn place(key: &K, chains: usize) -> usize {
         bucket_of(key, chains)
     }
 }
 
-/// Chains with a lock each for writers, in one domain. `P` says in which one a key is, `F` how
-/// readers tell that they have left.
-pub struct RcuChains<K, V, L, P, F = Pinned> {
+/// Chains with a lock each for writers, in one domain. `P` says in which chain a key is, `F` when a
+/// thread reports that its readers have left.
+pub struct RcuChains<K, V, L, P, F = Epoch> {
     // Before the domain, in whose memory the nodes are.
     chains: Box<[Locked<K, V, L>]>,
     domain: Domain,
@@ -84,14 +84,14 @@ impl<K, V, L, P, F> fmt::Debug for RcuChains<K, V, L, P, F> {
 }
 
 /// A thread's access to [`RcuChains`].
-pub struct RcuHandle<'a, K, V, L, P, F: Flavour> {
+pub struct RcuHandle<'a, K, V, L, P, F: Mode> {
     /// At hand, and not behind a reference to [`RcuChains`]: an operation begins with it.
     chains: &'a [Locked<K, V, L>],
     handle: F::Handle<'a>,
     _choice: PhantomData<fn() -> P>,
 }
 
-impl<'a, K, V, L, P: Spread<K>, F: Flavour> RcuHandle<'a, K, V, L, P, F> {
+impl<'a, K, V, L, P: Partition<K>, F: Mode> RcuHandle<'a, K, V, L, P, F> {
     /// The chain of a key.
     #[inline]
     fn of(&self, key: &K) -> &'a Locked<K, V, L> {
@@ -99,7 +99,7 @@ impl<'a, K, V, L, P: Spread<K>, F: Flavour> RcuHandle<'a, K, V, L, P, F> {
     }
 }
 
-impl<K, V, L, P, F: Flavour> fmt::Debug for RcuHandle<'_, K, V, L, P, F> {
+impl<K, V, L, P, F: Mode> fmt::Debug for RcuHandle<'_, K, V, L, P, F> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("RcuHandle").field("handle", &self.handle).finish_non_exhaustive()
     }
@@ -110,8 +110,8 @@ where
     K: Ord + Send + Sync,
     V: Clone + Send + Sync,
     L: RawLock,
-    P: Spread<K>,
-    F: Flavour,
+    P: Partition<K>,
+    F: Mode,
 {
     type Handle<'a>
         = RcuHandle<'a, K, V, L, P, F>
@@ -128,8 +128,8 @@ where
     K: Ord + Send,
     V: Clone + Send,
     L: RawLock,
-    P: Spread<K>,
-    F: Flavour,
+    P: Partition<K>,
+    F: Mode,
 {
     #[inline]
     fn get(&mut self, key: &K) -> Option<V> {
@@ -154,8 +154,8 @@ impl<K, L, P, F> ConcurrentSet<K> for RcuChains<K, (), L, P, F>
 where
     K: Ord + Send + Sync,
     L: RawLock,
-    P: Spread<K>,
-    F: Flavour,
+    P: Partition<K>,
+    F: Mode,
 {
     type Handle<'a>
         = RcuHandle<'a, K, (), L, P, F>
@@ -175,8 +175,8 @@ impl<K, L, P, F> SetHandle<K> for RcuHandle<'_, K, (), L, P, F>
 where
     K: Ord + Send,
     L: RawLock,
-    P: Spread<K>,
-    F: Flavour,
+    P: Partition<K>,
+    F: Mode,
 {
     #[inline]
     fn contains(&mut self, key: &K) -> bool {

@@ -69,17 +69,17 @@ use core::ptr::null_mut;
 
 use crate::exhaust::exhaust;
 use crate::lock::Held;
-use crate::reclaim::{Config, Domain, Flavour, Guard, Pinned, end_with_structure};
+use crate::reclaim::{Config, Domain, Epoch, Guard, Mode, end_with_structure};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sync::{hint, mutation, order};
 use crate::{ConcurrentSet, RawLock, SetHandle};
 
 /// A search tree that is read without a lock. `F` is how readers [tell that they have
-/// left](crate::reclaim::Flavour).
+/// left](crate::reclaim::Mode).
 ///
 /// Invariant: the links from `top` lead through the domain's nodes, each by one way; in the left
 /// part below a node are the smaller keys, in the right one the larger.
-pub struct RcuTree<K, L, F = Pinned> {
+pub struct RcuTree<K, L, F = Epoch> {
     /// Leads to the root, on its left.
     top: Fork<K, L>,
     domain: Domain,
@@ -371,18 +371,18 @@ impl<K, L, F> fmt::Debug for RcuTree<K, L, F> {
 }
 
 /// A thread's access to an [`RcuTree`].
-pub struct RcuTreeHandle<'a, K, L, F: Flavour = Pinned> {
+pub struct RcuTreeHandle<'a, K, L, F: Mode = Epoch> {
     tree: &'a RcuTree<K, L, F>,
     handle: F::Handle<'a>,
 }
 
-impl<K, L, F: Flavour> fmt::Debug for RcuTreeHandle<'_, K, L, F> {
+impl<K, L, F: Mode> fmt::Debug for RcuTreeHandle<'_, K, L, F> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("RcuTreeHandle").field("handle", &self.handle).finish_non_exhaustive()
     }
 }
 
-impl<K: Ord + Clone + Send + Sync, L: RawLock, F: Flavour> ConcurrentSet<K> for RcuTree<K, L, F> {
+impl<K: Ord + Clone + Send + Sync, L: RawLock, F: Mode> ConcurrentSet<K> for RcuTree<K, L, F> {
     type Handle<'a>
         = RcuTreeHandle<'a, K, L, F>
     where
@@ -397,7 +397,7 @@ impl<K: Ord + Clone + Send + Sync, L: RawLock, F: Flavour> ConcurrentSet<K> for 
     }
 }
 
-impl<K: Ord + Clone + Send, L: RawLock, F: Flavour> SetHandle<K> for RcuTreeHandle<'_, K, L, F> {
+impl<K: Ord + Clone + Send, L: RawLock, F: Mode> SetHandle<K> for RcuTreeHandle<'_, K, L, F> {
     fn contains(&mut self, key: &K) -> bool {
         F::section(&mut self.handle, |guard| self.tree.contains(key, guard))
     }

@@ -1,6 +1,6 @@
 //! What an [`Adaptive`](super::Adaptive) has learned, in three words: how long spins take, whether
-//! there is a crowd and how long its turns are, and when things happened last. All zero is nothing.
-//! They steer waiting and order nothing, so that a lost update does no harm.
+//! CPUs are oversubscribed and how often a thread then parks, and when one last did. All zero is
+//! nothing. They steer waiting and order nothing, so that a lost update does no harm.
 
 // Times are in nanoseconds, as in the lock.
 
@@ -8,8 +8,8 @@
 const LONGEST_SPIN: u64 = if cfg!(loom) { 0 } else { 100_000 };
 /// The shortest spin while CPUs are to spare: less than a sleep costs.
 const SHORTEST_SPIN: u64 = if cfg!(loom) { 0 } else { 24_000 };
-/// The shortest spin in a crowd.
-const SHORTEST_SPIN_IN_CROWD: u64 = if cfg!(loom) { 0 } else { 560 };
+/// The shortest spin while CPUs are oversubscribed.
+const SHORTEST_SPIN_OVERSUBSCRIBED: u64 = if cfg!(loom) { 0 } else { 560 };
 /// A spin lasts this many times the usual one before it is given up.
 const PERSISTENCE: u64 = 4;
 /// Spins are worth while if at least this many of 256 end with the lock.
@@ -18,22 +18,23 @@ const WORTH_WHILE: u32 = 32;
 const EXPLORE: u64 = 32;
 /// ... and where spins are hopeless, for less long.
 const EXPLORE_HOPELESS: u64 = 128;
-/// If fewer do, a spin is as short as in a crowd: the holder does not run, as where the two share a
-/// CPU.
+/// If fewer do, a spin is as short as if CPUs were oversubscribed: the holder does not run, as
+/// where the two share a CPU.
 const HOPELESS: u32 = 12;
 /// After this many failures in a row there is no more to learn from them.
 const FAILURES: u32 = 32;
 /// Waits that are shorter are short.
 const SHORT_WAIT: u32 = 240;
-/// In a crowd, one newcomer sleeps at once in each turn. Where waits are short, turns are long, ...
-const TURN_AMONG_SHORT_WAITS: u32 = if cfg!(loom) { 0 } else { 160_000 };
+/// While CPUs are oversubscribed, one newcomer parks in each interval without a poll. Where waits
+/// are short, intervals are long, ...
+const INTERVAL_OF_SHORT_WAITS: u32 = if cfg!(loom) { 0 } else { 160_000 };
 /// ... otherwise as long as this many usual waits, ...
-const TURN_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
+const INTERVAL_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
 /// ... and at least as long as was learned: between this (6.4 us) ...
-const SHORTEST_TURN: u32 = 16;
-/// ... and this (51 us), both in units of [`Crowd::TURN`].
-const LONGEST_TURN: u32 = Crowd::TURNS;
-/// A thread that is woken sooner has made room for nobody, or nearly so.
+const SHORTEST_INTERVAL: u32 = 16;
+/// ... and this (51 us), both in units of [`Oversubscription::UNIT`].
+const LONGEST_INTERVAL: u32 = Oversubscription::INTERVALS;
+/// A thread that parked voluntarily and is woken sooner has given its CPU to nobody, or nearly so.
 const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 60_000 };
 /// A thread that waits for longer has many before it.
 const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 100_000 };
@@ -88,17 +89,17 @@ impl Spins {
         self.usual() < SHORT_WAIT
     }
 
-    pub(super) fn lines_come_from_afar(self) -> bool {
+    pub(super) fn is_remote_line(self) -> bool {
         self.votes() <= Self::VOTES / 2
     }
 
     /// How long to spin from now on.
-    pub(super) fn allowance(self, now: u64, crowded: bool) -> u64 {
-        let shortest = if crowded { SHORTEST_SPIN_IN_CROWD } else { SHORTEST_SPIN };
+    pub(super) fn allowance(self, now: u64, oversubscribed: bool) -> u64 {
+        let shortest = if oversubscribed { SHORTEST_SPIN_OVERSUBSCRIBED } else { SHORTEST_SPIN };
         // Not under loom, whose executions have to be repeatable.
-        let explores = |one_in| !cfg!(loom) && !crowded && (now / 64).is_multiple_of(one_in);
+        let explores = |one_in| !cfg!(loom) && !oversubscribed && (now / 64).is_multiple_of(one_in);
         if self.paid() < HOPELESS {
-            if explores(EXPLORE_HOPELESS) { SHORTEST_SPIN } else { SHORTEST_SPIN_IN_CROWD }
+            if explores(EXPLORE_HOPELESS) { SHORTEST_SPIN } else { SHORTEST_SPIN_OVERSUBSCRIBED }
         } else if explores(EXPLORE) {
             LONGEST_SPIN
         } else if self.paid() < WORTH_WHILE {
@@ -108,19 +109,20 @@ impl Spins {
         }
     }
 
-    /// How long a turn is.
-    pub(super) fn turn(self, crowd: Crowd) -> u64 {
-        let turn = if self.are_short() {
-            TURN_AMONG_SHORT_WAITS
+    /// How long after one voluntary park the next newcomer parks.
+    pub(super) fn park_interval(self, oversubscription: Oversubscription) -> u64 {
+        let interval = if self.are_short() {
+            INTERVAL_OF_SHORT_WAITS
         } else {
-            (TURN_WAITS * self.usual()).max(crowd.turn() * Crowd::TURN)
+            (INTERVAL_WAITS * self.usual())
+                .max(oversubscription.min_park_interval() * Oversubscription::UNIT)
         };
-        u64::from(turn)
+        u64::from(interval)
     }
 
     /// After the lock's line has come once more. The vote moves by one, so that it takes some dozen
     /// to change it.
-    pub(super) fn and_line(self, is_near: bool) -> Self {
+    pub(super) fn after_transfer(self, is_near: bool) -> Self {
         let votes = if is_near {
             (self.votes() + 1).min(Self::VOTES)
         } else {
@@ -148,15 +150,15 @@ impl Spins {
 const _: () = assert!(LONGEST_SPIN <= Spins::USUAL as u64);
 
 /// In the high 24 bits, when there was a sign that CPUs are scarce, in units of 256 ns; in the 7
-/// bits below, how long turns are, in units of 400 ns; in the lowest, whether there was a sign of
-/// late. All zero is none, and the shortest turns.
+/// bits below, the least interval between voluntary parks, in units of 400 ns; in the lowest,
+/// whether there was a sign of late. All zero is none, and the shortest interval.
 #[derive(Clone, Copy)]
-pub(super) struct Crowd(pub u32);
+pub(super) struct Oversubscription(pub u32);
 
-impl Crowd {
-    /// The unit of turns.
-    const TURN: u32 = if cfg!(loom) { 0 } else { 400 };
-    const TURNS: u32 = 0x7F;
+impl Oversubscription {
+    /// The unit of intervals.
+    const UNIT: u32 = if cfg!(loom) { 0 } else { 400 };
+    const INTERVALS: u32 = 0x7F;
     const SIGN: u32 = 1;
 
     pub(super) fn has_sign(self) -> bool {
@@ -176,32 +178,32 @@ impl Crowd {
         Self(self.0 & !Self::SIGN)
     }
 
-    /// The shortest that turns are, in units.
-    pub(super) fn turn(self) -> u32 {
-        (self.0 >> 1 & Self::TURNS).max(SHORTEST_TURN)
+    /// The least interval between voluntary parks, in units.
+    pub(super) fn min_park_interval(self) -> u32 {
+        (self.0 >> 1 & Self::INTERVALS).max(SHORTEST_INTERVAL)
     }
 
-    /// After a thread has made room, and was woken after this long. Turns become shorter faster
-    /// than they grow: what is waited for longest is a row of long ones.
-    pub(super) fn with_room_made_for(self, waited: u64) -> Self {
-        let turn = self.turn();
-        let turn = if waited < WOKEN_SOON {
-            (turn + (turn / 16).max(1)).min(LONGEST_TURN)
+    /// After a thread has parked voluntarily, and was woken after this long. Intervals become
+    /// shorter faster than they grow: the longest waits come from a row of long intervals.
+    pub(super) fn after_voluntary_park(self, waited: u64) -> Self {
+        let interval = self.min_park_interval();
+        let interval = if waited < WOKEN_SOON {
+            (interval + (interval / 16).max(1)).min(LONGEST_INTERVAL)
         } else if waited >= WOKEN_LATE {
-            turn - turn.div_ceil(8)
+            interval - interval.div_ceil(8)
         } else {
-            turn
+            interval
         };
-        Self(self.0 & !(Self::TURNS << 1) | turn << 1)
+        Self(self.0 & !(Self::INTERVALS << 1) | interval << 1)
     }
 }
 
-/// When a newcomer last made room, in units of 1024 ns, and in the lowest 2 bits, the end of its
-/// CPU's number. That the time wraps, after 18 minutes, does little.
+/// When a newcomer last parked voluntarily, in units of 1024 ns, and in the lowest 2 bits, the end
+/// of its CPU's number. That the time wraps, after 18 minutes, does little.
 #[derive(Clone, Copy)]
-pub(super) struct Turn(pub u32);
+pub(super) struct LastPark(pub u32);
 
-impl Turn {
+impl LastPark {
     const UNIT: u32 = 10;
     const CPU: u32 = 0b11;
 
@@ -226,32 +228,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_grow_while_room_is_made_for_nobody_and_shrink_while_many_wait() {
-        let after = |crowd: Crowd, waited, times| {
-            (0..times).fold(crowd, |crowd, _| crowd.with_room_made_for(waited))
+    fn intervals_grow_while_parks_help_nobody_and_shrink_while_many_wait() {
+        let after = |state: Oversubscription, waited, times| {
+            (0..times).fold(state, |state, _| state.after_voluntary_park(waited))
         };
-        let crowd = Crowd(0).with_sign(1 << 20);
-        assert_eq!(crowd.turn(), SHORTEST_TURN);
-        let soon = after(crowd, WOKEN_SOON - 1, 5);
-        assert!(soon.turn() > SHORTEST_TURN && soon.turn() < LONGEST_TURN);
-        assert_eq!(after(soon, WOKEN_SOON, 100).turn(), soon.turn());
+        let state = Oversubscription(0).with_sign(1 << 20);
+        assert_eq!(state.min_park_interval(), SHORTEST_INTERVAL);
+        let soon = after(state, WOKEN_SOON - 1, 5);
+        assert!(
+            soon.min_park_interval() > SHORTEST_INTERVAL
+                && soon.min_park_interval() < LONGEST_INTERVAL
+        );
+        assert_eq!(after(soon, WOKEN_SOON, 100).min_park_interval(), soon.min_park_interval());
         let longest = after(soon, 0, 100);
-        assert_eq!(longest.turn(), LONGEST_TURN);
-        assert_eq!(after(longest, WOKEN_LATE, 100).turn(), SHORTEST_TURN);
+        assert_eq!(longest.min_park_interval(), LONGEST_INTERVAL);
+        assert_eq!(after(longest, WOKEN_LATE, 100).min_park_interval(), SHORTEST_INTERVAL);
         // The other half of the word is as it was.
         assert!(longest.has_sign() && longest.since_sign((1 << 20) + 512) == 512);
-        assert_eq!(longest.without_sign().turn(), LONGEST_TURN);
+        assert_eq!(longest.without_sign().min_park_interval(), LONGEST_INTERVAL);
     }
 
     #[test]
     fn lines_are_far_until_most_are_seen_to_be_near() {
         let spins = Spins(0).and_success(800);
-        assert!(spins.lines_come_from_afar());
-        let near = (0..100).fold(spins, |spins, _| spins.and_line(true));
-        assert!(!near.lines_come_from_afar());
-        assert!(!near.and_line(false).lines_come_from_afar(), "one of many is an accident");
-        let far = (0..40).fold(near, |spins, _| spins.and_line(false));
-        assert!(far.lines_come_from_afar());
+        assert!(spins.is_remote_line());
+        let near = (0..100).fold(spins, |spins, _| spins.after_transfer(true));
+        assert!(!near.is_remote_line());
+        assert!(!near.after_transfer(false).is_remote_line(), "one of many is an accident");
+        let far = (0..40).fold(near, |spins, _| spins.after_transfer(false));
+        assert!(far.is_remote_line());
         assert_eq!((far.usual(), far.paid()), (100, 255));
     }
 
@@ -264,7 +269,7 @@ mod tests {
 
     #[test]
     fn failures_change_only_how_many_spins_pay() {
-        let spins = (0..40).fold(Spins(0), |spins, _| spins.and_success(800).and_line(true));
+        let spins = (0..40).fold(Spins(0), |spins, _| spins.and_success(800).after_transfer(true));
         let failed = |times| spins.and_failures(times);
         assert!(failed(0) == spins && failed(1).paid() < spins.paid());
         assert_eq!(failed(3).paid(), failed(1).and_failures(2).paid());
@@ -275,9 +280,9 @@ mod tests {
     #[test]
     fn turns_know_their_moment_and_their_cpu() {
         let now = 0x1234_5678_9ABC;
-        let turn = Turn::new(now, 6);
-        assert!(!turn.was_elsewhere(6) && turn.was_elsewhere(7) && turn.since(now) == 0);
-        let (soon, late) = (turn.since(now + 3_072), turn.since(now + (1 << 25)));
+        let last = LastPark::new(now, 6);
+        assert!(!last.was_elsewhere(6) && last.was_elsewhere(7) && last.since(now) == 0);
+        let (soon, late) = (last.since(now + 3_072), last.since(now + (1 << 25)));
         assert!((2_048..=3_072).contains(&soon) && late == 1 << 25, "{soon} {late}");
     }
 }

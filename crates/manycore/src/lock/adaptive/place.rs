@@ -27,7 +27,7 @@ const LEFT: u32 = 4;
 /// noted it.
 const RELEASED: u32 = 5;
 
-/// How often a waiter looks whether there is a crowd, in ns.
+/// How often a waiter checks whether CPUs are oversubscribed, in ns.
 const WATCH: u64 = if cfg!(loom) { 0 } else { 20_000 };
 /// How long a waiter polls its place before it sleeps, in ns. Hand-overs to sleepers are
 /// slow, so that it only does where the lock is held for long.
@@ -152,8 +152,8 @@ impl<'a> Seat<'a> {
         thread::note([lock, self.place.as_ptr().expose_provenance()]);
     }
 
-    /// Waits until it is told something, the deadline has passed, or there is a crowd: then who is
-    /// before it may not run.
+    /// Waits until it is told something, the deadline has passed, or CPUs are oversubscribed: then
+    /// who is before it may not run.
     pub(super) fn wait(&self, deadline: Option<Deadline>, jump: u64) -> Told {
         let place = self.place();
         let start = time::now();

@@ -5,7 +5,7 @@ use super::{
     GENERATION, MENDING, PENDING, QUEUED, READER, READERS, SAMPLES, SLEEPERS, TRUST, TRUST_UNIT,
     WRITER, generation, stops, wake_all,
 };
-use crate::lock::adaptive::is_crowded;
+use crate::lock::adaptive::is_oversubscribed;
 use crate::lock::{PlainLock, Preference};
 use crate::sync::atomic::Ordering;
 use crate::sync::{Deadline, Woken, clock, cpu, futex, hint, order, store_load, time, tuning};
@@ -24,7 +24,11 @@ const COURTESY: u64 = if cfg!(loom) { 0 } else { 4_000 };
 
 /// How long to poll before a sleep, in ns.
 fn patience() -> u64 {
-    if has_many_cpus() && !is_crowded() { LONG } else { clock::nanoseconds(tuning::spin_limit()) }
+    if has_many_cpus() && !is_oversubscribed() {
+        LONG
+    } else {
+        clock::nanoseconds(tuning::spin_limit())
+    }
 }
 
 /// Whether there are enough CPUs that a thread is likely to have one. Then readers that may pass a

@@ -1,40 +1,40 @@
-//! Quiescent states: threads that are inside all the time, and say when they have nothing.
+//! Quiescent states: threads that count as pinned all the time, and report when they hold no
+//! reference.
 
 use super::domain::Domain;
 use super::handle::{Guard, Handle};
 
-/// A thread's access to a [`Domain`] that makes sections free: the thread counts as inside all the
-/// time, and says now and then that it has no reference to anything. A kernel does so where it
+/// A thread's access to a [`Domain`] that makes critical sections free: the thread counts as pinned
+/// all the time, and reports now and then that it holds no reference. A kernel does so where it
 /// switches threads, a server between two requests.
 ///
 /// The source is P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998, where a grace period
-/// ends when every CPU has switched threads. It is the way of RCU with the cheapest readers, and
-/// the one in which a thread that does not keep its word stops all others from freeing: before it
+/// ends when every CPU has switched threads. It is the kind of RCU with the cheapest readers,
+/// and the one in which a thread that does not report stops all others from freeing: before it
 /// sleeps or computes for long, it goes [`offline`](Self::offline).
 #[derive(Debug)]
-pub struct Online<'d> {
+pub struct QsbrHandle<'d> {
     handle: Handle<'d>,
 }
 
 impl Domain {
     /// The calling thread's access to the domain, for a thread that is going to call
-    /// [`Online::quiescent`] often.
-    pub fn register_online(&self) -> Online<'_> {
+    /// [`QsbrHandle::quiescent`] often.
+    pub fn register_qsbr(&self) -> QsbrHandle<'_> {
         let handle = self.register();
-        handle.stay();
-        Online { handle }
+        handle.pin_forever();
+        QsbrHandle { handle }
     }
 }
 
-impl<'d> Online<'d> {
+impl<'d> QsbrHandle<'d> {
     /// Begins a section, which costs nothing that another thread could see.
     #[inline]
     pub fn pin(&self) -> Guard<'_> {
         self.handle.pin()
     }
 
-    /// Says that the thread has no reference to anything. That there are no guards, the compiler
-    /// checks.
+    /// Reports that the thread holds no reference. The compiler checks that there are no guards.
     #[inline]
     pub fn quiescent(&mut self) {
         self.offline(|| ());
@@ -47,13 +47,13 @@ impl<'d> Online<'d> {
     ///
     /// There are no guards.
     pub unsafe fn quiescent_shared(&self) {
-        self.handle.outside(|| ());
+        self.handle.unpinned(|| ());
     }
 
-    /// Does something for which nobody has to wait, such as to sleep.
+    /// Runs a function for which no other thread waits, such as one that sleeps.
     #[inline]
     pub fn offline<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        self.handle.outside(f)
+        self.handle.unpinned(f)
     }
 
     /// Whether the thread is to destroy something that has waited for long enough, or to look for
@@ -76,6 +76,6 @@ impl<'d> Online<'d> {
     /// There are no guards.
     pub unsafe fn synchronize_shared(&self) {
         self.handle.forget_guards();
-        self.handle.outside(|| self.handle.synchronize_outside());
+        self.handle.unpinned(|| self.handle.synchronize_outside());
     }
 }
