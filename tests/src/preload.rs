@@ -62,7 +62,7 @@ fn build(package: &str, product: &str) -> PathBuf {
     directory.join(product)
 }
 
-/// What would put something beneath a program, and is not to be inherited.
+/// Variables that would preload a library into a program. Programs under test do not inherit them.
 const VARIABLES: [&str; 6] = [
     "LD_PRELOAD",
     "LD_LIBRARY_PATH",

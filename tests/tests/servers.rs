@@ -162,7 +162,7 @@ fn nuttcp() {
     same("nuttcp", "thread", streams::nuttcp);
 }
 
-/// Of the calls on sockets that Apache's children make, this share at least is made by other
+/// At least this share of the calls on sockets that Apache's children make is executed by other
 /// threads than their own.
 const MOVED_MIN: f64 = 0.95;
 
@@ -199,7 +199,7 @@ fn moves(mechanism: &'static str) {
         "Apache under {mechanism}: {share:.3} moved; {plain:?}; {moved:?}"
     );
     assert!(share >= MOVED_MIN, "{share:.3} of the calls are moved: {plain:?}, {moved:?}");
-    // Of a ring's calls strace sees only those that go to the pool.
+    // For a ring, strace sees only those calls that go to the pool.
     let seen = mechanism == "uring" || moved.others() >= SEEN_MIN;
     assert!(seen, "they are made by nobody: {plain:?}, {moved:?}");
     // The library says the same, of the whole run.

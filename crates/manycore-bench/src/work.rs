@@ -1,8 +1,8 @@
 //! Work of a given length that is really executed.
 //!
-//! A length is CPU time: with more threads than CPUs a section that is interrupted takes longer on
-//! the wall clock, as real ones do. So work is counted in turns of a loop and not ended by a look
-//! at a clock, and the loop is calibrated once a run: every lock gets the same turns.
+//! A length is CPU time: with more threads than CPUs, a critical section that is interrupted takes
+//! longer on the wall clock, as real ones do. So work is a number of iterations of a loop, and does
+//! not end by a clock. The loop is calibrated once a run: every lock gets the same iterations.
 
 use std::time::{Duration, Instant};
 

@@ -208,8 +208,8 @@ unsafe fn log(ldu: *const Ldu, node: *mut Node, operation: Operation) -> Status 
 
 /// # Safety
 ///
-/// As of [`manycore_ldu_insert`]; the object was not inserted, or removed since, and the node is
-/// not touched any more.
+/// The contract of [`manycore_ldu_insert`]. The object was not inserted, or was removed since, and
+/// no thread uses the node any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_retire(ldu: *const Ldu, node: *mut Node) -> Status {
     // SAFETY: `ldu` is null or leads to a log (contract of this function).

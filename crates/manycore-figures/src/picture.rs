@@ -107,7 +107,7 @@ fn waits(x: Field, title: &str, records: &[&Measurement]) -> Option<Panel> {
     let with_names: Vec<&Measurement> =
         records.iter().copied().filter(|record| !named(record).is_empty()).collect();
     let all = named(with_names.first()?);
-    // Of a lock that is taken in two ways, the ways and not their sum.
+    // If a lock is taken in two ways, both ways are drawn, and not their sum.
     let is_sum = |name: &&String| all.iter().any(|other| other.starts_with(&format!("{name}_")));
     let locks = all.iter().filter(|name| !is_sum(name));
     let part = |name: &String| {

@@ -228,7 +228,7 @@ pub fn check_pile<E: End, H: FnMut(PileOperation) -> Vec<u64>>(
 /// # Panics
 ///
 /// If the history is not linearizable; the message shows the operations that contradict each other.
-/// If a look finds an interval that is elsewhere.
+/// If a query finds an interval that does not overlap it.
 #[track_caller]
 pub fn check_reverse_map(threads: impl Threads, mix: &Mix, map: &impl ReverseMap) {
     let clock = Clock::new();

@@ -122,9 +122,8 @@ pub enum PileOperation {
     /// Takes out up to two values, one after the other. The checked history has a `Pop` for each
     /// value that was taken, or one `Pop` that finds nothing.
     PopSome,
-    /// Takes back what the thread has pushed last, if nobody has looked at it. No part of a history
-    /// that is checked: it goes
-    /// [together with the push](crate::taken_back::leave_out).
+    /// Takes back the thread's last push, if no other thread has read it. No part of a history that
+    /// is checked: it goes [together with the push](crate::taken_back::leave_out).
     TakeBack,
 }
 
@@ -210,7 +209,7 @@ impl<E: End> Specification for Pile<E> {
         }
         let mut pushed = HashSet::new();
         for call in history {
-            // Of a value that is there more than once nothing is known.
+            // Nothing is known about a value that is there more than once.
             if let PileOperation::Push(value) = call.operation
                 && !pushed.insert(value)
             {

@@ -100,7 +100,8 @@ fn go_without() {
     clock::replace(coarse);
 }
 
-/// Ticks by which time goes on with a look at the coarse clock, about what it takes to poll once.
+/// The clock advances by this many ticks with each read of the coarse clock: about what one poll
+/// takes.
 const LOOK: u64 = 100;
 /// The time that was given last.
 static LAST: AtomicU64 = AtomicU64::new(0);

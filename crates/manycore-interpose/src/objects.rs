@@ -61,8 +61,8 @@ pub fn in_search_order() -> impl Iterator<Item = Object> {
             return None;
         }
         // SAFETY: null, or an entry of the list. The walk ends behind two objects that were loaded
-        // when the program started, and what comes before them is never unloaded. Of an entry, only
-        // the links change, which are atomic here.
+        // when the program started, and what comes before them is never unloaded. Only an entry's
+        // links change, which are atomic here.
         let object = Object(unsafe { next.as_ref() }?);
         let name = object.soname();
         awaited = awaited.map(|other| other.filter(|_| other != name));

@@ -35,7 +35,7 @@ pub struct Dynamic {
 const SHN_UNDEF: u16 = 0;
 /// A symbol's type: a variable of each thread, which has no address.
 const STT_TLS: u8 = 6;
-/// A symbol's type: a function that says which function is to be used.
+/// A symbol's type: a function that is called once to choose the function to use.
 const STT_GNU_IFUNC: u8 = 10;
 /// Set in the version of a symbol to which nothing binds that does not ask for this version.
 const HIDDEN: u16 = 0x8000;

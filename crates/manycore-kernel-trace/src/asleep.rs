@@ -24,7 +24,7 @@ pub struct Asleep {
     pub ip: u64,
 }
 
-/// The threads of a process that sleep so now; none of a process that may not be looked at.
+/// The threads of a process that sleep now; none if this process may not inspect it.
 pub fn asleep(process: u32) -> Vec<Asleep> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let numbers = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());

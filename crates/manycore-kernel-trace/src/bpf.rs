@@ -65,9 +65,9 @@ const CALLS: usize = 48;
 const STACKS: [&str; 2] = ["even_stacks", "odd_stacks"];
 const STACK_BITS: u32 = 14;
 const TURNS: u32 = 1 << 16;
-/// When a map has `MANY` stacks, an eighth of what there is room for, new ones go into the other
-/// map: a stack has its place by chance, and is not kept where that is taken. Of owners it is half
-/// of the room.
+/// When a map has `MANY` stacks, an eighth of its size, new ones go into the other map. The kernel
+/// places a stack by its hash, and drops it if another has that place. For owners the limit is half
+/// of the size.
 const MANY: usize = if cfg!(test) { 0 } else { 2048 };
 
 impl Programs {

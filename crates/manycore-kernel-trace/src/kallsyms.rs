@@ -10,8 +10,8 @@ const PATH: &str = "/proc/kallsyms";
 /// code.
 const IMAGE_MAX: u64 = 1 << 30;
 /// A kernel that lists its variables (KALLSYMS_ALL) has at least one for each
-/// `FUNCTIONS_PER_VARIABLE` functions. Of another, those few that the linker placed say nothing of
-/// an address behind them.
+/// `FUNCTIONS_PER_VARIABLE` functions. A kernel that does not lists only the few that the linker
+/// placed; they do not tell what is at an address behind them.
 const FUNCTIONS_PER_VARIABLE: usize = 20;
 
 /// All symbols of the running kernel and of its modules.

@@ -89,7 +89,8 @@ fn stacks(
 ) -> Vec<KernelStack> {
     let mut sorted: Vec<_> = places.into_iter().collect();
     sorted.sort_by(|(a, waited_a), (b, waited_b)| waited_b.cmp(waited_a).then_with(|| a.cmp(b)));
-    // A user who may run a program chooses its task's name, and often that of its cgroup.
+    // Without control characters: a user who may run a program chooses its task's name, and often
+    // that of its cgroup.
     let stack = |(place, (wait_ns, waits)): (Place<'_>, (u64, u64))| KernelStack {
         task: safe(place.task),
         cgroup: cgroup(place.cgroup).as_deref().map(safe),

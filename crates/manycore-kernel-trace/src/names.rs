@@ -22,7 +22,8 @@ const TRACER: &[&str] =
 const SPINNING: &[&str] =
     &["native_queued_", "__pv_queued_", "queued_", "_raw_spin_", "_raw_read_", "_raw_write_"];
 
-/// Functions of other locks: who waits is the first that is none of all these.
+/// Functions of other locks. The function that waits is the first one on the stack that is in none
+/// of these lists.
 const MACHINERY: &[&str] = &[
     "__mutex_",
     "mutex_",

@@ -81,8 +81,8 @@ impl Sleepers {
     }
 }
 
-/// Where a process' stack starts, which differs from program to program; none if it may not be
-/// looked at, or has ended.
+/// Where a process' stack starts, which differs from program to program; none if this process may
+/// not inspect it, or it has ended.
 pub fn stack_of(process: u32) -> Option<u64> {
     /// Counted from the state, which follows the name: that may hold anything.
     const START_STACK: usize = 28 - 3;

@@ -81,7 +81,7 @@ pub struct Totals {
     /// How many waits were in processes whose maps nobody could be asked to read: addresses there
     /// have no names.
     pub without_maps: u64,
-    /// Words on top of stacks that may be calls, where the process' memory could not be looked at.
+    /// Words on top of stacks that may be calls, where the process' memory could not be read.
     pub unread: u64,
     /// Waits that had not ended: they count until then.
     pub under_way: u64,

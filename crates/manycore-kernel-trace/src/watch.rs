@@ -19,7 +19,7 @@ use crate::lock_stat::LockStat;
 use crate::locks;
 use crate::perf::{Contention, FutexCalls};
 
-/// To count what places where threads wait for futexes have come to takes at most one part in so
+/// Counting the waits of all places where threads wait for futexes takes at most one part in this
 /// many of the time.
 const COUNTING_SHARE: u32 = 20;
 
@@ -135,9 +135,10 @@ impl Watch {
         Self::begin(means, request, false)
     }
 
-    /// The same, and counts the program's own waits by futexes, see [`Watch::futexes`]: that costs
-    /// something at every context switch, or without BPF at every system call. Of the whole system
-    /// they would be no program's, and are not counted.
+    /// As [`start`](Watch::start), and counts the program's own waits by futexes, see
+    /// [`Watch::futexes`]. That costs something at every context switch, or without BPF at every
+    /// system call. For the whole system futexes are not counted: there is no one program that they
+    /// would belong to.
     pub fn start_with_futexes(means: Means, request: &Request) -> Result<Self, Refusal> {
         Self::begin(means, request, request.scope != Scope::System)
     }

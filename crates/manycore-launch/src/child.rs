@@ -130,8 +130,8 @@ impl Running {
         }
     }
 
-    /// Waits until the program ends, and hands on the signals that come meanwhile; says whether any
-    /// asked it to end. Looks around `every` so often.
+    /// Waits until the program ends, and passes on the signals that come meanwhile; says whether
+    /// any of them asked it to end. Calls the function each time that `every` has passed.
     pub fn wait_handing_on(
         &mut self,
         inbox: &mut Inbox,

@@ -68,8 +68,8 @@ impl Inbox {
         Self::watch(all.filter(|&signal| !is_ignored(signal)), None).map_err(cannot)
     }
 
-    /// Starts to collect all that can be handed on to a program: also what this process ignores, or
-    /// was started with blocked, since the program may not. It is to be started [like this
+    /// Collects all signals that can be passed on to a program, including those that this process
+    /// ignores or blocks: the program may not. Start the program [like this
     /// command](Self::start_like_us).
     pub fn to_hand_on() -> Result<Self> {
         // SAFETY: an empty set, and the old one is written to a variable of ours.
@@ -116,8 +116,8 @@ impl Inbox {
         }
     }
 
-    /// The program has ended: those that ask the command to end do so from now on, others are for
-    /// nobody.
+    /// The program has ended. From now on, signals that ask the command to end do so; others have
+    /// no receiver.
     pub fn end_by_default(&mut self) {
         let watched: Vec<_> =
             self.before.iter().map(|(signal, action)| (*signal, action.sa_sigaction)).collect();
@@ -212,7 +212,8 @@ impl Arrived {
     /// Sends it to a process. Where the sender gave a value with it, the value, too.
     pub fn hand_on(&self, to: BorrowedFd<'_>) {
         let (call, to, no_flags) = (libc::SYS_pidfd_send_signal, to.as_raw_fd(), 0);
-        // The kernel lets others send in somebody's name only what carries a value.
+        // With the sender's identity, the kernel lets a process pass on only signals that carry a
+        // value.
         let with_value = (self.0.si_code == libc::SI_QUEUE).then_some(&raw const self.0);
         let info = with_value.unwrap_or(std::ptr::null());
         // Fails only when the process has ended already.

@@ -15,7 +15,7 @@ fn quoted(word: &str, is_program: bool) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    // No shell can be told of a word with a zero in it, and no program has ever got one.
+    // A word with a zero byte in it cannot be written for a shell, and no program has ever got one.
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }
 

@@ -1,5 +1,5 @@
-//! The page of a lock: what it is, what it did, where threads wait for it, who has it meanwhile,
-//! and which threads.
+//! The page of a lock: what it is, what it did, where threads wait for it, who owns it meanwhile,
+//! and which threads use it.
 
 use manycore_kernel_trace::KernelLock;
 use manycore_measure::duration;

@@ -1,4 +1,4 @@
-//! A program that runs, followed: looked at now and then, for pictures of what its locks do.
+//! Follows a running program: samples it periodically, for pictures of what its locks do.
 
 use std::collections::HashSet;
 use std::fs;

@@ -204,7 +204,7 @@ fn print_pictures(
     Ok(())
 }
 
-/// Shows what happened in each interval to whom asks, until the program ends.
+/// Serves the figures of each interval to every client that asks, until the program ends.
 fn serve(
     listener: &Listener,
     source: &mut Source,

@@ -31,7 +31,8 @@ pub struct Source {
     followed: Followed,
     kernel: Option<KernelSide>,
     started: Option<Started>,
-    /// Whether it was looked at before: the first time, names are looked up that are then known.
+    /// Whether it was sampled before: the first time, names are looked up, which are known
+    /// afterwards.
     is_known: bool,
 }
 

@@ -22,7 +22,8 @@ pub fn iperf3(launch: Launch) -> Result<()> {
     for direction in [&[][..], &["-R"]] {
         let port = free_port()?.to_string();
         let mut command = launch.command(&program);
-        // Serves one client, and says when it can: a look whether it is there would be that client.
+        // Serves one client, and reports that it listens: a connection to test that would be that
+        // client.
         command.args(["-s", "-1", "--forceflush", "-B", "127.0.0.1", "-p", &port]);
         let server = Process::start("iperf3", &mut command, place.path())?;
         await_ready(&server, || server.stdout().contains("Server listening"))?;

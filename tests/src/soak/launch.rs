@@ -58,8 +58,8 @@ fn with_lock(name: &str, program: &Path) -> Command {
 
 /// The library's messages on a program's standard error that should not occur.
 ///
-/// Of a lock that serves in order of arrival, it warns a program with more threads than CPUs; that
-/// is as it should be.
+/// The preload library warns a program with more threads than CPUs of a lock that serves in order
+/// of arrival; that is as it should be.
 pub fn complaints(said: &str) -> impl Iterator<Item = &str> {
     let own = said.lines().filter(|line| line.starts_with("manycore: "));
     own.filter(|line| !line.contains("more threads than CPUs"))

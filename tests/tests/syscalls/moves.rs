@@ -122,7 +122,7 @@ fn seen(beneath: &Beneath) -> trace::Seen {
     trace::run(&command).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// Of the calls that a case makes by itself, at least 95 in 100 are made by other threads.
+/// At least 95 in 100 of the calls that a case makes are executed by other threads.
 #[track_caller]
 fn others_make_them(mechanism: &str) {
     let (plain, moved) = (seen(&Beneath::glibc()), seen(&Beneath::syscalls(mechanism)));
@@ -130,7 +130,7 @@ fn others_make_them(mechanism: &str) {
     let share = 1.0 - moved.own() as f64 / plain.own() as f64;
     _ = writeln!(std::io::stderr(), "a case under {mechanism}: {share:.3} moved; {moved:?}");
     assert!(share >= 0.95, "{share:.3} of the calls are moved: {plain:?}, {moved:?}");
-    // Of a ring's calls strace sees only those that go to the pool.
+    // For a ring, strace sees only those calls that go to the pool.
     let is_seen = mechanism == "uring" || moved.others() >= plain.own();
     assert!(is_seen, "they are made by nobody: {plain:?}, {moved:?}");
 }

@@ -92,16 +92,16 @@ pub(super) fn measure(cpu: usize, caches: &[Cache]) -> Result<Vec<Reading>, Fail
         let levels = (0..caches.len())
             .map(|index| (format!("load_l{}", caches[index].level), area_for(&caches, index)));
         let areas = levels.chain([("load_memory".to_string(), memory)]);
-        // Of a machine whose nearest cache is not told, what other loads of a line take is not
-        // measured.
+        // If the machine does not report its nearest cache, the cost of other loads of a line is
+        // not measured.
         let near = caches.first().filter(|nearest| nearest.level == 1);
         let near = near.map(|_| look(area_for(&caches, 0)));
         Ok(areas.map(|(name, bytes)| step(&name, bytes)).chain(near).collect())
     })
 }
 
-/// How much fits a cache but no nearer one. Of a last level, which others use as well, not more
-/// than it takes.
+/// How many bytes fit into a cache but into no nearer one. Other programs use a last level as well:
+/// there, not more than it takes.
 fn area_for(caches: &[Cache], index: usize) -> u64 {
     let half = caches[index].bytes / 2;
     let nearer = index.checked_sub(1).map(|nearer| 4 * caches[nearer].bytes);

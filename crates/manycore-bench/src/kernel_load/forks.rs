@@ -43,7 +43,7 @@ struct Scene<'a> {
 
 impl Scene<'_> {
     fn play(&self) -> io::Result<Answer> {
-        // They begin when nobody has the other end any more: all at once.
+        // All processes begin at the same moment, when the pipe's other end is closed.
         let (gate, opener) = io::pipe()?;
         let mut pool = SimulatorPool { processes: Vec::new() };
         // What they wait for while they are made is seen as well.
@@ -150,7 +150,7 @@ impl Drop for SimulatorPool {
 
 /// Memory that the parent and its processes share.
 struct Board {
-    /// The first says that it is enough; then one for each process.
+    /// The first cell is set when the measurement is over; then there is one cell for each process.
     cells: NonNull<Counter>,
     count: usize,
     parent: libc::pid_t,

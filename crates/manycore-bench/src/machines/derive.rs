@@ -46,7 +46,7 @@ pub struct Options {
     /// Of a matrix: the frequency of a core
     #[arg(long, value_name = "GHZ")]
     ghz: Option<f64>,
-    /// Of a matrix: the model of a similar machine, for what was not measured
+    /// For a matrix: the model of a similar machine, for what was not measured
     #[arg(long, value_name = "NAME")]
     like: Option<String>,
     /// File to write; without it, the model goes to stdout

@@ -99,8 +99,8 @@ pub(super) fn mean(ratios: impl Iterator<Item = f64>) -> Option<f64> {
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
-/// The most that a lock's long waits are over another's, and where, as long as threads are no more
-/// than CPUs.
+/// The largest ratio of a lock's long waits to another lock's, and where it was, among the points
+/// with no more threads than CPUs.
 pub(super) fn longest_waits(lock: &str, other: &str, all: &[Outcome]) -> Option<(f64, String)> {
     let fit = all.iter().filter(|one| one.place.point.threads <= one.place.cpus);
     let ratios = fit.filter_map(|one| {

@@ -345,7 +345,7 @@ mod tests {
         assert_eq!((workload.mix.think_ns, workload.assumed.len()), (0.0, 0));
         let idle = Usage { threads: 16, ready: Some(0.0), ..usage() };
         assert!(Workload::of(&idle).unwrap().mix.think_ns > 0.0);
-        // It may have been part of the waits, and threads may have ended early.
+        // The time without a CPU may have been part of the waits, or threads may have ended early.
         let thinks = |usage: &Usage| Workload::of(usage).unwrap().mix.think_ns > 0.0;
         let some = Usage { threads: 4, waiting: 1.0, ready: Some(1.0), ..usage() };
         assert!(some.others().iter().any(thinks) && !some.others().iter().all(thinks));

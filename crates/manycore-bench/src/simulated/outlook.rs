@@ -1,9 +1,9 @@
 //! How long it is still going to take.
 //!
-//! Of a simulation that was run before, by whatever executable, it is known how long it took. Of
-//! another it is assumed that a simulated second of a thread takes as long as in other simulations
-//! of the same mechanism, or else of any. What has been simulated since the start corrects both:
-//! the machine may be a slower one, or do something else as well.
+//! If a simulation has run before, with any version of the command, its time is known. For a new
+//! one, the estimate is the time per simulated second of a thread in other simulations of the same
+//! mechanism, or else of any. The simulations since the start correct both: this machine may be
+//! slower, or busy.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};

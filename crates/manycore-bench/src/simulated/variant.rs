@@ -42,7 +42,7 @@ pub(crate) fn with_and_without_hold(model: &Model) -> Vec<String> {
     vec![model.to_toml(), changed(model, 1.0, Some(0.0), 0.0).to_toml()]
 }
 
-/// The model as it is, then the least and the most of latencies and hold together.
+/// The model as it is, then the least and the most of latencies and of hold times together.
 pub(crate) fn corners(model: &Model) -> Vec<String> {
     let corner = |latency, hold| changed(model, latency, Some(hold), 0.0).to_toml();
     vec![

@@ -11,7 +11,7 @@ pub struct Assumptions {
     pub page_ns: f64,
     /// The time from an answer to the client's next request: the way there and back.
     pub round_trip_ns: f64,
-    /// From an answer to the next request of the client, beside that.
+    /// The client's own time between an answer and its next request, beyond the round trip.
     pub think_ns: f64,
     /// How long a side of the channel looks before it sleeps.
     pub spin_ns: f64,

@@ -65,7 +65,7 @@ impl Apache {
             text = text.replace(name, &path.display().to_string());
         }
         if geteuid().is_root() {
-            // Its children are to be somebody else, and have to find the page.
+            // Apache's children run as another user, and have to be able to read the page.
             text += "User nobody\nGroup nogroup\n";
         }
         let page = format!("<?php $x = 0; for ($i = 0; $i < {loops}; $i++) $x += $i; echo $x;\n");

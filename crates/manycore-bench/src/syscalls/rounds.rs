@@ -164,7 +164,7 @@ impl Bench<'_> {
         state.is_known_to(self.precision())
     }
 
-    /// The progress in seconds, so that the bar's own estimate is that of the time left.
+    /// Shows the progress in seconds, so that the bar's own estimate is the time left.
     fn show(&self, bar: &ProgressBar, states: &[State], point: Point, begin: Instant) {
         let left: Duration =
             states.iter().map(|state| state.still(self.precision(), self.options.rounds)).sum();

@@ -108,8 +108,8 @@ pub trait Changes: Rows {
     ///
     /// # Errors
     ///
-    /// If another transaction changes the same place: then the work ends with that, and is done
-    /// again.
+    /// If another transaction changes the same place, the function ends with that conflict, and the
+    /// transaction runs again.
     fn set(&mut self, table: Table, key: u64, row: Row) -> Result<(), Conflict>;
 }
 

@@ -17,7 +17,7 @@ const RECORDS_MIN: u64 = 100;
 /// The most warehouses: what keys have room for.
 const WAREHOUSES_MAX: u64 = 1 << 16;
 
-/// The most customers of a district, and items of a warehouse: likewise.
+/// The most customers of a district, and the most items of a warehouse.
 const CUSTOMERS_MAX: u64 = 60_000;
 const ITEMS_MAX: u64 = 1 << 24;
 

@@ -77,7 +77,8 @@ impl Mix {
         let Size { records, warehouses, items, customers } = size;
         match self {
             Self::Ycsb16 => records,
-            // A customer has a name, and an order with its two other rows and ten lines.
+            // 15 rows for a customer: its own and its name's, three for an order, and ten order
+            // lines.
             Self::Tpcc => warehouses * (items + 10 * customers * 15) + items,
         }
     }

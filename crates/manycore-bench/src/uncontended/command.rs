@@ -60,8 +60,8 @@ impl Benchmark for Options {
             progress: terminal.shows_progress(),
             ..uncontended::Options::new(worker_command()?)
         })?;
-        // Of what was measured: without --preload none, since the promises are about programs as
-        // they are.
+        // Claims for which there are measurements. Without --preload there are none, since the
+        // promises are about unmodified programs.
         let mut claims = uncontended::claims(&measurements);
         claims.retain(|claim| claim.value.is_some());
         let results = Results { claims, ..Results::of_this_host(measurements) };

@@ -1,4 +1,4 @@
-//! The bundled server: where it lies, how it is run, and what it says.
+//! The bundled server: where its files are, how it is started, and what it prints.
 
 use std::env;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! What became of system calls: in the profile and in all its forms, and beside a program that
+//! Which system calls were moved: in every form of the profile, and in `top` while the program
 //! runs.
 
 use std::fs;

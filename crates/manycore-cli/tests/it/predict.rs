@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::support::{directory, failure, manycore, printed, stderr};
 use serde_json::{Value, json};
 
-/// Two threads that are never idle in a second, and take one lock so often, each time for this
-/// long.
+/// Two threads that are never idle for a second, and acquire one lock `acquired` times, for
+/// `hold_ns` each.
 fn profile(directory: &Path, acquired: u64, hold_ns: u64) -> PathBuf {
     let times = |count: u64, mean: u64| json!({ "count": count, "total_ns": count * mean, "mean_ns": mean, "p99_ns": mean, "max_ns": mean });
     let lock = json!({

@@ -158,7 +158,7 @@ fn what_a_process_was_before_keeps_its_names() {
             futexes.iter().find(is_so).unwrap_or_else(|| panic!("no {name}: {futexes:#?}"))
         };
         let first = named("first_wait", "then");
-        // Of sixteen; on a busy machine the time of one can be over before it sleeps.
+        // At most sixteen waits. On a busy machine a thread's time can be over before it sleeps.
         assert!(matches!(first["contended"].as_u64(), Some(12..=16)), "{first}");
         named("own_lock", "own_futex");
     }

@@ -86,7 +86,7 @@ fn a_lock_of_the_programs_own_waits_as_long_as_it_says() {
         let joins = json["conditions"].as_array().unwrap();
         let never = joins.iter().find(|one| one["short"] == "never").unwrap();
         assert_eq!((&never["waits"], &never["timeouts"]), (&4.into(), &4.into()), "{never}");
-        // Threads were joined: that is no lock. And nothing else waits, but for the library.
+        // Joins of threads are waits, but no lock. Otherwise only the library itself waits.
         let others = joins.iter().filter(|one| one["short"] != "never");
         assert!(others.map(|one| one["waits"].as_u64().unwrap()).sum::<u64>() <= 4, "{joins:?}");
         assert!(joins.iter().any(|join| join["origin"] == "futex"), "{joins:?}");
@@ -317,7 +317,7 @@ fn the_system_is_watched_for_a_while() {
 
 #[test]
 fn who_may_not_is_told_what_to_grant() {
-    // Of root we make nobody; another user has no rights to lose.
+    // As root, the test becomes the user nobody; another user has no rights to lose.
     let as_nobody = |command: &mut Command| {
         // SAFETY: a system call without side effects.
         if unsafe { libc::geteuid() } == 0 {

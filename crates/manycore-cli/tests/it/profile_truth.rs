@@ -167,8 +167,8 @@ fn holds(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     let steady = held("steady (", STEADY as f64, total, squares);
     let longest = number(&steady["max_ns"]);
     assert!((0.95 * 30_000.0..1.05 * most).contains(&longest), "{longest} {most}");
-    // Of some 190 samples it is the second longest: nearly always from between these quantiles of
-    // all holds.
+    // It is the second longest of some 190 samples: nearly always between these quantiles of all
+    // holds.
     let [low, high] = truth["quantiles"][..] else { panic!("{truth:?}") };
     let p99 = number(&steady["p99_ns"]);
     assert!((0.75 * low..1.25 * high).contains(&p99), "{p99}: {low} {high}");

@@ -195,7 +195,7 @@ fn threads_queues_and_holders_are_as_the_program_says() {
     the_holder_is_known(&profiled, locks[0]);
 }
 
-/// Of all waits, the thread that had the lock had taken it in `hold`.
+/// In all waits, the owner had acquired the lock in `hold`.
 fn the_holder_is_known(profiled: &Profiled, first: usize) {
     let blocking = array(&profiled.json, "blocking");
     assert!(!blocking.is_empty());

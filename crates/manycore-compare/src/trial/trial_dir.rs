@@ -28,8 +28,8 @@ pub struct TrialDir {
     port: u16,
 }
 
-/// A directory that is not empty any more when it is to be deleted is emptied again, so often,
-/// after a pause.
+/// If a directory gets new files while it is deleted, it is emptied again after a pause, up to this
+/// many times.
 const DELETE_ATTEMPTS: u32 = 20;
 const DELETE_PAUSE: Duration = Duration::from_millis(10);
 
@@ -125,7 +125,8 @@ impl Log {
         Ok((open(&self.stdout)?, open(&self.stderr)?))
     }
 
-    /// What the program has written: all of stdout, then all of stderr. Of very much, the end.
+    /// What the program has written: all of stdout, then all of stderr. If that is very long, only
+    /// the end.
     pub fn read(&self) -> Result<String> {
         let read = |path| {
             end_of(path, OUTPUT_MAX).map_err(|error| {

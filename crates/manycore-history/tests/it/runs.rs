@@ -9,8 +9,7 @@ use manycore_sim::backend;
 use manycore_sim::explore::Exploration;
 use manycore_traits::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 
-/// A map under a lock; or, if it is torn, with a removal that is a look-up and then an insertion of
-/// nothing.
+/// A map under a lock. If it is torn, a removal is two steps: a look-up, and then the removal.
 struct Locked {
     values: Mutex<BTreeMap<u64, u64>>,
     torn: bool,

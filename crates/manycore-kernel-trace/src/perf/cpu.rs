@@ -269,7 +269,7 @@ mod tests {
             user: vec![0x12, 0x22],
         };
         assert_eq!(taken, expected);
-        // Of a record that says more than it has, what it has.
+        // A record that claims to be longer than it is gives what is there.
         assert_eq!(calls(&mut Record(&bytes(&[u64::MAX, user, 5]))), (vec![], vec![6]));
     }
 

@@ -92,8 +92,8 @@ impl Rings {
             let is_full = ring.read(|kind, misc, record| {
                 let mut record = Record(record);
                 last = record.time(kind);
-                // Written before the record that there was room for again, but later than that was
-                // stamped.
+                // The kernel writes a record of lost ones just before the first record for which
+                // there is room again, but its time is later than that record's.
                 if let Some(at) = lost_at.take() {
                     gap(last.min(at).saturating_sub(1));
                 }
@@ -122,7 +122,8 @@ fn tracefs() -> Result<Tracefs, String> {
     })
 }
 
-/// A process that makes threads while its own are looked up is looked at so often.
+/// How often a process is inspected again because it makes new threads while its threads are
+/// listed.
 const LOOKS: usize = 8;
 
 /// `room` is that of each buffer if there are this many.

@@ -49,9 +49,9 @@ impl Returns {
     }
 }
 
-/// Of a process that has ended nobody can tell: a call too many in a stack is better than one too
-/// few, by which the library's own waits are known. An error is one of this process: it may not
-/// look, or has too many files open.
+/// If the process has ended, true: one call too many in a stack is better than one too few, since
+/// the library's own waits are recognised by their callers. An error is one of this process: it
+/// lacks the permission, or has too many files open.
 fn follows_a_call(process: u32, address: u64) -> io::Result<bool> {
     let mut before = [0; 6];
     let Some(start) = address.checked_sub(before.len() as u64).filter(|start| *start > 0) else {

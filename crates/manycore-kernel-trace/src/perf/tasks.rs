@@ -137,9 +137,9 @@ impl Tasks {
         }
     }
 
-    /// Records were lost: any task may have another name by now, and a process be another program,
-    /// unless its stack starts where it did. Of one that may be, maps are not read for a while,
-    /// because the next samples may be of what it was.
+    /// Records were lost: any task may have another name by now, and a process may be another
+    /// program, unless its stack starts where it did. The maps of such a process are not read for a
+    /// while, because the next samples may be of the program before.
     pub fn doubt(&mut self, samples: &mut Samples) {
         self.names.clear();
         for (number, process) in &mut self.processes {

@@ -104,7 +104,8 @@ impl Embedded {
     }
 }
 
-/// Where to try. Root's programs may become other users before they load it.
+/// The directories to try. As root, one that other users can read, too: a program that root starts
+/// may become another user before it loads the library.
 fn caches() -> Vec<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let system = geteuid().is_root().then(|| PathBuf::from("/var/cache"));

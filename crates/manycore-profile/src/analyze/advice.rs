@@ -7,7 +7,7 @@ use crate::analyze::finding::{SATURATED, between, percent, seconds};
 use crate::analyze::run_analysis::neighbours::Neighbours;
 use crate::profile::{Cause, Cycle, Lock, Note, Order, Part, Profile};
 
-/// Of the locks that were waited for most, this many are looked at.
+/// Advice is given for this many locks, those with the longest waits.
 const LOCKS_MAX: usize = 10;
 /// A lock is worth a note if threads spend this share of their time waiting for it.
 const WORTH: f64 = 0.01;

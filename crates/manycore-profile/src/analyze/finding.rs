@@ -175,8 +175,8 @@ fn nothing(not_interposed: usize) -> String {
     }
 }
 
-/// Of a lock that the kernel saw the program wait for. Where the library was not put under the
-/// program, it may be one of those that can be replaced.
+/// The finding about a lock that the kernel saw the program wait for. Where the library was not
+/// preloaded, it may be one of those that can be replaced.
 fn own_futex(lock: &Lock, profile: &Profile, share: f64) -> String {
     let of_all = profile.locks.iter().map(|lock| lock.wait.total_ns).sum::<u64>() as f64;
     let whose = if profile.lock == "glibc" {
@@ -196,7 +196,7 @@ fn own_futex(lock: &Lock, profile: &Profile, share: f64) -> String {
     )
 }
 
-/// Of a lock that the program has made of a mutex and a condition variable.
+/// The finding about a lock that the program has made of a mutex and a condition variable.
 fn made(lock: &Lock, profile: &Profile, share: f64) -> String {
     let of_all = profile.locks.iter().map(|lock| lock.wait.total_ns).sum::<u64>() as f64;
     let hold = lock.hold.mean_ns.map_or_else(String::new, |ns| {

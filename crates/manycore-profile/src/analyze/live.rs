@@ -51,8 +51,8 @@ struct UnderWay {
 }
 
 impl Look {
-    /// Looks at a process that runs; `now` is read from the counter of ticks. Of one that has ended
-    /// (none), nobody waits.
+    /// The state of a process at the time `now` of the counter of ticks. In one that has ended
+    /// (none), no thread waits.
     pub fn at(mapping: &Mapping, now: Option<u64>) -> Self {
         let stats = ProcessStats::read(mapping);
         // Behind the counts: a wait that ends meanwhile is found in neither, and not in both.
@@ -186,7 +186,7 @@ pub struct Picture {
     pub locks: Vec<LiveLock>,
     /// As in a profile.
     pub stacks: Vec<Stack>,
-    /// As in a profile, but for the CPU time, which is not looked at.
+    /// As in a profile, but without the CPU time, which is not read.
     pub threads: Vec<Thread>,
     /// As in a profile.
     pub blocking: Vec<Blocking>,

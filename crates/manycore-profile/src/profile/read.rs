@@ -115,8 +115,8 @@ fn tame(text: &str) -> String {
     tamed + rest
 }
 
-/// Whether a character is to act rather than to be read. Line ends between the parts of JSON are
-/// none of these: those in strings are escaped.
+/// Whether a character would control the terminal or the layout instead of being printed. Line ends
+/// between the parts of JSON do not count: those in strings are escaped.
 fn is_wild(c: char) -> bool {
     let directs =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -47,8 +47,8 @@ pub struct Left {
     pub calls: Tally,
     /// What could not be read, and why.
     pub lost: Vec<String>,
-    /// Of each process, by namespace and number, the program that it was last: since when, and
-    /// whether it said that it ended.
+    /// The program that each process (namespace and number) was last: since when, and whether it
+    /// reported its end.
     last: BTreeMap<(u64, u32), (u64, bool)>,
 }
 
@@ -75,8 +75,8 @@ impl Directory {
         self.place.path()
     }
 
-    /// Reads and removes what processes have left that have ended, if that is much: of their locks,
-    /// what was looked at.
+    /// Once there are many files of processes that have ended, reads and removes them; for locks,
+    /// together with their samples.
     pub fn fold(&mut self, locks: &Files, poller: &mut Poller) {
         for (subject, files) in
             [(Subject::Locks, locks), (Subject::Calls, &self.files(Subject::Calls))]

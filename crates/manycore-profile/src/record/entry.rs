@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 /// This command's namespace; 0 if that is not known.
 pub static OWN: LazyLock<u64> = LazyLock::new(|| namespace_of("self").unwrap_or(0));
 
-/// A process' namespace, as the kernel numbers them. Of another user's process, that may not be
-/// told.
+/// A process' namespace, as the kernel numbers them. The kernel may not tell that of another user's
+/// process.
 pub(super) fn namespace_of(process: &str) -> Option<u64> {
     let link = fs::read_link(format!("/proc/{process}/ns/pid")).ok()?;
     link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()

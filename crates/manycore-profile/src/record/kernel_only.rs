@@ -58,7 +58,7 @@ pub fn observe_kernel(
     terminal: &Terminal,
 ) -> Profile {
     let clock = Clock::start();
-    // Of the whole system there are no threads of which it would be a share.
+    // The whole system has no threads whose CPU time a share could be taken of.
     let cpu_until_now = || own_cpu_time(process?.pid);
     let before = cpu_until_now().unwrap_or_default();
     let mut after = before;
@@ -73,7 +73,7 @@ pub fn observe_kernel(
         // Interrupted by a signal that the inbox has, or fails for bad descriptors only.
         let _ = poll(&mut fds, Some(&timeout));
         beside.look();
-        // Of a process that its parent has reaped, until the last look.
+        // For a process that its parent has reaped: until the last sample.
         after = cpu_until_now().unwrap_or(after);
         let at = clock.elapsed().as_secs_f64();
         recorder.look(at, until_now(after), ticks(), []);

@@ -1,9 +1,9 @@
 //! The files that processes have mapped: looked for while they live, since afterwards some are out
 //! of reach.
 //!
-//! A process is looked at as soon as it has made its file of statistics, which is ahead of its
-//! first instruction but for those of the loader, and then ever less often: it may load libraries,
-//! and map files in which it tells of the code that it makes.
+//! A process is inspected as soon as it has made its file of statistics: before its own first
+//! instruction, but after some of the loader's. Then it is inspected ever less often: it may load
+//! libraries, and map files in which it names the code that it makes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct MappedFiles {
     pause: Option<Instant>,
 }
 
-/// When a process is looked at next, and how long that is after the look before.
+/// When a process is inspected next, and how long after the time before.
 #[derive(Debug)]
 struct Next {
     at: Instant,

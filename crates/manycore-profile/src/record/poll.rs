@@ -39,7 +39,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Nothing seen, of a run that begins with the clock and is looked at so often.
+    /// Nothing seen yet, of a run that begins with the clock and is sampled `every` so often.
     pub fn new(clock: Clock, every: Duration) -> Self {
         Self {
             clock,

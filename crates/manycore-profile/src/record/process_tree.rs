@@ -1,7 +1,7 @@
-//! The processes of a program, as far as they can be seen: looked at every now and then.
+//! The processes of a program, as far as they can be seen by sampling.
 //!
-//! What a process leaves says nothing of those that leave nothing. So the tree below this command
-//! is looked at while the program runs; a process that comes and goes between two looks is missed.
+//! Some processes leave no file. So the tree of processes below this command is sampled while the
+//! program runs. A process that comes and goes between two samples is missed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -99,8 +99,8 @@ impl ProcessTree {
         }
     }
 
-    /// The processes that were seen and left no statistics, and why. `left_by` says whether a
-    /// process did while it was a program.
+    /// The processes that were seen and left no statistics, with the reason. `left_by` says whether
+    /// a process left statistics while it was a given program.
     pub fn outsiders(&self, left_by: impl Fn(u32, &Path) -> bool) -> Vec<Outsider> {
         let programs = self
             .seen

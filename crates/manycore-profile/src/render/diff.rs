@@ -258,8 +258,8 @@ impl Change {
 impl Side {
     fn of(profile: &Profile) -> Self {
         let sum = |part: fn(&Lock) -> f64| profile.locks.iter().map(part).sum::<f64>();
-        // Of a futex of the program's own only those attempts are known that had to wait: it has no
-        // share.
+        // For a futex of the program's own, only the attempts that had to wait are counted: it has
+        // no share.
         let counted = |part: fn(&Lock) -> u64| {
             let counted = profile.locks.iter().filter(|lock| lock.is_counted());
             counted.map(|lock| part(lock) as f64).sum::<f64>()

@@ -74,7 +74,7 @@ fn about(lock: &KernelLock) -> String {
     format!("  {}{objects}", lock.kind)
 }
 
-/// Of the first locks, where they were waited for most, and what the owner did.
+/// For each of the first locks: where threads waited for it most, and what the owner did.
 fn places(locks: &[KernelLock]) -> String {
     let mut text = String::new();
     for lock in locks.iter().take(PLACES) {

@@ -17,7 +17,7 @@ pub struct Waits<'a> {
     pub frames: &'a [Frame],
 }
 
-/// Stacks of waits. Of a profile without whole stacks, those places in which locks were waited for
+/// Stacks of waits. In a profile without whole stacks, the places in which locks were waited for
 /// most.
 pub fn stacks(profile: &Profile) -> Vec<Waits<'_>> {
     if !profile.stacks.is_empty() {

@@ -43,8 +43,8 @@ pub fn text(calls: &MovedCalls) -> String {
     text
 }
 
-/// Whether nobody was to execute calls but those who made them. What a descriptor is, nobody looked
-/// at then.
+/// Whether all calls were to be executed by the threads that made them. Then the kinds of
+/// descriptors are unknown.
 fn is_in_place(calls: &MovedCalls) -> bool {
     calls.mechanism == Mechanism::InPlace.name()
 }

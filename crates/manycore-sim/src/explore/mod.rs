@@ -279,7 +279,7 @@ struct Execution {
 impl Execution {
     /// Whether it went another way than one that should have been the same.
     fn differs(&self, other: &Self) -> bool {
-        // Where somebody keeps memory of the first, addresses differ, and traces with them.
+        // If a caller keeps memory of the first execution, addresses differ, and so do traces.
         let cause =
             |execution: &Self| execution.failure.as_ref().map(|failure| failure.cause.clone());
         self.start == other.start && (self.trace, cause(self)) != (other.trace, cause(other))

@@ -1,5 +1,5 @@
-//! Grace periods: nothing is destroyed while somebody who has found it is inside, and everything is
-//! in the end.
+//! Grace periods: no object is destroyed while a reader that has found it is pinned, and all are
+//! destroyed in the end.
 
 use std::cell::Cell;
 

@@ -74,8 +74,8 @@ fn tables() {
 
 const PAIRS: u64 = 3;
 
-/// Of each pair of keys one is there, now in the one map and now in the other; a reader finds one
-/// of each, with its value.
+/// One key of each pair is there, now in the one map and now in the other; a reader finds exactly
+/// one, with its value.
 fn moves_between_two<P, M: Sessions + 'static>(make: impl Fn() -> Space<M>)
 where
     P: Seek<u64, u64> + Ordered<u64, u64> + Structure<Settings: Default>,

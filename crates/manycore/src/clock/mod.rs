@@ -53,10 +53,9 @@ pub unsafe trait Clock: Send + Sync {
     /// read-modify-write or fence, everybody sees whose present is not before the stamp.
     fn stamp(&self) -> u64;
 
-    /// The time of a snapshot that begins now and is to see every commit that has returned, also
-    /// those after which nobody has waited: not before any [`stamp`](Self::stamp) that was returned
-    /// before this was called, on any thread. Else as
-    /// [`present`](Self::present).
+    /// The time of a snapshot that begins now and has to see every commit that has returned, even
+    /// if no thread has waited after it: not before any [`stamp`](Self::stamp) that was returned,
+    /// on any thread, before this was called. Otherwise as [`present`](Self::present).
     fn fresh(&self) -> u64;
 
     /// A time that every `present` reaches which is asked for after this was called, on any thread.

@@ -278,8 +278,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     /// somebody else has the lock. Says whether it did. Cheap enough to be called with every
     /// update.
     pub fn synchronize_if_due(&self, period: u64) -> bool {
-        // Where updates are applied at once, nothing is there mostly, and that is seen faster than
-        // what the time is.
+        // Where updates are applied inline, the queue is mostly empty, and to see that is faster
+        // than to read the time.
         let is_idle = self.eager.is() && self.queue.is_empty();
         !is_idle
             && self
@@ -317,8 +317,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     }
 }
 
-/// Takes what is left out of the queue of a structure that has panicked at its end: no entry stays
-/// behind in a table which others share. Of items, those are dropped that nobody has any more.
+/// Empties the queue of a structure that has panicked at its end: no entry stays behind in a table
+/// which others share. Items that no thread has any more are dropped.
 struct Discard<'q, Q: Queue, T>(&'q Q, PhantomData<T>);
 
 impl<Q: Queue, T> Target for Discard<'_, Q, T> {

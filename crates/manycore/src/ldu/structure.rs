@@ -1,4 +1,4 @@
-//! What can be updated by a log, and the items that it is told of.
+//! What can be updated by a log, and the items that it gets.
 
 use core::ptr::NonNull;
 

@@ -13,8 +13,7 @@
 //! *reserves* the lock, and the next release is for it. So each has a stint of some hundred short
 //! sections, in which no line moves.
 //!
-//! *Few CPUs (8 and fewer), or oversubscribed ones.* A waiter polls the word, then parks. The lock
-//! learns three things.
+//! *Few CPUs (8 and fewer), or oversubscribed ones.* A waiter polls, then parks. The lock learns:
 //!
 //! 1. *How long successful polls take.* A waiter polls for four times that, and at least for some
 //!    microseconds: if the holder runs, that is nearly always enough. Where polls seldom succeed,
@@ -26,23 +25,20 @@
 //!    waiter is not woken for most of a millisecond: a holder was preempted. For ten milliseconds
 //!    after either sign, on many CPUs for a hundred, all locks of the process act on it:
 //!    - No thread waits in a queue, where the next one may not run.
-//!    - Polls are as short as a critical section allows, and none explores. A thread that is
-//!      preempted in a poll waits until all others have had their time slices, and the longest
-//!      waits consist of that.
+//!    - Polls are as short as a critical section allows, and none explores: a thread that is
+//!      preempted in a poll waits until all others have had their time slices.
 //!    - In each interval of 6 microseconds or more, one thread that finds a lock held *parks
 //!      voluntarily*, without a poll. Otherwise threads would wait for a CPU for whole time slices,
-//!      some of them holding the lock. The interval is learned: it grows if such a thread is woken
-//!      soon, since then no other thread needed its CPU; it shrinks if the thread sleeps for long,
-//!      since then many wait. CPUs alternate: if threads of two CPUs parked together, both CPUs
-//!      would be idle until the wake-ups come.
+//!      some of them holding the lock. The interval grows if such a thread is woken soon, since no
+//!      other thread needed its CPU; it shrinks if the thread sleeps for long, since many wait.
+//!      CPUs alternate: if threads of two parked together, both would be idle until the wake-ups.
 //!    - On many CPUs at most fifteen threads poll, for longer. The others sleep. One is woken
 //!      whenever fewer than eight poll, and one each 100 us, so that they change places.
 //! 3. *Whether the lock's cache line is remote.* Hardware threads of one core share the line: there
 //!    a waiter polls it as often as it can. Between cores each poll takes the line from the holder,
-//!    who has to fetch it again: there a waiter polls now and then, at random times, and short
-//!    critical sections follow each other undisturbed meanwhile. The longer waits are, the more
-//!    threads wait: so polls are an eighth of the usual wait apart. A thread records what its polls
-//!    have brought when it holds the lock.
+//!    who has to fetch it again: there a waiter polls now and then, at random times. The longer
+//!    waits are, the more threads wait: so polls are an eighth of the usual wait apart. A thread
+//!    records what its polls have brought when it holds the lock.
 //!
 //! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a
 //! waiter that has waited for ten milliseconds reserves the lock. As long as it is reserved, only
@@ -470,8 +466,8 @@ impl Adaptive {
     /// Leaves a lock alone that is free but reserved, for a while.
     fn respect(&self, word: u32) {
         hint::sleep(RESPECT_NS);
-        // Still free, and reserved for this long: for nobody, or for one that will reserve it
-        // again. Relaxed, both: nothing is published.
+        // Still free and reserved: the thread that reserved it has left, or will reserve it again.
+        // Relaxed, both: nothing is published.
         let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
         _ = self.word.compare_exchange(word, word & !RESERVED, done, failed);
     }

@@ -1,9 +1,9 @@
 //! A pointer to a node of a queue, which tells in which process it was written.
 //!
-//! The child of a fork has one thread. Of a queue that it finds in its memory, the nodes belong to
-//! threads that it does not have; those that lay on stacks are memory for new threads. So each
-//! pointer carries, in the bits that alignment leaves free, the [`process::generation`] in which it
-//! was written: what points to a node of another process is never followed.
+//! The child of a fork has one thread. In a queue that it finds in its memory, the nodes belong to
+//! threads that it does not have; those on stacks are memory for new threads. So each pointer
+//! carries, in the bits that alignment leaves free, the [`process::generation`] in which it was
+//! written: a pointer to a node of another process is never followed.
 
 use core::marker::PhantomData;
 

@@ -26,8 +26,8 @@
 //!
 //! # Fork
 //!
-//! Of a queue of the parent's threads, the child finds a ghost at the tail. The first that comes is
-//! the head; and a reservation that the parent's head has made is nobody's.
+//! In a child of a fork, the tail still points to the node of a parent's thread. The first thread
+//! that comes becomes the head, and a reservation of the parent's head is void.
 //!
 //! # Cost
 //!

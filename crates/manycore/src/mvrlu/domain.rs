@@ -201,8 +201,8 @@ impl<C: Clock> Domain<C> {
         self.periods.watermark.load(Ordering::Acquire)
     }
 
-    /// Looks which sessions are open, and raises the watermark if the oldest have ended. Costs some
-    /// microseconds where it takes a system call.
+    /// Scans for open sessions, and raises the watermark if the oldest have ended. Costs some
+    /// microseconds where that takes a system call.
     #[cold]
     pub(super) fn advance(&self) -> u64 {
         self.scan(None).watermark
@@ -256,8 +256,8 @@ impl<C: Clock> Domain<C> {
         Some(watermark)
     }
 
-    /// The session that keeps the watermark where it is, if one does, as a stall of a thread that
-    /// has waited for so long with this many bytes in its log.
+    /// The session that keeps the watermark where it is, if one does, in the form of a stall. The
+    /// caller has waited for it for `blocked_for`, with `bytes` in its log.
     pub(super) fn oldest_session(&self, blocked_for: Duration, bytes: usize) -> Option<Stall> {
         let since = |member: &&Member| member.session_since();
         let oldest = self.members.iter().min_by_key(since)?;

@@ -3,10 +3,10 @@
 //!
 //! A thread notes what its session has written ([`Handle::writes`], [`Handle::made`]), and commits
 //! it ([`Handle::commit_at`]). A thread that collects the notes takes the time B,
-//! [closes](Domain::close) it, and reads the notes. A transaction with a stamp up to B is there:
-//! it was noted before it was decided, and it was decided before `close` has read its thread's
-//! line, or is going to be later than B. Of a note whose stamp is not known yet, [`Domain::fate`]
-//! says it.
+//! [closes](Domain::close) it, and reads the notes. It finds every transaction with a stamp up to
+//! B: the transaction was noted before it was decided; and either it was decided before `close`
+//! read its thread's line, or its stamp is later than B. If the stamp of a note is not known yet,
+//! [`Domain::fate`] tells it.
 
 use alloc::boxed::Box;
 
@@ -74,8 +74,8 @@ impl<C: Clock> Domain<C> {
         Self::with_parts(clock, config, Depot::with_memory(memory), floor)
     }
 
-    /// No commit with a stamp up to this time appears any more when this returns, but of
-    /// transactions that have one already. The time is one that the clock's
+    /// When this returns, no new commit with a stamp up to this time can appear, except of
+    /// transactions that have their stamp already. The time is one that the clock's
     /// [`present`](Clock::present) has returned.
     ///
     /// Reads each thread's line.

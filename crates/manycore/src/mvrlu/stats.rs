@@ -22,8 +22,8 @@ counters! {
     periods_for_readers,
     /// Times that a log was reclaimed by its thread.
     reclaims,
-    /// Times that a log was reclaimed by another thread, which its own had not done for a whole
-    /// period.
+    /// Logs that another thread reclaimed, because their own thread had not done so for a whole
+    /// grace period.
     helps,
     /// Times that a thread had to wait until its log had room.
     forced,

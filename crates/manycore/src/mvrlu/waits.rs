@@ -20,8 +20,8 @@
 //! began with the state on the left, C's among them. So a thread that ended it took a time that is
 //! not before C's stamp, and waited until all clocks had passed that.
 //!
-//! What a session has *seen* commit, it passes on likewise: S may begin because it was told so. The
-//! same argument holds, with the session that has seen it in the place of C.
+//! The same holds for what a session has only *seen* commit: S may begin because the session said
+//! so. In the argument, that session takes the place of C.
 
 use core::cell::Cell;
 

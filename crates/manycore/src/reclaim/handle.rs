@@ -253,8 +253,8 @@ impl<'d> Handle<'d> {
         if self.own().is_due.replace(false) {
             self.check_garbage();
         }
-        // As many as were retired, so that the allocator gives out what it has just been given;
-        // some more if there is more than a bag.
+        // As many as were retired, so that the allocator gives out memory that it has just got
+        // back; four times as many if more than one bag is expired.
         let share = if self.record.expired.is_empty() { 1 } else { 4 };
         for _ in 0..share * owed {
             if !self.destroy_one() {

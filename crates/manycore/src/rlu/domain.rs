@@ -53,8 +53,8 @@ impl<C: Clock> Domain<C> {
         Self { clock, epoch: Epoch::new(), config, depot, members, asymmetric }
     }
 
-    /// What a session with a time leaves in its record. A thread that has then passed a fence sees
-    /// what was written before a stamp up to it.
+    /// The time that a session writes into its record when it begins. A thread that reads the time
+    /// and then passes a fence sees all that was written before any stamp up to it.
     #[inline]
     pub(super) fn epoch(&self) -> u64 {
         if self.clock.is_exact() {

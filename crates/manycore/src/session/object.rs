@@ -57,7 +57,8 @@ impl<T> Embedded<T> {
         Self { head: AtomicPtr::new(null_mut()), data: UnsafeCell::new(data) }
     }
 
-    /// Leads here. Of use in sessions of one domain, and for as long as it is there.
+    /// A link to this place. It may be used in sessions of one domain, for as long as the object
+    /// exists.
     pub const fn link(place: *mut Self) -> Link<T> {
         Link::from_ptr(place.cast())
     }

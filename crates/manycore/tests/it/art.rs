@@ -319,7 +319,7 @@ fn deep() {
     map.check();
 }
 
-/// Of two transactions that find nothing of a kind, and put one of it in, one is first, and the
+/// Two transactions each look for something, find nothing, and insert it. One is first, and the
 /// other finds it: by a range, a prefix, or one key, in nodes of all sizes.
 #[test]
 fn serializable_transactions_have_no_phantoms() {

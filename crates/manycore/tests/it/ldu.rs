@@ -432,7 +432,8 @@ fn a_panic_leaves_the_log() {
     assert_eq!(picky.read(|picky| picky.0), 2);
     items.into_iter().for_each(|item| item.keep());
 
-    // A thread that updates it at once has the panic, and not the item.
+    // If updates are applied inline, the updating thread gets the panic, and the item is not
+    // inserted.
     let picky = picky.eager_below(u64::MAX);
     let insert = |good| picky.item(good).insert().keep();
     assert!(catch_unwind(AssertUnwindSafe(|| insert(false))).is_err());

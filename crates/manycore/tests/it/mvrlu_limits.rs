@@ -320,7 +320,8 @@ fn write_skew_is_possible_unless_what_is_read_is_locked() {
     assert!(!both_commit(true));
 }
 
-/// A thread that is told of a commit sees it, whether commits wait for the clocks or snapshots.
+/// A thread that learns of a commit from another thread sees it, whether commits wait for the
+/// clocks or snapshots do.
 #[test]
 fn no_finished_commit_is_missed() {
     const LAST: u32 = unless_interpreted(20_000, 50);

@@ -28,7 +28,7 @@ enum Fault {
     Wait,
     /// Draining before the section.
     Drain,
-    /// The order between the look at the lock, and that at the mark and all that comes after it.
+    /// The order between the read of the lock, and that of the mark and all that comes after it.
     LockBarrier,
     /// Taking the mark away.
     MarkEnd,

@@ -10,8 +10,8 @@ use manycore::session::{RawSession, View};
 use crate::check;
 use crate::sessions::{self, add, objects, read};
 
-/// With a segment for two versions, and no look for a grace period but where a model flushes, or
-/// when a segment is begun.
+/// With a segment for two versions. A thread looks for a grace period only when a model flushes,
+/// and when it begins a segment.
 fn domain() -> Domain<Counter> {
     let config = Config::default()
         .with_segment_bytes(256)

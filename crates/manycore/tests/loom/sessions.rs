@@ -166,8 +166,8 @@ fn claim_by_a_look<S: RawSession>(handle: &mut S, one: Link<u32>, other: Link<u3
     }
 }
 
-/// Of two transactions that each change what the other reads, one finds the other's lock or what it
-/// has committed.
+/// Two transactions each change what the other reads. One finds the other's lock, or what it has
+/// committed.
 pub fn write_skew_is_removed_by_looks<M: Sessions + 'static>(domain: fn() -> M) {
     check(2, move || {
         let domain = Arc::new(domain());

@@ -367,7 +367,7 @@ impl<'a> Ask<'a> {
         Self { from: Some(at), ..Self::default() }
     }
 
-    /// About an inode that is at hand, which is where the path begins, too.
+    /// About an inode that the caller has already. The path is `.`, from that inode.
     pub fn of(inode: &'a Inode) -> Self {
         Self::at(At { directory: inode, path: b"." }).with(inode)
     }

@@ -1,7 +1,7 @@
-//! The list and the hash table that are read without a lock and written under one, as manycore's
-//! `rcu` has them, over whatever frees memory when nobody can be on it. What is compared is that,
-//! and what goes with it: nodes are the allocator's, as with these libraries they are, where those
-//! of manycore are in memory of the structure's own.
+//! A list and a hash table that are read without a lock and written under one, like manycore's
+//! `rcu`, over several libraries that reclaim memory. This compares the libraries with what goes
+//! with them: here nodes come from the allocator, as these libraries have it, while manycore's come
+//! from memory of the structure's own.
 
 use std::marker::PhantomData;
 use std::ptr::null_mut;

@@ -11,8 +11,8 @@
 //! Those of C libraries are in a program of their own, so that this one builds without those:
 //! [`FOREIGN`].
 //!
-//! Each is used as its documentation has it, with the hash function of `hasher` in place of its
-//! default, which is made to withstand keys that somebody chooses, and takes longer than a look-up.
+//! Each is used as its documentation says, but with the hash function of `hasher`. Their default
+//! hash functions withstand keys that an attacker chooses, and take longer than a look-up.
 
 pub mod chain;
 mod epoch;

@@ -104,8 +104,8 @@ pub(in crate::txn) fn part(table: Table, key: u64) -> u64 {
     }
 }
 
-/// The number of a row that almost every transaction of its warehouse changes, among those; `None`
-/// of another row.
+/// The number of a hot row among the hot rows: one that almost every transaction of its warehouse
+/// changes. `None` for other rows.
 pub(in crate::txn) fn hot(table: Table, key: u64) -> Option<u64> {
     match table {
         Table::Warehouse => Some(key * (DISTRICTS + 1)),

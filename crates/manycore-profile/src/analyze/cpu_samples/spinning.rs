@@ -3,8 +3,8 @@
 use crate::analyze::names::wrapper_frames::{plain_path, words};
 use crate::profile::{Frame, Part};
 
-/// Functions that do nothing but wait for a lock or another thread on the CPU, and whose they are.
-/// Of a path its end is enough.
+/// Functions that only wait for a lock or another thread on the CPU, and the libraries they belong
+/// to. The end of a path is enough.
 const SPINNING: &[(&str, &str)] = &[
     ("ut_delay", "InnoDB"),
     ("rw_lock_s_lock_spin", "InnoDB until MySQL 8.0, MariaDB 10.5"),
@@ -52,7 +52,7 @@ const WAITING: &[&str] = &[
 const OTHERWISE: &[&str] =
     &["create", "destroy", "drop", "init", "new", "release", "unlock", "unlocked"];
 
-/// Of the kernel's own, by the beginning. The compiler appends to some.
+/// The kernel's own, by the beginning of the name: the compiler appends to some.
 const OF_KERNEL: &[&str] = &[
     "native_queued_spin_lock_slowpath",
     "__pv_queued_spin_lock_slowpath",
@@ -68,14 +68,15 @@ const OF_KERNEL: &[&str] = &[
     "rtmutex_spin_on_owner",
     "kvm_wait",
 ];
-/// What a hypervisor lends to a spinning loop is called by it: this many calls are looked at.
+/// A hypervisor's spinning functions call helpers of the kernel: this many calls, from the
+/// innermost, are searched for one that spins.
 const KERNEL_CALLS: usize = 4;
 
 /// Words in the names of the preloaded library's functions that wait.
 const OF_LIBRARY: &[&str] = &["contended", "pause", "sleep", "snooze", "spin", "wait"];
 
-/// What a thread does that is in these calls, and which of them all tells: first come those in the
-/// kernel.
+/// What a thread does that is inside these calls, and which of the calls tells that. Calls in the
+/// kernel come first.
 pub fn part(kernel: &[Frame], user: &[Frame], library: Option<&str>) -> (Part, usize) {
     let of = |frame: &Frame, test: fn(&str) -> bool| frame.function.as_deref().is_some_and(test);
     if !kernel.is_empty() {

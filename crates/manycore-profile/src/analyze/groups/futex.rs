@@ -14,7 +14,7 @@ use manycore_stats::{Histogram, Kind};
 
 use super::{Group, Groups, Waited};
 
-/// Of the calls, this many are looked at for what is waited for.
+/// This many of the innermost calls are searched for a name that tells what the thread waits for.
 const TELLING: usize = 6;
 /// Functions, by parts of their names, that wait for an event.
 const EVENTS: &[&str] = &[

@@ -17,12 +17,11 @@ mod futex;
 pub(super) mod name;
 pub mod overflow_processes;
 
-/// Of the places where threads wait for a lock, this many are shown with it.
+/// A lock is shown with this many of the places where threads wait for it.
 const SITES_MAX: usize = 4;
 /// The number of their calls that are listed: `stacks` has all of them.
 const SITE_FRAMES_MAX: usize = 8;
-/// Of all stacks in which threads wait, this many are listed. What a picture of them has room for
-/// is far less.
+/// This many of all stacks in which threads wait are listed. A picture has room for far less.
 const STACKS_MAX: usize = 1_000;
 
 /// Where the locks of all processes are in the profile's list, by process (its place in the list of
@@ -273,7 +272,7 @@ impl Group {
     fn lock(&self, rate: &Rate, symbols: &Symbols) -> Lock {
         let Self { name, tally, .. } = self;
         let attempts = tally.acquired() + tally.timeouts;
-        // Of what has no count of its acquisitions, the share is not known.
+        // Without a count of acquisitions, their share is not known.
         let attempts = if self.kind == Kind::Made { 0 } else { attempts };
         Lock {
             name: name.full.clone(),

@@ -26,7 +26,7 @@ use manycore_launch::regular;
 /// processes are.
 const LISTS_MAX: usize = 256;
 const PROCESSES_MAX: usize = 8192;
-/// Of the files that this process may have open, at most one part in this many is kept: the rest is
+/// At most one in this many of the files that this process may have open are kept open: the rest is
 /// for everything else.
 const KEPT_SHARE: u64 = 2;
 

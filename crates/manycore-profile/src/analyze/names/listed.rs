@@ -61,7 +61,7 @@ impl Listed {
         self.text.starts_with(b"/")
     }
 
-    /// Whether it is listed as one that is gone, or is called so.
+    /// Whether the list says that the file is deleted, or the file has such a name.
     pub fn is_listed_as_deleted(&self) -> bool {
         self.text.ends_with(DELETED)
     }

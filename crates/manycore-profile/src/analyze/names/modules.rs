@@ -123,7 +123,7 @@ impl Modules {
         modules
     }
 
-    /// Of a list as the kernel keeps it, `/proc/PID/maps`: files, and the zero-initialised data
+    /// From a list in the kernel's form, `/proc/PID/maps`: files, and the zero-initialised data
     /// behind them.
     pub fn of_maps(owner: Key, list: &[u8]) -> Self {
         let mut modules = Self { owner, ..Self::default() };
@@ -295,7 +295,7 @@ mod tests {
             .map(|page| page << 12)
             .filter(|page| modules.find(*page, NOW).is_some_and(|place| place.is_inside))
             .collect();
-        // Of those without a file only the first behind x.so is its data.
+        // Among the mappings without a file, only the first behind x.so is its data.
         assert_eq!(found, [0x1000, 0x2000, 0x5000, 0x8000, 0xc000]);
     }
 

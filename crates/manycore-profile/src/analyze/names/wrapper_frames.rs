@@ -123,7 +123,8 @@ fn only_locks(function: &str) -> bool {
     if path.first().is_some_and(|first| NAME_SPACES.contains(&first.as_str())) {
         return true;
     }
-    // Of the path, the function and the class that it belongs to; what is before are name spaces.
+    // The last two parts of the path are the function and the class that it belongs to; those
+    // before are name spaces.
     let said: Vec<_> = path.iter().rev().take(2).flat_map(|name| words(name)).collect();
     let knows = |list: &[&str], word: &str| list.contains(&word);
     said.iter().any(|word| knows(LOCKING, word))

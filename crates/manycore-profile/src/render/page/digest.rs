@@ -230,7 +230,7 @@ impl Cut {
             frames: cut.calls(&site.frames),
             owner_frames: Vec::new(),
         };
-        // Of a futex of the program's own only the waits were seen.
+        // For a futex of the program's own, only the waits were seen.
         let counted = |share: f64| (lock.is_counted()).then_some(share);
         Row {
             name: self.text(&lock.name),
@@ -250,7 +250,8 @@ impl Cut {
         }
     }
 
-    /// Of the kernel only waits are known. Its stacks stand where a program's lock has its places.
+    /// For the kernel, only waits are known. Its stacks are shown where a program's lock has its
+    /// places.
     fn kernel_row(&mut self, lock: &KernelLock) -> Row {
         let all: f64 = lock.stacks.iter().map(|stack| stack.wait_ns as f64).sum();
         let stacks = lock.stacks.iter().take(8);

@@ -30,7 +30,8 @@ const SCRIPTS: [&str; 7] = [
 /// Room for the data, in bytes: the page is to open on a telephone.
 const DATA_MAX: usize = 4 << 20;
 
-/// The page. Of a profile that is too large the least waited for is left out, and the page says so.
+/// The page. If the profile is too large, the locks with the shortest waits are left out, and the
+/// page says so.
 pub fn html(profile: &Profile) -> String {
     let mut limits = Limits::default();
     let data = loop {

@@ -7,8 +7,8 @@ use crate::session::Sessions;
 /// A hash table over a mechanism with sessions.
 pub type VersionedTable<K, V, M> = Versioned<K, V, M, Hashed>;
 
-/// A hash table over MV-RLU. Lookups never wait; changes of different places do not either;
-/// snapshots and transactions see all buckets at one moment.
+/// A hash table over MV-RLU. Lookups never wait, nor do changes of different buckets; snapshots and
+/// transactions see all buckets at one moment.
 pub type MvrluTable<K, V, D = Domain> = VersionedTable<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> VersionedTable<K, V, M> {

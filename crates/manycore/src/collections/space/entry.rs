@@ -4,8 +4,8 @@ use super::{Access, Map};
 use crate::collections::versioned::{Datum, Seek};
 use crate::session::Sessions;
 
-/// A key, of which the next call says what becomes of it: one step to others, whatever they do
-/// between the two. See [`Map::entry`] and [`Access::entry`].
+/// A key, and the next call decides what happens to its entry. Other threads see one step, whatever
+/// they do between the two calls. See [`Map::entry`] and [`Access::entry`].
 #[must_use = "an entry does nothing before it is told what to insert"]
 pub struct Entry<T: Upsert> {
     map: T,

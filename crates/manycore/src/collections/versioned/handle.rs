@@ -10,7 +10,8 @@ use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 pub struct Handle<'a, K: Copy, V: Copy, M: Sessions + 'a, P: Arrangement> {
     map: &'a Versioned<K, V, M, P>,
     session: M::Handle<'a>,
-    /// Keys that this thread has put in, less those that it has taken out, and has not told of.
+    /// Keys that this thread has inserted less those that it has removed, as far as it has not
+    /// reported them.
     more: isize,
 }
 
@@ -207,9 +208,9 @@ where
     ///
     /// # Errors
     ///
-    /// If another thread changes the same place: the transaction can only abort then, so end it, as
-    /// by `?`. A panic in the key's `Ord` or `Hash`, if it is caught in the transaction, dooms it
-    /// likewise.
+    /// If another thread changes the same place: then the transaction can only abort, so end it, as
+    /// by `?`. If the key's `Ord` or `Hash` panics, and the panic is caught in the transaction,
+    /// that can only abort, too.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Conflict> {
         let parts = &self.map.parts;
         // SAFETY: `Writes` is there only while its session is open, which is a snapshot of the

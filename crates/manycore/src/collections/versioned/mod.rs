@@ -98,8 +98,8 @@ pub trait Arrangement {
     /// What an operation on one key has to see.
     const VIEW: View;
 
-    /// The calling thread will not come again, and has put in this many keys more than it has taken
-    /// out, and not told of them.
+    /// Called when a handle is dropped, with the number of keys that it has inserted, less those
+    /// removed, and has not reported.
     fn has_gone<K: Copy, V: Copy>(_parts: &Self::Parts<K, V>, _more: isize) {}
 }
 

@@ -278,7 +278,7 @@ impl<F, R> Section<F, R> {
         self.result = Some(panic::catch(|| section(unsafe { &mut *data })));
     }
 
-    /// For somebody who has the data, while this stays where it is.
+    /// The job for the thread that owns the data, while this stays where it is.
     fn as_job<T>(&mut self) -> Job<T>
     where
         F: FnOnce(&mut T) -> R,

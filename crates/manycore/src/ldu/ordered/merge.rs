@@ -92,8 +92,8 @@ pub(super) struct Merge<T, D> {
     /// The slot that was added last, of those that are known.
     newest: *const Place<T>,
     tournament: Tournament,
-    /// A time at which no run was read yet that has been found empty since; if the newest is
-    /// asked for, none at all.
+    /// For the oldest: a time before any run was read that has been found empty since. For the
+    /// newest: not used.
     looked: u64,
     /// Whether runs are to be read before anything else is taken: if the newest is asked for,
     /// because another one may be newer than what is left; else, because nobody has looked since

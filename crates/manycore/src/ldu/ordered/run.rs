@@ -29,7 +29,7 @@ struct Segment<T> {
     places: [UnsafeCell<MaybeUninit<Stamped<T>>>; ITEMS],
     /// The writer's until an item of that segment is added.
     next: UnsafeCell<*mut Segment<T>>,
-    /// For the writer, who looks there only if the last item of that segment was not taken.
+    /// For the writer, which reads it only if the last item of that segment was not taken.
     previous: *mut Segment<T>,
 }
 

@@ -108,8 +108,8 @@ pub unsafe trait Queue {
     }
 }
 
-/// This many entries a core has to put in before somebody who drops an item has them taken: enough
-/// for the lock to be a small part of the work, and few enough to be in that core's cache.
+/// From this many entries of one core on, a thread that drops an item drains the queue: enough for
+/// the lock to be a small part of the work, and few enough to be in that core's cache.
 pub const MANY: u32 = 512;
 
 /// Reading the queues of this many cores takes about as long as reading a clock.

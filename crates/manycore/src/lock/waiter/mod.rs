@@ -52,9 +52,9 @@ pub struct Waiter {
     state: AtomicU32,
     /// What the thread waits for: a number of the chain's owner.
     role: usize,
-    /// Neighbours in the chain; only touched with the chain locked, or by the signaller that has
-    /// claimed the waiter. After the mark the next one is what is behind it in a row, for the
-    /// owner.
+    /// Neighbours in the chain; only accessed with the chain locked, or by the signaller that has
+    /// claimed the waiter. Once the waiter is marked, `next` belongs to its owner, and leads to the
+    /// next waiter of its row, see `mark_in_rows`.
     next: UnsafeCell<*const Waiter>,
     prev: UnsafeCell<*const Waiter>,
 }

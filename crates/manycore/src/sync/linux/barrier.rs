@@ -1,7 +1,7 @@
 //! Asymmetric barriers, by the membarrier system call: one thread makes every other pass a full
 //! fence.
 //!
-//! Of two threads that each write one place and then read the other's, at least one must see the
+//! Two threads each write one place and then read the other's; at least one of them must see the
 //! other's write. Usually that takes a full fence in both, between the write and the read. If one
 //! side is passed very often and the other seldom, the first can do without: [`light`] keeps the
 //! compiler from exchanging the two accesses, and no more. The other calls [`heavy`], which

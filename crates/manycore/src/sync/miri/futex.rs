@@ -25,9 +25,9 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woke
     if result == -1 && error() == libc::ETIMEDOUT { Woken::TimedOut } else { Woken::Perhaps }
 }
 
-/// [`wait`] on the lower half of a word, as a wake-up without cause: to the interpreter, the look
-/// that a futex takes at that half is an access of the program's own, and all accesses to a word
-/// have to be of one size.
+/// [`wait`] on the lower half of a word: returns at once, as if woken without cause. The
+/// interpreter takes the futex's read of that half for an access of the program, and wants all
+/// accesses to a word to have one size.
 pub fn wait_low(_word: &AtomicU64, _expected: u32, deadline: Option<Deadline>) -> Woken {
     hint::yield_now();
     let passed = deadline.is_some_and(|deadline| deadline.has_passed());

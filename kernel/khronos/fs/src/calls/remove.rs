@@ -82,8 +82,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Goes down to a directory without directories, and removes all that is in it, and it. Returns
-    /// how much of the path leads to the directory above; nothing if there is none.
+    /// Goes down to a directory without directories in it, and removes it with all its files.
+    /// Returns how much of the path leads to the directory above; nothing if there is none.
     fn remove_one(&mut self, root: &Inode, path: &mut Vec<u8>) -> Option<usize> {
         let mut above = 0;
         loop {

@@ -153,8 +153,8 @@ impl Path {
         self.tail.get(TAIL.checked_sub(self.depth().saturating_sub(from))?..)
     }
 
-    /// Whether a key may begin with these bytes: of those from a place on, as many as the node has
-    /// are the key's.
+    /// Whether a key may begin with this path: from a place on, the bytes of the path that the node
+    /// keeps are the key's.
     #[inline]
     pub fn admits(&self, key: &[u8], from: usize) -> bool {
         let depth = self.depth();

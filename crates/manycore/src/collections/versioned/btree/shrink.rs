@@ -85,7 +85,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
                 are_few(lengths, lengths[0] + lengths[1], LEAF)
             });
             let Some(pair) = few else {
-                // A node above that leads to this leaf only was not merged when it came to that.
+                // An inner node that leads to this leaf only: it should have been merged before,
+                // and was not.
                 return match is_alone {
                     true => Self::shrink_above::<K, S>(session, anchor, path, above),
                     false => Ok(()),

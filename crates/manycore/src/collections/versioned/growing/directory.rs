@@ -175,7 +175,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         // compare-and-swap. Arrays are acquired where they are used.
         let keys = self.keys.load(Ordering::Relaxed);
         let number = self.buckets.load(Ordering::Relaxed);
-        // Of keys that come and go, threads may have told of those that went first.
+        // If keys come and go, threads may have reported the removals first.
         let most = isize::try_from(number.saturating_mul(self.load)).unwrap_or(isize::MAX);
         if keys.cast_signed() <= most {
             return None;

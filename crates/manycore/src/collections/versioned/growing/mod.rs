@@ -28,11 +28,11 @@
 //! wait. It is done by the thread that has put in a key and finds that there are too many for so
 //! few buckets.
 //!
-//! Entries for which there is no room in a bucket hang in a chain from it, and change only in
-//! sessions that have locked the bucket. Of one that is taken out, the first of the chain gets the
-//! place: that is two objects to lock, however long the chain is. A thread that walks there
-//! meanwhile from an older version of the bucket finds that first entry where it was, and nobody
-//! sees a bucket half divided.
+//! Entries that do not fit into a bucket hang in a chain from it. They change only in sessions that
+//! have locked the bucket. When an entry of the bucket is removed, the first of the chain takes its
+//! place: that locks two objects, however long the chain is. A reader that walks the chain from an
+//! older version of the bucket still finds the first entry in it, and no reader sees a bucket that
+//! is half divided.
 //!
 //! A bucket is divided by freeing its chain and making two. If the chain has more entries than one
 //! transaction can free ([`RawSession::locks_max`]: 15,555 with MV-RLU's usual logs, any number

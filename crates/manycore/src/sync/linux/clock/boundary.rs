@@ -21,8 +21,8 @@ const ROUNDS_MIN: u32 = 10;
 const ROUNDS: u32 = 2000;
 const TICKS_MAX: u64 = 10_000_000;
 
-/// A message that took longer waited for a CPU, on a busy machine; all sessions would wait as long.
-/// Tried again, so often.
+/// A message that took longer than this waited for a CPU, on a busy machine; as a boundary it would
+/// make all sessions wait as long. It is tried again, `TRIES` times.
 const PLAUSIBLE: u64 = 200_000;
 const TRIES: u32 = 50;
 

@@ -106,7 +106,8 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         Ok(())
     }
 
-    /// Takes this many entries out of the chain at most, and tells of each; whether there are more.
+    /// Removes up to this many entries from the chain, and passes each to the function. Returns
+    /// whether there are more.
     ///
     /// # Safety
     ///
