@@ -3,32 +3,33 @@
 //!
 //! # Idea
 //!
-//! A writer that takes a node out of a structure cannot free it: a reader may be on it. So it
-//! *retires* the node, and the node is freed after a *grace period*, when every *section* has ended
-//! in which somebody could have found it. A reader says when it enters a section and when it
-//! leaves, in a record of its own, and that is all it does.
+//! A writer that unlinks a node from a structure cannot free it: a reader may still use it. So it
+//! *retires* the node. The node is freed after a *grace period*: when every *critical section* has
+//! ended in which a reader could have found it. A reader only writes to a record of its own, when
+//! it enters a section and when it leaves.
 //!
 //! Time is counted in *epochs*. A thread that enters a section writes the epoch into its record.
-//! The next epoch begins when all who are inside have the current one, so that nobody is further
+//! The next epoch begins when all threads inside have the current one, so that no thread is further
 //! behind than one epoch:
 //!
 //! ```text
 //!   epoch        4              5              6              7
 //!   reader A  [------]       [----]                [-----]
 //!   reader B       [-----------]   [--------------------]
-//!                       ^ unlinked, retired in 4   ^ nobody has it any more: freed from here on
+//!                       ^ unlinked, retired in 4   ^ no reader has it any more: freed from here on
 //! ```
 //!
-//! Retired objects wait in bags of up to 61. A full bag is closed with the epoch of that time, and
-//! put on a stack of its thread's record. There anybody can take it: each thread frees what it has
-//! retired itself, because that memory is near to it, but what belongs to a thread that is gone, or
-//! when space is short to any, is freed by the thread that comes. A bag that is not full when its
-//! thread goes stays in the record, and the next thread fills it.
+//! Retired objects wait in bags of up to 61. A full bag is closed with the current epoch, and
+//! pushed onto a stack of its thread's record, from which any thread can take it. A thread frees
+//! what it has retired itself, because that memory is in its caches. The bags of a thread that has
+//! ended are freed by other threads, and so are all expired bags when the limit is near. If a
+//! thread ends with a bag that is not full, the bag stays in the record, and the next thread fills
+//! it.
 //!
-//! A thread destroys its own objects in eights: once it has retired eight, at the end of a section,
-//! as many as it has retired. So an allocator that keeps a few blocks for each thread gives out at
-//! once what it has got back. If it gets them by the hundred, it puts them where all threads share
-//! them, and has to fetch them from there.
+//! At the end of a section, a thread that has retired eight objects or more frees as many expired
+//! objects as it has retired. So an allocator that keeps a few free blocks for each thread can give
+//! these out again. If it got hundreds at a time, it would move them to a list that all threads
+//! share, and have to fetch them from there.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicPtr, Ordering};
@@ -53,27 +54,27 @@
 //! # drop(unsafe { Box::from_raw(newest.into_inner()) });
 //! ```
 //!
-//! [`Atomic`] is such a pointer that takes no `unsafe`.
+//! [`Atomic`] is such a pointer without `unsafe`.
 //!
-//! Where no handle can be passed on, `section` does the same with a domain that the process has by
-//! itself, as `crossbeam_epoch::pin` does. A thread that reads for long repins now and then:
+//! Where no handle can be passed on, use `section`: it is the same with a domain that the process
+//! has by itself, like `crossbeam_epoch::pin`. A thread that reads for long repins now and then:
 //! [`Guard::repin`].
 //!
 //! ## Bounded garbage
 //!
-//! A reader that stays inside keeps everything from being freed. [`Config::limit_bytes`] says how
-//! much may be held: near it, who has retired something waits at the end of its section.
-//! [`Config::on_stall`] is told who it is waited for: the thread, since when, and how much is held.
-//! Readers are never kept waiting. When the reader leaves, all goes on.
+//! A reader that stays in its section keeps everything from being freed. [`Config::limit_bytes`]
+//! bounds what may be held: near it, a thread that has retired something waits at the end of its
+//! section. [`Config::on_stall`] gets the reader's thread, for how long it has blocked, and how
+//! much is held. Readers never wait. When the reader leaves, the waiting threads go on.
 //!
-//! Without such a reader, a thread looks what can be freed when it has retired 253 objects, or 8
-//! and not looked for 2^17 ticks. Where that takes a system call it is 2^19 ticks; on 32 CPUs or
-//! more, those and 32 objects. So it holds little if it retires slowly, and spends little on
-//! looking if it retires fast.
+//! Without such a reader, a thread scans for what can be freed when it has retired 253 objects, or
+//! when it has retired 8 and has not scanned for 2^17 ticks: 2^19 where a scan takes a system call,
+//! and on 32 CPUs or more 2^19 and 32 objects. So it holds little if it retires slowly, and spends
+//! little time on scans if it retires fast.
 //!
-//! So a thread that leaves a section in which it has retired something must hold no lock that
-//! others wait for inside one: take locks inside, and give them back inside. And destructors run
-//! there.
+//! A thread that has retired something may wait when it leaves its section. So it must not hold a
+//! lock then that other threads acquire in sections: acquire and release locks inside. Destructors
+//! run there.
 //!
 //! ## Quiescent states
 //!
