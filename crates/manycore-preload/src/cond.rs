@@ -502,9 +502,9 @@ impl StandIn {
 
     /// The thread is cancelled; glibc has taken the stand-in again.
     unsafe extern "C-unwind" fn abandon<L: InlineLock, const STATS: bool>(wait: *mut c_void) {
-        // SAFETY: `guard` passes what `wait` gave it, in its frame, which the unwinding has not
-        // passed yet. glibc has taken the stand-in again for this thread; the program is to have
-        // its mutex again.
+        // SAFETY: `guard` passes what `wait` gave it, which is in a frame that the unwinding has
+        // not reached yet. glibc has locked the stand-in mutex again for this thread; now the
+        // thread locks the program's own.
         unsafe {
             let wait = &*wait.cast::<StandInWait>();
             glibc::pthread_mutex_unlock(wait.stand_in);

@@ -66,7 +66,8 @@ fn main() {
             // Relaxed: only says when to stop.
             while !is_over.load(Ordering::Relaxed) {
                 let now = Instant::now();
-                // Each is asked and taken out in one step: one that was prolonged stays.
+                // Each session is checked and removed in one step: one that was prolonged meanwhile
+                // stays.
                 sessions.retain(|_token, session| session.expires > now);
                 std::thread::sleep(LASTS);
             }

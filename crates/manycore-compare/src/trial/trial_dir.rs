@@ -61,7 +61,7 @@ impl TrialDir {
         Self::under(&std::env::temp_dir(), "let TMPDIR name one that you may write to")
     }
 
-    /// Makes one under a directory. The remedy is for one under which that cannot be done.
+    /// Makes one under a directory. If that fails, the error ends with the remedy.
     pub fn under(directory: &Path, remedy: &str) -> Result<Self> {
         let (place, work, statistics) = directories(directory).map_err(|error| {
             let culprit = format!("cannot make a directory in '{}': {error}", directory.display());

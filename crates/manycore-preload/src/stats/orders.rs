@@ -63,7 +63,7 @@ struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    /// The records of the locks that keep everybody else away, beside the one that this is about.
+    /// The records of the other locks that the thread holds exclusively.
     fn others<'a>(&'a self, slab: &'a Slab) -> impl Iterator<Item = u32> + 'a {
         let held = slab.held[..self.depth.min(HELD)].iter().enumerate();
         held.filter(|(at, held)| {

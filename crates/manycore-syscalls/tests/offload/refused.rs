@@ -55,7 +55,8 @@ fn a_handler_finds_no_call_that_was_not_sent() {
         assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
         assert_eq!(libc::write(pipe[1], b"x".as_ptr().cast(), 1), 1);
     }
-    // No hand; no worker; a worker, and no hand that could block with the call.
+    // In turn: there is no worker; there is none in the pool either; there is one in the pool, but
+    // none that could block with the call.
     for (mechanism, granted) in [(Mechanism::Thread, 0), (Mechanism::Pool, 0), (Mechanism::Pool, 1)]
     {
         let rig = Rig::with(mechanism, sleep, refuse);

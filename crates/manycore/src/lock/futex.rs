@@ -105,8 +105,8 @@ impl Futex {
     }
 }
 
-/// What a lock does by the word of a [`Futex`] that it has, and waits for in its own way. To be
-/// used in its [`PlainLock`].
+/// The methods of a lock that has the word of a [`Futex`], and waits for it in its own way. For use
+/// in an implementation of [`PlainLock`].
 macro_rules! acquires_by_word {
     () => {
         #[inline]

@@ -124,8 +124,8 @@ impl WaitQueue {
     ///
     /// # Safety
     ///
-    /// The waiter is new. It stays where it is until [`park`](Waiter::park) has returned true or
-    /// [`withdraw`](Self::withdraw) has returned, and the queue until then or until it was drained.
+    /// The waiter is new. It stays in place until [`park`](Waiter::park) has returned true or
+    /// [`withdraw`](Self::withdraw) has returned; so does the queue, unless it is drained before.
     pub unsafe fn enqueue(&self, waiter: &Waiter) {
         self.with_chain(|chain| {
             if self.learned().polls() {

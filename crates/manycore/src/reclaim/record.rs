@@ -108,8 +108,8 @@ impl Record {
         }
     }
 
-    /// The caller has claimed it. To the model checker, this is where what the thread has changes
-    /// hands.
+    /// The caller has claimed the record. Here the model checker learns that what the record has
+    /// belongs to another thread now.
     #[inline]
     pub fn take_over(&self) {
         self.own.with_mut(|_| ());

@@ -28,8 +28,9 @@ use Call::{Create, Link, Missing, Mkdir, Rename as Renames, Rmdir, Stat, Symlink
 
 const CALLS: [Call; 9] = [Create, Unlink, Renames, Link, Stat, Symlink, Mkdir, Rmdir, Missing];
 
-/// So often each pair is tried, with other names: what is shared seldom, such as when memory is
-/// taken from a common store, or names fall into one chain, is not what a call is about.
+/// Each pair of calls is tried this many times, with other names, and the least number of shared
+/// lines counts: rare sharing does not, as when memory comes from a common store, or two names fall
+/// into one chain.
 const TRIES: u32 = 4;
 
 fn at<'a>(fs: &'a Fs, path: &'a str) -> At<'a> {
