@@ -170,7 +170,7 @@ impl Cpu {
     }
 }
 
-/// The CPUs that are online in a list that has to have `number` in it.
+/// The CPUs of a list that are online. The list has to contain `number`.
 fn shared(
     tree: &Tree,
     path: &str,

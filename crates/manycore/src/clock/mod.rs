@@ -49,8 +49,8 @@ pub unsafe trait Clock: Send + Sync {
     fn present(&self) -> u64;
 
     /// A stamp for a commit: later than every [`present`](Self::present) that was returned before
-    /// this was called, on any thread. What the thread has written before its last
-    /// read-modify-write or fence, everybody sees whose present is not before the stamp.
+    /// this was called, on any thread. A thread whose present is not before the stamp sees
+    /// everything that this thread has written before its last read-modify-write or fence.
     fn stamp(&self) -> u64;
 
     /// The time of a snapshot that begins now and has to see every commit that has returned, even

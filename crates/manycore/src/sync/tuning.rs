@@ -56,7 +56,7 @@ pub fn pause_cost() -> u32 {
     measured(&PAUSE_COST, || shortest(16, || (0..64).for_each(|_| hint::pause())).div_ceil(64))
 }
 
-/// How often a lock tests before it blocks that has a number of rounds of its own.
+/// For a lock with a usual number of rounds of its own: how often it tests before it blocks.
 pub fn rounds_of(usual: u32) -> u32 {
     shortened(usual, 1)
 }

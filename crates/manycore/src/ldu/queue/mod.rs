@@ -204,8 +204,8 @@ struct Rest<'a, Q: Queue> {
 impl<Q: Queue> Drop for Rest<'_, Q> {
     fn drop(&mut self) {
         for link in self.chain.by_ref() {
-            // SAFETY: the entry was taken out and not settled, so that it is in no queue and its
-            // node, of which it is marked as used, is there.
+            // SAFETY: the entry was taken out and not settled. So it is in no queue, and its node
+            // is there: the node is marked as used.
             unsafe { self.queue.push(link) };
         }
     }
