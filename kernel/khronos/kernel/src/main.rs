@@ -33,7 +33,7 @@ fn main() {
     let information = boot::information();
     let asked = [
         information.option("test").map(watch::selftest::run),
-        information.option("bench").map(|_| watch::bench::run()),
+        information.option("bench").map(watch::bench::run),
         information.option("provoke").map(watch::provoke::run),
     ];
     if let Some(went_well) = asked.into_iter().flatten().next() {

@@ -6,6 +6,7 @@ use super::{apic, boot, clock, cpu, gdt, idt, smp, tsc};
 use crate::drive::uart;
 use crate::mm::{direct_map, frames, stacks, tables};
 use crate::task::{sched, thread};
+use crate::vfs::durable;
 
 /// Where boot.s leads the first CPU, with the loader's protocol and its information.
 #[unsafe(no_mangle)]
@@ -29,6 +30,7 @@ extern "C" fn boot_main(information: u32, protocol: u32) -> ! {
     clock::start();
     sched::set_slice(timer);
     cpu::this().apic_id.store(u32::from(apic::id()), Ordering::Relaxed); // Relaxed: own
+    durable::find_disk();
     smp::start();
     tables::drop_identity_map();
     sched::adopt();

@@ -12,7 +12,7 @@ use khronos_durable::Tree;
 use khronos_fs::{Cx, Which};
 
 use super::tree::{self, Held};
-use crate::arch::tsc;
+use crate::arch::{boot, tsc};
 use crate::call::errno::{Errno, Result};
 use crate::drive::virtio_blk::{self, Drive};
 use crate::println;
@@ -51,6 +51,9 @@ impl Next {
 }
 
 static STORE: Once<Store> = Once::new();
+/// The disk, until the tree on it is made.
+static FOUND: Spin<Option<core::result::Result<Drive, &'static str>>> =
+    Spin::new(Rank::Small, None);
 /// A CPU has noted so much that a batch is due.
 static IS_DUE: AtomicBool = AtomicBool::new(false);
 
@@ -71,6 +74,15 @@ impl Tree<'static> for Here {
     }
 }
 
+/// Looks for the disk, if the boot line says that there is one. Before other CPUs run: who asks a
+/// device how large its registers are moves them for a moment, and QEMU before 8.1 may crash if
+/// another CPU then uses its interrupt controller.
+pub fn find_disk() {
+    if boot::information().option("disk").is_some() {
+        *FOUND.lock() = Some(virtio_blk::find());
+    }
+}
+
 /// Makes the tree that is on the disk; with `format`, makes an empty one on the disk before. Says
 /// how many files there are.
 ///
@@ -78,7 +90,8 @@ impl Tree<'static> for Here {
 ///
 /// If there is no disk, or none with a tree.
 pub fn start(how: &str) -> usize {
-    let opened = virtio_blk::find().map(|drive| match how {
+    let found = FOUND.lock().take().expect("looked for at boot");
+    let opened = found.map(|drive| match how {
         "" => Disk::open(drive),
         "format" => Disk::format(drive),
         other => panic!("disk={other}: it is disk, or disk=format, which makes an empty one"),

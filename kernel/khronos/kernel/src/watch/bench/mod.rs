@@ -1,5 +1,7 @@
-//! Lists and hashes in the kernel: `bench` on the boot line. It counts; times of an emulated
-//! machine say nothing.
+//! Lists and hashes in the kernel: `bench` on the boot line; and names in directories,
+//! `bench=names`. It counts; times of an emulated machine say nothing.
+
+mod names;
 
 use alloc::format;
 use alloc::string::String;
@@ -146,8 +148,20 @@ where
     );
 }
 
+/// What the boot line asks for.
+pub fn run(what: &str) -> bool {
+    match what.split_once(':').unwrap_or((what, "")) {
+        ("", _) => sets(),
+        ("names", workload) => names::run(workload),
+        _ => {
+            println!("bench={what}: it is bench, bench=names or bench=names:WORKLOAD");
+            false
+        }
+    }
+}
+
 /// All structures, mechanisms, rates of updates and ways to choose keys.
-pub fn run() -> bool {
+fn sets() -> bool {
     for updates in UPDATES {
         for keys in [Keys::Uniform, Keys::Zipf] {
             measure("list lock", updates, keys, LockedList::<u64, (), Adaptive>::default());
