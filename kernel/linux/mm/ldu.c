@@ -56,6 +56,9 @@
  * Draining applies what it reads, and clears QUEUED if the state is still that;
  * if not, it applies what it reads then. So it never leaves a node whose owner
  * has changed his mind meanwhile, and the owner never waits.
+ *
+ * A section that changes an element of its own, and looks at no other, need
+ * not apply the log: see ldu_is_queued().
  */
 
 #include <linux/ldu.h>
@@ -206,6 +209,38 @@ bool ldu_mark(struct ldu_tree *tree, struct ldu_root *root,
 		ldu_verify_link(tree, root, node, after);
 	/* Publishes all of that. */
 	return ldu_push(tree, root, node, after) >= READ_ONCE(ldu_limit);
+}
+
+/**
+ * ldu_is_queued - whether an element is in the log, and so not in the tree yet
+ * @node: the element's; the caller owns it, wants it in the tree, and has the
+ *	rwsem for writing
+ *
+ * If so, its keys may be changed as they are: who drains links it by those that
+ * it has then, and drains under the rwsem. Else it is in the tree. The answer
+ * holds as long as the rwsem is held and the log is left alone.
+ */
+bool ldu_is_queued(struct ldu_node *node)
+{
+	return atomic_read(&node->state) & LDU_QUEUED;
+}
+
+/**
+ * ldu_cancel - says that an element that is queued is not to be in the tree
+ * @tree: the kind of tree
+ * @root: the tree, whose rwsem the caller has for writing
+ * @node: the element's, for which ldu_is_queued() has returned true
+ *
+ * Every walk before the caller's section is over, and those after it find the
+ * element neither in the tree nor wanted.
+ */
+void ldu_cancel(struct ldu_tree *tree, struct ldu_root *root,
+		struct ldu_node *node)
+{
+	ldu_verify_unlink(root, node);
+	/* Who drains is kept out. */
+	atomic_set(&node->state, LDU_QUEUED);
+	ldu_count(tree, LDU_CANCEL, 1);
 }
 
 static void ldu_drain_node(struct ldu_tree *tree, struct ldu_root *root,

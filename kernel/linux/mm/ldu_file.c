@@ -4,7 +4,9 @@
  *
  * dup_mmap() and mmap_region() log that a VMA is to be linked,
  * unlink_file_vma_batch_process() that it is to be unlinked. What changes the
- * keys of a VMA that is in the tree takes i_mmap_rwsem, which empties the log.
+ * keys of a VMA takes i_mmap_rwsem. Between vma_prepare() and vma_complete() the
+ * log is left alone: a VMA that is still in it is not in the tree, and is linked
+ * by the keys that it has got.
  *
  * A VMA stays in the tree after its owner has freed it, until the log is
  * applied. Its memory is kept by vma->ldu_refs; of its fields only the keys
@@ -178,7 +180,10 @@ bool ldu_file_read_trylocked(struct address_space *mapping)
 }
 EXPORT_SYMBOL_GPL(ldu_file_read_trylocked);
 
-/* The section changes VMAs of its own only, and walks no others. */
+/*
+ * The section has taken i_mmap_rwsem, and has left the log alone. It changes
+ * VMAs of its own only, and walks no others.
+ */
 void ldu_file_begin_update(struct address_space *mapping)
 {
 	ldu_begin_update(&mapping->i_ldu);
@@ -187,6 +192,21 @@ void ldu_file_begin_update(struct address_space *mapping)
 void ldu_file_end_update(struct address_space *mapping)
 {
 	ldu_end_update(&mapping->i_ldu);
+}
+
+/*
+ * Whether a VMA is in the log instead of the tree. The caller has its mmap_lock
+ * and i_mmap_rwsem for writing.
+ */
+bool ldu_file_is_queued(struct vm_area_struct *vma)
+{
+	return ldu_is_queued(&vma->ldu_file);
+}
+
+/* Unlinks a VMA that is in the log; the caller has what it had then. */
+void ldu_file_cancel(struct vm_area_struct *vma, struct address_space *mapping)
+{
+	ldu_cancel(&ldu_file_tree, &mapping->i_ldu, &vma->ldu_file);
 }
 
 /*

@@ -35,6 +35,8 @@ struct element {
 	/* Under the rwsem: whether it is in the tree, and since when. */
 	bool is_in;
 	unsigned long since;
+	/* What it is in the tree by, and what it is to be in the tree by. */
+	unsigned int linked_key, key;
 	struct element *next;
 };
 
@@ -99,6 +101,7 @@ static void apply(struct ldu_root *root, struct ldu_node *node, bool link)
 		fail("an element was linked or unlinked twice");
 	this->is_in = link;
 	this->since = ++tree.changes;
+	this->linked_key = this->key;
 	/* So that owners change their minds meanwhile. */
 	if (tree.changes % 16 == 0)
 		sched_yield();
@@ -161,6 +164,7 @@ static struct element *make(void)
 	ldu_node_init(&this->node);
 	atomic_set(&this->references, 1);
 	this->is_in = false;
+	this->key = 0;
 	__atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
 	return this;
 }
@@ -201,15 +205,48 @@ static unsigned int draw(unsigned int *state)
 	return *state >> 16;
 }
 
-/* A section that changes elements of its own in the tree itself. */
-static void split(void)
+/* A section that finds the log empty. */
+static void apply_log(void)
 {
 	down_write(&tree.rwsem);
 	ldu_write_locked(&kind, &tree.root);
+	up_write(&tree.rwsem);
+}
+
+/*
+ * A section that leaves the log alone. It changes the key of an element that is
+ * to be in the tree; or it unlinks the element, if that is in the log and is to
+ * go. Whether it has unlinked it.
+ */
+static bool change(struct place *place, bool is_to_go)
+{
+	struct element *this = place->element;
+	bool has_gone = false;
+
+	down_write(&tree.rwsem);
 	ldu_begin_update(&tree.root);
+	if (this->is_in == ldu_is_queued(&this->node))
+		fail("an element is both in the tree and in the log, or in neither");
 	sched_yield();
+	if (!is_to_go) {
+		this->key++;
+		if (!ldu_is_queued(&this->node)) {
+			this->linked_key = this->key;
+			this->since = ++tree.changes;
+		}
+	} else if (ldu_is_queued(&this->node)) {
+		__atomic_fetch_add(&place->version, 1, __ATOMIC_SEQ_CST);
+		ldu_cancel(&kind, &tree.root, &this->node);
+		__atomic_fetch_add(&place->version, 1, __ATOMIC_SEQ_CST);
+		has_gone = true;
+	}
 	ldu_end_update(&tree.root);
 	up_write(&tree.rwsem);
+	if (has_gone) {
+		put(&this->node);
+		__atomic_fetch_add(&updated, 1, __ATOMIC_RELAXED);
+	}
+	return has_gone;
 }
 
 static void *updater(void *argument)
@@ -224,12 +261,13 @@ static void *updater(void *argument)
 		update(&this->member[0], NULL, true);
 		if (draw(&random) % 8 == 0)
 			sched_yield();
+		if (draw(&random) % 16 == 0)
+			change(&this->member[0], false);
 		update(&this->member[1], &this->member[0], true);
 		if (draw(&random) % 4 == 0)
 			sched_yield();
-		if (draw(&random) % 64 == 0)
-			split();
-		update(&this->member[1], NULL, false);
+		if (draw(&random) % 16 || !change(&this->member[1], true))
+			update(&this->member[1], NULL, false);
 		update(&this->member[0], NULL, false);
 	}
 	return NULL;
@@ -246,6 +284,8 @@ static struct element *look(struct place *place, unsigned int before)
 		fail("a walk has missed an element");
 	if (before % 4 == 0 && this->is_in)
 		fail("a walk has met an element that was unlinked");
+	if (this->is_in && this->linked_key != this->key)
+		fail("an element is in the tree by a key that it had");
 	return this->is_in ? this : NULL;
 }
 
@@ -306,7 +346,7 @@ static void finish_round(void)
 	static struct place last;
 
 	update(&last, NULL, true);
-	split();
+	apply_log();
 	update(&last, NULL, false);
 	ldu_retire(&kind, &tree.root);
 	if (ldu_is_pending(&tree.root) || tree.root.is_active)

@@ -48,6 +48,10 @@ enum Fault {
     Heads,
     /// Putting a child into the list in which its parent is.
     Family,
+    /// Looking whether an element that changes is in the log instead of the tree.
+    Queued,
+    /// Taking back an update that is in the log, with the lock held.
+    Cancel,
 }
 
 /// Who may own a node: its place in [`Log::nodes`] plus 1, so that 0 is none.
@@ -60,6 +64,8 @@ struct Node {
     /// The list that it is in, or was in last; its owner's.
     head: UnsafeCell<usize>,
     linked: UnsafeCell<bool>,
+    /// What it is to be in the tree by, and what it is in the tree by: under the lock.
+    keys: UnsafeCell<[u32; 2]>,
 }
 
 /// Lists of a log: one for all, and those for two CPUs.
@@ -238,6 +244,7 @@ impl Log {
                 self.tree.with_mut(|tree| unsafe {
                     let tree = &mut *tree;
                     if want {
+                        node.keys.with_mut(|keys| (*keys)[1] = (*keys)[0]);
                         tree.push(link)
                     } else {
                         tree.retain(|known| *known != link)
@@ -282,6 +289,45 @@ impl Log {
         self.barrier(Fault::DrainBarrier, SeqCst);
         self.heads[..heads].iter().for_each(|head| self.drain_list(head));
         self.flags.store(self.flags.load(Relaxed) & !DRAINING, Release);
+    }
+
+    /// `vma_prepare` to `vma_complete`: a section that leaves the log alone. It changes the key of
+    /// the first node, which is to be in the tree.
+    fn change(&self) {
+        self.take(-1);
+        self.update(|| {
+            let node = self.node(1);
+            let is_queued = self.is_queued(node);
+            // SAFETY: the lock is held, here and below.
+            node.keys.with_mut(|keys| unsafe { (*keys)[0] += 1 });
+            if !is_queued {
+                let is_there = self.tree.with(|tree| unsafe { (*tree).contains(&1) });
+                assert!(is_there, "an element is neither in the log nor in the tree");
+                node.keys.with_mut(|keys| unsafe { (*keys)[1] = (*keys)[0] });
+            }
+        });
+        self.release();
+    }
+
+    /// `ldu_is_queued`.
+    fn is_queued(&self, node: &Node) -> bool {
+        node.state.load(Relaxed) & QUEUED != 0 && self.fault != Fault::Queued
+    }
+
+    /// The same section, which unlinks the first node if that is in the log: `ldu_cancel`. Says
+    /// whether it has.
+    fn cancel(&self) -> bool {
+        let mut has_gone = false;
+        self.take(-1);
+        self.update(|| {
+            let node = self.node(1);
+            has_gone = self.is_queued(node);
+            if has_gone && self.fault != Fault::Cancel {
+                node.state.store(QUEUED, Relaxed);
+            }
+        });
+        self.release();
+        has_gone
     }
 
     /// Whether there is a log, for a section that has just taken the lock.
@@ -467,9 +513,47 @@ fn while_lists_are_made(fault: Fault, _is_spread: bool) {
     });
 }
 
+/// An element changes its key beside a walk, which drains.
+fn change_beside_walks(fault: Fault, is_spread: bool) {
+    check(3, move || {
+        let log = Log::new(fault, is_spread);
+        let look = |log: &Log| {
+            log.walk(|tree| {
+                let node = log.node(1);
+                // SAFETY: the lock is held.
+                let [wanted, found] = node.keys.with(|keys| unsafe { *keys });
+                assert!(!tree.contains(&1) || wanted == found, "an element has an old key");
+            });
+        };
+        let walker = spawn(&log, look);
+        log.link();
+        log.settle();
+        log.change();
+        walker.join().unwrap();
+        look(&log);
+    });
+}
+
+/// An element goes away in a section that leaves the log alone, beside a walk.
+fn cancel_beside_walks(fault: Fault, is_spread: bool) {
+    check(3, move || {
+        let log = Log::new(fault, is_spread);
+        let walker = spawn(&log, Log::walk_pages);
+        log.link();
+        log.settle();
+        if !log.cancel() {
+            log.unlink();
+            log.settle();
+        }
+        log.free_pages();
+        walker.join().unwrap();
+        log.walk_pages();
+    });
+}
+
 type Model = fn(Fault, bool);
 
-const MODELS: [Model; 7] = [
+const MODELS: [Model; 9] = [
     exit_beside_walks,
     fork_beside_walks,
     exit_beside_drains,
@@ -477,6 +561,8 @@ const MODELS: [Model; 7] = [
     a_look_without_the_lock,
     exit_beside_a_walk_that_drains,
     while_lists_are_made,
+    change_beside_walks,
+    cancel_beside_walks,
 ];
 
 #[test]
@@ -490,7 +576,7 @@ fn keeps_its_promises_with_lists_for_cpus() {
 }
 
 /// Each fault, the model that notices it, and whether that needs lists for CPUs.
-const FAULTS: [(Fault, Model, bool); 14] = [
+const FAULTS: [(Fault, Model, bool); 16] = [
     (Fault::SettleBarrier, exit_beside_walks, false),
     (Fault::SectionBarrier, exit_beside_walks, false),
     (Fault::Wait, exit_beside_walks, false),
@@ -505,6 +591,8 @@ const FAULTS: [(Fault, Model, bool); 14] = [
     (Fault::DrainBarrier, exit_beside_a_walk_that_drains, true),
     (Fault::Heads, exit_beside_walks, true),
     (Fault::Family, fork_beside_walks, true),
+    (Fault::Queued, change_beside_walks, false),
+    (Fault::Cancel, cancel_beside_walks, false),
 ];
 
 #[test]

@@ -119,6 +119,10 @@ bool ldu_mark(struct ldu_tree *tree, struct ldu_root *root,
 	      struct ldu_node *node, struct ldu_node *after, bool want);
 void ldu_settle(struct ldu_tree *tree, struct ldu_root *root, bool is_long);
 
+bool ldu_is_queued(struct ldu_node *node);
+void ldu_cancel(struct ldu_tree *tree, struct ldu_root *root,
+		struct ldu_node *node);
+
 void ldu_write_locked(struct ldu_tree *tree, struct ldu_root *root);
 void ldu_read_locked(struct ldu_tree *tree, struct ldu_root *root);
 bool ldu_read_trylocked(struct ldu_tree *tree, struct ldu_root *root);

@@ -37,6 +37,8 @@ void ldu_file_read_locked(struct address_space *mapping);
 bool ldu_file_read_trylocked(struct address_space *mapping);
 void ldu_file_begin_update(struct address_space *mapping);
 void ldu_file_end_update(struct address_space *mapping);
+bool ldu_file_is_queued(struct vm_area_struct *vma);
+void ldu_file_cancel(struct vm_area_struct *vma, struct address_space *mapping);
 
 void ldu_file_link(struct vm_area_struct *vma, struct vm_area_struct *after,
 		   struct address_space *mapping);
@@ -119,6 +121,16 @@ static inline void ldu_file_begin_update(struct address_space *mapping)
 }
 
 static inline void ldu_file_end_update(struct address_space *mapping)
+{
+}
+
+static inline bool ldu_file_is_queued(struct vm_area_struct *vma)
+{
+	return false;
+}
+
+static inline void ldu_file_cancel(struct vm_area_struct *vma,
+				   struct address_space *mapping)
 {
 }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Pages go out to swap and come back, in processes that share them: reclaim walks reverse maps. */
+#include "exercise.h"
+
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MEGABYTE (1UL << 20)
+/* What the processes may have in memory, and what they use. */
+#define LIMIT (12 * MEGABYTE)
+#define ANONYMOUS (12 * MEGABYTE)
+#define SHARED (3 * MEGABYTE)
+
+void swap_run(double seconds)
+{
+	long out = vmstat("pswpout"), in = vmstat("pswpin");
+	struct area areas[2];
+	unsigned long forks, rounds = 0;
+	double begin = now();
+
+	mkdir("/cgroup", 0755);
+	mount("none", "/cgroup", "cgroup2", 0, NULL);
+	write_file("/cgroup/cgroup.subtree_control", "+memory");
+	mkdir("/cgroup/swap", 0755);
+	write_file("/cgroup/swap/memory.max", "%lu", LIMIT);
+	write_file("/cgroup/swap/cgroup.procs", "%d", getpid());
+
+	areas[0] = area_map(ANONYMOUS, 4096, false, 0, -1);
+	areas[1] = area_map(SHARED, 4096, true, 0, -1);
+	forkers_start(3, areas, 2);
+	for (; rounds == 0 || now() - begin < seconds; rounds++) {
+		area_check(&areas[0]);
+		area_check(&areas[1]);
+	}
+	/* So that what comes has room, and the group can be left. */
+	write_file("/cgroup/swap/memory.max", "max");
+	forks = forkers_stop();
+	area_check(&areas[0]);
+	area_check(&areas[1]);
+	write_file("/cgroup/cgroup.procs", "%d", getpid());
+	out = vmstat("pswpout") - out;
+	in = vmstat("pswpin") - in;
+	printf("forks=%lu rounds=%lu pages_out=%ld pages_in=%ld\n", forks, rounds, out, in);
+	if (out < 1000 || in < 1000)
+		fail("hardly a page was swapped");
+}
