@@ -1,7 +1,6 @@
 //! The log of Linux' reverse maps (`kernel/linux/mm/ldu.c`), in the checker's terms: what it
 //! promises, and that each barrier and each rule is needed.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
@@ -9,7 +8,7 @@ use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use loom::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, fence};
 use loom::thread;
 
-use crate::check;
+mod models;
 
 const QUEUED: usize = 1;
 const WANT: usize = 2;
@@ -298,11 +297,13 @@ impl Log {
         self.update(|| {
             let node = self.node(1);
             let is_queued = self.is_queued(node);
-            // SAFETY: the lock is held, here and below.
+            // SAFETY: the lock is held.
             node.keys.with_mut(|keys| unsafe { (*keys)[0] += 1 });
             if !is_queued {
+                // SAFETY: the lock is held.
                 let is_there = self.tree.with(|tree| unsafe { (*tree).contains(&1) });
                 assert!(is_there, "an element is neither in the log nor in the tree");
+                // SAFETY: the lock is held.
                 node.keys.with_mut(|keys| unsafe { (*keys)[1] = (*keys)[0] });
             }
         });
@@ -378,229 +379,4 @@ impl Log {
         self.barrier(Fault::PendingBarrier, Acquire);
         self.in_tree.load(Relaxed) != 0
     }
-}
-
-/// A thread that does something with a log.
-fn spawn(log: &Arc<Log>, work: impl FnOnce(&Log) + 'static) -> thread::JoinHandle<()> {
-    let log = log.clone();
-    thread::spawn(move || work(&log))
-}
-
-/// Exit beside walks: page tables are freed when nobody walks them any more.
-fn exit_beside_walks(fault: Fault, is_spread: bool) {
-    check(3, move || {
-        let log = Log::new(fault, is_spread);
-        log.link();
-        log.walk(|tree| assert!(tree.contains(&1) || fault == Fault::Drain));
-        let walker = spawn(&log, Log::walk_pages);
-        log.unlink();
-        log.settle();
-        log.free_pages();
-        walker.join().unwrap();
-        log.walk_pages();
-    });
-}
-
-/// Fork beside walks: who begins later meets the child, after its parent.
-fn fork_beside_walks(fault: Fault, is_spread: bool) {
-    check(3, move || {
-        let log = Log::new(fault, is_spread);
-        let walker = spawn(&log, |log| {
-            let is_settled = log.is_settled.load(Acquire);
-            log.walk(|tree| {
-                assert!(!is_settled || tree.contains(&1), "a walk has missed an element");
-                assert!(!tree.starts_with(&[2]), "a child is before its parent");
-            });
-        });
-        log.link();
-        log.settle();
-        log.is_settled.store(true, Release);
-        log.mark(2, 0, Some(1), true);
-        log.settle();
-        walker.join().unwrap();
-    });
-}
-
-/// A node that is unlinked while it is drained is not left in the tree.
-fn exit_beside_drains(fault: Fault, is_spread: bool) {
-    check(3, move || {
-        let log = Log::new(fault, is_spread);
-        let walker = spawn(&log, |log| log.walk(|_| ()));
-        log.link();
-        log.settle();
-        log.unlink();
-        log.settle();
-        walker.join().unwrap();
-        log.walk(|tree| assert!(tree.is_empty(), "an element is left in the tree"));
-    });
-}
-
-/// Exit beside a section of an updater and a walk after it.
-fn exit_beside_an_updater_and_a_walk(fault: Fault, is_spread: bool) {
-    check(3, move || {
-        let log = Log::new(fault, is_spread);
-        log.link();
-        log.walk(|_| ());
-        let others = spawn(&log, |log| {
-            log.take(-1);
-            if log.has_log() {
-                log.drain();
-            }
-            log.update(|| ());
-            log.release();
-            log.walk_pages();
-        });
-        log.unlink();
-        log.settle();
-        log.free_pages();
-        others.join().unwrap();
-    });
-}
-
-/// What was linked is seen without the lock, beside a drain.
-fn a_look_without_the_lock(fault: Fault, is_spread: bool) {
-    check(3, move || {
-        let log = Log::new(fault, is_spread);
-        let walker = spawn(&log, |log| log.walk(|_| ()));
-        let looker = spawn(&log, |log| {
-            if log.is_settled.load(Acquire) {
-                assert!(log.is_mapped(), "what is mapped looks as if it were not");
-            }
-        });
-        log.link();
-        log.settle();
-        log.is_settled.store(true, Release);
-        walker.join().unwrap();
-        looker.join().unwrap();
-    });
-}
-
-/// Exit beside a walk that drains what others have linked, from another list.
-fn exit_beside_a_walk_that_drains(fault: Fault, is_spread: bool) {
-    check(3, move || {
-        let log = Log::new(fault, is_spread);
-        log.link();
-        log.walk(|_| ());
-        log.mark(2, 1, None, true);
-        let walker = spawn(&log, Log::walk_pages);
-        log.unlink();
-        log.settle();
-        log.free_pages();
-        walker.join().unwrap();
-    });
-}
-
-/// Fork and exit while the log gets lists for CPUs.
-fn while_lists_are_made(fault: Fault, _is_spread: bool) {
-    check(3, move || {
-        let log = Log::new(fault, false);
-        let maker = spawn(&log, |log| {
-            log.take(-1);
-            log.drain();
-            log.spread();
-            log.release();
-            log.walk_pages();
-        });
-        log.link();
-        log.settle();
-        log.mark(2, 0, Some(1), true);
-        log.settle();
-        log.unlink();
-        log.settle();
-        log.free_pages();
-        maker.join().unwrap();
-        log.walk(|tree| assert_eq!(tree, [2]));
-    });
-}
-
-/// An element changes its key beside a walk, which drains.
-fn change_beside_walks(fault: Fault, is_spread: bool) {
-    check(3, move || {
-        let log = Log::new(fault, is_spread);
-        let look = |log: &Log| {
-            log.walk(|tree| {
-                let node = log.node(1);
-                // SAFETY: the lock is held.
-                let [wanted, found] = node.keys.with(|keys| unsafe { *keys });
-                assert!(!tree.contains(&1) || wanted == found, "an element has an old key");
-            });
-        };
-        let walker = spawn(&log, look);
-        log.link();
-        log.settle();
-        log.change();
-        walker.join().unwrap();
-        look(&log);
-    });
-}
-
-/// An element goes away in a section that leaves the log alone, beside a walk.
-fn cancel_beside_walks(fault: Fault, is_spread: bool) {
-    check(3, move || {
-        let log = Log::new(fault, is_spread);
-        let walker = spawn(&log, Log::walk_pages);
-        log.link();
-        log.settle();
-        if !log.cancel() {
-            log.unlink();
-            log.settle();
-        }
-        log.free_pages();
-        walker.join().unwrap();
-        log.walk_pages();
-    });
-}
-
-type Model = fn(Fault, bool);
-
-const MODELS: [Model; 9] = [
-    exit_beside_walks,
-    fork_beside_walks,
-    exit_beside_drains,
-    exit_beside_an_updater_and_a_walk,
-    a_look_without_the_lock,
-    exit_beside_a_walk_that_drains,
-    while_lists_are_made,
-    change_beside_walks,
-    cancel_beside_walks,
-];
-
-#[test]
-fn keeps_its_promises() {
-    MODELS.into_iter().for_each(|model| model(Fault::Nothing, false));
-}
-
-#[test]
-fn keeps_its_promises_with_lists_for_cpus() {
-    MODELS.into_iter().for_each(|model| model(Fault::Nothing, true));
-}
-
-/// Each fault, the model that notices it, and whether that needs lists for CPUs.
-const FAULTS: [(Fault, Model, bool); 16] = [
-    (Fault::SettleBarrier, exit_beside_walks, false),
-    (Fault::SectionBarrier, exit_beside_walks, false),
-    (Fault::Wait, exit_beside_walks, false),
-    (Fault::Drain, fork_beside_walks, false),
-    (Fault::LockBarrier, exit_beside_walks, false),
-    (Fault::MarkEnd, exit_beside_an_updater_and_a_walk, false),
-    (Fault::Order, fork_beside_walks, false),
-    (Fault::Redo, exit_beside_drains, false),
-    (Fault::OwnerAcquire, exit_beside_drains, false),
-    (Fault::Draining, a_look_without_the_lock, false),
-    (Fault::PendingBarrier, a_look_without_the_lock, false),
-    (Fault::DrainBarrier, exit_beside_a_walk_that_drains, true),
-    (Fault::Heads, exit_beside_walks, true),
-    (Fault::Family, fork_beside_walks, true),
-    (Fault::Queued, change_beside_walks, false),
-    (Fault::Cancel, cancel_beside_walks, false),
-];
-
-#[test]
-fn needs_each_barrier_and_each_rule() {
-    let missed = |(fault, model, is_spread): &(Fault, Model, bool)| {
-        let found = catch_unwind(AssertUnwindSafe(|| model(*fault, *is_spread)));
-        found.is_ok().then_some(*fault)
-    };
-    let missed: Vec<Fault> = FAULTS.iter().filter_map(missed).collect();
-    assert_eq!(missed, [], "nobody has noticed these");
 }

@@ -17,7 +17,7 @@
 #define PAGE 4096UL
 #define PAGES 128UL
 #define BYTES (PAGES * PAGE)
-#define FILE_NAME "/dax/file"
+#define FILE_NAME "/tmp/dax/file"
 
 static void look_for_dax(void)
 {
@@ -26,7 +26,7 @@ static void look_for_dax(void)
 	if (statx(AT_FDCWD, FILE_NAME, 0, STATX_BASIC_STATS, &of) < 0)
 		fail_errno("statx");
 	if (!(of.stx_attributes & STATX_ATTR_DAX))
-		fail(FILE_NAME " is not mapped directly: mount /dax with -o dax");
+		fail(FILE_NAME " is not mapped directly: mount its directory with -o dax");
 }
 
 /* Writes through the mapping, has it written back, and reads the file. */

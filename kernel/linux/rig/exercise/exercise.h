@@ -29,6 +29,9 @@ void area_fill(const struct area *area);
 /* Fails if a page is not what area_fill() has made it. */
 void area_check(const struct area *area);
 
+/* Moves all pages to a node, in all processes that map them; returns how many are there. */
+size_t area_move(const struct area *area, int node);
+
 /* Processes that fork children one after another, each of which checks the areas and writes to its copies. */
 void forkers_start(int count, const struct area *areas, int nr_areas);
 /* Ends them; fails if a child has found an error. Returns how many children there were. */
@@ -48,6 +51,6 @@ int wait_for(pid_t child);
 void poison_page(char *page, const char *what);
 
 typedef void item_run(double seconds);
-item_run swap_run, migrate_run, balance_run, hugetlb_run, poison_run, uprobe_run, dax_run;
+item_run swap_run, migrate_run, balance_run, hugetlb_run, poison_run, uprobe_run, dax_run, split_run;
 
 #endif

@@ -86,7 +86,7 @@ static void unmap_child(void)
 /* Children map a file where the parent does, so that they share its page table; the file is punched and cut under them. */
 static void share_tables(unsigned long *rounds)
 {
-	int fd = open("/huge/shared", O_RDWR | O_CREAT, 0600);
+	int fd = open("/tmp/huge/shared", O_RDWR | O_CREAT, 0600);
 	volatile unsigned long *page;
 	pid_t children[3];
 	struct {
@@ -94,7 +94,7 @@ static void share_tables(unsigned long *rounds)
 	} *control = shared_memory(4096);
 
 	if (fd < 0 || ftruncate(fd, GIGABYTE) < 0)
-		fail_errno("/huge/shared");
+		fail_errno("/tmp/huge/shared");
 	page = mmap(SHARED_AT, GIGABYTE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, 0);
 	if (page == MAP_FAILED)
 		fail_errno("mmap of a gigabyte");
@@ -139,7 +139,7 @@ static void share_tables(unsigned long *rounds)
 	munmap((void *)page, GIGABYTE);
 	munmap(control, 4096);
 	close(fd);
-	unlink("/huge/shared");
+	unlink("/tmp/huge/shared");
 	++*rounds;
 }
 
@@ -151,8 +151,8 @@ void hugetlb_run(double seconds)
 	write_file("/proc/sys/vm/nr_hugepages", "%d", POOL);
 	if (meminfo("HugePages_Total") != POOL)
 		fail("there are %ld of %d huge pages", meminfo("HugePages_Total"), POOL);
-	mkdir("/huge", 0755);
-	if (mount("none", "/huge", "hugetlbfs", 0, NULL) < 0)
+	mkdir("/tmp/huge", 0755);
+	if (mount("none", "/tmp/huge", "hugetlbfs", 0, NULL) < 0)
 		fail_errno("mount of hugetlbfs");
 	forks = copies(seconds / 2);
 	unmap_child();
@@ -163,6 +163,6 @@ void hugetlb_run(double seconds)
 	printf("forks=%lu shared_rounds=%lu\n", forks, rounds);
 	if (meminfo("HugePages_Free") != POOL)
 		fail("of %d huge pages %ld are free", POOL, meminfo("HugePages_Free"));
-	umount("/huge");
+	umount("/tmp/huge");
 	write_file("/proc/sys/vm/nr_hugepages", "0");
 }

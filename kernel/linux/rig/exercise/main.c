@@ -221,6 +221,7 @@ int main(int argc, char **argv)
 	} items[] = {
 		{ "swap", swap_run },	    { "migrate", migrate_run }, { "balance", balance_run }, { "hugetlb", hugetlb_run },
 		{ "poison", poison_run },   { "uprobe", uprobe_run },	{ "dax", dax_run },
+		{ "split", split_run },
 	};
 
 	if (argc != 3 || !getenv("RIG_GUEST")) {

@@ -16,8 +16,7 @@
 /* Seconds within which the kernel must have found out; emulated CPUs are slow. */
 #define BALANCE_MAX 200
 
-/* Moves all pages to a node; returns how many are there. */
-static size_t move_to(const struct area *area, int node)
+size_t area_move(const struct area *area, int node)
 {
 	static void *pages[8192];
 	static int nodes[8192], status[8192];
@@ -49,8 +48,8 @@ void migrate_run(double seconds)
 	areas[1] = area_map(2 * MEGABYTE, 4096, true, 0, fd);
 	forkers_start(3, areas, 2);
 	for (; rounds < 4 || now() - begin < seconds; rounds++) {
-		moved += move_to(&areas[0], rounds % 2);
-		moved += move_to(&areas[1], rounds % 2);
+		moved += area_move(&areas[0], rounds % 2);
+		moved += area_move(&areas[1], rounds % 2);
 		area_check(&areas[0]);
 		area_check(&areas[1]);
 	}

@@ -20,12 +20,12 @@ void swap_run(double seconds)
 	unsigned long forks, rounds = 0;
 	double begin = now();
 
-	mkdir("/cgroup", 0755);
-	mount("none", "/cgroup", "cgroup2", 0, NULL);
-	write_file("/cgroup/cgroup.subtree_control", "+memory");
-	mkdir("/cgroup/swap", 0755);
-	write_file("/cgroup/swap/memory.max", "%lu", LIMIT);
-	write_file("/cgroup/swap/cgroup.procs", "%d", getpid());
+	mkdir("/tmp/cgroup", 0755);
+	mount("none", "/tmp/cgroup", "cgroup2", 0, NULL);
+	write_file("/tmp/cgroup/cgroup.subtree_control", "+memory");
+	mkdir("/tmp/cgroup/swap", 0755);
+	write_file("/tmp/cgroup/swap/memory.max", "%lu", LIMIT);
+	write_file("/tmp/cgroup/swap/cgroup.procs", "%d", getpid());
 
 	areas[0] = area_map(ANONYMOUS, 4096, false, 0, -1);
 	areas[1] = area_map(SHARED, 4096, true, 0, -1);
@@ -35,11 +35,11 @@ void swap_run(double seconds)
 		area_check(&areas[1]);
 	}
 	/* So that what comes has room, and the group can be left. */
-	write_file("/cgroup/swap/memory.max", "max");
+	write_file("/tmp/cgroup/swap/memory.max", "max");
 	forks = forkers_stop();
 	area_check(&areas[0]);
 	area_check(&areas[1]);
-	write_file("/cgroup/cgroup.procs", "%d", getpid());
+	write_file("/tmp/cgroup/cgroup.procs", "%d", getpid());
 	out = vmstat("pswpout") - out;
 	in = vmstat("pswpin") - in;
 	printf("forks=%lu rounds=%lu pages_out=%ld pages_in=%ld\n", forks, rounds, out, in);

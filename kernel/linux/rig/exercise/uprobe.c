@@ -24,8 +24,9 @@ static struct {
 /* What is probed. */
 __attribute__((noinline, noclone)) int probed(int x)
 {
-	__asm__ volatile("nop" : "+r"(x));
-	return x + 1;
+	static volatile int calls;
+
+	return x + ++calls;
 }
 
 /* Where in this program's file the function is. */
