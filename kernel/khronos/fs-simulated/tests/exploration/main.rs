@@ -6,6 +6,7 @@
 // The name that the shared modules know.
 extern crate khronos_fs_simulated as khronos_fs;
 
+mod batches;
 mod mutations;
 #[path = "../../../fs/tests/it/names.rs"]
 mod names;
@@ -55,6 +56,12 @@ fn fs(sync: Sync) -> Simulated {
 
 fn with_chains(sync: Sync, chains: usize) -> Simulated {
     Simulated(ManuallyDrop::new(Fs::new(Options { chains, ..Options::new(sync) })))
+}
+
+/// With a record of what changes.
+fn recorded(sync: Sync) -> Simulated {
+    let options = Options { chains: 1, records: true, ..Options::new(sync) };
+    Simulated(ManuallyDrop::new(Fs::new(options)))
 }
 
 fn is_linearizable(sync: Sync) {
