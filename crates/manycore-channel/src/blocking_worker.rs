@@ -1,6 +1,6 @@
-//! How one thread that executes calls, a *hand*, gets them from others, and waits meanwhile.
+//! How one thread that executes calls, a *worker*, gets them from others, and waits meanwhile.
 //!
-//! A hand that has nothing to do is on a stack, with a gate at which it waits. The thread that
+//! A worker that has nothing to do is on a stack, with a gate at which it waits. The thread that
 //! takes it off the stack may send it one call, or have it end. It goes back onto the stack
 //! *before* it answers, so that its caller's next call finds it there; and its gate is shut before
 //! that, because from then on the next call may come.
@@ -16,7 +16,7 @@ use crate::stack::Stack;
 const CALL: u32 = Gate::MESSAGE;
 const END: u32 = Gate::MESSAGE + 1;
 
-/// What a hand and those who send it calls share. All zero waits for the first call.
+/// What a worker and those who send it calls share. All zero waits for the first call.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct BlockingWorker {
@@ -30,12 +30,12 @@ pub struct BlockingWorker {
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     slot: *const Slot,
-    /// Where the hand waits for the next call.
+    /// Where the worker waits for the next call.
     home: *const Stack,
 }
 
-// SAFETY: what is sent is written by the thread that has taken the hand off its stack, before it
-// opens the gate, and read by the hand after it has received: the gate orders them.
+// SAFETY: what is sent is written by the thread that has taken the worker off its stack, before it
+// opens the gate, and read by the worker after it has received: the gate orders them.
 unsafe impl Sync for BlockingWorker {}
 // SAFETY: its pointers lead to a slot and a stack that another thread may use: they are handed on
 // with the call.
@@ -49,15 +49,15 @@ impl Default for BlockingWorker {
 }
 
 impl BlockingWorker {
-    /// Has the hand execute the call, and wait on `home` after it.
+    /// Has the worker execute the call, and wait on `home` after it.
     ///
     /// # Safety
     ///
-    /// The caller has the hand off a stack, or made it, and has sent it nothing; the slot is
-    /// written, in nobody else's hands, and stays until it is answered; hand and `home` stay for
+    /// The caller has the worker off a stack, or made it, and has sent it nothing; the slot is
+    /// written, in nobody else's hands, and stays until it is answered; worker and `home` stay for
     /// good.
     pub unsafe fn send(&self, slot: *const Slot, home: *const Stack) {
-        // SAFETY: the hand is the caller's until the gate opens, and is there for good; no other
+        // SAFETY: the worker is the caller's until the gate opens, and is there for good; no other
         // message is on its way (contract of this function).
         unsafe {
             self.sent.with_mut(|sent| *sent = Sent { slot, home });
@@ -65,42 +65,42 @@ impl BlockingWorker {
         }
     }
 
-    /// Has the hand's thread end.
+    /// Has the worker's thread end.
     ///
     /// # Safety
     ///
     /// As in [`send`](Self::send).
     pub unsafe fn end(&self) {
-        // SAFETY: the hand is the caller's, which has sent it nothing, and is there for good
+        // SAFETY: the worker is the caller's, which has sent it nothing, and is there for good
         // (contract of this function).
         unsafe { Gate::open(&raw const self.gate, END) };
     }
 
-    /// The life of the hand's thread: executes what is sent until it is to end. `put` puts the hand
-    /// onto a stack; the hand spins `spin` ticks for a call before it sleeps.
+    /// The life of the worker's thread: executes what is sent until it is to end. `put` puts the
+    /// worker onto a stack; the worker spins `spin` ticks for a call before it sleeps.
     pub fn work(&self, spin: u64, put: impl Fn(&Stack), mut execute: impl FnMut(&Slot) -> Reply) {
         while self.gate.wait_after(spin) == CALL {
-            // SAFETY: the gate has brought the message, so that `sent` is written, and this hand's
-            // until the gate is shut.
+            // SAFETY: the gate has brought the message, so that `sent` is written, and this
+            // worker's until the gate is shut.
             let Sent { slot, home } = self.sent.with(|sent| unsafe { *sent });
-            if !mutation!("hand-shut") {
+            if !mutation!("worker-shut") {
                 self.gate.shut();
             }
-            // SAFETY: the slot was sent to this hand, and stays until it is answered, below.
+            // SAFETY: the slot was sent to this worker, and stays until it is answered, below.
             let reply = execute(unsafe { &*slot });
             let home = || {
                 // SAFETY: the stack stays for good (contract of `send`).
                 put(unsafe { &*home });
             };
-            if !mutation!("hand-put") {
+            if !mutation!("worker-put") {
                 home();
             }
-            if mutation!("hand-shut") {
+            if mutation!("worker-shut") {
                 self.gate.shut();
             }
-            // SAFETY: this hand executes the call, and answers it once.
+            // SAFETY: this worker executes the call, and answers it once.
             unsafe { Slot::answer(slot, reply) };
-            if mutation!("hand-put") {
+            if mutation!("worker-put") {
                 home();
             }
         }

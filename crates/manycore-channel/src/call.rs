@@ -9,7 +9,7 @@
 pub struct Call {
     /// The number, `libc::SYS_*`.
     pub number: usize,
-    /// The arguments; those that the call does not have are not looked at.
+    /// The arguments. Those that the call does not have are ignored.
     pub args: [usize; 6],
 }
 
@@ -21,8 +21,8 @@ pub type Answer = isize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// Never sleeps for others: `socket`, `bind`, `fcntl`, `close` (whether it lingers is looked
-    /// at), anything on a non-blocking descriptor.
+    /// Never sleeps for others: `socket`, `bind`, `fcntl`, `close` (unless the socket lingers),
+    /// anything on a non-blocking descriptor.
     Quick = 0,
     /// May sleep until something happens; after a handler with `SA_RESTART` the kernel goes on with
     /// it.

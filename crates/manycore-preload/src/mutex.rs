@@ -346,7 +346,7 @@ unsafe fn lock_until<L: InlineLock, const STATS: bool>(
     }
     let lock = mutex.lock::<L>();
     if !lock.try_acquire() {
-        // As in glibc, a free mutex is taken without a look at the deadline, and seconds before the
+        // As in glibc, a free mutex is acquired whatever the deadline is, and seconds before the
         // epoch are past whatever the nanoseconds are.
         // SAFETY: `until` leads to a time (contract of this function).
         if unsafe { (*until).tv_sec } < 0 {

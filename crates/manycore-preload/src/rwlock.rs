@@ -178,7 +178,8 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     attr: *const libc::pthread_rwlockattr_t,
     caller: usize,
 ) -> c_int {
-    // Of a lock that was here and was not destroyed: the child of a fork begins anew like that.
+    // For a lock that was here and was not destroyed: the child of a fork initialises its locks
+    // anew like that.
     // SAFETY: the memory is the program's to be initialised as a lock (contract of this function),
     // and whatever is there is no address to follow.
     unsafe { (*l).lock.forget_marks() };

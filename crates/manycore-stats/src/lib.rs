@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! Header | Record x RECORDS | Distributions x HISTOGRAMS | Slab x SLABS | Module x MODULES | paths
-//!        | Stack x STACKS | Site x SITES | Seat x SEATS | Waits x WAITS | Blocked x BLOCKED
+//!        | Stack x STACKS | Site x SITES | ThreadEntry x THREAD_ENTRIES | Waits x WAITS | Blocked x BLOCKED
 //!        | Order x ORDERS
 //! ```
 //!
@@ -52,8 +52,8 @@ mod threads;
 pub use handovers::{BY_STACK, ENTRIES, Entry, HandOvers, PLACES, WANTED};
 pub use histogram::Histogram;
 pub use threads::{
-    BLOCKED, Blocked, GUARDS, HELD, Held, ORDERS, Order, SEATS, SEVERAL, SHARED, STEPS, Seat, Step,
-    WAITS, WAITS_APART, WAITS_LOOKS, Waits,
+    BLOCKED, Blocked, GUARDS, HELD, Held, ORDERS, Order, SEVERAL, SHARED, STEPS, Step,
+    THREAD_ENTRIES, ThreadEntry, WAITS, WAITS_APART, WAITS_LOOKS, Waits,
 };
 
 /// `manycore` and the version of this layout.
@@ -117,7 +117,7 @@ pub struct Mapping {
     /// A place where threads waited for a class of locks each. Number 0 takes all others.
     pub sites: Pages<[Site; SITES]>,
     /// A thread each, those that have ended too.
-    pub seats: Pages<[Seat; SEATS]>,
+    pub thread_entries: Pages<[ThreadEntry; THREAD_ENTRIES]>,
     /// What a thread waited for a lock: a hash table, by `key`.
     pub waits: Pages<[Waits; WAITS]>,
     /// Who kept whom waiting: a hash table, by `key`.
@@ -170,8 +170,8 @@ pub struct Header {
     pub stacks: AtomicU32,
     /// Sites kept, number 0 included; stored (Release) when the last one is filled in.
     pub sites: AtomicU32,
-    /// Seats given out, seat 0 included.
-    pub seats: AtomicU32,
+    /// Entries given out, entry 0 included.
+    pub thread_entries: AtomicU32,
     /// Children that it forked and that could make no mapping.
     pub uncounted: AtomicU32,
     /// Nanoseconds from one time to the next, where the process may not read the time stamp
@@ -307,8 +307,8 @@ pub struct Slab {
     pub until_spin: AtomicU32,
     /// What the thread's random numbers come from.
     pub dice: AtomicU32,
-    /// The thread's seat.
-    pub seat: AtomicU32,
+    /// The thread's entry.
+    pub thread_entry: AtomicU32,
     /// The record of the lock that it waits for now; 0 for none.
     pub waiting: AtomicU32,
     /// Locks that it holds, as far as there is room for them in `held`.

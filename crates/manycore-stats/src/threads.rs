@@ -9,8 +9,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Threads that are told apart, those that have ended too. Seat 0 takes all others.
-pub const SEATS: usize = 4_096;
+/// Threads that have an entry of their own, including those that have ended. Entry 0 takes all
+/// others.
+pub const THREAD_ENTRIES: usize = 4_096;
 /// Pairs of a thread and a lock that it waited for.
 pub const WAITS: usize = 65_536;
 /// Pairs of a place where a thread waited, and a place where the lock had been taken.
@@ -23,13 +24,14 @@ pub const HELD: usize = 16;
 pub const STEPS: usize = 16;
 /// Other locks that are noted as held whenever two locks are taken in this order.
 pub const GUARDS: usize = 4;
-/// In place of a seat: more than one thread.
+/// In place of an entry: more than one thread.
 pub const SEVERAL: u32 = u32::MAX;
 
 /// A thread.
 #[repr(C, align(64))]
-pub struct Seat {
-    /// The thread; stored last (Release) when the seat is filled in. Of seat 0, how many share it.
+pub struct ThreadEntry {
+    /// The thread; stored last (Release) when the entry is filled in. In entry 0, how many threads
+    /// share it.
     pub thread: AtomicU32,
     /// 1 when the thread has ended, and `user_ns` and `kernel_ns` are all that it used.
     pub ended: AtomicU32,
@@ -56,7 +58,7 @@ pub struct Seat {
 /// What a thread waited for a lock.
 #[repr(C, align(64))]
 pub struct Waits {
-    /// The seat in the upper half and the lock's record in the lower; 0 for none yet.
+    /// The entry in the upper half and the lock's record in the lower; 0 for none yet.
     pub key: AtomicU64,
     /// Acquisitions that had to wait.
     pub contended: AtomicU64,
@@ -107,8 +109,8 @@ pub struct Order {
     pub wanted: AtomicU32,
     /// [`SHARED`] of the lock that was held, and one bit further left of the one that was wanted.
     pub modes: AtomicU32,
-    /// The seat of the thread that did so; [`SEVERAL`] if more than one did.
-    pub seat: AtomicU32,
+    /// The entry of the thread that did so; [`SEVERAL`] if more than one did.
+    pub thread_entry: AtomicU32,
     /// Records of other locks that were held exclusively each time; 0 for none.
     pub guards: [AtomicU32; GUARDS],
     /// By whom the first lock had been taken when this was first seen: a return address.
@@ -135,8 +137,8 @@ pub struct Blocked {
     pub wait: AtomicU64,
 }
 
-/// Places in the table of waits between those of one seat and of the next.
+/// Places in the table of waits between those of one entry and of the next.
 pub const WAITS_APART: usize = 16;
 /// The most places, from its own on, in which a thread searches a lock's. A table that is as full
-/// as that takes no new ones; the seat has the sum all the same.
+/// as that takes no new ones; the entry has the sum all the same.
 pub const WAITS_LOOKS: usize = 32;

@@ -49,7 +49,7 @@ pub fn count(function: Function, outcome: Outcome) {
     count_with(function, || outcome);
 }
 
-/// The same of an outcome that takes a look, and that nobody looks for without statistics.
+/// As [`count`], for an outcome that costs something to find out: without statistics it is not.
 #[inline]
 pub fn count_with(function: Function, outcome: impl FnOnce() -> Outcome) {
     if let Some(mapping) = mapping() {

@@ -18,8 +18,8 @@ fn bit(signal: c_int) -> u64 {
 }
 
 /// Whether the kernel goes on with a call after every handler that the calling thread can be
-/// interrupted by. A thread that has handlers of both kinds is told of all with `EINTR`: which one
-/// it was, the kernel does not say.
+/// interrupted by. If a thread has handlers of both kinds, every interruption is reported as
+/// `EINTR`: the kernel does not say which handler ran.
 pub fn all_restart() -> bool {
     let mut blocked = 0_u64;
     let none = core::ptr::null::<u64>();

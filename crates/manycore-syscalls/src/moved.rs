@@ -209,8 +209,8 @@ pub unsafe fn perform(
         // SAFETY: `run` and `abandon` expect an `InFlight`, which is in this frame; neither, nor
         // what they call, has anything to drop where the thread can be cancelled.
         unsafe { cancel::guard(run, abandon, (&raw mut flight).cast()) };
-        // Nothing was done, or that would be the answer: the kernel would go on after some
-        // handlers.
+        // `EINTR` means that nothing was done yet; after some handlers the kernel would go on with
+        // the call.
         let is_interrupted = flight.result == Ok(-(libc::EINTR as Answer));
         if !(is_interrupted && stops_for_handlers(shape, kind) && dispositions::all_restart()) {
             break;
@@ -289,7 +289,7 @@ pub fn jumped_out(flight: &mut InFlight) {
 fn settle(flight: &mut InFlight) {
     let answer = OFFLOAD.abandon(&flight.flight);
     if let Some(fd) = answer.filter(|answer| flight.shape.makes && *answer >= 0) {
-        // SAFETY: the call has made the descriptor, which the thread has not been told of.
+        // SAFETY: the call has made the descriptor, and the thread does not know its number yet.
         unsafe { raw_syscall!(Sysno::close, fd) };
     }
     match flight.slot.take() {

@@ -12,7 +12,8 @@ use syscalls::{Sysno, raw_syscall};
 use crate::table::OFFLOAD;
 use crate::{moved, program_threads, state, thread};
 
-/// Destructors of thread-specific data are called so often for a thread that sets them again.
+/// If destructors of thread-specific data set the data again, they are called again, up to this
+/// many times.
 const ROUNDS: usize = 4;
 
 /// Arranges to notice the end of the calling thread, the process' first.

@@ -204,8 +204,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.leave_alone(descriptor, Left::Closing);
     }
 
-    /// The descriptor was closed, or not: nothing is known of it, unless a thread has noted since
-    /// what has its number now.
+    /// After a call that was to close the descriptor, whether it did or not. The entry becomes
+    /// unknown, unless another thread has filled it in since for a new descriptor with that number.
     pub fn closed(&self, descriptor: i32) {
         if let Some(Entry(entry)) = self.entry(descriptor) {
             // Release: partner of the Acquire in `note_if_unknown`: a thread that notes something

@@ -261,42 +261,42 @@ fn numbers_change_hands() {
     });
 }
 
-/// The mechanism `thread`: a lane with one hand.
+/// The mechanism `thread`: a lane with one worker.
 struct OneHand {
-    hand: BlockingWorker,
+    worker: BlockingWorker,
     idle: Stack,
 }
 
 impl OneHand {
-    /// Waits on the stack, as a hand does after a call.
+    /// Waits on the stack, as a worker does after a call.
     fn new() -> Arc<Self> {
-        let lane = Arc::new(Self { hand: BlockingWorker::default(), idle: Stack::default() });
+        let lane = Arc::new(Self { worker: BlockingWorker::default(), idle: Stack::default() });
         lane.put(&lane.idle);
         lane
     }
 
     fn put(&self, home: &Stack) {
-        home.push(0, |_| &self.hand.below);
+        home.push(0, |_| &self.worker.below);
     }
 
     fn take(&self) -> bool {
-        self.idle.pop(|_| &self.hand.below).is_some()
+        self.idle.pop(|_| &self.worker.below).is_some()
     }
 
     fn work(&self) {
         let execute =
             |slot: &Slot| Reply { answer: slot.order().call.number as isize + 100, signal: 0 };
-        self.hand.work(0, |home| self.put(home), execute);
+        self.worker.work(0, |home| self.put(home), execute);
     }
 
-    /// Makes a call, if the hand has nothing to do.
+    /// Makes a call, if the worker has nothing to do.
     fn call(&self, number: usize) -> bool {
         let slot = slot(number);
         let is_sent = self.take();
         if is_sent {
             // SAFETY: taken off its stack; the slot stays until it is answered, and the stack until
-            // the hand has ended.
-            unsafe { self.hand.send(slot, &raw const self.idle) };
+            // the worker has ended.
+            unsafe { self.worker.send(slot, &raw const self.idle) };
             answered(slot);
         }
         free(slot);
@@ -304,15 +304,15 @@ impl OneHand {
     }
 
     fn end(&self) {
-        assert!(self.take(), "a hand whose calls are answered is on its stack");
+        assert!(self.take(), "a worker whose calls are answered is on its stack");
         // SAFETY: taken off its stack, and sent nothing.
-        unsafe { self.hand.end() };
+        unsafe { self.worker.end() };
     }
 }
 
-/// A caller's next call finds the hand where it was.
+/// A caller's next call finds the worker where it was.
 #[test]
-fn a_hand_has_one_call_after_the_other() {
+fn a_worker_has_one_call_after_the_other() {
     check(3, || {
         let lane = OneHand::new();
         let other = lane.clone();
@@ -324,9 +324,10 @@ fn a_hand_has_one_call_after_the_other() {
     });
 }
 
-/// Of two callers each has its own call answered, or finds no hand.
+/// Two callers share a pool with one worker: each gets the answer to its own call, or finds no
+/// worker.
 #[test]
-fn two_callers_and_a_hand() {
+fn two_callers_and_a_blocking_worker() {
     check(2, || {
         let lane = OneHand::new();
         let [worker, other] = [lane.clone(), lane.clone()];
@@ -375,20 +376,20 @@ fn a_caller_sleeps_otherwise_when_a_part_is_gone() {
     });
 }
 
-/// Once a hand is done with a call, no signal comes to it on that call's account.
+/// Once a worker is done with a call, no signal comes to it on that call's account.
 #[test]
 fn no_signal_comes_for_a_call_that_is_over() {
     check(3, || {
         let slot = slot(1);
         let address = slot.expose_provenance();
-        // What the signal would interrupt: touched by who sends it, and by the hand's next call.
+        // What the signal would interrupt: touched by who sends it, and by the worker's next call.
         let next = Arc::new(Note(UnsafeCell::new(0)));
         let other = next.clone();
-        let hand = thread::spawn(move || {
+        let worker = thread::spawn(move || {
             let slot = std::ptr::with_exposed_provenance_mut::<Slot>(address);
             // SAFETY: sent here, and answered below.
             let of = unsafe { &*slot };
-            // SeqCst: as the hand does it.
+            // SeqCst: as the worker does it.
             of.executor.store(7, Ordering::SeqCst);
             of.released();
             // SAFETY: no signal is being sent.
@@ -398,10 +399,10 @@ fn no_signal_comes_for_a_call_that_is_over() {
         // SAFETY: the caller's own, which stays until it is answered.
         let of = unsafe { &*slot };
         assert!(of.cancel());
-        // SAFETY: the hand is in the call.
+        // SAFETY: the worker is in the call.
         of.signal(|executor| next.0.with_mut(|note| unsafe { *note += executor }));
         answered(slot);
-        hand.join().unwrap();
+        worker.join().unwrap();
         free(slot);
     });
 }

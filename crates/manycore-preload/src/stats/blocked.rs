@@ -8,8 +8,8 @@ use manycore_stats::{BLOCKED, BY_STACK, Blocked, Mapping};
 use super::index::{self, key};
 use super::modules;
 
-/// A key is in its own place or one of the next; a look-up tries `LOOKS` of them. A table where
-/// these are full takes no new key there.
+/// A key is in its own place or one of the next; a look-up tries `LOOKS` of them. If these are all
+/// taken, a new key is not recorded.
 const LOOKS: usize = 16;
 
 // Relaxed throughout, unless noted: counters are independent of each other.

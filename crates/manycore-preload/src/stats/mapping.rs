@@ -97,7 +97,7 @@ fn fill_in(mapping: &Mapping, lock: &[u8], (pid, parent): (u32, u32), started: u
     header.distributions.store(1, Ordering::Relaxed);
     header.stacks.store(1, Ordering::Relaxed);
     header.sites.store(1, Ordering::Relaxed);
-    header.seats.store(1, Ordering::Relaxed);
+    header.thread_entries.store(1, Ordering::Relaxed);
     store_bytes(&header.lock, lock);
     if let Some(step) = counter::step_ns() {
         header.clock_step_ns.store(step, Ordering::Relaxed);

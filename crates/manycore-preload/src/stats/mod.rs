@@ -16,10 +16,10 @@ mod process;
 mod queues;
 mod records;
 mod room;
-mod seats;
 mod slabs;
 mod stacks;
 mod this_thread;
+mod thread_entries;
 mod unwind;
 mod waiters;
 
@@ -242,12 +242,13 @@ impl Wait {
         let cpu_ns = self.count(mapping, ticks, timed_out);
         let Some(slab) = slab else { return };
         let class = records::class(self.number);
-        seats::waited(mapping, slab, class, ticks);
+        thread_entries::waited(mapping, slab, class, ticks);
         if let Some((sample, cpu_ns)) = self.sample.zip(cpu_ns) {
-            let seat = seats::of(mapping, slab.seat.load(Ordering::Relaxed));
-            seat.cpu_ns.store(cpu_ns, Ordering::Relaxed);
-            seat.spin_ns.fetch_add(cpu_ns.saturating_sub(sample.cpu_ns), Ordering::Relaxed);
-            seat.sampled.fetch_add(1, Ordering::Relaxed);
+            let thread_entry =
+                thread_entries::of(mapping, slab.thread_entry.load(Ordering::Relaxed));
+            thread_entry.cpu_ns.store(cpu_ns, Ordering::Relaxed);
+            thread_entry.spin_ns.fetch_add(cpu_ns.saturating_sub(sample.cpu_ns), Ordering::Relaxed);
+            thread_entry.sampled.fetch_add(1, Ordering::Relaxed);
             blocked::count(mapping, class, sample.holder, sample.stack, ticks);
         }
     }
@@ -260,7 +261,7 @@ impl Wait {
         self.count(mapping, ticks, timed_out);
         let Some(slab) = slab() else { return };
         let class = records::class(self.number);
-        seats::waited_for_condition(mapping, slab, class, ticks, !self.is_resumed);
+        thread_entries::waited_for_condition(mapping, slab, class, ticks, !self.is_resumed);
         if let Some(sample) = &self.sample
             && let Some(waker) = handovers::waker(mapping, self.number)
         {
@@ -336,7 +337,7 @@ pub fn unloaded() {
 /// than slabs.
 #[inline]
 fn slab() -> Option<&'static Slab> {
-    // A child that does not know yet that it is one would count in its parent's.
+    // Notices a fork: otherwise a child would count in its parent's statistics.
     manycore::sync::process::generation();
     let slab = thread::local().extension.get().cast::<Slab>();
     if slab.is_null() {
@@ -372,11 +373,11 @@ fn take_slot<'a>(slab: &'a Slab, object: &Object) -> &'a Slot {
     slot
 }
 
-/// Moves a slot's counts to its record and to the thread's seat.
+/// Moves a slot's counts to its record and to the thread's entry.
 fn flush(mapping: &Mapping, slab: &Slab, slot: &Slot, record: &Record) {
     let acquired = slot.acquired.load(Ordering::Relaxed) + slot.shared.load(Ordering::Relaxed);
-    let seat = seats::of(mapping, slab.seat.load(Ordering::Relaxed));
-    seat.acquired.fetch_add(acquired, Ordering::Relaxed);
+    let thread_entry = thread_entries::of(mapping, slab.thread_entry.load(Ordering::Relaxed));
+    thread_entry.acquired.fetch_add(acquired, Ordering::Relaxed);
     let counts = [
         (&slot.acquired, &record.acquired),
         (&slot.shared, &record.shared),

@@ -12,8 +12,8 @@ use manycore_stats::{
 use super::index::{self, key};
 use super::{Object, mapping, modules, records, stacks};
 
-/// A key is in its own place or one of the next; a look-up tries `LOOKS` of them. A table where
-/// these are full takes no new order there.
+/// A key is in its own place or one of the next; a look-up tries `LOOKS` of them. If these are all
+/// taken, a new order is not recorded.
 const LOOKS: usize = 16;
 
 /// In place of a manner: to be looked at again.
@@ -133,7 +133,7 @@ fn fill_in(mapping: &Mapping, slab: &Slab, order: &Order, taken: &Taken) {
     order.held_caller.store(caller, Ordering::Relaxed);
     order.held.store(taken.record, Ordering::Relaxed);
     order.modes.store(taken.modes, Ordering::Relaxed);
-    order.seat.store(slab.seat.load(Ordering::Relaxed), Ordering::Relaxed);
+    order.thread_entry.store(slab.thread_entry.load(Ordering::Relaxed), Ordering::Relaxed);
     // Release: partner of the Acquires in `note` and in the command; a reader that sees the wanted
     // lock sees the rest.
     order.wanted.store(taken.wanted, Ordering::Release);
@@ -147,8 +147,8 @@ fn narrow(slab: &Slab, order: &Order, taken: &Taken) {
             guard.store(0, Ordering::Relaxed);
         }
     }
-    if order.seat.load(Ordering::Relaxed) != slab.seat.load(Ordering::Relaxed) {
-        order.seat.store(SEVERAL, Ordering::Relaxed);
+    if order.thread_entry.load(Ordering::Relaxed) != slab.thread_entry.load(Ordering::Relaxed) {
+        order.thread_entry.store(SEVERAL, Ordering::Relaxed);
     }
 }
 

@@ -6,12 +6,12 @@ use core::sync::atomic::Ordering;
 
 use manycore::sync::{clock, thread};
 
-use super::{mapping, modules, queues, records, seats, slabs, this_thread, unwind};
+use super::{mapping, modules, queues, records, slabs, this_thread, thread_entries, unwind};
 
 /// Begins to count, in a file in the directory.
 pub fn open(directory: &CStr, lock: &[u8]) {
     unwind::prepare();
-    seats::prepare();
+    thread_entries::prepare();
     this_thread::prepare();
     mapping::open(directory, lock);
 }
@@ -27,7 +27,7 @@ pub fn forked() {
     modules::forked();
     mapping::forked();
     thread::local().extension.set(null_mut());
-    seats::forked();
+    thread_entries::forked();
 }
 
 /// Notes that the process ends in an orderly way.
@@ -35,7 +35,7 @@ pub extern "C" fn ended() {
     if let Some(mapping) = mapping::opened() {
         // Relaxed: a time that stands for itself.
         mapping.header.ended.store(clock::now(), Ordering::Relaxed);
-        seats::process_ends(mapping);
+        thread_entries::process_ends(mapping);
     }
 }
 

@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use manycore::sync::clock;
 use manycore_stats::{
-    Blocked, Distributions, Mapping, Module, Order, Record, Seat, Site, Slab, Stack, Waits,
+    Blocked, Distributions, Mapping, Module, Order, Record, Site, Slab, Stack, ThreadEntry, Waits,
 };
 use syscalls::{Errno, Sysno, raw_syscall};
 
@@ -43,8 +43,8 @@ pub enum Part {
     Stacks,
     /// [`Mapping::sites`]
     Sites,
-    /// [`Mapping::seats`]
-    Seats,
+    /// [`Mapping::thread_entries`]
+    ThreadEntries,
     /// [`Mapping::waits`]
     Waits,
 }
@@ -57,7 +57,7 @@ const PARTS: [(usize, usize, usize); 12] = [
     (offset_of!(Mapping, slabs), size_of::<Slab>(), 24),
     (offset_of!(Mapping, stacks), size_of::<Stack>(), 1024),
     (offset_of!(Mapping, sites), size_of::<Site>(), 2048),
-    (offset_of!(Mapping, seats), size_of::<Seat>(), 256),
+    (offset_of!(Mapping, thread_entries), size_of::<ThreadEntry>(), 256),
     (offset_of!(Mapping, waits), size_of::<Waits>(), 1024),
     (offset_of!(Mapping, header), 1, PAGE),
     (offset_of!(Mapping, modules), size_of::<Module>(), usize::MAX),

@@ -12,7 +12,7 @@ use syscalls::{Errno, Sysno};
 
 use super::asked::asked;
 use super::room::{self, Part};
-use super::{handovers, held, mapping, orders, records, seats};
+use super::{handovers, held, mapping, orders, records, thread_entries};
 
 /// Protects the giving out of slabs: between the question whether a thread has ended and the note
 /// of the next one, no other thread may take the same slab, nor one of the same number come and
@@ -36,12 +36,12 @@ pub fn attach() -> Option<&'static Slab> {
     let slab = left_behind(mapping).or_else(|| fresh(mapping));
     if let Some(slab) = slab {
         slab.thread.store(thread::kernel_id(), Ordering::Relaxed);
-        slab.seat.store(seats::give(mapping), Ordering::Relaxed);
+        slab.thread_entry.store(thread_entries::give(mapping), Ordering::Relaxed);
         thread::local().extension.set(core::ptr::from_ref(slab).cast_mut().cast());
     }
     // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { GIVING.release() };
-    slab.inspect(|slab| seats::watch(slab))
+    slab.inspect(|slab| thread_entries::watch(slab))
 }
 
 /// A slab whose thread has ended.

@@ -83,7 +83,7 @@ fn is_same(mapping: &Mapping, recent: &Recent, caller: usize, end: usize) -> boo
 fn remember(recent: &Recent, number: u32, stack: &Stack, end: usize) {
     let places = &stack.places[..stack.found.min(FRAMES_OF_LOCK)];
     let is_near = |place: &usize| place.checked_sub(end).is_some_and(|far| far < FARTHEST);
-    // Of a stack that is kept in part only, there is nothing to compare with.
+    // A stack that is kept in part only cannot be compared.
     let is_whole = number != 0 && stack.found > 0 && places.iter().all(is_near);
     // First and last: a handler of a signal, which may come in between, finds the old stack, none,
     // or the new one.

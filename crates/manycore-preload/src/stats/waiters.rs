@@ -46,7 +46,8 @@ fn fill_in(site: &Site, class: u32, stack: u32) {
 /// Called in the child of a fork: the same sites with no waits, in a mapping of its own.
 pub fn forked(old: &Mapping, new: &Mapping) {
     NUMBERS.forked();
-    // Acquire: as the command's. As of stacks, there may be more by now.
+    // Acquire: partner of the Release in `append`. Another thread of the parent may have appended
+    // more by now.
     let kept = old.header.sites.load(Ordering::Acquire);
     let kept = kept.min(room::capacity(Part::Sites) as u32);
     for (from, to) in old.sites.iter().zip(new.sites.iter()).take(kept as usize) {

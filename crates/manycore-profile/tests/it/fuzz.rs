@@ -21,7 +21,7 @@ const PARTS: [usize; 11] = [
     offset_of!(Mapping, modules),
     offset_of!(Mapping, stacks),
     offset_of!(Mapping, sites),
-    offset_of!(Mapping, seats),
+    offset_of!(Mapping, thread_entries),
     offset_of!(Mapping, waits),
     offset_of!(Mapping, blocked),
     offset_of!(Mapping, orders),
@@ -81,7 +81,7 @@ fn statistics() {
     );
 }
 
-/// Of any length, with anything in it: refused, or read as one in which nothing is noted.
+/// Files of any length and content are refused, or read as empty.
 #[test]
 fn files_that_are_none() {
     let directory = tempfile::tempdir().unwrap();

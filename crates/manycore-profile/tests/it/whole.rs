@@ -15,29 +15,29 @@ use manycore_stats::{Kind, Record};
 
 fn process(directory: &Path) -> Synthetic {
     let file = Synthetic::new(directory, 7);
-    file.get().header.seats.store(1, Relaxed);
+    file.get().header.thread_entries.store(1, Relaxed);
     file.module(0x1000, 0x9000, 0, Path::new("/nonexistent/server"));
     file
 }
 
-/// A thread with this many acquisitions in its slab and in its seat.
-fn thread(file: &Synthetic, number: u32, record: u32, in_slab: u64, in_seat: u64) {
-    file.get().header.seats.fetch_max(number + 1, Relaxed);
-    let seat = &file.get().seats[number as usize];
-    seat.thread.store(100 + number, Relaxed);
-    seat.acquired.store(in_seat, Relaxed);
-    seat.name[0].store(u64::from_le_bytes(*b"worker\0\0"), Relaxed);
+/// A thread with this many acquisitions in its slab and in its entry.
+fn thread(file: &Synthetic, number: u32, record: u32, in_slab: u64, in_thread_entry: u64) {
+    file.get().header.thread_entries.fetch_max(number + 1, Relaxed);
+    let thread_entry = &file.get().thread_entries[number as usize];
+    thread_entry.thread.store(100 + number, Relaxed);
+    thread_entry.acquired.store(in_thread_entry, Relaxed);
+    thread_entry.name[0].store(u64::from_le_bytes(*b"worker\0\0"), Relaxed);
     let slot = file.slot(number as usize, record);
     slot.acquired.store(in_slab, Relaxed);
-    file.get().slabs[number as usize].seat.store(number, Relaxed);
+    file.get().slabs[number as usize].thread_entry.store(number, Relaxed);
 }
 
-fn waited(file: &Synthetic, at: usize, seat: u64, record: u32, contended: u64, ticks: u64) {
+fn waited(file: &Synthetic, at: usize, thread_entry: u64, record: u32, contended: u64, ticks: u64) {
     let place = &file.get().waits[at];
-    place.key.store(seat << 32 | u64::from(record), Relaxed);
+    place.key.store(thread_entry << 32 | u64::from(record), Relaxed);
     place.contended.store(contended, Relaxed);
     place.wait.store(ticks, Relaxed);
-    file.get().seats[seat as usize].wait.fetch_add(ticks, Relaxed);
+    file.get().thread_entries[thread_entry as usize].wait.fetch_add(ticks, Relaxed);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn threads_have_what_is_in_their_slabs_and_what_has_left_them() {
     thread(&file, 3, second, 1, 0);
     waited(&file, 9, 2, first, 3, 3_000_000_000);
     waited(&file, 10, 2, second, 1, 1_000_000_000);
-    let ended = &file.get().seats[1];
+    let ended = &file.get().thread_entries[1];
     ended.user_ns.store(2_000_000_000, Relaxed);
     ended.kernel_ns.store(1_000_000_000, Relaxed);
     ended.contended.store(16, Relaxed);
@@ -59,7 +59,7 @@ fn threads_have_what_is_in_their_slabs_and_what_has_left_them() {
     ended.spin_ns.store(125_000_000, Relaxed);
     ended.wait.store(1_500_000_000, Relaxed);
     ended.ended.store(1, Relaxed);
-    file.get().seats[2].cpu_ns.store(4_000_000_000, Relaxed);
+    file.get().thread_entries[2].cpu_ns.store(4_000_000_000, Relaxed);
 
     let mut run = run();
     let seen = Seen { name: "main".into(), user: 1.5, kernel: 0.5, scheduled: None };
@@ -83,7 +83,7 @@ fn threads_without_a_seat_are_one() {
     let file = process(directory.path());
     let (number, _) = file.record(Kind::Mutex, 0x2000, &[]);
     thread(&file, 1, number, 10, 0);
-    let others = &file.get().seats[0];
+    let others = &file.get().thread_entries[0];
     others.thread.store(3, Relaxed);
     others.acquired.store(77, Relaxed);
     let threads = profile_of(&[&file]).threads;
@@ -92,8 +92,8 @@ fn threads_without_a_seat_are_one() {
     assert_eq!((last.tid, last.name.as_str(), last.acquired), (0, "(3 more threads)", 77));
 }
 
-/// A process with a lock of which so much is waited for before each look; half of it is still under
-/// way at the look.
+/// A process with a lock that threads wait for between any two samples; half of that wait is still
+/// under way at the sample.
 fn over_time(looks: u64) -> (Timeline, Profile) {
     let directory = tempfile::tempdir().unwrap();
     let file = process(directory.path());

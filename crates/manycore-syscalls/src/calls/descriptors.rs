@@ -249,7 +249,7 @@ unsafe fn dup3_of(fd: c_int, to: c_int, flags: c_int) -> c_int {
     duplicated(fd, made)
 }
 
-/// `signalfd`. A thread that reads what it makes, or waits for it, is told of its own signals.
+/// `signalfd`. A thread that reads the new descriptor, or waits for it, gets its own signals.
 ///
 /// # Safety
 ///

@@ -1,5 +1,5 @@
-//! What the kernel keeps for each thread: once the program changes it for one, calls belong to
-//! their own threads.
+//! Calls that change state which the kernel keeps for each thread. Once a program has made one, its
+//! threads execute all their calls themselves.
 //!
 //! libc changes users and groups in all threads, ours too. It does not so for what is here, nor for
 //! system calls that the program makes itself. While there is only the calling thread, nothing has

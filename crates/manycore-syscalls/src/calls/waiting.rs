@@ -63,7 +63,7 @@ unsafe fn with_first(
     }
 }
 
-/// The most descriptors in which one that has a lane is searched.
+/// Up to this many descriptors are searched for one that has a lane.
 const LOOKS: usize = 16;
 
 /// The descriptors of a list, as far as there is memory.

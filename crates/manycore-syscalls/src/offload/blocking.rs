@@ -10,10 +10,10 @@ use manycore_channel::stack::Stack;
 /// WorkerPool of the pool at most, for calls that may block.
 const SPARE_MAX: u32 = 4;
 
-/// The hands of the pool.
+/// The workers of the pool.
 #[derive(Debug)]
 pub struct Blocking {
-    pub hands: WorkerPool,
+    pub pool: WorkerPool,
     pub idle: Stack,
     /// How many workers there are.
     pub workers: AtomicU32,
@@ -21,7 +21,7 @@ pub struct Blocking {
 
 impl Blocking {
     pub const fn new() -> Self {
-        Self { hands: WorkerPool::new(), idle: Stack::new(), workers: AtomicU32::new(0) }
+        Self { pool: WorkerPool::new(), idle: Stack::new(), workers: AtomicU32::new(0) }
     }
 
     /// Called in the child of a fork: there are none.
@@ -31,7 +31,7 @@ impl Blocking {
     /// The caller is the only thread, and executes nothing here.
     pub unsafe fn forked(&self) {
         // SAFETY: the caller is the only thread (contract of this function).
-        unsafe { self.hands.forked() };
+        unsafe { self.pool.forked() };
         self.idle.clear();
         self.workers.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
     }
@@ -44,17 +44,17 @@ impl Blocking {
     ///
     /// The caller executes the call.
     pub unsafe fn leave(&'static self, slot: *const Slot) {
-        // SAFETY: the hand was taken off the stack and was sent nothing; the caller executes the
+        // SAFETY: the worker was taken off the stack and was sent nothing; the caller executes the
         // call (contract of this function), and so may pass it on or answer it.
         unsafe {
-            match self.hands.take(&self.idle) {
-                Some(hand) => self.hands.send(hand, slot, &raw const self.idle),
+            match self.pool.take(&self.idle) {
+                Some(worker) => self.pool.send(worker, slot, &raw const self.idle),
                 None => refuse(slot),
             }
         }
     }
 
-    /// Sends a call to a hand, which is made if there are not this many yet; false if there is
+    /// Sends a call to a worker, which is made if there are not this many yet; false if there is
     /// none.
     ///
     /// # Safety
@@ -62,11 +62,11 @@ impl Blocking {
     /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are
     /// blocked.
     pub unsafe fn send(&'static self, slot: *const Slot, maker: Maker) -> bool {
-        let hand = self.hands.take(&self.idle);
+        let worker = self.pool.take(&self.idle);
         // SAFETY: all signals are blocked (contract of this function).
-        let hand = hand.or_else(|| unsafe { self.hands.make(maker, None, SPARE_MAX) });
-        // SAFETY: the hand was taken off the stack or made here, and was sent nothing; the slot is
-        // written, and stays until it is answered (contract of this function).
-        hand.map(|hand| unsafe { self.hands.send(hand, slot, &raw const self.idle) }).is_some()
+        let worker = worker.or_else(|| unsafe { self.pool.make(maker, None, SPARE_MAX) });
+        // SAFETY: the worker was taken off the stack or made here, and was sent nothing; the slot
+        // is written, and stays until it is answered (contract of this function).
+        worker.map(|worker| unsafe { self.pool.send(worker, slot, &raw const self.idle) }).is_some()
     }
 }

@@ -14,9 +14,10 @@
 //! from each, and the others from one of [`SAMPLE`]. The habit changes when the other way is faster
 //! by a quarter.
 //!
-//! Calls that wait for somebody take as long as that somebody does. What is compared is therefore
-//! the time that a quarter of the calls stay below: of the first [`FIRST`] the second shortest,
-//! which is followed step by step from then on, a third as far up as down.
+//! A call that waits for another program takes as long as that does. So the policy compares the
+//! first quartile of the calls' times. It starts with the second shortest of the first [`FIRST`]
+//! calls. Then each call moves the estimate a step: up if the call took longer, down by three times
+//! as much if it was shorter.
 //!
 //! # Cost
 //!

@@ -54,7 +54,7 @@ impl Lanes {
         &self,
         groups: &Groups,
         rule: Rule,
-        stations: &[CpuWorker],
+        cpu_workers: &[CpuWorker],
         family: &Page,
     ) -> Option<u32> {
         let all = self.all.get()?;
@@ -65,8 +65,8 @@ impl Lanes {
         })?;
         let lane = &all[number as usize];
         let (here, turn) = (cpu::current() as u16, family.turn());
-        let at = choose(groups, rule, stations, (here, turn), affinity::has);
-        stations[at].lanes.fetch_add(1, Ordering::Relaxed); // Relaxed: a number for the rules
+        let at = choose(groups, rule, cpu_workers, (here, turn), affinity::has);
+        cpu_workers[at].lanes.fetch_add(1, Ordering::Relaxed); // Relaxed: a number for the rules
         lane.at.store(at as u32, Ordering::Relaxed); // Relaxed: the lane is its opener's, who passes it on
         lane.habit.begin(&family.habit);
         Some(number + 1)
@@ -84,9 +84,9 @@ impl Lanes {
     }
 
     /// The lane may be used for another descriptor.
-    pub fn close(&self, number: u32, stations: &[CpuWorker]) {
+    pub fn close(&self, number: u32, cpu_workers: &[CpuWorker]) {
         if let (Some(lane), Some(all)) = (self.get(number), self.all.get()) {
-            stations[Self::at(lane)].lanes.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `open`
+            cpu_workers[Self::at(lane)].lanes.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `open`
             self.free.push(number - 1, |number| &all[number as usize].below);
         }
     }
@@ -104,7 +104,7 @@ impl Lanes {
 fn choose(
     groups: &Groups,
     rule: Rule,
-    stations: &[CpuWorker],
+    cpu_workers: &[CpuWorker],
     (here, turn): (u16, usize),
     may: impl Fn(u16) -> bool,
 ) -> usize {
@@ -128,7 +128,7 @@ fn choose(
             round((0..groups.groups()).find(has).unwrap_or(0))
         }
         Rule::Spill(limit) => {
-            let load = |at: &usize| stations[*at].lanes.load(Ordering::Relaxed); // Relaxed: as in `open`
+            let load = |at: &usize| cpu_workers[*at].lanes.load(Ordering::Relaxed); // Relaxed: as in `open`
             // The first of those that have as few: the one whose turn it is.
             let least = |range: Range<usize>| in_turn(range).min_by_key(load);
             let not_full = |at: &usize| load(at) < limit;
@@ -155,19 +155,19 @@ mod tests {
         groups
     }
 
-    fn stations() -> Vec<CpuWorker> {
-        // SAFETY: zero is a value of stations.
+    fn cpu_workers() -> Vec<CpuWorker> {
+        // SAFETY: zero is a value of `CpuWorker`.
         (0..5).map(|_| unsafe { core::mem::zeroed() }).collect()
     }
 
     fn chosen(rule: Rule, lanes: usize) -> Vec<usize> {
         let groups = two_groups();
-        let stations = stations();
+        let cpu_workers = cpu_workers();
         for turn in 0..lanes {
-            let at = choose(&groups, rule, &stations, (0, turn), |_| true);
-            stations[at].lanes.fetch_add(1, Ordering::Relaxed);
+            let at = choose(&groups, rule, &cpu_workers, (0, turn), |_| true);
+            cpu_workers[at].lanes.fetch_add(1, Ordering::Relaxed);
         }
-        stations.iter().map(|s| s.lanes.load(Ordering::Relaxed) as usize).collect()
+        cpu_workers.iter().map(|s| s.lanes.load(Ordering::Relaxed) as usize).collect()
     }
 
     #[test]
@@ -190,8 +190,8 @@ mod tests {
     /// turn is what differs.
     #[test]
     fn those_that_begin_together_begin_with_different_ones() {
-        let stations = stations();
-        let begins = |rule, turn| choose(&two_groups(), rule, &stations, (4, turn), |_| true);
+        let cpu_workers = cpu_workers();
+        let begins = |rule, turn| choose(&two_groups(), rule, &cpu_workers, (4, turn), |_| true);
         for rule in [Rule::First, Rule::Own, Rule::Spill(8)] {
             assert_eq!([0, 1, 2, 3].map(|turn| begins(rule, turn)), [0, 1, 0, 1], "{rule:?}");
         }
@@ -199,10 +199,10 @@ mod tests {
 
     #[test]
     fn cpus_that_are_forbidden_by_now_serve_no_new_lanes() {
-        let stations = stations();
+        let cpu_workers = cpu_workers();
         let at = |rule, allowed: &[u16]| {
             let may = |cpu| allowed.contains(&cpu);
-            [0, 1, 2].map(|turn| choose(&two_groups(), rule, &stations, (6, turn), may))
+            [0, 1, 2].map(|turn| choose(&two_groups(), rule, &cpu_workers, (6, turn), may))
         };
         assert_eq!(at(Rule::First, &[5, 7]), [1; 3]);
         assert_eq!(at(Rule::Own, &[5, 6, 8]), [2, 4, 2]);
@@ -218,14 +218,14 @@ mod tests {
     fn a_closed_lane_is_used_again() {
         let mut groups = Groups::new();
         assert!(groups.begin() && groups.add(0));
-        // SAFETY: zero is a station (`Zeroed`).
-        let stations = [unsafe { core::mem::zeroed::<CpuWorker>() }];
+        // SAFETY: zero is a CPU worker (`Zeroed`).
+        let cpu_workers = [unsafe { core::mem::zeroed::<CpuWorker>() }];
         let (all, family) = (Lanes::new(), SharedAcrossFork::new());
-        let open = || all.open(&groups, Rule::First, &stations, family.page()).unwrap();
+        let open = || all.open(&groups, Rule::First, &cpu_workers, family.page()).unwrap();
         let (first, second) = (open(), open());
         assert_ne!(first, second);
-        all.close(first, &stations);
+        all.close(first, &cpu_workers);
         assert_eq!(open(), first);
-        assert_eq!(stations[0].lanes.load(Ordering::Relaxed), 2);
+        assert_eq!(cpu_workers[0].lanes.load(Ordering::Relaxed), 2);
     }
 }

@@ -54,7 +54,7 @@ pub struct Offload {
     state: AtomicU32,
     settings: UnsafeCell<Option<Settings>>,
     pub(crate) lanes: Lanes,
-    pub(crate) stations: Slab<CpuWorker, CPUS_MAX>,
+    pub(crate) cpu_workers: Slab<CpuWorker, CPUS_MAX>,
     pub(crate) feeds: Slab<Feed, CPUS_MAX>,
     pub(crate) blocking: Blocking,
     /// For the mechanism `thread`: workers of lanes that are closed, for new lanes of the same CPU.
@@ -77,7 +77,7 @@ impl Offload {
             state: AtomicU32::new(OFF),
             settings: UnsafeCell::new(None),
             lanes: Lanes::new(),
-            stations: Slab::new(),
+            cpu_workers: Slab::new(),
             feeds: Slab::new(),
             blocking: Blocking::new(),
             resting: [const { Stack::new() }; CPUS_MAX],
@@ -112,16 +112,16 @@ impl Offload {
         }
         // SAFETY: the state says that `start` has written the settings, which does not happen
         // again.
-        Some((unsafe { (*self.settings.get()).as_ref()? }, self.stations.get()?))
+        Some((unsafe { (*self.settings.get()).as_ref()? }, self.cpu_workers.get()?))
     }
 
     /// Chooses where calls on a new descriptor are executed; [`Lane::NONE`] if there is no room. No
     /// thread is made.
     pub fn open(&'static self) -> Lane {
-        let Some((settings, stations)) = self.chosen() else { return Lane::NONE };
+        let Some((settings, cpu_workers)) = self.chosen() else { return Lane::NONE };
         affinity::look();
         let family = self.family.page();
-        let number = self.lanes.open(&settings.groups, settings.rule, stations, family);
+        let number = self.lanes.open(&settings.groups, settings.rule, cpu_workers, family);
         number.map_or(Lane::NONE, |number| Lane { number })
     }
 
@@ -137,25 +137,26 @@ impl Offload {
 
     /// No call will come on this lane any more, and none is in flight on it.
     pub fn close(&'static self, lane: Lane) {
-        let (Some(state), Some(stations)) = (self.lanes.get(lane.number), self.stations.get())
+        let (Some(state), Some(cpu_workers)) =
+            (self.lanes.get(lane.number), self.cpu_workers.get())
         else {
             return;
         };
-        while let Some(hand) = self.blocking.hands.take(&state.idle) {
-            self.rest(hand, Lanes::at(state));
+        while let Some(worker) = self.blocking.pool.take(&state.idle) {
+            self.rest(worker, Lanes::at(state));
         }
-        self.lanes.close(lane.number, stations);
+        self.lanes.close(lane.number, cpu_workers);
     }
 
-    /// Keeps a hand for another lane, or has it end.
-    fn rest(&self, hand: u32, at: usize) {
+    /// Keeps a worker for another lane, or has it end.
+    fn rest(&self, worker: u32, at: usize) {
         let more = |rest| (rest < RESTING_MAX).then_some(rest + 1);
         // Relaxed, both: only the number matters.
         if self.rest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok() {
-            self.blocking.hands.put(hand, &self.resting[at]);
+            self.blocking.pool.put(worker, &self.resting[at]);
         } else {
-            // SAFETY: the hand was taken off its stack just now, and was sent nothing.
-            unsafe { self.blocking.hands.end(hand) };
+            // SAFETY: the worker was taken off its stack just now, and was sent nothing.
+            unsafe { self.blocking.pool.end(worker) };
         }
     }
 
@@ -221,12 +222,12 @@ impl Offload {
         internal_fds::forked();
         affinity::forked();
         self.family.forked();
-        let Some((settings, stations)) = self.chosen() else { return };
+        let Some((settings, cpu_workers)) = self.chosen() else { return };
         let count = settings.groups.len();
         // SAFETY: this is the child of a fork, of which the caller is the only thread: no worker is
         // there that would use any of it.
         unsafe {
-            stations[..count].iter().for_each(|station| station.forked());
+            cpu_workers[..count].iter().for_each(|cpu_worker| cpu_worker.forked());
             self.feeds.mapped().unwrap_or(&[]).iter().take(count).for_each(|feed| feed.forked());
             self.blocking.forked();
         }
@@ -240,15 +241,15 @@ impl Offload {
     /// All threads made here end; calls are executed in place from now on. Only when no call is in
     /// flight. Does not wait.
     pub fn retire(&'static self) {
-        let Some((settings, stations)) = self.chosen() else { return };
+        let Some((settings, cpu_workers)) = self.chosen() else { return };
         // Relaxed: no call is in flight.
         self.state.store(OFF, Ordering::Relaxed);
-        stations[..settings.groups.len()].iter().for_each(CpuWorker::end);
+        cpu_workers[..settings.groups.len()].iter().for_each(CpuWorker::end);
         let stacks = self.lanes.used().iter().map(|lane| &lane.idle);
         for stack in stacks.chain(&self.resting).chain([&self.blocking.idle]) {
-            while let Some(hand) = self.blocking.hands.take(stack) {
-                // SAFETY: the hand was taken off its stack just now, and was sent nothing.
-                unsafe { self.blocking.hands.end(hand) };
+            while let Some(worker) = self.blocking.pool.take(stack) {
+                // SAFETY: the worker was taken off its stack just now, and was sent nothing.
+                unsafe { self.blocking.pool.end(worker) };
             }
         }
     }
@@ -284,7 +285,7 @@ impl Offload {
     /// How many threads made here live now.
     pub fn threads(&'static self) -> u32 {
         // Relaxed: a number for reports.
-        self.blocking.hands.alive() + self.blocking.workers.load(Ordering::Relaxed)
+        self.blocking.pool.alive() + self.blocking.workers.load(Ordering::Relaxed)
     }
 }
 

@@ -28,8 +28,8 @@ use manycore_channel::slot::{IN_PLACE, Reply, Slot};
 pub struct PendingCall {
     /// Call and answer; null if there is none.
     slot: AtomicPtr<Slot>,
-    /// For the pool: whose queue it went into; null if a hand or a ring has it.
-    station: AtomicPtr<CpuWorker>,
+    /// For the pool: whose queue it went into; null if a worker or a ring has it.
+    cpu_worker: AtomicPtr<CpuWorker>,
     /// For `uring`: which ring it went into, and the worker that listens to it; null otherwise.
     feed: AtomicPtr<Feed>,
     epoll: AtomicI32,
@@ -53,8 +53,8 @@ impl PendingCall {
     }
 
     /// Notes that the call goes into the queue of a worker.
-    pub(crate) fn goes_to(&self, station: &'static CpuWorker) {
-        self.station.store(core::ptr::from_ref(station).cast_mut(), Ordering::Relaxed);
+    pub(crate) fn goes_to(&self, cpu_worker: &'static CpuWorker) {
+        self.cpu_worker.store(core::ptr::from_ref(cpu_worker).cast_mut(), Ordering::Relaxed);
     }
 
     /// Notes that the call goes into a ring, to which a worker listens by this descriptor; or, with
@@ -65,9 +65,9 @@ impl PendingCall {
         self.epoll.store(epoll, Ordering::Relaxed);
     }
 
-    fn station(&self) -> Option<&'static CpuWorker> {
+    fn cpu_worker(&self) -> Option<&'static CpuWorker> {
         // SAFETY: `goes_to` has put a reference there that does not end.
-        unsafe { self.station.load(Ordering::Relaxed).as_ref() }
+        unsafe { self.cpu_worker.load(Ordering::Relaxed).as_ref() }
     }
 
     fn feed(&self) -> Option<&'static Feed> {
@@ -116,11 +116,11 @@ impl PendingCall {
         // thread's to wait at, until `land`.
         let slot = unsafe { &*self.slot() };
         let is_first = slot.cancel();
-        let station = self.station();
-        if let (true, Some(station)) = (is_first, station) {
+        let cpu_worker = self.cpu_worker();
+        if let (true, Some(cpu_worker)) = (is_first, cpu_worker) {
             // SAFETY: the slot stays until `land`, which the callers call after this: it is
             // answered and noted by then.
-            unsafe { station.cancel(self.slot()) };
+            unsafe { cpu_worker.cancel(self.slot()) };
         }
         let feed = self.feed();
         let gate = slot.gate();
@@ -130,7 +130,7 @@ impl PendingCall {
                 feed.cancel(self.slot());
             }
             let is_over = gate.look().is_some();
-            if is_over && (station.is_none() || slot.is_noted()) {
+            if is_over && (cpu_worker.is_none() || slot.is_noted()) {
                 let reply = slot.reply();
                 let call = slot.order().call;
                 return if feed.is_some() { uring::interrupted(&call, reply) } else { reply };
@@ -151,7 +151,7 @@ impl PendingCall {
         if let (true, Some(feed)) = (is_enlisted, feed) {
             feed.leave();
         }
-        self.station.store(null_mut(), Ordering::Relaxed);
+        self.cpu_worker.store(null_mut(), Ordering::Relaxed);
         self.goes_into(None, -1);
         let slot = self.slot.swap(null_mut(), Ordering::Relaxed);
         if let Some(slot) = NonNull::new(slot) {
@@ -185,7 +185,7 @@ impl PendingCall {
         // SAFETY: null, or this thread's until `land`; the thread that executed the call is not in
         // this process.
         let Some(slot) = (unsafe { self.slot().as_ref() }) else { return };
-        self.station.store(null_mut(), Ordering::Relaxed);
+        self.cpu_worker.store(null_mut(), Ordering::Relaxed);
         self.goes_into(None, -1);
         self.is_enlisted.store(false, Ordering::Relaxed);
         if slot.gate().look().is_none() {

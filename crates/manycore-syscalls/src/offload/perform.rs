@@ -38,7 +38,7 @@ impl Offload {
         kind: Kind,
         flight: &PendingCall,
     ) -> Result<Answer, Reason> {
-        let (settings, stations) = self.chosen().ok_or(Reason::Off)?;
+        let (settings, cpu_workers) = self.chosen().ok_or(Reason::Off)?;
         affinity::look();
         if affinity::is_one() {
             return Err(Reason::OneCpu);
@@ -46,7 +46,7 @@ impl Offload {
         let state = self.lanes.get(lane.number).ok_or(Reason::Off)?;
         let at = Lanes::at(state);
         let cpu = settings.groups.cpus()[at];
-        let place = Place { settings, lane: state, station: &stations[at], at, cpu };
+        let place = Place { settings, lane: state, cpu_worker: &cpu_workers[at], at, cpu };
         let (began, threads) =
             if settings.bypass { (clock::now(), self.threads()) } else { (0, 0) };
         // SAFETY: what the call's arguments lead to is valid until this returns or `abandon` has,
@@ -95,7 +95,8 @@ impl Offload {
         flight: &PendingCall,
         way: Way,
     ) -> Option<Meaning> {
-        // A handler that jumps out of its call finds it sent, or not begun, and no lock taken.
+        // All signals are blocked, so that no handler can jump out of this in the middle: the call
+        // was sent or was not begun, and no lock is held.
         let before = raw::block(!0);
         // SAFETY: all signals are blocked by the line above, and the slot stays until `land` or
         // `hand_on`; the rest is the contract of this function.
@@ -115,8 +116,8 @@ impl Offload {
         })
     }
 
-    /// The worker has found no hand that could block with the call, and makes none: sends it to one
-    /// that is made here, or says what came of it; none if nothing did.
+    /// The worker has found no worker that could block with the call, and makes none: sends it to
+    /// one that is made here, or says what came of it; none if nothing did.
     ///
     /// # Safety
     ///
@@ -129,8 +130,8 @@ impl Offload {
         flight: &PendingCall,
         is_rest: bool,
     ) -> Option<Meaning> {
-        // Until a hand has it nobody but this function knows of the worker's duplicate: no handler
-        // may jump out of here, or fork.
+        // Until a worker has it nobody but this function knows of the worker's duplicate: no
+        // handler may jump out of here, or fork.
         let before = raw::block(!0);
         let slot = flight.slot();
         // SAFETY: the slot is answered (contract of this function), and so this thread's until
@@ -181,7 +182,7 @@ impl Offload {
         way: Way,
         before: u64,
     ) -> Option<By> {
-        let Place { settings, lane, station, at, cpu } = place;
+        let Place { settings, lane, cpu_worker, at, cpu } = place;
         let maker = Maker { settings, blocked: before };
         let slot = node::take::<Slot>().as_ptr();
         // SAFETY: the slot is new, and no other thread has it until it is handed on below.
@@ -195,7 +196,7 @@ impl Offload {
         // and `land` gives it back; all signals are blocked (contract of this function).
         let (by, is_sent) = unsafe {
             match way {
-                Way::Ring if self.feed(call, kind, station, (at, cpu), flight, maker) => {
+                Way::Ring if self.feed(call, kind, cpu_worker, (at, cpu), flight, maker) => {
                     (By::Ring, true)
                 }
                 Way::BlockingWorker { done, descriptor, .. } => {
@@ -209,8 +210,8 @@ impl Offload {
                     (By::Thread, self.give(cpu, lane, at, slot, maker))
                 }
                 _ => {
-                    flight.goes_to(station);
-                    (By::Thread, station.send(slot, cpu, &self.blocking, maker))
+                    flight.goes_to(cpu_worker);
+                    (By::Thread, cpu_worker.send(slot, cpu, &self.blocking, maker))
                 }
             }
         };
@@ -231,7 +232,7 @@ impl Offload {
         &'static self,
         call: &Call,
         kind: Kind,
-        station: &'static CpuWorker,
+        cpu_worker: &'static CpuWorker,
         (at, cpu): (usize, u16),
         flight: &PendingCall,
         maker: Maker,
@@ -245,11 +246,11 @@ impl Offload {
             return false;
         }
         // SAFETY: all signals are blocked (contract of this function).
-        let has_worker = || unsafe { station.is_running(cpu, &self.blocking, maker) };
-        let listen = |ring| station.feed(feed, ring);
+        let has_worker = || unsafe { cpu_worker.is_running(cpu, &self.blocking, maker) };
+        let listen = |ring| cpu_worker.feed(feed, ring);
         let ring = feed.started(cpu, has_worker, listen, maker.settings.say);
         let Some(ring) = ring else { return false };
-        flight.goes_into(Some(feed), station.epoll());
+        flight.goes_into(Some(feed), cpu_worker.epoll());
         // SAFETY: the slot is written, in nobody else's hands, and stays until it is answered
         // (contract of this function).
         let is_sent = unsafe { feed.send(ring, call, kind, flight.slot()) };
@@ -259,8 +260,8 @@ impl Offload {
         is_sent
     }
 
-    /// The mechanism `thread`: sends the call to a hand of the lane; a resting or a new one if all
-    /// are in calls.
+    /// The mechanism `thread`: sends the call to a worker of the lane; a resting or a new one if
+    /// all are in calls.
     ///
     /// # Safety
     ///
@@ -274,19 +275,19 @@ impl Offload {
         slot: *const Slot,
         maker: Maker,
     ) -> bool {
-        let hands = &self.blocking.hands;
+        let pool = &self.blocking.pool;
         let resting = || {
-            let hand = hands.take(&self.resting[at])?;
+            let worker = pool.take(&self.resting[at])?;
             self.rest.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `rest`
-            Some(hand)
+            Some(worker)
         };
         // SAFETY: all signals are blocked (contract of this function).
-        let new = || unsafe { hands.make(maker, Some(cpu), WORKERS_MAX as u32) };
-        let hand = hands.take(&lane.idle).or_else(resting).or_else(new);
-        // SAFETY: the hand was taken off a stack or made here, and was sent nothing; the slot is
+        let new = || unsafe { pool.make(maker, Some(cpu), WORKERS_MAX as u32) };
+        let worker = pool.take(&lane.idle).or_else(resting).or_else(new);
+        // SAFETY: the worker was taken off a stack or made here, and was sent nothing; the slot is
         // written, and stays until it is answered (contract of this function). Lanes are there for
         // good.
-        hand.map(|hand| unsafe { hands.send(hand, slot, &raw const lane.idle) }).is_some()
+        worker.map(|worker| unsafe { pool.send(worker, slot, &raw const lane.idle) }).is_some()
     }
 }
 
@@ -295,7 +296,7 @@ impl Offload {
 struct Place {
     settings: &'static Settings,
     lane: &'static LaneState,
-    station: &'static CpuWorker,
+    cpu_worker: &'static CpuWorker,
     /// Which of the CPUs, and its number.
     at: usize,
     cpu: u16,
@@ -316,7 +317,7 @@ enum Way {
     Threads,
     /// A call is to be made for what is left of a send of which a part was sent.
     Rest,
-    /// To a hand of the pool, which is made if there is none: after `done` bytes of a send, or of
+    /// To a worker of the pool, which is made if there is none: after `done` bytes of a send, or of
     /// what is left of one. `descriptor`: ours, which the call uses and which is closed when it is
     /// over; -1 if there is none.
     BlockingWorker { is_rest: bool, done: usize, descriptor: i32 },

@@ -310,8 +310,8 @@ fn entry(call: &Call, kind: Kind) -> Option<Entry> {
 /// `IORING_ACCEPT_DONTWAIT`, since Linux 6.10; older ones answer `EINVAL`.
 const ACCEPT_AT_ONCE: u16 = 1 << 1;
 
-/// The reply to a call that a handler interrupted while the kernel's thread had it: io_uring has an
-/// error of its own for that, and a call that was about to wait was not told to.
+/// The reply to a call that a handler interrupted while the kernel's thread executed it. io_uring
+/// answers that with an error of its own, and says EAGAIN where the system call would have waited.
 pub fn interrupted(call: &Call, reply: Reply) -> Reply {
     let is_other = |errno| reply.answer == raw::error(errno);
     let was_to_wait = is_other(libc::EAGAIN)

@@ -1,8 +1,8 @@
 //! The threads that execute one call at a time and may block with it:
-//! [hands](manycore_channel::blocking_worker).
+//! [blocking workers](manycore_channel::blocking_worker).
 //!
-//! Under the mechanism `thread` each lane has hands of its own; the pool has a few, for calls that
-//! cannot be tried without blocking.
+//! Under the mechanism `thread` each lane has workers of its own; the pool has a few, for calls
+//! that cannot be tried without blocking.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
@@ -21,28 +21,28 @@ use manycore_channel::call::{Answer, Kind};
 use manycore_channel::slot::{IN_PLACE, Order, Reply, Slot};
 use manycore_channel::stack::Stack;
 
-/// As many hands as a process has at most, whatever the mechanism: beyond that, calls that may
+/// As many workers as a process has at most, whatever the mechanism: beyond that, calls that may
 /// block stay in place.
 pub const WORKERS_MAX: usize = 4096;
 
-/// A hand, and its thread.
+/// A worker, and its thread.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Record {
-    hand: BlockingWorker,
+    worker: BlockingWorker,
     /// The CPU that it is bound to, plus one; 0: none.
     cpu: AtomicU32,
     /// The kernel's id; 0 before it runs.
     thread: AtomicU32,
-    hands: UnsafeCell<*const WorkerPool>,
+    pool: UnsafeCell<*const WorkerPool>,
 }
 
-// SAFETY: `hands` is written before the thread is made that reads it; all else is atomic.
+// SAFETY: `pool` is written before the thread is made that reads it; all else is atomic.
 unsafe impl Sync for Record {}
 // SAFETY: it consists of a shut gate, numbers, and null pointers, all of which zero is.
 unsafe impl Zeroed for Record {}
 
-/// All hands of a process.
+/// All workers of a process.
 #[derive(Debug)]
 pub struct WorkerPool {
     all: Slab<Record, WORKERS_MAX>,
@@ -72,18 +72,18 @@ impl WorkerPool {
 
     /// How a stack finds its links.
     fn link<'a>(all: &'a [Record]) -> impl Fn(u32) -> &'a AtomicU32 {
-        |number| &all[number as usize].hand.below
+        |number| &all[number as usize].worker.below
     }
 
-    /// A hand off the stack.
+    /// A worker off the stack.
     pub fn take(&self, home: &Stack) -> Option<u32> {
         home.pop(Self::link(self.all.get()?))
     }
 
-    /// Puts a hand that was taken, and not sent anything, onto another stack.
-    pub fn put(&self, hand: u32, home: &Stack) {
+    /// Puts a worker that was taken, and not sent anything, onto another stack.
+    pub fn put(&self, worker: u32, home: &Stack) {
         if let Some(all) = self.all.get() {
-            home.push(hand, Self::link(all));
+            home.push(worker, Self::link(all));
         }
     }
 
@@ -108,7 +108,7 @@ impl WorkerPool {
             record.cpu.store(cpu.map_or(0, |cpu| u32::from(cpu) + 1), Ordering::Relaxed);
             // SAFETY: the record was taken, so that this thread alone has it, and has no thread
             // yet.
-            unsafe { *record.hands.get() = self };
+            unsafe { *record.pool.get() = self };
             let argument = core::ptr::from_ref(record).cast_mut().cast::<c_void>();
             // SAFETY: all signals are blocked, and `may_make` has said yes; `run` expects a record,
             // which is there for good.
@@ -134,30 +134,30 @@ impl WorkerPool {
         })
     }
 
-    /// Has the hand execute the call, and wait on `home` after it.
+    /// Has the worker execute the call, and wait on `home` after it.
     ///
     /// # Safety
     ///
-    /// The caller has the hand off a stack, or made it, and has sent it nothing; the slot is
+    /// The caller has the worker off a stack, or made it, and has sent it nothing; the slot is
     /// written, in nobody else's hands, and stays until it is answered; `home` stays for good.
-    pub unsafe fn send(&self, hand: u32, slot: *const Slot, home: *const Stack) {
+    pub unsafe fn send(&self, worker: u32, slot: *const Slot, home: *const Stack) {
         if let Some(all) = self.all.get() {
-            // SAFETY: the hand is the caller's, slot and stack stay (contract of this function),
+            // SAFETY: the worker is the caller's, slot and stack stay (contract of this function),
             // and records are there for good.
-            unsafe { all[hand as usize].hand.send(slot, home) };
+            unsafe { all[worker as usize].worker.send(slot, home) };
         }
     }
 
-    /// Has the hand's thread end.
+    /// Has the worker's thread end.
     ///
     /// # Safety
     ///
     /// As in [`send`](Self::send).
-    pub unsafe fn end(&self, hand: u32) {
+    pub unsafe fn end(&self, worker: u32) {
         if let Some(all) = self.all.get() {
-            // SAFETY: the hand is the caller's (contract of this function), and records are there
+            // SAFETY: the worker is the caller's (contract of this function), and records are there
             // for good.
-            unsafe { all[hand as usize].hand.end() };
+            unsafe { all[worker as usize].worker.end() };
         }
     }
 
@@ -180,7 +180,7 @@ impl WorkerPool {
 /// that interrupts.
 pub const OPEN_SIGNALS: u64 = raw::signals(&[32, 33, super::INTERRUPT]);
 
-/// A hand's life.
+/// A worker's life.
 extern "C" fn run(argument: *mut c_void) -> *mut c_void {
     // SAFETY: `make` passes its record, which is there for good.
     let record = unsafe { &*argument.cast::<Record>() };
@@ -190,23 +190,23 @@ extern "C" fn run(argument: *mut c_void) -> *mut c_void {
     raw::block(!OPEN_SIGNALS);
     let thread = raw::thread_id();
     record.thread.store(thread, Ordering::Relaxed); // Relaxed: for a thread that looks at a dump
-    // SAFETY: `make` has written it before this thread was made; all hands are there for good.
-    let hands = unsafe { &**record.hands.get() };
-    let number = hands.number(record);
+    // SAFETY: `make` has written it before this thread was made; all workers are there for good.
+    let pool = unsafe { &**record.pool.get() };
+    let number = pool.number(record);
     let spin = if cpu::count() > 1 { tuning::spin_limit() } else { 0 };
-    record.hand.work(
+    record.worker.work(
         spin,
-        |home| hands.put(number, home),
+        |home| pool.put(number, home),
         |slot| {
             affinity::bind_again(cpu, &mut bound);
-            // SAFETY: the slot was sent to this hand, which answers it after this.
+            // SAFETY: the slot was sent to this worker, which answers it after this.
             unsafe { execute(slot, thread) }
         },
     );
-    if let Some(all) = hands.all.get() {
-        hands.free.push(number, WorkerPool::link(all));
+    if let Some(all) = pool.all.get() {
+        pool.free.push(number, WorkerPool::link(all));
     }
-    hands.alive.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `make`
+    pool.alive.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `make`
     core::ptr::null_mut()
 }
 

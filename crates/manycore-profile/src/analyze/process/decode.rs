@@ -42,12 +42,12 @@ pub struct Tally {
     pub hold: u64,
     /// The longest of them; 0 where that is not known.
     pub hold_max: u64,
-    /// Of a condition variable: how often a thread that had been let in handed over.
+    /// For a condition variable: how often a thread that had been let in handed over.
     pub handed: u64,
     /// Likewise, and came back to wait again.
     pub returned: u64,
-    /// Of those who handed over: who had been let in by one that had waited in a place in which
-    /// they have waited, too.
+    /// How many of the hand-overs came from a thread that had been let in by one that had waited in
+    /// the same place as it.
     pub alike: u64,
     /// Likewise, in another place.
     pub unlike: u64,
@@ -301,8 +301,8 @@ impl Tally {
         copy
     }
 
-    /// What was counted since some time before. Of the longest wait and hold, what the
-    /// distributions tell, if there was none longer than any before.
+    /// What was counted since some time before. For the longest wait and hold, if none was longer
+    /// than before, what the distributions tell.
     pub fn since(&self, before: &Self) -> Self {
         let distributions = self.distributions.as_ref().map(|now| {
             let mut since = Box::new(Distributed::default());

@@ -12,13 +12,13 @@ use manycore_stats::Kind;
 
 /// Fewer hand-overs than this are no habit.
 const HANDED_MIN: u64 = 8;
-/// Of all that was seen of threads that had been let in, this share has to be hand-overs. A barrier
-/// of many threads, whose last one wakes the others, gets to a half at the most, and queues to
-/// little.
+/// At least this share of what threads did that had been let in has to be hand-overs. A barrier of
+/// many threads, whose last one wakes the others, gets to a half at the most, and queues to little.
 const HANDED_SHARE: f64 = 0.9;
 
-/// Of the threads that handed over and of which it is known who had let them in, in this share that
-/// one had waited in a place of theirs. One that asks and one that answers never do.
+/// At least this share of the threads that handed over must have been let in by a thread that had
+/// waited in the same place, as far as that is known. A thread that asks and one that answers never
+/// do.
 const ALIKE_SHARE: f64 = 0.5;
 
 /// What was seen of the condition variables of a class.

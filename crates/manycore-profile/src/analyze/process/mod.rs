@@ -191,8 +191,8 @@ impl ProcessStats {
         let of_orders = noted.orders.iter().map(|one| one.stack);
         // Behind what refers to them, so that all that is referred to is there.
         let stacks = decode::stacks(mapping, of_locks.chain(of_waits).chain(of_orders)).into();
-        // Behind the stacks, likewise.
-        // Where there is no `/proc`, a process knows nothing of its files.
+        // After the stacks, which refer to modules, for the same reason. Where there is no `/proc`,
+        // a process knows nothing of its files.
         let modules = match Modules::read(mapping) {
             noted if noted.program().is_some() => noted,
             _ => files::seen(key(mapping)),
@@ -279,8 +279,8 @@ fn text(words: &[AtomicU64]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// How many threads have counted in a slab; who only makes locks has one, too. Of several that had
-/// one after each other only the last counts.
+/// How many threads have counted in a slab; a thread that only creates locks has one, too. If
+/// several had one slab after each other, only the last counts.
 fn threads(mapping: &Mapping) -> u32 {
     // Relaxed: counters.
     let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;

@@ -6,17 +6,17 @@ use std::sync::atomic::Ordering;
 
 use super::decode::{get, get32};
 use manycore_stats::{
-    Blocked, HELD, Mapping, ORDERS, Order, Record, SEATS, SEVERAL, SHARED, SLABS, Seat, Slab,
-    WAITS_APART, WAITS_LOOKS, queue,
+    Blocked, HELD, Mapping, ORDERS, Order, Record, SEVERAL, SHARED, SLABS, Slab, THREAD_ENTRIES,
+    ThreadEntry, WAITS_APART, WAITS_LOOKS, queue,
 };
 
 /// What a process noted, of which nothing is added up yet.
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
-    /// Threads, by seat.
-    pub seats: Vec<Seated>,
-    /// Threads beyond those that found a seat: seat 0 has their sum.
-    pub unseated: u32,
+    /// Threads, by entry.
+    pub thread_entries: Vec<ListedThread>,
+    /// Threads beyond those that found an entry: entry 0 has their sum.
+    pub unlisted: u32,
     /// Waits of a thread for a lock.
     pub waits: Vec<SeatWaits>,
     /// Who kept whom waiting.
@@ -31,7 +31,7 @@ pub(crate) struct Noted {
 
 /// A thread.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seated {
+pub(crate) struct ListedThread {
     pub number: u32,
     pub thread: u32,
     pub name: String,
@@ -48,7 +48,7 @@ pub(crate) struct Seated {
 /// Waits of a thread for a lock; times in ticks.
 #[derive(Clone, Debug)]
 pub(crate) struct SeatWaits {
-    pub seat: u32,
+    pub thread_entry: u32,
     pub record: u32,
     pub contended: u64,
     pub wait: u64,
@@ -73,8 +73,8 @@ pub(crate) struct Taken {
     pub wanted: u32,
     pub held_shared: bool,
     pub wanted_shared: bool,
-    /// The thread's seat; none if several did so.
-    pub seat: Option<u32>,
+    /// The thread's entry; none if several did so.
+    pub thread_entry: Option<u32>,
     /// Other locks that were held exclusively each time.
     pub guards: Vec<u32>,
     pub held_caller: u64,
@@ -103,21 +103,22 @@ pub(crate) struct Queue {
 }
 
 impl Noted {
-    /// What threads waited for since some time before, and who kept them waiting. Of the rest
-    /// nothing: an interval says little of it.
+    /// What threads waited for since some time before, and who kept them waiting. The rest is left
+    /// out: an interval says little about it.
     pub fn since(&self, before: &Self) -> Self {
         let waits: HashMap<_, _> =
-            before.waits.iter().map(|one| ((one.seat, one.record), one)).collect();
+            before.waits.iter().map(|one| ((one.thread_entry, one.record), one)).collect();
         let blocked: HashMap<_, _> =
             before.blocked.iter().map(|one| ((one.record, one.holder, one.stack), one)).collect();
-        let seats: HashMap<_, _> = before.seats.iter().map(|one| (one.number, one)).collect();
+        let thread_entries: HashMap<_, _> =
+            before.thread_entries.iter().map(|one| (one.number, one)).collect();
         let mut since = self.until_now();
-        for seat in &mut since.seats {
-            let before = seats.get(&seat.number).map_or(0, |old| old.acquired);
-            seat.acquired = seat.acquired.saturating_sub(before);
+        for thread_entry in &mut since.thread_entries {
+            let before = thread_entries.get(&thread_entry.number).map_or(0, |old| old.acquired);
+            thread_entry.acquired = thread_entry.acquired.saturating_sub(before);
         }
         for one in &mut since.waits {
-            if let Some(old) = waits.get(&(one.seat, one.record)) {
+            if let Some(old) = waits.get(&(one.thread_entry, one.record)) {
                 one.contended = one.contended.saturating_sub(old.contended);
                 one.wait = one.wait.saturating_sub(old.wait);
             }
@@ -135,10 +136,10 @@ impl Noted {
 
     /// The same without the rest.
     pub fn until_now(&self) -> Self {
-        let Self { seats, unseated, waits, blocked, .. } = self;
+        let Self { thread_entries, unlisted, waits, blocked, .. } = self;
         Self {
-            seats: seats.clone(),
-            unseated: *unseated,
+            thread_entries: thread_entries.clone(),
+            unlisted: *unlisted,
             waits: waits.clone(),
             blocked: blocked.clone(),
             ..Self::default()
@@ -150,21 +151,22 @@ impl Noted {
 pub(crate) fn read(mapping: &Mapping) -> Noted {
     let header = &mapping.header;
     let slabs = &mapping.slabs[..(get32(&header.slabs) as usize).min(SLABS)];
-    let seats = &mapping.seats[..(get32(&header.seats) as usize).clamp(1, SEATS)];
+    let thread_entries = &mapping.thread_entries
+        [..(get32(&header.thread_entries) as usize).clamp(1, THREAD_ENTRIES)];
     let records = get32(&header.records) as usize;
     let in_slabs = acquired(slabs);
     let in_steps = steps(slabs);
-    let seated = |(number, seat): (usize, &Seat)| {
+    let listed = |(number, thread_entry): (usize, &ThreadEntry)| {
         let more = in_slabs.get(&(number as u32)).copied().unwrap_or(0);
-        seated(number as u32, seat, more)
+        listed(number as u32, thread_entry, more)
     };
-    let unseated = get32(&mapping.seats[0].thread);
-    let first = usize::from(unseated == 0);
+    let unlisted = get32(&mapping.thread_entries[0].thread);
+    let first = usize::from(unlisted == 0);
     let records = mapping.records.iter().enumerate().take(records).skip(1);
     Noted {
-        seats: seats.iter().enumerate().skip(first).map(seated).collect(),
-        unseated,
-        waits: waits(mapping, seats.len()),
+        thread_entries: thread_entries.iter().enumerate().skip(first).map(listed).collect(),
+        unlisted,
+        waits: waits(mapping, thread_entries.len()),
         blocked: mapping.blocked.iter().filter_map(blocked).collect(),
         orders: mapping
             .orders
@@ -181,14 +183,14 @@ pub(crate) fn read(mapping: &Mapping) -> Noted {
     }
 }
 
-/// Acquisitions that are in slabs, by seat.
+/// Acquisitions that are in slabs, by entry.
 fn acquired(slabs: &[Slab]) -> HashMap<u32, u64> {
-    let mut by_seat = HashMap::new();
+    let mut by_thread_entry = HashMap::new();
     for slab in slabs {
         let sum: u64 = slab.slots.iter().map(|slot| get(&slot.acquired) + get(&slot.shared)).sum();
-        *by_seat.entry(get32(&slab.seat)).or_default() += sum;
+        *by_thread_entry.entry(get32(&slab.thread_entry)).or_default() += sum;
     }
-    by_seat
+    by_thread_entry
 }
 
 fn stuck(slab: &Slab) -> Option<Stuck> {
@@ -208,36 +210,36 @@ fn steps(slabs: &[Slab]) -> HashMap<u32, u64> {
     by_order
 }
 
-fn seated(number: u32, seat: &Seat, in_slab: u64) -> Seated {
-    // Acquire, both: partners of the Releases by which the process says that the seat, and the end,
-    // are filled in.
-    let thread = seat.thread.load(Ordering::Acquire);
+fn listed(number: u32, thread_entry: &ThreadEntry, in_slab: u64) -> ListedThread {
+    // Acquire, both: partners of the Releases by which the process says that the entry, and the
+    // end, are filled in.
+    let thread = thread_entry.thread.load(Ordering::Acquire);
     // Acquire: as above.
-    let has_ended = seat.ended.load(Ordering::Acquire) != 0;
-    let name = seat.name.iter().flat_map(|word| get(word).to_le_bytes());
+    let has_ended = thread_entry.ended.load(Ordering::Acquire) != 0;
+    let name = thread_entry.name.iter().flat_map(|word| get(word).to_le_bytes());
     let name: Vec<u8> = name.take_while(|byte| *byte != 0).collect();
     // The samples stand for all.
-    let spin_ns =
-        get(&seat.spin_ns) as f64 * get(&seat.contended) as f64 / get(&seat.sampled).max(1) as f64;
-    Seated {
+    let spin_ns = get(&thread_entry.spin_ns) as f64 * get(&thread_entry.contended) as f64
+        / get(&thread_entry.sampled).max(1) as f64;
+    ListedThread {
         number,
         thread,
         name: String::from_utf8_lossy(&name).into_owned(),
-        at_end: has_ended.then(|| (get(&seat.user_ns), get(&seat.kernel_ns))),
-        cpu_ns: get(&seat.cpu_ns),
-        acquired: get(&seat.acquired) + in_slab,
-        wait: get(&seat.wait),
+        at_end: has_ended.then(|| (get(&thread_entry.user_ns), get(&thread_entry.kernel_ns))),
+        cpu_ns: get(&thread_entry.cpu_ns),
+        acquired: get(&thread_entry.acquired) + in_slab,
+        wait: get(&thread_entry.wait),
         spin_ns: spin_ns as u64,
     }
 }
 
-fn waits(mapping: &Mapping, seats: usize) -> Vec<SeatWaits> {
-    // To look at a page that was never written takes memory for it: only those that these seats can
-    // have used.
-    let near = mapping.waits.iter().take(seats * WAITS_APART + WAITS_LOOKS);
+fn waits(mapping: &Mapping, thread_entries: usize) -> Vec<SeatWaits> {
+    // To look at a page that was never written takes memory for it: only those that these entries
+    // can have used.
+    let near = mapping.waits.iter().take(thread_entries * WAITS_APART + WAITS_LOOKS);
     let used = near.filter(|waits| get(&waits.key) != 0);
     used.map(|waits| SeatWaits {
-        seat: (get(&waits.key) >> 32) as u32,
+        thread_entry: (get(&waits.key) >> 32) as u32,
         record: get(&waits.key) as u32,
         contended: get(&waits.contended),
         wait: get(&waits.wait),
@@ -260,13 +262,13 @@ fn blocked(blocked: &Blocked) -> Option<Held> {
 fn taken(order: &Order, in_slabs: u64) -> Option<Taken> {
     // Acquire: partner of the Release by which the process says that the order is filled in.
     let wanted = order.wanted.load(Ordering::Acquire);
-    let (modes, seat) = (get32(&order.modes), get32(&order.seat));
+    let (modes, thread_entry) = (get32(&order.modes), get32(&order.thread_entry));
     (wanted != 0).then(|| Taken {
         held: get32(&order.held),
         wanted,
         held_shared: modes & SHARED != 0,
         wanted_shared: modes >> 1 & SHARED != 0,
-        seat: (seat != SEVERAL && seat != 0).then_some(seat),
+        thread_entry: (thread_entry != SEVERAL && thread_entry != 0).then_some(thread_entry),
         guards: order.guards.iter().map(get32).filter(|record| *record != 0).collect(),
         held_caller: get(&order.held_caller),
         stack: get32(&order.stack),

@@ -239,8 +239,9 @@ impl Search<'_> {
     }
 
     fn is_of_one_thread(&self) -> bool {
-        let seat = self.orders[self.path[0]].seat;
-        seat.is_some() && self.path.iter().all(|step| self.orders[*step].seat == seat)
+        let thread_entry = self.orders[self.path[0]].thread_entry;
+        thread_entry.is_some()
+            && self.path.iter().all(|step| self.orders[*step].thread_entry == thread_entry)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::profile::{Cpu, Thread, Waited};
 use manycore_stats::Kind;
 
 use crate::analyze::groups::Rows;
-use crate::analyze::process::noted::Seated;
+use crate::analyze::process::noted::ListedThread;
 
 /// This many threads are kept, over all processes.
 const KEPT: usize = 2_048;
@@ -44,8 +44,8 @@ impl Seen {
 pub(crate) fn ready(stats: &[ProcessStats], seen: &SeenThreads) -> Option<f64> {
     let mut cpu: HashMap<(u32, u32), f64> = HashMap::new();
     for one in stats {
-        for seated in &one.noted.seats {
-            cpu.insert((one.pid, seated.thread), seated.cpu_ns as f64 / 1e9);
+        for listed in &one.noted.thread_entries {
+            cpu.insert((one.pid, listed.thread), listed.cpu_ns as f64 / 1e9);
         }
     }
     let used = |key: &(u32, u32)| cpu.get(key).copied().unwrap_or_default();
@@ -67,13 +67,13 @@ pub(crate) fn of(
     let mut others = Others::default();
     for (process, one) in stats.iter().enumerate() {
         // With the seconds waited for locks of the program's own making, which are not in the
-        // seat's sum.
+        // entry's sum.
         let mut waits: HashMap<u32, (Vec<Waited>, f64)> = HashMap::new();
         let made = one.recorded.iter().filter(|recorded| recorded.kind == Kind::Made);
         let made: HashSet<u32> = made.map(|recorded| recorded.number).collect();
         for wait in &one.noted.waits {
             if let Some(lock) = rows.get(&(process, wait.record)) {
-                let (list, of_made) = waits.entry(wait.seat).or_default();
+                let (list, of_made) = waits.entry(wait.thread_entry).or_default();
                 if made.contains(&wait.record) {
                     *of_made += rate.ns(wait.wait) / 1e9;
                 }
@@ -81,12 +81,12 @@ pub(crate) fn of(
                 add(list, Waited { lock: *lock, contended: wait.contended, wait_ns });
             }
         }
-        for seated in &one.noted.seats {
-            let waits = waits.remove(&seated.number).unwrap_or_default();
-            let seen = seen.get(&(one.pid, seated.thread));
-            let thread = thread(one.pid, seated, seen, waits, rate);
-            if seated.number == 0 {
-                others.add(thread, one.noted.unseated.into());
+        for listed in &one.noted.thread_entries {
+            let waits = waits.remove(&listed.number).unwrap_or_default();
+            let seen = seen.get(&(one.pid, listed.thread));
+            let thread = thread(one.pid, listed, seen, waits, rate);
+            if listed.number == 0 {
+                others.add(thread, one.noted.unlisted.into());
             } else if thread.acquired > 0 || !thread.waits.is_empty() {
                 threads.push(thread);
             }
@@ -125,40 +125,40 @@ fn keep_longest(waits: &mut Vec<Waited>) {
 
 fn thread(
     pid: u32,
-    seated: &Seated,
+    listed: &ListedThread,
     seen: Option<&Seen>,
     (waits, made): (Vec<Waited>, f64),
     rate: &Rate,
 ) -> Thread {
-    let (user, kernel) = cpu_time(seated, seen);
-    // A name that was given later than that of the seat.
+    let (user, kernel) = cpu_time(listed, seen);
+    // A name that was given later than that of the entry.
     let name = match seen {
-        Some(seen) if seated.at_end.is_none() && !seen.name.is_empty() => &seen.name,
-        _ => &seated.name,
+        Some(seen) if listed.at_end.is_none() && !seen.name.is_empty() => &seen.name,
+        _ => &listed.name,
     };
-    let spin = seated.spin_ns as f64 / 1e9;
-    let waited = rate.ns(seated.wait) / 1e9 + made;
+    let spin = listed.spin_ns as f64 / 1e9;
+    let waited = rate.ns(listed.wait) / 1e9 + made;
     Thread {
         pid,
-        tid: seated.thread,
+        tid: listed.thread,
         name: name.clone(),
         cpu: Cpu {
-            ready: seen.and_then(|seen| seen.ready(seated.cpu_ns as f64 / 1e9)),
+            ready: seen.and_then(|seen| seen.ready(listed.cpu_ns as f64 / 1e9)),
             ..Cpu::of(user, kernel, spin, waited)
         },
-        acquired: seated.acquired,
+        acquired: listed.acquired,
         waits,
     }
 }
 
 /// Seconds outside of the kernel and in it.
-fn cpu_time(seated: &Seated, seen: Option<&Seen>) -> (f64, f64) {
-    if let Some((user, kernel)) = seated.at_end {
+fn cpu_time(listed: &ListedThread, seen: Option<&Seen>) -> (f64, f64) {
+    if let Some((user, kernel)) = listed.at_end {
         return (user as f64 / 1e9, kernel as f64 / 1e9);
     }
     let (user, kernel) = seen.map_or((0.0, 0.0), |seen| (seen.user, seen.kernel));
     // What was measured later is not known by parts, which are taken to be as before.
-    let more = (seated.cpu_ns as f64 / 1e9 - user - kernel).max(0.0);
+    let more = (listed.cpu_ns as f64 / 1e9 - user - kernel).max(0.0);
     let share = if user + kernel > 0.0 { user / (user + kernel) } else { 1.0 };
     (user + more * share, kernel + more * (1.0 - share))
 }

@@ -16,8 +16,8 @@ use crate::analyze::process::decode::{get, get32};
 
 /// With more intervals than this, two become one.
 const INTERVALS_MAX: usize = 240;
-/// This many locks of a process are told of at a look, those that were waited for most; the others
-/// at a later one.
+/// Each sample reports this many locks of a process, those with the longest waits; the others come
+/// with a later sample.
 const CHANGES_MAX: usize = 512;
 /// This many locks are kept of an interval.
 const LOCKS_KEPT: usize = 32;
@@ -34,7 +34,7 @@ pub struct TimelineBuilder {
     cpu: (f64, f64),
     /// What was told of each process' locks until then.
     told: HashMap<Key, HashMap<u32, Counts>>,
-    /// When futexes were looked at last, and what was told of each place until then.
+    /// When futexes were last sampled, and what each place had reported until then.
     futexes_at: f64,
     futexes_told: HashMap<u32, Counts>,
 }
@@ -45,7 +45,7 @@ struct Slot {
     user: f64,
     kernel: f64,
     waits: HashMap<(Key, u32), Counts>,
-    /// Of processes that are kept as one, by the lock's number there. The CPU time is that of all
+    /// The processes that are kept as one, by the lock's number there. The CPU time is that of all
     /// waits.
     others: HashMap<u32, Counts>,
     /// Of futexes, by the place's number. The wait is in nanoseconds.
@@ -256,7 +256,8 @@ impl TimelineBuilder {
                 let wait = rate.ticks(counts.wait);
                 waits.entry(*lock).or_default().add(&Counts { wait, ..*counts });
             }
-            // A wait's CPU time may be told of at the look after the one at which it was counted.
+            // A wait's CPU time may be reported with the sample after the one that counted the
+            // wait.
             waits.retain(|_, counts| counts.contended > 0 || counts.wait > 0);
             let ns = |ticks: u64| rate.ns(ticks).round() as u64;
             let wait = waits.values().map(|counts| rate.ns(counts.wait)).sum::<f64>() / 1e9;

@@ -93,8 +93,7 @@ impl CpuWorker {
         is_running || unsafe { self.start(cpu, blocking, maker) }
     }
 
-    /// Has the worker, which is there, listen to a ring when it is asked to; false if the kernel
-    /// refuses.
+    /// Has the running worker listen to a ring; false if the kernel refuses.
     pub fn feed(&self, feed: &'static Feed, ring: i32) -> bool {
         // Release: partner of the Acquire in `attend`.
         self.feed.store(core::ptr::from_ref(feed).cast_mut(), Ordering::Release);
@@ -162,9 +161,9 @@ impl CpuWorker {
         started
     }
 
-    /// Waits until another has made the worker: some system calls long; but not for ever, because
-    /// that one may wait for a lock of the allocator's which the caller has, interrupted by a
-    /// handler.
+    /// Waits until another thread has made the worker, for as long as some system calls take. It
+    /// does not wait for ever: that thread may need a lock of the allocator which this one holds,
+    /// if a handler interrupted it in `malloc`.
     fn is_started(&self) -> bool {
         let start = clock::now();
         loop {
@@ -211,7 +210,7 @@ impl CpuWorker {
         self.cpu.store(u32::from(cpu), Ordering::Relaxed);
         self.blocking.store(core::ptr::from_ref(blocking).cast_mut(), Ordering::Relaxed);
         let argument = core::ptr::from_ref(self).cast_mut().cast::<c_void>();
-        // SAFETY: all signals are blocked, and `may_make` has said yes; `run` expects a station,
+        // SAFETY: all signals are blocked, and `may_make` has said yes; `run` expects a CPU worker,
         // which is there for good.
         let made = unsafe { maker.make(work::run, argument) };
         if !made {

@@ -2,9 +2,9 @@
 //!
 //! A worker never sleeps for a single call. It takes all calls that were put into its queue, tries
 //! each ([`attempt`](super::super::attempt)), keeps those that have to wait in a table of its own
-//! ([`waits`](super::super::waits)) and leaves what may block to a few hands
-//! ([`hand`](manycore_channel::blocking_worker)). It sleeps in `epoll_wait`, for the descriptors
-//! that its calls wait for and for the bell by which a caller wakes it.
+//! ([`waits`](super::super::waits)) and leaves what may block to a few workers
+//! ([`blocking_worker`](manycore_channel::blocking_worker)). It sleeps in `epoll_wait`, for the
+//! descriptors that its calls wait for and for the bell by which a caller wakes it.
 
 use core::ffi::c_void;
 use core::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ use manycore_channel::call::Kind;
 use manycore_channel::queue::{Calls, Cancelled, Queue};
 use manycore_channel::slot::{Reply, Slot};
 
-/// So often may a descriptor look ready without being so before its call is left to a hand.
+/// So often may a descriptor look ready without being so before its call is left to a worker.
 const TRIES_MAX: u32 = 8;
 
 /// After this many calls in a row the worker looks at the descriptors as well.
@@ -35,25 +35,25 @@ const EVENTS: usize = 64;
 
 /// A worker's life.
 pub extern "C" fn run(argument: *mut c_void) -> *mut c_void {
-    // SAFETY: `CpuWorker::make` passes its station, which is there for good.
-    let station: &'static CpuWorker = unsafe { &*argument.cast::<CpuWorker>() };
+    // SAFETY: `CpuWorker::make` passes itself, which is there for good.
+    let cpu_worker: &'static CpuWorker = unsafe { &*argument.cast::<CpuWorker>() };
     // Relaxed, all: written before this thread was made.
-    let cpu = station.cpu.load(Ordering::Relaxed) as u16;
+    let cpu = cpu_worker.cpu.load(Ordering::Relaxed) as u16;
     let bound = affinity::bind_new(Some(cpu));
     raw::block(!OPEN_SIGNALS);
     // SAFETY: `CpuWorker::make` has stored it before this thread was made; it is there for good.
-    let blocking = unsafe { &*station.blocking.load(Ordering::Relaxed) };
-    let epoll = station.epoll();
+    let blocking = unsafe { &*cpu_worker.blocking.load(Ordering::Relaxed) };
+    let epoll = cpu_worker.epoll();
     // The table was there before the thread was.
-    if let Some(waits) = Waits::new(&station.waits, epoll) {
-        Worker { station, blocking, waits, epoll, cpu, bound }.work();
+    if let Some(waits) = Waits::new(&cpu_worker.waits, epoll) {
+        Worker { cpu_worker, blocking, waits, epoll, cpu, bound }.work();
     }
     blocking.workers.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `make`
     core::ptr::null_mut()
 }
 
 struct Worker {
-    station: &'static CpuWorker,
+    cpu_worker: &'static CpuWorker,
     blocking: &'static Blocking,
     waits: Waits,
     epoll: i32,
@@ -65,7 +65,7 @@ impl Worker {
     fn work(&mut self) {
         let spin = if cpu::count() > 1 { tuning::spin_limit() } else { 0 };
         let mut since_look = 0;
-        while !self.station.is_ending() {
+        while !self.cpu_worker.is_ending() {
             affinity::bind_again(Some(self.cpu), &mut self.bound);
             let served = self.serve();
             since_look += served;
@@ -78,13 +78,13 @@ impl Worker {
             }
         }
         internal_fds::close(self.epoll);
-        internal_fds::close(self.station.event.load(Ordering::Relaxed)); // Relaxed: never changes while this runs
+        internal_fds::close(self.cpu_worker.event.load(Ordering::Relaxed)); // Relaxed: never changes while this runs
     }
 
     /// Spins for a call.
     fn is_called_within(&self, limit: u64) -> bool {
         let start = clock::now();
-        while self.station.calls.is_empty() {
+        while self.cpu_worker.calls.is_empty() {
             if clock::has_passed(start, limit) {
                 return false;
             }
@@ -97,8 +97,8 @@ impl Worker {
     fn serve(&mut self) -> u32 {
         // A call that is to be cancelled was queued before its cancellation: this worker knows it
         // once it has taken the queued calls, too.
-        let mut cancelled = self.station.cancelled.take();
-        let mut slot = self.station.calls.take();
+        let mut cancelled = self.cpu_worker.cancelled.take();
+        let mut slot = self.cpu_worker.calls.take();
         let mut served = 0;
         // SAFETY: the slot was taken out of a queue, and is not answered before `after` has read
         // its link.
@@ -146,7 +146,7 @@ impl Worker {
         }
     }
 
-    /// Leaves a call to a hand, or what is left of it.
+    /// Leaves a call to a worker, or what is left of it.
     fn leave(&self, slot: &Slot, done: usize) {
         slot.go_on_behind(done);
         // SAFETY: the call was taken out of the queue or the table and not answered, so that this
@@ -190,7 +190,7 @@ impl Worker {
         }
     }
 
-    /// A waiting call is left to a hand, with the descriptor that it has.
+    /// A waiting call is left to a worker, with the descriptor that it has.
     fn hand_over(&mut self, place: u32) {
         let wait = self.waits.at(place);
         let done = wait.done;
@@ -217,17 +217,17 @@ impl Worker {
 
     /// Sleeps until a call comes, or a descriptor is ready.
     fn sleep(&mut self) {
-        let station = self.station;
-        if station.bell.doze(|| station.calls.is_empty() && station.cancelled.is_empty()) {
+        let cpu_worker = self.cpu_worker;
+        if cpu_worker.bell.doze(|| cpu_worker.calls.is_empty() && cpu_worker.cancelled.is_empty()) {
             self.look(self.waits.patience());
-            station.bell.rise();
+            cpu_worker.bell.rise();
         }
     }
 
     /// Sees to the ring.
     fn attend(&self) {
         // Acquire: partner of the Release in `feed`.
-        let feed = self.station.feed.load(Ordering::Acquire);
+        let feed = self.cpu_worker.feed.load(Ordering::Acquire);
         // SAFETY: null, or one of a `Slab`, which is there for good.
         if let Some(feed) = unsafe { feed.as_ref() } {
             feed.attend(self.epoll);

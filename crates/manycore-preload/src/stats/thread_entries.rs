@@ -1,6 +1,6 @@
-//! Seats: what is known of each thread, also after it has ended.
+//! An entry for each thread: what is known of it, also after it has ended.
 //!
-//! A seat is never given to another thread. A thread's CPU time is noted when it ends, by a
+//! An entry is never given to another thread. A thread's CPU time is noted when it ends, by a
 //! destructor of thread-specific data; of those that do not end before their process does, when
 //! that one ends.
 
@@ -8,7 +8,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::thread;
-use manycore_stats::{Mapping, SEATS, Seat, Slab, WAITS, WAITS_APART, WAITS_LOOKS};
+use manycore_stats::{Mapping, Slab, THREAD_ENTRIES, ThreadEntry, WAITS, WAITS_APART, WAITS_LOOKS};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::room::{self, Part};
@@ -39,30 +39,30 @@ pub fn prepare() {
     }
 }
 
-/// Gives the calling thread a seat. One thread at a time does this.
+/// Gives the calling thread an entry. One thread at a time does this.
 pub fn give(mapping: &Mapping) -> u32 {
-    let number = mapping.header.seats.load(Ordering::Relaxed);
+    let number = mapping.header.thread_entries.load(Ordering::Relaxed);
     let with_waits = (number as usize + 1) * WAITS_APART + WAITS_LOOKS;
-    let has_room = |_: &&Seat| {
+    let has_room = |_: &&ThreadEntry| {
         number > 0
-            && room::has(mapping, Part::Seats, number as usize + 1)
+            && room::has(mapping, Part::ThreadEntries, number as usize + 1)
             && room::has(mapping, Part::Waits, with_waits.min(WAITS))
     };
-    let Some(seat) = mapping.seats.get(number as usize).filter(has_room) else {
-        mapping.seats[0].thread.fetch_add(1, Ordering::Relaxed);
+    let Some(thread_entry) = mapping.thread_entries.get(number as usize).filter(has_room) else {
+        mapping.thread_entries[0].thread.fetch_add(1, Ordering::Relaxed);
         return 0;
     };
     let [first, second] = &NAME;
     match (number, first.load(Ordering::Relaxed)) {
         (1, name) if name != 0 => {
-            seat.name[0].store(name, Ordering::Relaxed);
-            seat.name[1].store(second.load(Ordering::Relaxed), Ordering::Relaxed);
+            thread_entry.name[0].store(name, Ordering::Relaxed);
+            thread_entry.name[1].store(second.load(Ordering::Relaxed), Ordering::Relaxed);
         }
-        _ => this_thread::note_name(&seat.name),
+        _ => this_thread::note_name(&thread_entry.name),
     }
     // Release: partner of the command's Acquire.
-    seat.thread.store(thread::kernel_id(), Ordering::Release);
-    mapping.header.seats.store(number + 1, Ordering::Relaxed);
+    thread_entry.thread.store(thread::kernel_id(), Ordering::Release);
+    mapping.header.thread_entries.store(number + 1, Ordering::Relaxed);
     number
 }
 
@@ -75,7 +75,7 @@ pub fn watch(slab: &Slab) {
     }
 }
 
-/// The name of the only thread of a forked child, until that has a seat: the child may have no
+/// The name of the only thread of a forked child, until that has an entry: the child may have no
 /// system calls left by then.
 static NAME: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
@@ -98,13 +98,13 @@ extern "C" fn thread_ends(slab: *mut c_void) {
 
 /// Notes what the calling thread has used until now.
 fn note_end(mapping: &Mapping, slab: &Slab) {
-    let number = slab.seat.load(Ordering::Relaxed);
+    let number = slab.thread_entry.load(Ordering::Relaxed);
     if number == 0 {
         return;
     }
-    let seat = of(mapping, number);
+    let thread_entry = of(mapping, number);
     // What a running thread has used is in its account only after somebody asked precisely.
-    seat.cpu_ns.store(this_thread::cpu_ns(), Ordering::Relaxed);
+    thread_entry.cpu_ns.store(this_thread::cpu_ns(), Ordering::Relaxed);
     // SAFETY: the structure consists of numbers, for which zero is a value, and is as large as the
     // kernel writes.
     let usage = unsafe {
@@ -113,11 +113,11 @@ fn note_end(mapping: &Mapping, slab: &Slab) {
         usage
     };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
-    this_thread::note_name(&seat.name);
-    seat.user_ns.store(ns(usage.ru_utime), Ordering::Relaxed);
-    seat.kernel_ns.store(ns(usage.ru_stime), Ordering::Relaxed);
+    this_thread::note_name(&thread_entry.name);
+    thread_entry.user_ns.store(ns(usage.ru_utime), Ordering::Relaxed);
+    thread_entry.kernel_ns.store(ns(usage.ru_stime), Ordering::Relaxed);
     // Release: partner of the command's Acquire; a thread that sees the end sees the times.
-    seat.ended.store(1, Ordering::Release);
+    thread_entry.ended.store(1, Ordering::Release);
 }
 
 /// The process ends, with the threads that it still has.
@@ -129,11 +129,11 @@ pub fn process_ends(mapping: &Mapping) {
     }
     let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;
     for slab in mapping.slabs.iter().take(used) {
-        let seat = of(mapping, slab.seat.load(Ordering::Relaxed));
-        if seat.ended.load(Ordering::Relaxed) == 0
+        let thread_entry = of(mapping, slab.thread_entry.load(Ordering::Relaxed));
+        if thread_entry.ended.load(Ordering::Relaxed) == 0
             && let Some(ns) = cpu_ns(slab.thread.load(Ordering::Relaxed))
         {
-            seat.cpu_ns.store(ns, Ordering::Relaxed);
+            thread_entry.cpu_ns.store(ns, Ordering::Relaxed);
         }
     }
 }
@@ -150,32 +150,32 @@ fn cpu_ns(thread: u32) -> Option<u64> {
     Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// The seat of a number; the one for all others if the number is none.
-pub fn of(mapping: &Mapping, number: u32) -> &Seat {
-    &mapping.seats[number as usize % SEATS]
+/// The entry of a number; the one for all others if the number is none.
+pub fn of(mapping: &Mapping, number: u32) -> &ThreadEntry {
+    &mapping.thread_entries[number as usize % THREAD_ENTRIES]
 }
 
 /// Counts a wait of the thread for the lock with this record, which took this many ticks.
 pub fn waited(mapping: &Mapping, slab: &Slab, record: u32, ticks: u64) {
-    let number = slab.seat.load(Ordering::Relaxed);
-    let seat = of(mapping, number);
-    seat.contended.fetch_add(1, Ordering::Relaxed);
-    seat.wait.fetch_add(ticks, Ordering::Relaxed);
+    let number = slab.thread_entry.load(Ordering::Relaxed);
+    let thread_entry = of(mapping, number);
+    thread_entry.contended.fetch_add(1, Ordering::Relaxed);
+    thread_entry.wait.fetch_add(ticks, Ordering::Relaxed);
     note(mapping, number, record, ticks, true);
 }
 
-/// Likewise for a condition variable, which may turn out to be a lock or not: so it is in no sum.
-/// One that goes on with another is not new.
+/// Counts a wait for a condition variable. That may turn out to be part of a lock or not, so its
+/// waits are in no sum. A wait that continues another is not new.
 pub fn waited_for_condition(mapping: &Mapping, slab: &Slab, record: u32, ticks: u64, is_new: bool) {
-    note(mapping, slab.seat.load(Ordering::Relaxed), record, ticks, is_new);
+    note(mapping, slab.thread_entry.load(Ordering::Relaxed), record, ticks, is_new);
 }
 
-fn note(mapping: &Mapping, seat: u32, record: u32, ticks: u64, is_new: bool) {
-    if seat == 0 || !records::is_own(record) {
+fn note(mapping: &Mapping, thread_entry: u32, record: u32, ticks: u64, is_new: bool) {
+    if thread_entry == 0 || !records::is_own(record) {
         return;
     }
-    let key = u64::from(seat) << 32 | u64::from(record);
-    let first = seat as usize * WAITS_APART + record as usize % WAITS_APART;
+    let key = u64::from(thread_entry) << 32 | u64::from(record);
+    let first = thread_entry as usize * WAITS_APART + record as usize % WAITS_APART;
     let mut places = (0..WAITS_LOOKS).map(|look| &mapping.waits[(first + look) % WAITS]);
     if let Some(place) = places.find(|place| index::claim(&place.key, key).is_some()) {
         place.contended.fetch_add(is_new.into(), Ordering::Relaxed);
