@@ -46,7 +46,6 @@ pub unsafe trait RawLock: Send + Sync {
 
 /// In which order waiting threads are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Order {
     /// Strictly in order of arrival. With more runnable threads than CPUs each hand-off may have to
     /// wait until the scheduler runs the one thread whose turn it is.
