@@ -29,6 +29,8 @@ void area_fill(const struct area *area);
 /* Fails if a page is not what area_fill() has made it. */
 void area_check(const struct area *area);
 
+/* How many pages are on a node. */
+size_t area_on(const struct area *area, int node);
 /* Moves all pages to a node, in all processes that map them; returns how many are there. */
 size_t area_move(const struct area *area, int node);
 
@@ -39,8 +41,6 @@ unsigned long forkers_stop(void);
 
 /* Memory that all processes from now on share. */
 void *shared_memory(size_t bytes);
-/* A counter of /proc/vmstat; fails if there is none of this name. */
-long vmstat(const char *name);
 void write_file(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Seconds that have passed since some moment. */
 double now(void);

@@ -173,22 +173,6 @@ int wait_for(pid_t child)
 	return status;
 }
 
-long vmstat(const char *name)
-{
-	FILE *file = fopen("/proc/vmstat", "r");
-	char found[64];
-	long value;
-
-	if (!file)
-		fail_errno("/proc/vmstat");
-	while (fscanf(file, "%63s %ld", found, &value) == 2)
-		if (strcmp(found, name) == 0) {
-			fclose(file);
-			return value;
-		}
-	fail("/proc/vmstat has no %s: the kernel lacks the feature", name);
-}
-
 void write_file(const char *path, const char *format, ...)
 {
 	char text[256];

@@ -29,6 +29,8 @@
 static struct {
 	volatile int ready, told;
 	char *volatile address;
+	/* A page; more, if it is mapped at several places side by side, of which a process is told one. */
+	size_t bytes;
 } *control;
 
 /* Told of an error in memory that it maps. */
@@ -39,7 +41,7 @@ static void on_bus_error(int signal, siginfo_t *info, void *context)
 	/* At once (by early kill), or when it looks. */
 	if (info->si_code != BUS_MCEERR_AO && info->si_code != BUS_MCEERR_AR)
 		_exit(3);
-	if ((char *)((unsigned long)info->si_addr & ~(PAGE - 1)) != control->address)
+	if ((char *)info->si_addr < control->address || (char *)info->si_addr >= control->address + control->bytes)
 		_exit(4);
 	__atomic_add_fetch(&control->told, 1, __ATOMIC_SEQ_CST);
 	_exit(0);
@@ -84,7 +86,8 @@ static _Noreturn void fail_page(char *page)
 	_exit(9);
 }
 
-void poison_page(char *page, const char *what)
+/* The page at the begin of so many bytes, in all of which it is mapped. */
+static void poison_at(char *page, size_t bytes, const char *what)
 {
 	int status, wrong = 0;
 	pid_t first;
@@ -93,6 +96,7 @@ void poison_page(char *page, const char *what)
 		control = shared_memory(4096);
 	control->ready = control->told = 0;
 	control->address = page;
+	control->bytes = bytes;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	first = fork();
 	if (first < 0)
@@ -103,6 +107,11 @@ void poison_page(char *page, const char *what)
 		wrong |= status;
 	if (wrong || control->told != CHILDREN + 1)
 		fail("%s: %d of %d processes that map a failed page were told, status %x", what, control->told, CHILDREN + 1, wrong);
+}
+
+void poison_page(char *page, const char *what)
+{
+	poison_at(page, PAGE, what);
 }
 
 /* A page that is sound goes elsewhere, beside forks. */
@@ -170,7 +179,7 @@ void poison_run(double seconds)
 	}
 	merged = area_map(AREA, PAGE, false, 0, -1);
 	merge(&merged);
-	poison_page(merged.base + PAGE, "merged");
+	poison_at(merged.base, AREA, "merged");
 	printf("forks=%lu soft_offlined=%lu poisoned=%lu\n", forks, soft, 2 * hard + 1);
 	if (soft == 0)
 		fail("no page could be taken out of use");
