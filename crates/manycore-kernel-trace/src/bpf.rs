@@ -104,10 +104,10 @@ impl Programs {
         Ok(this)
     }
 
-    /// Looks at the processes that wait for futexes, while they live.
-    pub fn look(&mut self) {
+    /// Samples the processes that wait for futexes, while they live.
+    pub fn sample(&mut self) {
         let map = self.map("sleepers");
-        futexes::look(&mut self.sleepers, &map, false);
+        futexes::sample(&mut self.sleepers, &map, false);
     }
 
     /// What the places where they wait have come to.
@@ -119,7 +119,7 @@ impl Programs {
     /// What the threads have waited for until now, and for how long.
     pub fn futexes(&mut self) -> (Futexes, Totals) {
         let map = self.map("sleepers");
-        futexes::look(&mut self.sleepers, &map, true);
+        futexes::sample(&mut self.sleepers, &map, true);
         let [sums, stacks, sleeping] =
             ["futexes", "user_stacks", "sleeping"].map(|it| self.map(it));
         let stack = |number| stack_of(&stacks, number);

@@ -6,7 +6,7 @@
 //! match Watch::start(Means::Auto, &Request { scope: Scope::System }) {
 //!     Ok(mut watch) => {
 //!         std::thread::sleep(std::time::Duration::from_millis(10));
-//!         watch.look();
+//!         watch.sample();
 //!         for lock in &watch.finish().locks {
 //!             println!("{} {}: {} waits", lock.kind, lock.name, lock.contended);
 //!         }

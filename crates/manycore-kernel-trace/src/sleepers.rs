@@ -17,7 +17,7 @@ pub const PROCESSES: u32 = 1024;
 /// places, too, and may find no room for a sum later.
 const PLACES: usize = 16_384;
 
-/// Numbers for the places where threads wait, which these keep from one look to the next.
+/// Numbers for the places where threads wait, which these keep from one sample to the next.
 #[derive(Debug)]
 pub struct Numbers<K>(HashMap<K, u32>);
 
@@ -50,7 +50,7 @@ impl Sleepers {
     /// Reads the maps of a process that runs its program of this number if they were not read for
     /// long. `stack` is where that program's stack starts, or 0 if the process is known to be no
     /// other program yet.
-    pub fn look(&mut self, process: u32, program: u32, stack: u64) {
+    pub fn sample(&mut self, process: u32, program: u32, stack: u64) {
         self.look_at((process, program), stack, AGE_MAX);
     }
 
@@ -126,9 +126,9 @@ mod tests {
         let mut sleepers = Sleepers::default();
         let own = std::process::id();
         let stack = stack_of(own).unwrap();
-        sleepers.look(own, 0, stack + 16);
+        sleepers.sample(own, 0, stack + 16);
         assert!(!sleepers.futexes.has_maps(own, 0), "they are another program's");
-        sleepers.look(own, 1, stack);
+        sleepers.sample(own, 1, stack);
         sleepers.look_again(u32::MAX, 0, 0);
         assert!(sleepers.futexes.has_maps(own, 1));
         assert!(!sleepers.futexes.has_maps(u32::MAX, 0));

@@ -90,7 +90,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// What has come since an earlier look.
+    /// What has come since an earlier sample.
     pub fn since(self, before: Self) -> Self {
         let since = |now: u64, before: u64| now.saturating_sub(before);
         Self {

@@ -198,10 +198,10 @@ impl Watch {
     }
 
     /// Reads what has come meanwhile: several times a second, or some of it may be dropped.
-    pub fn look(&mut self) {
+    pub fn sample(&mut self) {
         match (&mut self.running, &mut self.futexes) {
             #[cfg(feature = "bpf")]
-            (Running::Bpf(programs), Own::ByPrograms) => programs.look(),
+            (Running::Bpf(programs), Own::ByPrograms) => programs.sample(),
             (Running::Perf(events), _) => events.read(),
             _ => {}
         }
@@ -320,8 +320,8 @@ impl Watch {
 }
 
 impl KernelWatch for Watch {
-    fn look(&mut self) {
-        Watch::look(self);
+    fn sample(&mut self) {
+        Watch::sample(self);
     }
 
     fn count_futexes(&mut self) -> Option<Vec<Count>> {

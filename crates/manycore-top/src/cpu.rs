@@ -3,7 +3,7 @@
 //! A process' own time is gone with it, but for what its parent takes over when it waits for it,
 //! children's time included. So differences are taken process by process, and what a parent has
 //! taken over of a process that was followed itself counts only as far as it was not seen before.
-//! What a process did after its last look is not known if nobody takes it over.
+//! What a process did after its last sample is not known if nobody takes it over.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,15 +16,15 @@ pub type Seconds = (f64, f64);
 /// The CPU time of a program's processes.
 #[derive(Default)]
 pub struct CpuTimes {
-    /// At the last look.
+    /// At the last sample.
     last: HashMap<u32, Usage>,
     total: Seconds,
 }
 
 impl CpuTimes {
-    /// Looks at the processes, of which one may be known to have ended with so much time. Gives all
+    /// Samples the processes, of which one may be known to have ended with so much time. Gives all
     /// until now: never less than before.
-    pub fn look(&mut self, pids: &[u32], ended: Option<(u32, Seconds)>) -> Seconds {
+    pub fn sample(&mut self, pids: &[u32], ended: Option<(u32, Seconds)>) -> Seconds {
         let mut now = readings(pids);
         // How much of it was its children's is not told: all of it may be.
         now.extend(ended.map(|(pid, all)| (pid, Usage { parent: 0, all, of_children: all })));
@@ -93,14 +93,14 @@ mod tests {
         (pid, usage)
     }
 
-    fn looks(looks: &[&[(u32, Usage)]]) -> Vec<f64> {
+    fn samples(samples: &[&[(u32, Usage)]]) -> Vec<f64> {
         let mut times = CpuTimes::default();
-        looks.iter().map(|now| times.take(now.iter().copied().collect()).0).collect()
+        samples.iter().map(|now| times.take(now.iter().copied().collect()).0).collect()
     }
 
     #[test]
     fn what_a_parent_takes_over_counts_once() {
-        let grown = looks(&[
+        let grown = samples(&[
             &[process(1, 0, 1.0, 0.0), process(2, 1, 5.0, 0.0)],
             &[process(1, 0, 2.0, 7.0)],
             &[process(1, 0, 3.0, 7.0)],
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn time_that_nobody_takes_over_holds_up_nobody_else() {
-        let grown = looks(&[
+        let grown = samples(&[
             &[process(1, 0, 1.0, 0.0), process(2, 99, 50.0, 0.0), process(3, 1, 4.0, 0.0)],
             &[process(1, 0, 2.0, 0.0)],
             &[process(1, 0, 3.0, 0.0)],
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn grandchildren_come_by_way_of_children() {
-        let grown = looks(&[
+        let grown = samples(&[
             &[process(1, 0, 1.0, 0.0), process(2, 1, 1.0, 0.0), process(3, 2, 1.0, 0.0)],
             &[process(1, 0, 1.0, 4.0)],
         ]);
@@ -133,9 +133,9 @@ mod tests {
         let (pid, first) = process(1, 0, 1.0, 0.0);
         times.take([(pid, first), process(2, 1, 2.0, 0.0)].into());
         // Both have gone; the first took over the second.
-        assert_eq!(times.look(&[], Some((1, (4.5, 1.5)))), (4.5, 1.5));
-        assert_eq!(times.look(&[], None), (4.5, 1.5));
+        assert_eq!(times.sample(&[], Some((1, (4.5, 1.5)))), (4.5, 1.5));
+        assert_eq!(times.sample(&[], None), (4.5, 1.5));
         let mut unseen = CpuTimes::default();
-        assert_eq!(unseen.look(&[], Some((1, (4.5, 1.5)))), (4.5, 1.5));
+        assert_eq!(unseen.sample(&[], Some((1, (4.5, 1.5)))), (4.5, 1.5));
     }
 }

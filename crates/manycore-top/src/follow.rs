@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use manycore_profile::analyze::live::{Live, Look, Picture, Span};
+use manycore_profile::analyze::live::{Live, Picture, Snapshot, Span};
 use manycore_profile::analyze::process::StatsFile;
 use manycore_profile::clock::{Clock, ticks};
 use manycore_stats::Mapping;
@@ -35,7 +35,7 @@ pub struct Followed {
     left_out: HashSet<PathBuf>,
     live: Live,
     mapped: MappedFiles,
-    /// When the last look was.
+    /// When the last sample was.
     at: Option<Instant>,
     cpu: CpuTimes,
     /// CPU time until then.
@@ -48,8 +48,8 @@ struct Process {
     number: Option<u32>,
     /// None when the process has ended.
     file: Option<StatsFile>,
-    before: Option<Look>,
-    now: Option<Look>,
+    before: Option<Snapshot>,
+    now: Option<Snapshot>,
 }
 
 /// What else is known of a program.
@@ -80,7 +80,7 @@ pub struct Pictures {
     pub facts: Facts,
     /// Until now.
     pub total: Picture,
-    /// Since the last look; none at the first.
+    /// Since the last sample; none at the first.
     pub interval: Option<Picture>,
     /// Whether the CPU time of the interval is missing: all processes went in it, and nobody has
     /// told what they used.
@@ -131,14 +131,14 @@ impl Followed {
         self.program.pid
     }
 
-    /// Whether all processes have gone that ran at the last look. There may be others, which the
+    /// Whether all processes have gone that ran at the last sample. There may be others, which the
     /// next one finds.
     pub fn has_gone(&self) -> bool {
         self.open().next().is_some() && self.over().len() == self.open().count()
     }
 
-    /// Looks at the program, whose first process may have just ended: with so much CPU time.
-    pub fn look(&mut self, used: Option<Seconds>) -> Pictures {
+    /// Samples the program, whose first process may have just ended: with so much CPU time.
+    pub fn sample(&mut self, used: Option<Seconds>) -> Pictures {
         self.find_processes();
         let over = self.over();
         let at = Instant::now();
@@ -147,7 +147,7 @@ impl Followed {
             let Some(file) = &one.file else { continue };
             let is_over = over.contains(&one.entry.path);
             one.before = one.now.take();
-            one.now = Some(Look::at(file.get(), (!is_over).then(ticks)));
+            one.now = Some(Snapshot::at(file.get(), (!is_over).then(ticks)));
             pairs.push(number);
             if is_over {
                 one.file = None;
@@ -163,7 +163,7 @@ impl Followed {
         // The directory is gone when the command that made it has ended: what is mapped is still
         // there.
         let found = entries(&self.program.directory, Subject::Locks).unwrap_or_default();
-        self.mapped.look(&found);
+        self.mapped.sample(&found);
         let inner = Inner::look_for(&found);
         for entry in found {
             let is_known = self.left_out.contains(&entry.path)
@@ -194,9 +194,10 @@ impl Followed {
         // One that keeps no statistics does not count.
         let first = self.program.pid;
         let used = used.filter(|_| self.processes.iter().any(|one| one.number == Some(first)));
-        let (user, kernel) = self.cpu.look(&pids, used.map(|cpu| (first, cpu)));
-        let all: Vec<&Look> = self.processes.iter().filter_map(|one| one.now.as_ref()).collect();
-        let begun = all.iter().map(|look| look.stats().started).min();
+        let (user, kernel) = self.cpu.sample(&pids, used.map(|cpu| (first, cpu)));
+        let all: Vec<&Snapshot> =
+            self.processes.iter().filter_map(|one| one.now.as_ref()).collect();
+        let begun = all.iter().map(|snapshot| snapshot.stats().started).min();
         let seconds = begun.map_or(0.0, |begun| rate.ns(ticks().saturating_sub(begun)) / 1e9);
         let total = self.live.until_now(&all, Span { seconds, user, kernel }, &rate);
         let since = self.at.map(|earlier| Span {
@@ -221,11 +222,13 @@ impl Followed {
     fn facts(&self) -> Facts {
         let threads =
             |pid: u32| fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
-        let looks = || self.processes.iter().filter_map(|one| one.now.as_ref());
+        let snapshots = || self.processes.iter().filter_map(|one| one.now.as_ref());
         Facts {
             command: self.command.clone(),
             pid: self.program.pid,
-            lock: looks().next().map_or_else(String::new, |look| look.stats().lock.clone()),
+            lock: snapshots()
+                .next()
+                .map_or_else(String::new, |snapshot| snapshot.stats().lock.clone()),
             processes: self.open().count(),
             threads: self.open().filter_map(|one| one.number).map(threads).sum(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),

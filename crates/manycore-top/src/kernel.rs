@@ -46,8 +46,8 @@ impl KernelSide {
     }
 
     /// Reads what has come meanwhile: several times a second.
-    pub fn look(&mut self) {
-        self.watch.look();
+    pub fn sample(&mut self) {
+        self.watch.sample();
     }
 
     /// Ends an interval, and begins the next one.

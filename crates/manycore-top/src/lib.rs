@@ -190,11 +190,11 @@ fn print_pictures(
     state: &mut State,
     inbox: &mut Inbox,
 ) -> Result<()> {
-    let mut rest = source.look(state, inbox)?;
+    let mut rest = source.sample(state, inbox)?;
     for _ in 0..times {
         if state.ended.is_none() {
             wait(Instant::now() + state.interval.max(rest), source, inbox)?;
-            rest = source.look(state, inbox)?;
+            rest = source.sample(state, inbox)?;
         }
         print(&form(state))?;
         if state.ended.is_some() {
@@ -213,7 +213,7 @@ fn serve(
 ) -> Result<()> {
     let mut metrics = Metrics::default();
     loop {
-        let rest = source.look(state, inbox)?;
+        let rest = source.sample(state, inbox)?;
         if let Some(pictures) = &state.pictures {
             metrics.take(pictures, state.kernel.as_ref());
             listener.show(&metrics);

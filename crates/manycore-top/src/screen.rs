@@ -96,7 +96,7 @@ pub fn show(source: &mut Source, state: &mut State, inbox: &mut Inbox) -> Result
         let now = Instant::now();
         let is_looking = !state.is_paused && state.ended.is_none();
         if is_looking && (now >= next || source.has_ended(inbox)?) {
-            let rest = source.look(state, inbox)?;
+            let rest = source.sample(state, inbox)?;
             next = now + state.interval.max(rest);
             is_changed = true;
         }

@@ -83,13 +83,13 @@ impl Source {
         Ok(Self { followed, kernel, started: Some(started), is_known: false })
     }
 
-    /// Looks at the program. Says how long it is to be left alone at least.
-    pub fn look(&mut self, state: &mut State, inbox: &mut Inbox) -> Result<Duration> {
+    /// Samples the program. Returns for how long no sample is due.
+    pub fn sample(&mut self, state: &mut State, inbox: &mut Inbox) -> Result<Duration> {
         let begun = cpu_time();
         // Asked first: all that it did is then there.
         let ended = self.ended(inbox)?;
         let cpu = ended.map(|ended| (ended.user.as_secs_f64(), ended.kernel.as_secs_f64()));
-        let pictures = self.followed.look(cpu);
+        let pictures = self.followed.sample(cpu);
         let is_over = pictures.facts.is_over && self.started.is_none();
         let kernel = self.kernel.as_mut().map(KernelSide::next);
         state.take(pictures, kernel);
@@ -121,7 +121,7 @@ impl Source {
 
     /// What has to be done several times a second.
     pub fn look_after(&mut self) {
-        self.kernel.iter_mut().for_each(KernelSide::look);
+        self.kernel.iter_mut().for_each(KernelSide::sample);
     }
 
     /// Ends the program if it was started here. Gives the file that has what it printed, if it

@@ -41,7 +41,7 @@ pub enum Action {
 
 /// What is shown.
 pub struct State {
-    /// What the program did; none before the first look.
+    /// What the program did; none before the first sample.
     pub pictures: Option<Pictures>,
     /// What the kernel did, if it is watched.
     pub kernel: Option<KernelLocks>,

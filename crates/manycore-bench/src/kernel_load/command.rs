@@ -141,7 +141,7 @@ impl Measuring {
                     Ok(watch) => watch,
                     Err(why) => return Ok(Some(why.to_string())),
                 };
-                let answer = process::run(&point.order, room, inbox, || watch.look())?;
+                let answer = process::run(&point.order, room, inbox, || watch.sample())?;
                 point.profiled.push(Profiled {
                     throughput: answer.throughput(),
                     time_ns: answer.whole_ns * f64::from(point.order.parallel),

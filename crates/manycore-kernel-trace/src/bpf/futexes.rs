@@ -22,14 +22,14 @@ const FIRST: u32 = u32::MAX;
 
 /// Reads the maps of the processes that have waited: of all of them if `again` is set, else of the
 /// new ones.
-pub fn look(sleepers: &mut Sleepers, map: &MapHandle, again: bool) {
+pub fn sample(sleepers: &mut Sleepers, map: &MapHandle, again: bool) {
     for (key, stack) in entries(map) {
         let (mut key, stack) = (Fields(&key), Fields(&stack).long());
         let (process, program) = (key.int(), key.int());
         if again {
             sleepers.look_again(process, program, stack);
         } else {
-            sleepers.look(process, program, stack);
+            sleepers.sample(process, program, stack);
         }
     }
 }
@@ -37,7 +37,7 @@ pub fn look(sleepers: &mut Sleepers, map: &MapHandle, again: bool) {
 /// Lets threads that sleep already do so from now on.
 pub fn begin(sleepers: &mut Sleepers, sleeping: &MapHandle, process: u32, now: u64) {
     for one in asleep(process) {
-        sleepers.look(process, FIRST, 0);
+        sleepers.sample(process, FIRST, 0);
         let thread = one.thread.to_ne_bytes();
         let begun = sleeping.update(&thread, &sleep(&one, process, now), MapFlags::ANY);
         // It may have woken meanwhile: the end of another wait would then be taken for that of this

@@ -81,7 +81,7 @@ impl Sampler {
     }
 
     /// Reads what has come: several times a second, or some of it may be lost.
-    pub fn look(&mut self) {
+    pub fn sample(&mut self) {
         self.look_until(now());
     }
 
@@ -128,8 +128,8 @@ impl Sampler {
 }
 
 impl CpuSampler for Sampler {
-    fn look(&mut self) {
-        Sampler::look(self);
+    fn sample(&mut self) {
+        Sampler::sample(self);
     }
 
     fn finish(self: Box<Self>, run: Duration) -> Samples {
@@ -289,7 +289,7 @@ mod tests {
         while sampler.samples.lost == 0 && Instant::now() < deadline {
             let mut sum = 0_u64;
             (0..200_000_000).for_each(|number| sum = black_box(sum + number));
-            sampler.look();
+            sampler.sample();
         }
         let samples = sampler.finish(Duration::ZERO);
         assert!(samples.lost > 0);

@@ -122,7 +122,7 @@ impl FutexCalls {
     pub fn read(&mut self) {
         self.read_until(now());
         for (process, programs) in &self.sleeps.processes {
-            self.sleepers.look(*process, *programs, 0);
+            self.sleepers.sample(*process, *programs, 0);
         }
     }
 

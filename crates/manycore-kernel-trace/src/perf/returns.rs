@@ -43,7 +43,7 @@ impl Returns {
         self.number -= self.known.remove(&process).map_or(0, |known| known.len());
     }
 
-    /// How many addresses are taken for none because this process may not look.
+    /// How many addresses are taken for none because this process may not inspect the other.
     pub fn refused(&self) -> u64 {
         self.refused
     }

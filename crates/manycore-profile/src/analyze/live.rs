@@ -1,6 +1,6 @@
 //! Pictures of a program that runs: what its locks did until now, and in the last interval.
 //!
-//! A [`Look`] is what a process had counted at a moment. The difference of two is what happened
+//! A [`Snapshot`] is what a process had counted at a moment. The difference of two is what happened
 //! between them, and is made into a picture as the counts of a whole run are: so places, threads
 //! and distributions are those of the interval, too. What is looked up of addresses is kept from
 //! one picture to the next.
@@ -37,7 +37,7 @@ impl LockId {
 
 /// What a process had counted at a moment, and who waited then.
 #[derive(Debug)]
-pub struct Look {
+pub struct Snapshot {
     stats: ProcessStats,
     waiting: Vec<UnderWay>,
 }
@@ -50,7 +50,7 @@ struct UnderWay {
     ticks: u64,
 }
 
-impl Look {
+impl Snapshot {
     /// The state of a process at the time `now` of the counter of ticks. In one that has ended
     /// (none), no thread waits.
     pub fn at(mapping: &Mapping, now: Option<u64>) -> Self {
@@ -79,7 +79,7 @@ impl Look {
         whole
     }
 
-    /// What happened since another look at the same process.
+    /// What happened since an earlier snapshot of the same process.
     fn since(&self, before: &Self) -> ProcessStats {
         let old: HashMap<u32, &Recorded> =
             before.stats.recorded.iter().map(|one| (one.number, one)).collect();
@@ -222,32 +222,32 @@ pub struct Live {
 
 impl Live {
     /// All that the processes have done until they were looked at.
-    pub fn until_now(&mut self, looks: &[&Look], span: Span, rate: &Rate) -> Picture {
-        let stats: Vec<_> = looks.iter().map(|look| look.until_now()).collect();
-        self.picture(&stats, looks, span, rate)
+    pub fn until_now(&mut self, snapshots: &[&Snapshot], span: Span, rate: &Rate) -> Picture {
+        let stats: Vec<_> = snapshots.iter().map(|snapshot| snapshot.until_now()).collect();
+        self.picture(&stats, snapshots, span, rate)
     }
 
-    /// What happened between two looks at each process; of one that has come meanwhile there is
+    /// What happened between two samples at each process; of one that has come meanwhile there is
     /// only the later one.
     pub fn between(
         &mut self,
-        looks: &[(Option<&Look>, &Look)],
+        snapshots: &[(Option<&Snapshot>, &Snapshot)],
         span: Span,
         rate: &Rate,
     ) -> Picture {
-        let since = |(before, now): &(Option<&Look>, &Look)| match before {
+        let since = |(before, now): &(Option<&Snapshot>, &Snapshot)| match before {
             Some(before) => now.since(before),
             None => now.until_now(),
         };
-        let stats: Vec<_> = looks.iter().map(since).collect();
-        let looks: Vec<_> = looks.iter().map(|(_, now)| *now).collect();
-        self.picture(&stats, &looks, span, rate)
+        let stats: Vec<_> = snapshots.iter().map(since).collect();
+        let snapshots: Vec<_> = snapshots.iter().map(|(_, now)| *now).collect();
+        self.picture(&stats, &snapshots, span, rate)
     }
 
     fn picture(
         &mut self,
         stats: &[ProcessStats],
-        looks: &[&Look],
+        snapshots: &[&Snapshot],
         span: Span,
         rate: &Rate,
     ) -> Picture {
@@ -262,11 +262,11 @@ impl Live {
         let rows = sum.rows(identities);
         let locks = sum.locks(rate, symbols);
         let mut waiting: HashMap<usize, Vec<Waiter>> = HashMap::new();
-        for (place, look) in looks.iter().enumerate() {
-            for one in &look.waiting {
+        for (place, snapshot) in snapshots.iter().enumerate() {
+            for one in &snapshot.waiting {
                 if let Some(row) = rows.get(&(place, one.record)) {
                     let ns = rate.ns(one.ticks).round() as u64;
-                    let waiter = Waiter { pid: look.stats.pid, tid: one.thread, ns };
+                    let waiter = Waiter { pid: snapshot.stats.pid, tid: one.thread, ns };
                     waiting.entry(*row).or_default().push(waiter);
                 }
             }

@@ -72,11 +72,11 @@ pub fn observe_kernel(
         let timeout = POLL.min(left).try_into().expect("a tenth of a second fits");
         // Interrupted by a signal that the inbox has, or fails for bad descriptors only.
         let _ = poll(&mut fds, Some(&timeout));
-        beside.look();
+        beside.sample();
         // For a process that its parent has reaped: until the last sample.
         after = cpu_until_now().unwrap_or(after);
         let at = clock.elapsed().as_secs_f64();
-        recorder.look(at, until_now(after), ticks(), []);
+        recorder.sample(at, until_now(after), ticks(), []);
         if let Some(counts) = beside.count_futexes() {
             recorder.look_at_futexes(at, counts);
         }

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 /// Watches the kernel's locks, and the waits for futexes of the program's own.
 pub trait KernelWatch {
     /// Reads what has come meanwhile: several times a second, or some of it may be dropped.
-    fn look(&mut self);
+    fn sample(&mut self);
 
     /// What each place where threads wait for futexes has come to; none if it is too early to count
     /// again.
@@ -30,7 +30,7 @@ pub trait KernelWatch {
 /// Samples the stacks of threads that are on a CPU.
 pub trait CpuSampler {
     /// Reads what has come meanwhile.
-    fn look(&mut self);
+    fn sample(&mut self);
 
     /// Stops; what was sampled ran so long.
     fn finish(self: Box<Self>, run: Duration) -> Samples;
@@ -47,9 +47,9 @@ pub struct Beside {
 
 impl Beside {
     /// Has both read what has come.
-    pub(super) fn look(&mut self) {
-        self.watch.iter_mut().for_each(|watch| watch.look());
-        self.sampler.iter_mut().flatten().for_each(|sampler| sampler.look());
+    pub(super) fn sample(&mut self) {
+        self.watch.iter_mut().for_each(|watch| watch.sample());
+        self.sampler.iter_mut().flatten().for_each(|sampler| sampler.sample());
     }
 
     /// See [`KernelWatch::count_futexes`].

@@ -19,7 +19,7 @@ use rustix::time::Timespec;
 use super::entry::{Entry, Subject, entries};
 use super::namespaces::Inner;
 
-/// From one look to the next, at first; then twice as long each time, up to the second one.
+/// From one sample to the next, at first; then twice as long each time, up to the second one.
 const FIRST: Duration = Duration::from_millis(100);
 const LAST: Duration = Duration::from_secs(2);
 /// Poller take at most this fraction (1/N) of the time.
@@ -41,7 +41,7 @@ struct Next {
 
 impl MappedFiles {
     /// Poller at the processes that have written these files, at new ones in any case.
-    pub fn look(&mut self, entries: &[Entry]) {
+    pub fn sample(&mut self, entries: &[Entry]) {
         let begun = Instant::now();
         let inner = Inner::look_for(entries);
         let may_look_again = self.pause.is_none_or(|until| until <= begun);
@@ -70,7 +70,7 @@ pub fn watch(directory: &Path) {
     thread::spawn(move || {
         let mut mapped = MappedFiles::default();
         while let Ok(entries) = entries(&directory, Subject::Locks) {
-            mapped.look(&entries);
+            mapped.sample(&entries);
             wait(wakes.as_ref());
         }
     });

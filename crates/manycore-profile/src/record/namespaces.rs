@@ -20,10 +20,10 @@ impl Inner {
     /// namespace.
     pub fn look_for(entries: &[Entry]) -> Self {
         let is_any = entries.iter().any(|entry| entry.own_pid().is_none());
-        if is_any { Self::look() } else { Self::default() }
+        if is_any { Self::sample() } else { Self::default() }
     }
 
-    fn look() -> Self {
+    fn sample() -> Self {
         let mut inner = Self::default();
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
             let name = entry.file_name();
@@ -92,6 +92,6 @@ mod tests {
     #[test]
     fn this_process_is_of_no_inner_namespace() {
         assert_ne!(*OWN, 0);
-        assert!(!Inner::look().known.contains_key(&(*OWN, std::process::id())));
+        assert!(!Inner::sample().known.contains_key(&(*OWN, std::process::id())));
     }
 }

@@ -68,7 +68,7 @@ pub fn observe(
     let asked_to_end = running.wait_handing_on(inbox, POLL, || {
         let children = processes.reap_orphans();
         let files = directory.files(Subject::Locks);
-        poller.look(&files, processes.cpu_until_now(&children));
+        poller.sample(&files, processes.cpu_until_now(&children));
         directory.fold(&files, &mut poller);
         poller.look_beside(&mut beside);
     })?;
@@ -184,7 +184,7 @@ impl Processes {
     /// processes that it saw.
     fn reap_orphans(&mut self) -> Vec<Child> {
         let own = getpid().as_raw_nonzero().get() as u32;
-        let children = self.tree.look();
+        let children = self.tree.sample();
         for child in &children {
             let pid = Pid::from_raw(child.pid as i32).filter(|pid| *pid != self.leader);
             if child.parent == own
@@ -209,7 +209,7 @@ impl Processes {
             self.reap_orphans();
             let running: Vec<_> = self
                 .tree
-                .look()
+                .sample()
                 .into_iter()
                 .filter(|child| !process_tree::is_zombie(child.pid))
                 .collect();

@@ -54,7 +54,7 @@ impl Poller {
 
     /// Poller. `cpu` is what all processes have used until now, in seconds: outside of the kernel,
     /// and in it.
-    pub fn look(&mut self, files: &Files, cpu: (f64, f64)) {
+    pub fn sample(&mut self, files: &Files, cpu: (f64, f64)) {
         let Files { entries, ended } = files;
         for Entry { path, .. } in entries {
             if self.done.contains(path) || self.open.contains_key(path) {
@@ -73,7 +73,7 @@ impl Poller {
         let mappings: Vec<(Key, &Mapping)> =
             self.open.values().map(|file| (key(file.get()), file.get())).collect();
         let at = self.clock.elapsed().as_secs_f64();
-        self.recorder.look(at, cpu, ticks(), mappings);
+        self.recorder.sample(at, cpu, ticks(), mappings);
         for path in ended {
             if self.open.remove(path).is_some() {
                 self.done.insert(path.clone());
@@ -90,7 +90,7 @@ impl Poller {
     /// Has the kernel's side read what has come, and notes what places where threads wait for
     /// futexes of their own have come to.
     pub fn look_beside(&mut self, beside: &mut Beside) {
-        beside.look();
+        beside.sample();
         if let Some(counts) = beside.count_futexes() {
             self.recorder.look_at_futexes(self.clock.elapsed().as_secs_f64(), counts);
         }

@@ -15,7 +15,7 @@ use rustix::param::clock_ticks_per_second;
 use manycore_launch::target;
 
 /// How often a program has to be seen before it is known whether the library is in it.
-const LOOKS: u32 = 2;
+const SAMPLES: u32 = 2;
 
 /// What has been seen.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ struct Program {
     path: PathBuf,
     /// Why a library cannot be preloaded.
     obstacle: Option<String>,
-    looks: u32,
+    samples: u32,
     /// Whether the library is in it: then it leaves no statistics only because it has nothing to
     /// tell.
     is_interposed: bool,
@@ -60,7 +60,7 @@ impl ProcessTree {
     }
 
     /// Poller at all processes below this one; gives them.
-    pub fn look(&mut self) -> Vec<Child> {
+    pub fn sample(&mut self) -> Vec<Child> {
         let mut below = children(std::process::id());
         let mut next = 0;
         while let Some(child) = below.get(next).copied() {
@@ -85,16 +85,16 @@ impl ProcessTree {
             .or_insert_with(|| Seen { parent: child.parent, programs: Vec::new() });
         match seen.programs.last_mut() {
             Some(last) if last.path == path => {
-                last.looks += 1;
-                // By the second look the dynamic linker has done its work, as a rule.
-                if last.looks >= LOOKS && !last.is_interposed && last.obstacle.is_none() {
+                last.samples += 1;
+                // By the second sample the dynamic linker has done its work, as a rule.
+                if last.samples >= SAMPLES && !last.is_interposed && last.obstacle.is_none() {
                     last.is_interposed =
                         self.library.as_deref().is_some_and(|library| maps(child.pid, library));
                 }
             }
             _ => {
                 let obstacle = target::obstacle(&link);
-                seen.programs.push(Program { path, obstacle, looks: 1, is_interposed: false });
+                seen.programs.push(Program { path, obstacle, samples: 1, is_interposed: false });
             }
         }
     }
@@ -113,7 +113,7 @@ impl ProcessTree {
                 let why = match &program.obstacle {
                     Some(obstacle) => obstacle.clone(),
                     // It may have been seen just before the library started, and never again.
-                    None if program.looks < LOOKS => return None,
+                    None if program.samples < SAMPLES => return None,
                     None => {
                         "the library was not loaded into it: its environment was cleared".to_owned()
                     }
@@ -125,7 +125,7 @@ impl ProcessTree {
     }
 }
 
-/// Whether a process has mapped the file. Who may not look does not see it.
+/// Whether a process has mapped the file; false if this process may not inspect it.
 fn maps(pid: u32, file: &Path) -> bool {
     let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     let lines = maps.split(|byte| *byte == b'\n');
@@ -205,7 +205,7 @@ mod tests {
         let program = Program {
             path: "/tmp/\u{1b}[2J\u{9b}x".into(),
             obstacle: Some("it is static".into()),
-            looks: 1,
+            samples: 1,
             is_interposed: false,
         };
         let seen = BTreeMap::from([(7, Seen { parent: 1, programs: vec![program] })]);

@@ -70,7 +70,7 @@ fn statistics() {
             let before: Vec<_> =
                 writes.iter().map(|(word, value)| word.swap(*value, Relaxed)).collect();
             if let Ok(Some(stats)) = StatsFile::<Mapping>::open(&file.path) {
-                _ = manycore_profile::analyze::live::Look::at(stats.get(), Some(1_000_000));
+                _ = manycore_profile::analyze::live::Snapshot::at(stats.get(), Some(1_000_000));
                 let stats = manycore_profile::analyze::process::ProcessStats::read(stats.get());
                 _ = manycore_profile::analyze::assemble::assemble(run(), &[stats]);
             }

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::support::Synthetic;
-use manycore_profile::analyze::live::{Live, LiveLock, Look, Picture, Span, Waiter};
+use manycore_profile::analyze::live::{Live, LiveLock, Picture, Snapshot, Span, Waiter};
 use manycore_profile::clock::Rate;
 use manycore_stats::Kind;
 
@@ -16,11 +16,11 @@ fn span(seconds: f64) -> Span {
     Span { seconds, user: 0.0, kernel: 0.0 }
 }
 
-fn between(live: &mut Live, before: &Look, now: &Look) -> Picture {
+fn between(live: &mut Live, before: &Snapshot, now: &Snapshot) -> Picture {
     live.between(&[(Some(before), now)], span(1.0), &RATE)
 }
 
-fn until_now(live: &mut Live, now: &Look) -> Picture {
+fn until_now(live: &mut Live, now: &Snapshot) -> Picture {
     live.until_now(&[now], span(10.0), &RATE)
 }
 
@@ -49,12 +49,12 @@ fn an_interval_has_what_happened_in_it_and_no_more() {
     let directory = tempfile::tempdir().unwrap();
     let file = program(directory.path());
     let mut live = Live::default();
-    let before = file.look(SECOND);
+    let before = file.sample(SECOND);
     let first = &file.get().records[1];
     first.acquired.fetch_add(300, Relaxed);
     file.wait(first, &[4000, 4000, 4000, 4000]);
     file.hold(first, &[1000, 1000]);
-    let now = file.look(2 * SECOND);
+    let now = file.sample(2 * SECOND);
 
     let picture = between(&mut live, &before, &now);
     assert_eq!(picture.locks.len(), 1, "the other one was not used: {:?}", picture.locks);
@@ -78,9 +78,9 @@ fn an_interval_has_what_happened_in_it_and_no_more() {
 fn a_wait_that_is_longer_than_all_before_is_known_exactly() {
     let directory = tempfile::tempdir().unwrap();
     let file = program(directory.path());
-    let before = file.look(SECOND);
+    let before = file.sample(SECOND);
     file.wait(&file.get().records[1], &[123_457]);
-    let picture = between(&mut Live::default(), &before, &file.look(2 * SECOND));
+    let picture = between(&mut Live::default(), &before, &file.sample(2 * SECOND));
     assert_eq!(found(&picture, 0x10).lock.wait.max_ns, Some(123_457));
 }
 
@@ -89,15 +89,15 @@ fn a_wait_under_way_counts_for_as_long_as_it_lasts_and_once() {
     let directory = tempfile::tempdir().unwrap();
     let file = program(directory.path());
     let mut live = Live::default();
-    // It begins half a second before the first look, and goes on.
+    // It begins half a second before the first sample, and goes on.
     file.waits(0, 71, 1, SECOND / 2);
-    let looks = [SECOND, 2 * SECOND].map(|now| file.look(now));
-    let picture = between(&mut live, &looks[0], &looks[1]);
+    let snapshots = [SECOND, 2 * SECOND].map(|now| file.sample(now));
+    let picture = between(&mut live, &snapshots[0], &snapshots[1]);
     let lock = found(&picture, 0x10);
     assert_eq!((lock.lock.contended, lock.lock.wait.total_ns), (0, SECOND));
     assert_eq!(lock.lock.wait.mean_ns, None, "none has ended");
     assert_eq!(lock.waiting, [Waiter { pid: 7, tid: 71, ns: SECOND * 3 / 2 }]);
-    let total = until_now(&mut live, &looks[1]);
+    let total = until_now(&mut live, &snapshots[1]);
     let lock = &found(&total, 0x10).lock;
     assert_eq!(lock.wait.total_ns, SECOND * 3 / 2 + 120_000);
     assert_eq!(lock.wait.max_ns, Some(SECOND * 3 / 2));
@@ -106,8 +106,8 @@ fn a_wait_under_way_counts_for_as_long_as_it_lasts_and_once() {
     // It ends a quarter of a second later.
     file.waits(0, 71, 0, 0);
     file.wait(&file.get().records[1], &[SECOND * 7 / 4]);
-    let last = file.look(3 * SECOND);
-    let picture = between(&mut live, &looks[1], &last);
+    let last = file.sample(3 * SECOND);
+    let picture = between(&mut live, &snapshots[1], &last);
     let lock = found(&picture, 0x10);
     assert_eq!((lock.lock.contended, lock.lock.wait.total_ns), (1, SECOND / 4));
     assert_eq!(lock.lock.wait.mean_ns, Some(SECOND * 7 / 4), "all of it, also what was before");
@@ -120,13 +120,13 @@ fn a_thread_that_ends_leaves_its_counts_and_none_twice() {
     let file = program(directory.path());
     let slot = file.slot(0, 1);
     slot.acquired.store(5000, Relaxed);
-    let before = file.look(SECOND);
+    let before = file.sample(SECOND);
     // The next thread that needs a slab moves them.
     slot.acquired.store(0, Relaxed);
     slot.record.store(0, Relaxed);
     file.get().records[1].acquired.fetch_add(5000, Relaxed);
     file.get().records[2].acquired.fetch_add(1, Relaxed);
-    let now = file.look(2 * SECOND);
+    let now = file.sample(2 * SECOND);
     let mut live = Live::default();
     let picture = between(&mut live, &before, &now);
     let seen: Vec<u64> = picture.locks.iter().map(|one| one.lock.acquired).collect();
@@ -139,11 +139,11 @@ fn a_process_that_comes_is_new_and_one_that_has_ended_waits_for_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let file = program(directory.path());
     file.waits(0, 71, 1, SECOND / 2);
-    let picture = Live::default().between(&[(None, &file.look(SECOND))], span(1.0), &RATE);
+    let picture = Live::default().between(&[(None, &file.sample(SECOND))], span(1.0), &RATE);
     assert_eq!(found(&picture, 0x10).lock.acquired, 1000);
     assert_eq!(found(&picture, 0x10).waiting.len(), 1);
 
-    let ended = Look::at(file.get(), None);
+    let ended = Snapshot::at(file.get(), None);
     let picture = until_now(&mut Live::default(), &ended);
     let lock = found(&picture, 0x10);
     assert_eq!((lock.waiting.len(), lock.lock.wait.total_ns), (0, 120_000));
@@ -154,10 +154,10 @@ fn places_are_those_of_the_interval() {
     let directory = tempfile::tempdir().unwrap();
     let file = program(directory.path());
     file.waited_at(1, &[0x1110], &[50_000, 70_000]);
-    let before = file.look(SECOND);
+    let before = file.sample(SECOND);
     file.wait(&file.get().records[1], &[4000; 3]);
     file.waited_at(1, &[0x1220], &[4000]);
-    let now = file.look(2 * SECOND);
+    let now = file.sample(2 * SECOND);
     let mut live = Live::default();
     let places = |picture: &Picture| -> Vec<String> {
         found(picture, 0x10).lock.waits_in.iter().map(|site| site.name.clone()).collect()

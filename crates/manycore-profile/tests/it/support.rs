@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use manycore_measure::Host;
 use manycore_profile::analyze::assemble::{Run, Watched, assemble};
-use manycore_profile::analyze::live::Look;
+use manycore_profile::analyze::live::Snapshot;
 use manycore_profile::analyze::process::ProcessStats;
 use manycore_profile::analyze::process::StatsFile;
 use manycore_profile::clock::Rate;
@@ -153,8 +153,8 @@ impl Synthetic {
         slab.waiting.store(record, Relaxed);
     }
 
-    pub fn look(&self, now: u64) -> Look {
-        Look::at(self.get(), Some(now))
+    pub fn sample(&self, now: u64) -> Snapshot {
+        Snapshot::at(self.get(), Some(now))
     }
 
     pub fn read(&self) -> ProcessStats {

@@ -94,26 +94,26 @@ fn threads_without_a_seat_are_one() {
 
 /// A process with a lock that threads wait for between any two samples; half of that wait is still
 /// under way at the sample.
-fn over_time(looks: u64) -> (Timeline, Profile) {
+fn over_time(samples: u64) -> (Timeline, Profile) {
     let directory = tempfile::tempdir().unwrap();
     let file = process(directory.path());
     let (number, record) = file.record(Kind::Mutex, 0x2000, &[]);
     let slab = &file.get().slabs[0];
     file.slot(0, number).acquired.store(1, Relaxed);
     let mut recorder = TimelineBuilder::new(0.1);
-    for look in 1..=looks {
+    for sample in 1..=samples {
         record.contended.fetch_add(2, Relaxed);
         record.wait.fetch_add(500, Relaxed);
         slab.waiting.store(number, Relaxed);
         slab.waiting_since.store(1_000, Relaxed);
         let processes = [(key(file.get()), file.get())];
-        let at = look as f64 / 10.0;
-        recorder.look(at, (at / 2.0, at / 4.0), 1_500, processes);
+        let at = sample as f64 / 10.0;
+        recorder.sample(at, (at / 2.0, at / 4.0), 1_500, processes);
         slab.waiting.store(0, Relaxed);
         record.wait.fetch_add(500, Relaxed);
     }
     let stats = [file.read()];
-    let wall = looks as f64 / 10.0 + 0.05;
+    let wall = samples as f64 / 10.0 + 0.05;
     recorder.end(wall, (wall / 2.0, wall / 4.0), &stats, &Futexes::default());
     let watched = Watched { timeline: Some(recorder), ..Watched::default() };
     let profile = assemble(Run { watched, ..run() }, &stats);
@@ -126,7 +126,7 @@ fn waits_are_told_of_once_and_when_they_happen() {
     assert_eq!((timeline.interval, timeline.intervals.len()), (0.1, 5));
     let waits: Vec<_> = timeline.intervals.iter().map(|i| i.waits.first().copied()).collect();
     let ns: Vec<_> = waits.iter().map(|w| w.map_or(0, |w| (w.contended, w.wait_ns).1)).collect();
-    // The first look finds a wait that is counted and one under way.
+    // The first sample finds a wait that is counted and one under way.
     assert_eq!((ns[0], ns.iter().sum::<u64>()), (1_000, 4_000), "{ns:?}");
     let contended: u64 = waits.iter().flatten().map(|w| w.contended).sum();
     assert_eq!((contended, profile.locks[0].contended), (8, 8));
@@ -144,13 +144,13 @@ fn the_samples_stand_for_all_waits_as_in_the_whole_run() {
     file.slot(0, number).acquired.store(100, Relaxed);
     let mut recorder = TimelineBuilder::new(0.1);
     // Chance measured one wait in three, and not one in eight as on average.
-    for look in 1..=4 {
+    for sample in 1..=4 {
         record.contended.fetch_add(3, Relaxed);
         record.wait.fetch_add(9_000_000, Relaxed);
         record.sampled.fetch_add(1, Relaxed);
         record.spin_ns.fetch_add(1_000_000, Relaxed);
-        let at = f64::from(look) / 10.0;
-        recorder.look(at, (at, at), 1_500, [(key(file.get()), file.get())]);
+        let at = f64::from(sample) / 10.0;
+        recorder.sample(at, (at, at), 1_500, [(key(file.get()), file.get())]);
     }
     let stats = [file.read()];
     recorder.end(0.5, (0.5, 0.5), &stats, &Futexes::default());
@@ -182,12 +182,12 @@ fn futexes_of_the_programs_own_have_their_part() {
     let mut futexes = Futexes::default();
     futexes.waits = vec![waits(0, 0xa000, false), waits(1, 0xb000, true)];
     let mut recorder = TimelineBuilder::new(0.1);
-    for look in 1..=4 {
-        let at = f64::from(look) / 10.0 - 0.01;
-        recorder.look(at, (at, 0.0), 0, []);
+    for sample in 1..=4 {
+        let at = f64::from(sample) / 10.0 - 0.01;
+        recorder.sample(at, (at, 0.0), 0, []);
         // In the second interval nobody waits, and not all of the last wait is over.
         let (waits, total_ns) =
-            [(1, 150_000), (1, 150_000), (3, 300_000), (3, 350_000)][look as usize - 1];
+            [(1, 150_000), (1, 150_000), (3, 300_000), (3, 350_000)][sample as usize - 1];
         recorder.look_at_futexes(at, [0, 1].map(|number| Count { number, waits, total_ns }));
     }
     recorder.end(0.4, (0.4, 0.0), &[], &futexes);

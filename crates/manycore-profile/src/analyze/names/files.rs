@@ -131,7 +131,7 @@ pub fn see_mapped(process: u32, modules: &Modules) {
 
 fn note_process(process: u32, modules: &Modules) {
     let is_known = kept().processes.contains_key(&modules.owner);
-    let new = (!is_known).then(|| Process::look(process));
+    let new = (!is_known).then(|| Process::sample(process));
     let mut kept = kept();
     if let Some(new) = new.filter(|_| kept.processes.len() < PROCESSES_MAX) {
         kept.processes.entry(modules.owner).or_insert(new);
@@ -183,7 +183,7 @@ impl One {
 }
 
 impl Process {
-    fn look(process: u32) -> Self {
+    fn sample(process: u32) -> Self {
         let place = format!("/proc/{process}");
         let status = fs::read_to_string(format!("{place}/status")).unwrap_or_default();
         let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));

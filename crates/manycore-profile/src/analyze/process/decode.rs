@@ -390,9 +390,9 @@ mod tests {
     fn counts_that_move_meanwhile_are_read_again() {
         let sum = |exclusive| InSlabs { exclusive, ..InSlabs::default() };
         let read = |in_slabs: &Sums| in_slabs.get(&1).map_or(0, |sum| sum.exclusive);
-        // They move to the record between the first two looks, and grow afterwards.
-        let mut looks = [Some(900), None, Some(3)].into_iter();
-        let moved = || looks.next().flatten().into_iter().map(|count| (1, sum(count))).collect();
+        // They move to the record between the first two samples, and grow afterwards.
+        let mut samples = [Some(900), None, Some(3)].into_iter();
+        let moved = || samples.next().flatten().into_iter().map(|count| (1, sum(count))).collect();
         assert_eq!(settled(moved, read), 0);
         let mut grown = (5..).map(|count| Sums::from([(1, sum(count))]));
         assert_eq!(settled(|| grown.next().unwrap(), read), 5);

@@ -31,7 +31,7 @@ pub struct Seen {
 
 impl Seen {
     /// Seconds ready but without a CPU until the thread had used so much CPU time: after the last
-    /// look it is taken to have gone on as before.
+    /// sample it is taken to have gone on as before.
     fn ready(&self, cpu: f64) -> Option<f64> {
         /// What was seen of too little of a thread says nothing of the rest.
         const LONGER_MAX: f64 = 2.0;

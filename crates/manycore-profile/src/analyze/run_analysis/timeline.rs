@@ -1,4 +1,5 @@
-//! What happened when: looks at the processes while they run, and what changed between two of them.
+//! What happened when: samples of the processes while they run, and what changed between two of
+//! them.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -22,13 +23,13 @@ const CHANGES_MAX: usize = 512;
 /// This many locks are kept of an interval.
 const LOCKS_KEPT: usize = 32;
 
-/// Looks at a run.
+/// Builds the timeline of a run from samples.
 #[derive(Debug)]
 pub struct TimelineBuilder {
     /// Length of an interval, in seconds.
     interval: f64,
     slots: Vec<Slot>,
-    /// When the last look was, in seconds from the start.
+    /// When the last sample was, in seconds from the start.
     at: f64,
     /// CPU time until then, in seconds: outside of the kernel, and in it.
     cpu: (f64, f64),
@@ -99,7 +100,7 @@ impl TimelineBuilder {
 
     /// Notes what has changed until now, `at` seconds from the start. `user` and `kernel` are the
     /// CPU time until then, in seconds, of all processes.
-    pub fn look<'a>(
+    pub fn sample<'a>(
         &mut self,
         at: f64,
         (user, kernel): (f64, f64),
@@ -147,7 +148,7 @@ impl TimelineBuilder {
         }
     }
 
-    /// The intervals from the last look until now, each with the share of that time at its end.
+    /// The intervals from the last sample until now, each with the share of that time at its end.
     fn parts_until(&mut self, at: f64) -> Parts {
         let from = self.at;
         self.at = at.max(from);
@@ -213,7 +214,7 @@ impl TimelineBuilder {
 
     fn cpu_time(&mut self, (user, kernel): (f64, f64), parts: &Parts) {
         // A process whose time is just being handed from it to its parent may be missed: then it
-        // counts at the next look.
+        // counts at the next sample.
         let more = ((user - self.cpu.0).max(0.0), (kernel - self.cpu.1).max(0.0));
         self.cpu = (self.cpu.0 + more.0, self.cpu.1 + more.1);
         let mut before = 0.0;
