@@ -53,8 +53,10 @@ impl Workload for Accuracy {
     fn simulators(&self) -> Vec<Simulator> {
         vec![
             Simulator::of::<machines::mutexes::batch::Batch>(),
+            Simulator::of::<machines::programs::calls::Calls>(),
             Simulator::of::<machines::programs::contend::Contend>(),
             Simulator::of::<machines::programs::lines::Lines>(),
+            Simulator::of::<machines::programs::reclaim::Reclaim>(),
         ]
     }
 }

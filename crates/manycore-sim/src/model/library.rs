@@ -31,6 +31,7 @@ embedded!(
     "xeon-e5-2680v2-2x10x2-like",
     "xeon-e5-2660-2x8x2-like",
     "xeon-e7-8895v3-4x18x2-like",
+    "xeon-e7-8890v4-4x24-like",
     "xeon-e5-2699v3-2x18x2-like",
     "xeon-d-2191-18x2-like",
     "icelake-8375c-2x32x2-like",

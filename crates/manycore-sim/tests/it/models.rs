@@ -52,6 +52,7 @@ fn shapes_are_those_of_the_machines() {
         ("xeon-e5-2680v2-2x10x2", 40),
         ("xeon-e5-2660-2x8x2", 32),
         ("xeon-e7-8895v3-4x18x2", 144),
+        ("xeon-e7-8890v4-4x24", 96),
         ("xeon-e5-2699v3-2x18x2", 72),
         ("xeon-d-2191-18x2", 36),
         ("icelake-8375c-2x32x2", 128),

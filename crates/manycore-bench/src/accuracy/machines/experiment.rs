@@ -1,13 +1,16 @@
 //! What is simulated in place of what was measured: a job for each point, and what comes of it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use manycore_sim::Model;
 use serde::Deserialize;
 
 use super::measure::Measure;
+use super::programs::calls::Calls;
 use super::programs::contend::{Contend, Filling};
 use super::programs::lines::{self, Accesses, Lines};
+use super::programs::reclaim::Reclaim;
 use crate::popularity::Popularity;
 use crate::set::{Keys, Task};
 use crate::simulated::{Beside, Finding, Job, Program};
@@ -33,16 +36,27 @@ pub(super) enum Experiment {
         beside_ns: f64,
         simulate_us: u64,
     },
+    /// Threads use a table of lists, whose nodes a scheme frees.
+    Reclaim { program: Reclaim, simulate_us: u64 },
     /// Threads take one lock, or change one word.
     Sections {
         section_ns: f64,
         outside_ns: f64,
+        /// The same, of mechanisms that take longer or less beside a section.
+        #[serde(default)]
+        outside_of: BTreeMap<String, f64>,
         /// Sections that only read, in percent.
         #[serde(default)]
         reads: f64,
         /// Lines that a section moves.
         #[serde(default = "one")]
         data: u32,
+        #[serde(default = "usual_time")]
+        simulate_us: u64,
+    },
+    /// Threads call a kernel.
+    Calls {
+        program: Calls,
         #[serde(default = "usual_time")]
         simulate_us: u64,
     },
@@ -83,14 +97,19 @@ impl Experiment {
     pub fn job(&self, asked: &Asked) -> Job {
         let cpus = asked.model.machine().topology.cpus();
         let (program, micros) = self.program(asked);
+        let each = match self {
+            Self::Calls { program, .. } => program.call.threads_each(),
+            _ => 1,
+        };
+        let threads = asked.threads * each;
         // Waits that end in sleep have to be seen until they do.
-        let oversubscribed = asked.threads > cpus;
+        let oversubscribed = threads > cpus;
         let micros = if oversubscribed { micros.max(20_000) } else { micros };
         Job {
             machine: asked.model.to_toml(),
             cpus: None,
             mechanism: asked.ours.to_owned(),
-            threads: asked.threads,
+            threads,
             program,
             measured: Duration::from_micros(micros),
             pinning: Pinning::Auto,
@@ -121,10 +140,12 @@ impl Experiment {
                 let load = Load { task, beside: Beside::each(*beside_ns), operations: None };
                 (Program::of(&load), *simulate_us)
             }
-            Self::Sections { section_ns, outside_ns, reads, data, simulate_us } => {
+            Self::Reclaim { program, simulate_us } => (Program::of(program), *simulate_us),
+            Self::Calls { program, simulate_us } => (Program::of(program), *simulate_us),
+            Self::Sections { section_ns, outside_ns, outside_of, reads, data, simulate_us } => {
                 let program = Contend {
                     section_ns: *section_ns,
-                    outside_ns: *outside_ns,
+                    outside_ns: *outside_of.get(asked.ours).unwrap_or(outside_ns),
                     reads: *reads,
                     data: *data,
                     filling: asked.filling,

@@ -27,7 +27,10 @@ embedded!(
     "tables-optik",
     "tables-parlay",
     "reclaim-ibr",
+    "reclaim-hyaline",
+    "reclaim-wfe",
     "kernel-80",
+    "kernel-80-files",
 );
 
 /// Their names.

@@ -1,7 +1,8 @@
 //! Threads that want the same thing again and again: a lock, or a word.
 //!
-//! The mechanism is a lock of manycore's, or a way to count in one word: `atomic-add`, `cas-add`,
-//! and `own-add`, by which each thread has a word of its own.
+//! The mechanism is a lock of manycore's, `glibc-2013-rw`, or a way to count in one word:
+//! `atomic-add`, `cas-add`, and, by which each thread has a word of its own, `own-add` and
+//! `own-plain-add`, a load and a store.
 
 use manycore_sim::machine::Topology;
 use manycore_sim::{Placement, thread};
@@ -11,6 +12,7 @@ use manycore_simulated::sync::cell::UnsafeCell;
 use manycore_simulated::sync::tuning;
 use serde::{Deserialize, Serialize};
 
+use super::glibc_rw::GlibcRw;
 use crate::contender::{self, Contender, Visitor};
 use crate::simulated::{Count, Finding, Run, SimulatedProgram, Window, sight};
 use crate::waits::Waits;
@@ -90,6 +92,7 @@ enum Way {
     Add,
     CompareAndSwap,
     Own,
+    OwnPlain,
 }
 
 struct Word {
@@ -106,6 +109,10 @@ impl Shared for Word {
         match self.way {
             Way::Add => _ = self.words[0].fetch_add(1, Ordering::Relaxed),
             Way::Own => _ = self.words[index as usize].fetch_add(1, Ordering::Relaxed),
+            Way::OwnPlain => {
+                let word = &self.words[index as usize];
+                word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            }
             Way::CompareAndSwap => {
                 let mut seen = self.words[0].load(Ordering::Relaxed);
                 while let Err(now) = self.words[0].compare_exchange(
@@ -152,6 +159,8 @@ fn maker(mechanism: &str) -> Option<Maker> {
         "atomic-add" => Some(|_, _| words(Way::Add, 1)),
         "cas-add" => Some(|_, _| words(Way::CompareAndSwap, 1)),
         "own-add" => Some(|threads, _| words(Way::Own, threads)),
+        "own-plain-add" => Some(|threads, _| words(Way::OwnPlain, threads)),
+        GlibcRw::NAME => Some(Chooser.visit::<GlibcRw>()),
         lock => contender::simulated::with(lock, Chooser),
     }
 }
@@ -179,8 +188,7 @@ fn simulate(run: &Run, program: &Contend) -> Result<Finding, String> {
     let make = maker(&job.mechanism)
         .ok_or_else(|| format!("there is no lock or counter `{}`", job.mechanism))?;
     let counts: Vec<Count> = (0..job.threads).map(|_| Count::default()).collect();
-    let drawn: Vec<Vec<(bool, u64)>> =
-        (0..job.threads).map(|one| draw(program, one, run)).collect();
+    let drawn: Vec<Drawn> = (0..job.threads).map(|one| draw(program, one, run)).collect();
     let section = (program.section_ns * ghz).round() as u64;
     let report = run.simulate(|| {
         let shared = make(job.threads, program.data);
@@ -188,7 +196,9 @@ fn simulate(run: &Run, program: &Contend) -> Result<Finding, String> {
         tuning::pause_cost();
         let window = run.window(thread::now());
         let done = thread::parallel(job.threads, |index| {
-            let mut steps = drawn[index as usize].iter().cycle();
+            let Drawn { begin, steps } = &drawn[index as usize];
+            thread::compute(*begin);
+            let mut steps = steps.iter().cycle();
             let mut done = [0, 0];
             while thread::now() < window.end {
                 let (reads, outside) = *steps.next().expect("there are some");
@@ -215,8 +225,16 @@ fn simulate(run: &Run, program: &Contend) -> Result<Finding, String> {
     })
 }
 
-/// Which operations of a thread only read, and for how long it computes after each.
-fn draw(program: &Contend, thread: u32, run: &Run) -> Vec<(bool, u64)> {
+/// What is drawn for a thread.
+struct Drawn {
+    /// The computation before the first operation. Threads that began at the same moment would
+    /// queue in the order of their CPUs, socket by socket, and a fair lock would keep that order.
+    begin: u64,
+    /// Which operations only read, and for how long the thread computes after each.
+    steps: Vec<(bool, u64)>,
+}
+
+fn draw(program: &Contend, thread: u32, run: &Run) -> Drawn {
     // Any odd multiplier keeps the threads' seeds apart.
     let own = (u64::from(thread) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut random = fastrand::Rng::with_seed(run.job.seed.wrapping_add(own));
@@ -225,7 +243,10 @@ fn draw(program: &Contend, thread: u32, run: &Run) -> Vec<(bool, u64)> {
         let outside = program.outside_ns * (0.5 + random.f64()) * run.ghz();
         (reads, outside.round() as u64)
     };
-    (0..DRAWN).map(step).collect()
+    let steps = (0..DRAWN).map(step).collect();
+    // Half of the time that is not counted.
+    let latest = run.job.measured.as_nanos() as f64 * run.ghz() / 10.0;
+    Drawn { begin: (random.f64() * latest) as u64, steps }
 }
 
 #[cfg(test)]
@@ -236,6 +257,21 @@ mod tests {
     use crate::simulated::{Job, Program, simulate};
     use crate::slice::Pinning;
 
+    fn job(mechanism: &str, threads: u32, program: &Contend) -> Job {
+        Job {
+            machine: manycore_sim::model::find("xeon-4x6").unwrap().to_toml(),
+            cpus: None,
+            mechanism: mechanism.to_owned(),
+            threads,
+            program: Program::of(program),
+            measured: Duration::from_micros(50),
+            pinning: Pinning::Auto,
+            seed: 1,
+            every_turn: false,
+            patient: true,
+        }
+    }
+
     fn throughput(mechanism: &str, threads: u32, reads: f64) -> f64 {
         let program = Contend {
             section_ns: 20.0,
@@ -244,18 +280,7 @@ mod tests {
             data: 1,
             filling: Filling::Compact,
         };
-        let job = Job {
-            machine: manycore_sim::model::find("xeon-4x6").unwrap().to_toml(),
-            cpus: None,
-            mechanism: mechanism.to_owned(),
-            threads,
-            program: Program::of(&program),
-            measured: Duration::from_micros(50),
-            pinning: Pinning::Auto,
-            seed: 1,
-            every_turn: false,
-            patient: true,
-        };
+        let job = job(mechanism, threads, &program);
         simulate::<Contend>(&job).unwrap().slice.throughput()
     }
 
@@ -264,6 +289,27 @@ mod tests {
         let factor = |mechanism| throughput(mechanism, 24, 0.0) / throughput(mechanism, 1, 0.0);
         let (own, shared, swapped) = (factor("own-add"), factor("atomic-add"), factor("cas-add"));
         assert!(own > 20.0 && shared < 6.0 && swapped <= shared, "{own}, {shared}, {swapped}");
+    }
+
+    /// A fair queue across four sockets crosses them with most hand-overs, and one that is kept
+    /// together does not.
+    #[test]
+    fn a_fair_queue_is_not_in_the_order_of_sockets() {
+        let crossing = |mechanism| {
+            let program = Contend {
+                section_ns: 100.0,
+                outside_ns: 400.0,
+                reads: 0.0,
+                data: 1,
+                filling: Filling::Scatter,
+            };
+            let sight = simulate::<Contend>(&job(mechanism, 24, &program)).unwrap().sight;
+            let near = sight["transfers_0"];
+            let all: f64 = (0..3).filter_map(|far| sight.get(&format!("transfers_{far}"))).sum();
+            (all - near) / all
+        };
+        let (fair, together) = (crossing("mcs"), crossing("cna"));
+        assert!(fair > 0.5 && together < 0.3, "{fair}, {together}");
     }
 
     #[test]

@@ -1,0 +1,190 @@
+//! Calls of kernels, as the lines that they access: what the source of a kernel says that a call
+//! does with memory that other calls use too, and computation for the rest.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `files` | a table of descriptors, under Linux' spin lock and without |
+//! | `shared` | what both are to the threads |
+//! | `links` | the state of a file beside changes of its link count |
+
+mod files;
+mod links;
+mod shared;
+
+use std::collections::BTreeMap;
+
+use manycore_sim::thread;
+use serde::{Deserialize, Serialize};
+
+use self::files::{Own, Table};
+use self::links::{Deltas, References, SharedCount};
+use self::shared::{Part, Shared};
+use crate::simulated::{Count, Finding, Run, SimulatedProgram, sight};
+
+/// Which call, and what it takes beside accesses to memory that others access.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Calls {
+    pub call: Call,
+    /// What the call that is counted computes, by mechanism.
+    pub work_ns: BTreeMap<String, f64>,
+    /// What the call beside it computes, if there is one.
+    #[serde(default)]
+    pub beside_ns: f64,
+}
+
+/// What threads call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Call {
+    /// Each opens a file of its own and closes it.
+    OpenAndClose,
+    /// Threads look up the state of a file, which are counted; as many others link and unlink it.
+    StatBesideLink,
+    /// The same, without the number of links.
+    StatWithoutLinksBesideLink,
+    /// The others are counted.
+    LinkBesideStat,
+    /// The same, beside those that do not ask for the number of links.
+    LinkBesideStatWithoutLinks,
+}
+
+impl Call {
+    /// Whether the state of a file has the number of its links.
+    fn asks_for_links(self) -> bool {
+        matches!(self, Self::StatBesideLink | Self::LinkBesideStat)
+    }
+
+    /// How many threads there are for each that is counted.
+    pub fn threads_each(self) -> u32 {
+        if self == Self::OpenAndClose { 1 } else { 2 }
+    }
+
+    /// What this thread of so many does, and whether that is counted.
+    fn of(self, thread: u32, threads: u32) -> (Part, bool) {
+        let stats = thread < threads / 2;
+        match self {
+            Self::OpenAndClose => (Part::OpenAndClose, true),
+            Self::StatBesideLink | Self::StatWithoutLinksBesideLink if stats => (Part::Stat, true),
+            Self::StatBesideLink | Self::StatWithoutLinksBesideLink => (Part::Link, false),
+            _ if stats => (Part::Stat, false),
+            _ => (Part::Link, true),
+        }
+    }
+}
+
+/// What this way to do things shares, for this call and so many threads.
+fn make(mechanism: &str, call: Call, threads: u32) -> Option<Box<dyn Shared>> {
+    Some(match (mechanism, call) {
+        ("linux", Call::OpenAndClose) => Box::new(Table::new(threads)),
+        ("own", Call::OpenAndClose) => Box::new(Own::new(threads)),
+        (_, Call::OpenAndClose) => return None,
+        ("linux", Call::StatBesideLink | Call::StatWithoutLinksBesideLink) => {
+            Box::new(References::new())
+        }
+        ("own", _) => Box::new(Deltas::new(threads)),
+        ("shared-count", _) => Box::new(SharedCount::new()),
+        _ => return None,
+    })
+}
+
+impl SimulatedProgram for Calls {
+    const NAME: &'static str = "Calls";
+
+    fn simulate(&self, run: &Run) -> Result<Finding, String> {
+        let (job, ghz) = (run.job, run.ghz());
+        let unknown = || format!("how long a call by `{}` takes is not known", job.mechanism);
+        let own_ns = *self.work_ns.get(&job.mechanism).ok_or_else(unknown)?;
+        let counts: Vec<Count> = (0..job.threads).map(|_| Count::default()).collect();
+        let report = run.simulate(|| {
+            let shared = make(&job.mechanism, self.call, job.threads)
+                .ok_or_else(|| format!("no `{}` makes this call", job.mechanism))?;
+            let window = run.window(thread::now());
+            let done = thread::parallel(job.threads, |me| {
+                let (part, is_counted) = self.call.of(me, job.threads);
+                if !shared.knows(part) {
+                    return 0;
+                }
+                // Any odd multiplier keeps the threads' seeds apart.
+                let own = (u64::from(me) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let random = std::cell::RefCell::new(fastrand::Rng::with_seed(job.seed ^ own));
+                let ns = if is_counted { own_ns } else { self.beside_ns };
+                // It varies by a quarter either way: threads are not to fall into step.
+                let work = |share: f64| {
+                    let varying = 0.75 + 0.5 * random.borrow_mut().f64();
+                    thread::compute((ns * share * varying * ghz) as u64);
+                };
+                // Threads that began at the same moment would queue in the order of their CPUs.
+                let latest = job.measured.as_nanos() as f64 * ghz / 10.0;
+                let begin = (random.borrow_mut().f64() * latest) as u64;
+                thread::compute(begin);
+                let mut done = 0;
+                while thread::now() < window.end {
+                    match part {
+                        Part::OpenAndClose => shared.open_and_close(me, &work),
+                        Part::Stat => shared.stat(self.call.asks_for_links(), &work),
+                        Part::Link => shared.link(me, &work),
+                    }
+                    done += u64::from(is_counted);
+                    counts[me as usize].note(window, done);
+                }
+                done
+            });
+            shared.verify()?;
+            Ok::<_, String>((window, done.iter().sum::<u64>()))
+        })?;
+        let (window, done) = report.result.clone()?;
+        let counted = counts.iter().map(Count::counted).collect();
+        let slice = run.slice(window, counted, std::iter::empty());
+        Ok(Finding { slice, sight: sight(&report, done.max(1)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::simulated::{Job, Program, simulate};
+    use crate::slice::Pinning;
+
+    fn rate(mechanism: &str, threads: u32, call: Call) -> f64 {
+        let work_ns = BTreeMap::from([(mechanism.to_owned(), 200.0)]);
+        let calls = Calls { call, work_ns, beside_ns: 2000.0 };
+        let job = Job {
+            machine: manycore_sim::model::find("xeon-e7-8870-8x10").unwrap().to_toml(),
+            cpus: None,
+            mechanism: mechanism.to_owned(),
+            threads,
+            program: Program::of(&calls),
+            measured: Duration::from_micros(100),
+            pinning: Pinning::Auto,
+            seed: 1,
+            every_turn: false,
+            patient: true,
+        };
+        simulate::<Calls>(&job).unwrap().slice.throughput()
+    }
+
+    #[test]
+    fn lines_of_ones_own_scale_and_the_table_does_not() {
+        let factor = |mechanism| {
+            rate(mechanism, 40, Call::OpenAndClose) / rate(mechanism, 1, Call::OpenAndClose)
+        };
+        let (own, table) = (factor("own"), factor("linux"));
+        assert!(own > 30.0 && table < 2.0, "{own}, {table}");
+    }
+
+    #[test]
+    fn who_asks_for_links_waits_for_who_changes_them() {
+        let of = |mechanism, call| rate(mechanism, 40, call);
+        let [asked, not] = [Call::StatBesideLink, Call::StatWithoutLinksBesideLink]
+            .map(|call| of("shared-count", call));
+        assert!(not > 2.0 * asked, "{not}, {asked}");
+        // Deltas of each core: cheap to change, dear to add up.
+        let [links, shared] = ["own", "shared-count"].map(|name| of(name, Call::LinkBesideStat));
+        assert!(links > 1.2 * shared, "{links}, {shared}");
+        let deltas = of("own", Call::StatBesideLink);
+        assert!(not > 5.0 * deltas, "{not}, {deltas}");
+    }
+}

@@ -1,0 +1,129 @@
+//! Schemes by which a whole operation is protected: none at all, epochs, and quiescent states.
+
+use manycore_simulated::sync::atomic::{AtomicPtr, Ordering};
+
+use super::scheme::{Clock, NONE, Node, Pace, Retired, Scheme, Words, take, words};
+
+/// Nothing is freed.
+pub(super) struct Leak;
+
+impl Scheme for Leak {
+    const NAME: &'static str = "leak";
+    const FREES: bool = false;
+
+    fn new(_: usize, _: Pace) -> Self {
+        Self
+    }
+
+    fn enter(&self, _: usize) {}
+
+    fn leave(&self, _: usize) {}
+
+    fn read(&self, _: usize, _: usize, link: &AtomicPtr<Node>) -> *mut Node {
+        // Acquire: with the release by which the node was linked.
+        link.load(Ordering::Acquire)
+    }
+
+    fn clock(&self) -> Option<&Clock> {
+        None
+    }
+
+    fn ripe(&self, _: &mut Vec<Retired>) -> Vec<Retired> {
+        Vec::new()
+    }
+}
+
+/// The epochs in which threads are.
+struct Reservations {
+    clock: Clock,
+    epochs: Words,
+}
+
+impl Reservations {
+    fn new(threads: usize, pace: Pace) -> Self {
+        Self { clock: Clock::new(threads, pace), epochs: words(threads, NONE) }
+    }
+
+    /// SeqCst: who looks at reservations sees it, or took its nodes out before what follows reads.
+    fn set(&self, me: usize, epoch: u64) {
+        self.epochs[me].store(epoch, Ordering::SeqCst);
+    }
+
+    /// Those that were taken out before the oldest epoch in which a thread is.
+    fn ripe(&self, retired: &mut Vec<Retired>) -> Vec<Retired> {
+        // SeqCst: the other side of `set`.
+        let epochs = self.epochs.iter().map(|epoch| epoch.load(Ordering::SeqCst));
+        let oldest = epochs.min().unwrap_or(NONE);
+        take(retired, 1, |one| one.retired < oldest)
+    }
+}
+
+/// A thread says in which epoch its operation began.
+pub(super) struct Epochs(Reservations);
+
+impl Scheme for Epochs {
+    const NAME: &'static str = "epochs";
+
+    fn new(threads: usize, pace: Pace) -> Self {
+        Self(Reservations::new(threads, pace))
+    }
+
+    fn enter(&self, me: usize) {
+        self.0.set(me, self.0.clock.now());
+    }
+
+    fn leave(&self, me: usize) {
+        self.0.set(me, NONE);
+    }
+
+    fn read(&self, _: usize, _: usize, link: &AtomicPtr<Node>) -> *mut Node {
+        // Acquire: with the release by which the node was linked.
+        link.load(Ordering::Acquire)
+    }
+
+    fn clock(&self) -> Option<&Clock> {
+        Some(&self.0.clock)
+    }
+
+    fn ripe(&self, retired: &mut Vec<Retired>) -> Vec<Retired> {
+        self.0.ripe(retired)
+    }
+}
+
+/// A thread says, after each operation, in which epoch it looked at nothing.
+pub(super) struct Quiescence(Reservations);
+
+impl Scheme for Quiescence {
+    const NAME: &'static str = "quiescence";
+
+    fn new(threads: usize, pace: Pace) -> Self {
+        Self(Reservations::new(threads, pace))
+    }
+
+    fn arrive(&self, me: usize) {
+        self.leave(me);
+    }
+
+    fn depart(&self, me: usize) {
+        self.0.set(me, NONE);
+    }
+
+    fn enter(&self, _: usize) {}
+
+    fn leave(&self, me: usize) {
+        self.0.set(me, self.0.clock.now());
+    }
+
+    fn read(&self, _: usize, _: usize, link: &AtomicPtr<Node>) -> *mut Node {
+        // Acquire: with the release by which the node was linked.
+        link.load(Ordering::Acquire)
+    }
+
+    fn clock(&self) -> Option<&Clock> {
+        Some(&self.0.clock)
+    }
+
+    fn ripe(&self, retired: &mut Vec<Retired>) -> Vec<Retired> {
+        self.0.ripe(retired)
+    }
+}
