@@ -19,6 +19,8 @@ embedded!(
     "mvrlu-list",
     "mvrlu-hash",
     "mvrlu-bst",
+    "timestone-hash",
+    "timestone-list",
     "khronos-list",
     "khronos-hash",
     "khronos-names",

@@ -72,6 +72,22 @@ pub fn fence() {
     engine::fence();
 }
 
+/// Writes the line of an address back to persistent memory, and goes on; the line stays in the
+/// cache. It is safe there when [`wait_until_safe`] has returned.
+///
+/// # Panics
+///
+/// If the machine has no such memory: see [`Machine::persist`](crate::Machine::persist).
+pub fn write_back(address: usize) {
+    engine::write_back(address);
+}
+
+/// Waits until all lines are safe that the caller has [written back](write_back), as x86's `sfence`
+/// does.
+pub fn wait_until_safe() {
+    engine::wait_until_safe();
+}
+
 /// Charges the reading of plain data: each line of it.
 pub fn read_plain(address: usize, bytes: usize) {
     engine::touch(address, bytes, Kind::Load);

@@ -78,7 +78,7 @@ impl Host {
     /// that.
     pub fn model(&self, name: &str) -> Model {
         let mut constants = Vec::new();
-        for field in FIELDS {
+        for field in FIELDS.iter().filter(|field| field.section.is_none()) {
             let classes = if field.per_distance { self.classes().len() } else { 1 };
             for class in 0..classes {
                 let entry = self.entry(field.path, class);

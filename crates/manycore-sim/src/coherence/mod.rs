@@ -127,12 +127,7 @@ impl Coherence {
             sockets: (0..topology.sockets).map(socket).collect(),
             socket_of: (0..topology.cores()).map(|core| topology.socket_of(core)).collect(),
             classes: topology.distance.iter().flatten().copied().collect(),
-            traffic: Traffic::new(
-                &machine.bandwidth,
-                topology.nodes(),
-                topology.sockets,
-                topology.distances(),
-            ),
+            traffic: Traffic::new(machine),
             now: 0,
             policy: MemoryPolicy::FirstTouch,
             machine: machine.clone(),
@@ -280,16 +275,32 @@ impl Coherence {
 
     fn travel_from_memory(&mut self, line: u32, kind: Kind, socket: u32, now: Cycles) -> Cycles {
         let node = self.home(line, socket);
-        let topology = &self.machine.topology;
-        let from = if topology.node_of(socket) == node {
-            socket
-        } else {
-            (node * topology.sockets_per_node).min(topology.sockets - 1)
-        };
+        let from = self.socket_at(node, socket);
         let class = self.class(socket, from);
         self.traffic.messages.from_memory[class] += 1;
         let cost = self.costs(kind).uncached[class];
         cost + self.traffic.memory(node, now) + self.traffic.link(from, socket, now)
+    }
+
+    /// A socket at a node: this one if it is there.
+    fn socket_at(&self, node: u32, socket: u32) -> u32 {
+        let topology = &self.machine.topology;
+        match topology.node_of(socket) == node {
+            true => socket,
+            false => (node * topology.sockets_per_node).min(topology.sockets - 1),
+        }
+    }
+
+    /// When a line will be safe in persistent memory that its core has written back at `now`, which
+    /// keeps its copy.
+    pub(crate) fn persisted(&mut self, line: u32, core: u32, now: Cycles) -> Cycles {
+        let socket = self.socket_of[core as usize];
+        let node = self.home(line, socket);
+        let at = self.socket_at(node, socket);
+        let uncached = &self.machine.latency.load.uncached;
+        let farther = uncached[self.class(socket, at)].saturating_sub(uncached[0]);
+        let way = self.machine.persist.latency + farther + self.traffic.link(socket, at, now);
+        now + way + self.traffic.persist(node, now)
     }
 
     /// Of the sockets with clean copies: the nearest, where a load gets one from, or the farthest,

@@ -1,6 +1,6 @@
 //! What memory and links can carry, and what they had to.
 
-use crate::machine::{Bandwidth, Cycles};
+use crate::machine::{Cycles, Machine};
 
 /// Requests that are served one after the other. A new one waits for those that are still before
 /// it, which drain with time.
@@ -36,8 +36,12 @@ pub struct Messages {
 /// The state of memory nodes and links.
 #[derive(Debug)]
 pub(super) struct Traffic {
-    costs: Bandwidth,
+    memory_occupancy: Cycles,
+    link_occupancy: Cycles,
+    persist_occupancy: Cycles,
     nodes: Vec<Backlog>,
+    /// The persistent memory of each node.
+    persistent: Vec<Backlog>,
     /// By origin, then destination.
     links: Vec<Backlog>,
     sockets: usize,
@@ -45,36 +49,47 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    pub(super) fn new(costs: &Bandwidth, nodes: u32, sockets: u32, distances: usize) -> Self {
+    pub(super) fn new(machine: &Machine) -> Self {
+        let topology = &machine.topology;
+        let (nodes, sockets) = (topology.nodes() as usize, topology.sockets as usize);
+        let distances = topology.distances();
         let messages = Messages {
             transfers: vec![0; distances],
             from_memory: vec![0; distances],
             ..Messages::default()
         };
         Self {
-            costs: costs.clone(),
-            nodes: vec![Backlog::default(); nodes as usize],
-            links: vec![Backlog::default(); (sockets * sockets) as usize],
-            sockets: sockets as usize,
+            memory_occupancy: machine.bandwidth.memory_occupancy,
+            link_occupancy: machine.bandwidth.link_occupancy,
+            persist_occupancy: machine.persist.occupancy,
+            nodes: vec![Backlog::default(); nodes],
+            persistent: vec![Backlog::default(); nodes],
+            links: vec![Backlog::default(); sockets * sockets],
+            sockets,
             messages,
         }
     }
 
     /// How long a line waits for the link between two sockets.
     pub(super) fn link(&mut self, from: u32, to: u32, now: Cycles) -> Cycles {
-        if from == to || self.costs.link_occupancy == 0 {
+        if from == to || self.link_occupancy == 0 {
             return 0;
         }
         let link = &mut self.links[from as usize * self.sockets + to as usize];
-        link.wait(now, self.costs.link_occupancy)
+        link.wait(now, self.link_occupancy)
     }
 
     /// How long a line waits for a memory node.
     pub(super) fn memory(&mut self, node: u32, now: Cycles) -> Cycles {
-        if self.costs.memory_occupancy == 0 {
+        if self.memory_occupancy == 0 {
             return 0;
         }
-        self.nodes[node as usize].wait(now, self.costs.memory_occupancy)
+        self.nodes[node as usize].wait(now, self.memory_occupancy)
+    }
+
+    /// How long a line waits for the persistent memory of a node.
+    pub(super) fn persist(&mut self, node: u32, now: Cycles) -> Cycles {
+        self.persistent[node as usize].wait(now, self.persist_occupancy)
     }
 }
 

@@ -67,6 +67,38 @@ pub(crate) fn fence() {
     engine.pass(engine.machine.core.fence, Spent::Computing);
 }
 
+/// Writes a line back to persistent memory, without waiting until it is safe there.
+pub(crate) fn write_back(address: usize) {
+    // Whose turn it is, and what the instruction takes at least, is that of a load.
+    access(address, Kind::Load);
+    let (Some(handle), Some(line)) = (Handle::current(), arena::line_of(address)) else { return };
+    let engine = handle.get();
+    if engine.policy.explores() {
+        return;
+    }
+    let persist = engine.machine.persist;
+    assert!(persist.is_there(), "{NO_PERSISTENT_MEMORY}");
+    engine.pass(persist.flush, Spent::Computing);
+    let cpu = &engine.cpus[engine.cpu as usize];
+    // Behind the stores to it that are on their way.
+    let now = cpu.stores.back().copied().unwrap_or(0).max(cpu.clock);
+    let safe = engine.coherence.persisted(line, cpu.core, now);
+    let thread = engine.thread();
+    thread.safe_at = thread.safe_at.max(safe);
+}
+
+const NO_PERSISTENT_MEMORY: &str =
+    "the simulated machine has no persistent memory: give its model a section [persist]";
+
+/// Waits until all lines are safe that the caller has written back.
+pub(crate) fn wait_until_safe() {
+    let Some(handle) = Handle::current() else { return };
+    let engine = handle.get();
+    engine.drain_stores();
+    let until = engine.thread().safe_at;
+    engine.pass_until(until, Spent::Stalled);
+}
+
 /// Charges a read-modify-write of a line that the caller's core owns.
 pub(crate) fn local_rmw(handle: Handle) {
     let engine = handle.get();

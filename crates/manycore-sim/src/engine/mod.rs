@@ -24,7 +24,9 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ptr::{NonNull, null_mut};
 
-pub(crate) use self::access::{Pending, access, fence, local_rmw, prefetch, touch};
+pub(crate) use self::access::{
+    Pending, access, fence, local_rmw, prefetch, touch, wait_until_safe, write_back,
+};
 pub(crate) use self::account::Spent;
 pub use self::account::{Breakdown, CpuTime, Phase};
 use self::ahead::Ahead;

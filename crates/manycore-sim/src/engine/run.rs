@@ -164,6 +164,7 @@ impl Engine {
             finished: 0,
             accesses: 0,
             pending: Pending::Nothing,
+            safe_at: 0,
             last_load: None,
             guessed_wrong: false,
             stall: stalls.next().map(|stall| (stall.access, stall.cycles)),

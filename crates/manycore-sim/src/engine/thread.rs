@@ -69,6 +69,8 @@ pub(crate) struct Thread {
     pub(crate) finished: Cycles,
     pub(crate) accesses: u64,
     pub(crate) pending: Pending,
+    /// When the lines will be safe that it has written back to persistent memory.
+    pub(crate) safe_at: Cycles,
     /// The line of its last access, if that was a load.
     pub(crate) last_load: Option<u32>,
     /// Of the branches that nobody can guess: the last one was, for what is left over when a cost

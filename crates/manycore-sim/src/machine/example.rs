@@ -2,7 +2,7 @@
 
 use super::{
     Bandwidth, Caches, Capacity, Combining, Core, Directory, Latencies, Machine, Misses, Os,
-    Topology,
+    Persist, Topology,
 };
 
 impl Machine {
@@ -49,6 +49,7 @@ impl Machine {
                 llc: Capacity { bytes: 8 << 20, ways: 16 },
             },
             bandwidth: Bandwidth { memory_occupancy: 10, link_occupancy: 10 },
+            persist: Persist { flush: 10, latency: 200, occupancy: 30 },
             core: Core {
                 ghz: 2.0,
                 counter_ghz: None,

@@ -35,6 +35,8 @@ pub struct Machine {
     pub caches: Caches,
     /// What memory and the links between sockets can carry.
     pub bandwidth: Bandwidth,
+    /// Memory that keeps what it has without power.
+    pub persist: Persist,
     /// What is particular to a core.
     pub core: Core,
     /// The operating system.
@@ -157,6 +159,26 @@ pub struct Bandwidth {
     pub memory_occupancy: Cycles,
     /// The link between two sockets, in one direction, by one line. 0: without limit.
     pub link_occupancy: Cycles,
+}
+
+/// Memory that keeps what it has without power: a line that was changed is safe some time after it
+/// was written back by an instruction, as x86's `clwb`. All zeros if there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Persist {
+    /// That instruction, beside a load that hits.
+    pub flush: Cycles,
+    /// From then on until the line is safe in the memory of its core's node. 0: there is no such
+    /// memory.
+    pub latency: Cycles,
+    /// How long a line occupies the memory of a node, in which it is safe when its turn comes.
+    pub occupancy: Cycles,
+}
+
+impl Persist {
+    /// Whether there is such memory.
+    pub fn is_there(&self) -> bool {
+        self.latency > 0
+    }
 }
 
 /// What is particular to a core.

@@ -12,6 +12,8 @@ pub struct Field {
     pub what: &'static str,
     /// Whether there is one for each class of distance.
     pub per_distance: bool,
+    /// Whether it is of something that a machine need not have: the section that then has all.
+    pub section: Option<&'static str>,
     /// The least that makes sense.
     pub least: f64,
     /// The most that makes sense.
@@ -117,6 +119,14 @@ impl PartialEq for Field {
     }
 }
 
+/// The section of a field, if a machine need not have that.
+const fn section(path: &str) -> Option<&'static str> {
+    match path.as_bytes() {
+        [b'p', b'e', b'r', b's', b'i', b's', b't', b'.', ..] => Some("persist"),
+        _ => None,
+    }
+}
+
 macro_rules! fields {
     ($($unit:ident $path:literal, $least:literal to $most:literal, $what:literal
         => $kind:ident $($part:ident).* $([$class:ident])?;)*) => {
@@ -126,6 +136,7 @@ macro_rules! fields {
             unit: Unit::$unit,
             what: $what,
             per_distance: fields!(@per_distance $($class)?),
+            section: section($path),
             least: $least as f64,
             most: $most as f64,
             place: |machine, _class| {
@@ -181,6 +192,9 @@ fields! {
     Count "caches.llc.ways", 1 to 1_024, "its lines a set" => Narrow caches.llc.ways;
     Cycles "bandwidth.memory_occupancy", 0 to 10_000, "how long a line occupies a memory node" => Wide bandwidth.memory_occupancy;
     Cycles "bandwidth.link_occupancy", 0 to 10_000, "how long a line occupies a link between sockets" => Wide bandwidth.link_occupancy;
+    Cycles "persist.flush", 0 to 10_000, "writing a line back to persistent memory, beside a load that hits" => Wide persist.flush;
+    Cycles "persist.latency", 1 to 100_000, "from then on until the line is safe" => Wide persist.latency;
+    Cycles "persist.occupancy", 0 to 10_000, "how long a line occupies the persistent memory of a node" => Wide persist.occupancy;
     Cycles "os.time_slice", 1_000 to 1e11, "how long a thread runs while others wait for its CPU" => Wide os.time_slice;
     Cycles "os.context_switch", 0 to 1e9, "from one thread to another on a CPU" => Wide os.context_switch;
     Cycles "os.migration", 0 to 1e9, "what a thread pays when it first runs on another CPU" => Wide os.migration;

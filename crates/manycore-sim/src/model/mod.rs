@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 
 use crate::machine::{
     Bandwidth, Caches, Capacity, Combining, Core, Directory, Latencies, Machine, Misses, Os,
-    Topology,
+    Persist, Topology,
 };
 
 pub use constant::{Constant, Origin, Provenance};
@@ -57,7 +57,7 @@ pub struct Model {
     /// Where the distances come from.
     pub distance_origin: Origin,
     /// In the order of [`FIELDS`], those with an entry a class of distance in the order of the
-    /// classes.
+    /// classes. Of what a machine need not have, all or none.
     pub constants: Vec<Constant>,
 }
 
@@ -149,6 +149,7 @@ fn blank(name: &str, distance: &[Vec<u8>]) -> Machine {
             llc: nothing,
         },
         bandwidth: Bandwidth { memory_occupancy: 0, link_occupancy: 0 },
+        persist: Persist::default(),
         core: Core {
             ghz: 0.0,
             counter_ghz: None,

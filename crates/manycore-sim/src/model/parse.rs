@@ -38,7 +38,12 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Model, Problem> {
     let (distance, distance_origin) = reader.distance(&mut table)?;
     let classes = distance.iter().flatten().max().map_or(0, |class| usize::from(*class) + 1);
     let mut constants = Vec::new();
+    let sections: Vec<String> = table.keys().cloned().collect();
+    let is_absent = |section: &str| !sections.iter().any(|there| there == section);
     for field in FIELDS {
+        if field.section.is_some_and(is_absent) {
+            continue;
+        }
         constants.extend(reader.field(&mut table, field, classes)?);
     }
     reader.nothing_left(&table, "")?;

@@ -169,6 +169,25 @@ fn complaints_name_file_field_and_remedy() {
 }
 
 #[test]
+fn persistent_memory_is_there_as_a_whole_or_not_at_all() {
+    let name = "xeon-8280m-2x28x2-like";
+    let model = model::find(name).unwrap();
+    assert!(model.machine().persist.is_there());
+    let text = model.to_toml();
+    assert_eq!(model::Model::parse(name, &text).unwrap(), model);
+    let without: String = text
+        .lines()
+        .filter(|line| !line.starts_with("latency = { value = 150,"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let fault = model::Model::parse("own.toml", &without).unwrap_err().to_string();
+    assert!(fault.contains("`persist.latency` is missing"), "{fault}");
+    let older = model::find("xeon-8180-8x28x2-like").unwrap();
+    assert!(!older.machine().persist.is_there());
+    assert!(!older.to_toml().contains("persist"));
+}
+
+#[test]
 fn a_guess_without_a_range_is_refused() {
     let narrow = "hold = { value = 50, low = 50, high = 50, ";
     let found = complaint("hold = { value = 50, low = 0, high = 150, ", narrow);

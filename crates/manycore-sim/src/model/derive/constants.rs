@@ -43,6 +43,10 @@ impl Observed {
         };
         let mut constants = Vec::new();
         for field in FIELDS {
+            // What a machine need not have, it has only if it is said.
+            if field.section.is_some() && known(field.path).is_none() {
+                continue;
+            }
             let count = if field.per_distance { classes } else { 1 };
             for class in 0..count {
                 constants.push(match known(field.path) {

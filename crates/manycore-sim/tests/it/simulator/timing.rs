@@ -1,6 +1,6 @@
 //! What accesses cost.
 
-use manycore_sim::machine::Combining;
+use manycore_sim::machine::{Combining, Persist};
 use manycore_sim::{Machine, Placement, Simulation, backend, thread};
 
 use super::facade::Word;
@@ -80,6 +80,61 @@ fn what_was_read_is_shared() {
     assert_eq!(f[0], latency.load.shared[0]);
     // Everybody has to give up the line: as far as the other socket.
     assert_eq!(f[1], latency.rmw.shared[1]);
+}
+
+#[test]
+fn a_line_that_is_written_back_is_safe_after_the_latency() {
+    let machine = Machine::example();
+    let (persist, hit) = (machine.persist, machine.caches.same_line);
+    let (issue, far) = (persist.flush + hit, machine.latency.load.uncached[1]);
+    let report = run(|| {
+        let words: Vec<Word> = (0..3).map(|_| Word::default()).collect();
+        let back = |word: &Word| backend::write_back(word.address());
+        words.iter().for_each(|word| _ = word.load());
+        let one = took(|| {
+            _ = words[2].load();
+            back(&words[2]);
+        });
+        let safe = took(backend::wait_until_safe);
+        let again = took(backend::wait_until_safe);
+        // Each occupies the memory, in which the last one is safe after those before it.
+        let three = took(|| {
+            words.iter().for_each(back);
+            backend::wait_until_safe();
+        });
+        // The first thread has touched the page: for the other socket that is far.
+        let remote = thread::parallel(5, |me| match me {
+            4 => {
+                _ = words[0].load();
+                thread::compute(10_000);
+                _ = words[0].load();
+                took(|| {
+                    back(&words[0]);
+                    backend::wait_until_safe();
+                })
+            }
+            _ => 0,
+        })[4];
+        [one, safe, again, three, remote]
+    });
+    let [one, safe, again, three, remote] = report.result;
+    assert_eq!((one, safe, again), (hit + issue, persist.latency, 0));
+    assert!(three > issue + persist.latency + 2 * (persist.occupancy - issue), "{three}");
+    assert!(three < 3 * (issue + persist.latency), "{three}");
+    assert_eq!(remote, issue + persist.latency + far - machine.latency.load.uncached[0]);
+}
+
+#[test]
+fn where_there_is_no_persistent_memory_nothing_is_written_back_to_it() {
+    let mut machine = Machine::example();
+    machine.persist = Persist::default();
+    let failure = Simulation::new(&machine).run(|| {
+        let word = Word::default();
+        word.store(1);
+        backend::write_back(word.address());
+    });
+    let failure = failure.unwrap_err().to_string();
+    assert!(failure.contains("has no persistent memory: give its model"), "{failure}");
 }
 
 /// A machine on which who loads what another core has changed is taken for its next writer.
