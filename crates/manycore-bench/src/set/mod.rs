@@ -13,6 +13,7 @@
 
 pub(crate) mod command;
 pub(crate) mod contenders;
+mod durable;
 mod flags;
 mod grid;
 pub mod peers;

@@ -14,6 +14,7 @@ use manycore_traits::SetHandle;
 use crate::failure::Failure;
 use crate::found::Found;
 use crate::set::contenders::{self, AnySet};
+use crate::set::durable;
 use crate::set::slice::verify;
 use crate::set::{Operations, Task, TaskGrid, apply, describe};
 use crate::simulated::{Beside, Finding, Run};
@@ -33,7 +34,8 @@ impl Grid for TaskGrid {
     const ELEMENTS: &'static str = "keys";
 
     fn check_simulated(&self) -> Result<(), Failure> {
-        self.check(&contenders::simulated::names(&self.structure))
+        let names = contenders::simulated::names(&self.structure).into_iter();
+        self.check(&names.chain(durable::names(&self.structure)).collect::<Vec<_>>())
     }
 
     fn tasks(&self) -> Vec<Task> {
@@ -67,12 +69,16 @@ const LOOKED_UP: u64 = 20_000;
 /// Simulates a point.
 pub(super) fn simulate(load: &Load<Task>, run: &Run) -> Result<Finding, String> {
     let task = &load.task;
+    if let Some(fault) = durable::fault(&task.sync, &run.machine) {
+        return Err(fault);
+    }
     let (ranks, keys) = (task.keys.ranks(), task.keys.first());
     let how = load.of_keys(keys.len() as u64);
     let operations = |thread| task.operations(thread, &ranks);
     structure::simulate(run, how, operations, || {
         let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
-        let set = contenders::simulated::make(task).ok_or_else(unknown)?;
+        let set = durable::make(task).or_else(|| contenders::simulated::make(task));
+        let set = set.ok_or_else(unknown)?;
         Ok(Use { set, load, keys: &keys })
     })
 }

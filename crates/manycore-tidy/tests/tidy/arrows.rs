@@ -81,6 +81,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("timestone", &["manycore", "manycore-history"]),
     // The same on the simulator's runtime.
     ("timestone-simulated", &["manycore-simulated", "manycore-sim", "manycore-history"]),
+    // Sets in simulated persistent memory, which TimeStone is compared with.
+    ("manycore-durable-simulated", &["manycore-traits", "manycore-sim", "manycore-simulated"]),
     ("manycore-capi", &["manycore", "timestone"]),
     // It beside other stores, which are built only when asked for.
     ("timestone-peers", &["timestone", "manycore-measure"]),
@@ -92,6 +94,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-sim",
             "manycore-simulated",
             "manycore-channel-simulated",
+            "manycore-durable-simulated",
             "khronos-fs",
             "khronos-fs-simulated",
             "khronos-workloads",

@@ -1,0 +1,26 @@
+//! Sets in simulated persistent memory: what TimeStone (Krishnan, Kim, Mathew, Fu, Demeri, Min &
+//! Kannan, ASPLOS 2020) is compared with, and what it costs itself where memory is persistent.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`persistence`] | lines that are written back, and waiting for that |
+//! | [`romulus`] | Romulus' log form: two copies of all, one writer for the operations of everybody |
+//! | [`timestone`] | MV-RLU with a log of operations and a checkpoint log for each thread |
+//!
+//! The store that is there to be used is the crate `timestone`, which writes files. This is a model
+//! of the paper's form on the memory that it was made for: what is written is what it costs, and
+//! of the two only Romulus can be recovered.
+//!
+//! ```
+//! use manycore_durable_simulated::persistence::Simulated;
+//! use manycore_durable_simulated::romulus::Romulus;
+//! use manycore_traits::{ConcurrentSet, SetHandle};
+//!
+//! let set = Romulus::<Simulated>::new(16, 1_000, 4);
+//! let mut handle = ConcurrentSet::handle(&set);
+//! assert!(handle.insert(7) && !handle.insert(7) && handle.contains(&7));
+//! ```
+
+pub mod persistence;
+pub mod romulus;
+pub mod timestone;

@@ -1,0 +1,201 @@
+//! Romulus' log form (Correia, Felber & Ramalhete: Romulus: Efficient Algorithms for Persistent
+//! Transactional Memory, SPAA 2018), as a set.
+//!
+//! Threads leave their operations where all see them. One gets the lock of writers, executes what
+//! it finds as one transaction on [two copies](copies), with four waits for persistent memory
+//! however large it is, and answers. Readers say that they read, and look whether somebody writes;
+//! a writer waits for those who were earlier, and later ones wait for it.
+//!
+//! Differences: what is noted of changes is kept in vectors, which cost nothing in a simulation.
+//! Each line is written back once a transaction and copy. Both are in favour of this.
+
+pub mod chains;
+pub mod copies;
+
+// What is counted costs nothing.
+use std::sync::atomic::AtomicU64 as Count;
+use std::sync::{Mutex, PoisonError};
+
+use manycore_simulated::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use manycore_simulated::sync::{CachePadded, hint};
+use manycore_traits::{ConcurrentSet, SetHandle};
+
+use crate::persistence::{LINE, Persistence};
+use chains::{Chains, Request};
+use copies::Copies;
+
+/// A set in persistent memory.
+pub struct Romulus<P> {
+    /// The words.
+    pub copies: Copies<P>,
+    /// How they are used.
+    pub chains: Chains,
+    is_locked: CachePadded<AtomicBool>,
+    seats: Box<[Seat]>,
+    free_seats: Mutex<Vec<usize>>,
+    transactions: Count,
+    operations: Count,
+    lines: Count,
+}
+
+/// A thread's place.
+#[derive(Default)]
+struct Seat {
+    /// The operation, until it is done; then 0. Beside it the answer.
+    asked: CachePadded<(AtomicU64, AtomicBool)>,
+    reads: CachePadded<AtomicBool>,
+}
+
+impl<P: Persistence> Romulus<P> {
+    /// A set without keys, of this many buckets, for at most so many keys and so many handles at a
+    /// time.
+    ///
+    /// # Panics
+    ///
+    /// If there are no buckets.
+    pub fn new(buckets: usize, keys: usize, handles: usize) -> Self {
+        assert!(buckets > 0, "a set without buckets has no keys: give it one or more");
+        let chains = Chains::new(buckets);
+        Self {
+            copies: Copies::new(chains.words(keys), P::default()),
+            chains,
+            is_locked: CachePadded::default(),
+            seats: (0..handles).map(|_| Seat::default()).collect(),
+            free_seats: Mutex::new((0..handles).rev().collect()),
+            transactions: Count::new(0),
+            operations: Count::new(0),
+            lines: Count::new(0),
+        }
+    }
+
+    fn read<R>(&self, seat: usize, read: impl FnOnce() -> R) -> R {
+        let reads = &self.seats[seat].reads;
+        loop {
+            // SeqCst: before the look at the lock. Partner: the exchange that takes the lock,
+            // before the writer's look at readers. One of the two sees the other.
+            reads.store(true, Ordering::SeqCst);
+            if !self.is_locked.load(Ordering::SeqCst) {
+                break;
+            }
+            // Relaxed: nothing was read.
+            reads.store(false, Ordering::Relaxed);
+            // Acquire, as the look above: what the writer has written. Partner: `unlock`.
+            while self.is_locked.load(Ordering::Acquire) {
+                hint::spin_loop();
+            }
+        }
+        let result = read();
+        // Release: what was read, before a writer changes it. Partner: `wait_for_readers`.
+        reads.store(false, Ordering::Release);
+        result
+    }
+
+    fn wait_for_readers(&self) {
+        for seat in &self.seats {
+            // SeqCst, and thereby Acquire: see `read`.
+            while seat.reads.load(Ordering::SeqCst) {
+                hint::spin_loop();
+            }
+        }
+    }
+
+    /// Returns what the operation has, which this or another thread has executed.
+    fn update(&self, seat: usize, request: Request) -> bool {
+        let (asked, answer) = &*self.seats[seat].asked;
+        // Release: nothing but the word itself; the lock orders the rest.
+        asked.store(request.encode(), Ordering::Release);
+        loop {
+            // Acquire: what was done under the lock. SeqCst: see `read`. Relaxed: a hint.
+            let is_free = !self.is_locked.load(Ordering::Relaxed);
+            if is_free && !self.is_locked.swap(true, Ordering::SeqCst) {
+                break;
+            }
+            // Acquire: the answer. Partner: the store of 0 in `combine`.
+            if asked.load(Ordering::Acquire) == 0 {
+                return answer.load(Ordering::Relaxed); // Relaxed: the load before orders it
+            }
+            hint::spin_loop();
+        }
+        self.combine();
+        // Release: all that was written. Partner: who finds it free.
+        self.is_locked.store(false, Ordering::Release);
+        // Relaxed: this thread has answered, or had seen the answer with the lock.
+        answer.load(Ordering::Relaxed)
+    }
+
+    /// Executes what all have asked for.
+    fn combine(&self) {
+        // Acquire: the word alone. Partner: the store in `update`.
+        let asked = |seat: &Seat| seat.asked.0.0.load(Ordering::Acquire);
+        let requests = self.seats.iter().map(|seat| (seat, asked(seat)));
+        let requests: Vec<_> = requests.filter(|(_, word)| *word != 0).collect();
+        if requests.is_empty() {
+            return;
+        }
+        let mut changes = self.copies.begin();
+        self.wait_for_readers();
+        for (seat, word) in &requests {
+            let has_changed = self.chains.apply(&mut changes, Request::decode(*word));
+            // Relaxed: seen by who sees the 0.
+            seat.asked.0.1.store(has_changed, Ordering::Relaxed);
+        }
+        let answer = || {
+            for (seat, _) in &requests {
+                // Release: the answer. Partner: the load in `update`.
+                seat.asked.0.0.store(0, Ordering::Release);
+            }
+        };
+        let lines = changes.commit(answer);
+        // Relaxed: numbers alone.
+        let count = |counter: &Count, more: u64| counter.fetch_add(more, Ordering::Relaxed);
+        count(&self.transactions, 1);
+        count(&self.operations, requests.len() as u64);
+        count(&self.lines, lines);
+    }
+}
+
+/// A thread's access.
+pub struct RomulusHandle<'a, P> {
+    set: &'a Romulus<P>,
+    seat: usize,
+}
+
+impl<P> Drop for RomulusHandle<'_, P> {
+    fn drop(&mut self) {
+        let mut free = self.set.free_seats.lock().unwrap_or_else(PoisonError::into_inner);
+        free.push(self.seat);
+    }
+}
+
+impl<P: Persistence> ConcurrentSet<u64> for Romulus<P> {
+    type Handle<'a> = RomulusHandle<'a, P>;
+
+    fn handle(&self) -> RomulusHandle<'_, P> {
+        let seat = self.free_seats.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let seat = seat.expect("the set was made for so many handles: drop one");
+        RomulusHandle { set: self, seat }
+    }
+
+    fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        // Relaxed: numbers alone.
+        let count = |counter: &Count| counter.load(Ordering::Relaxed);
+        visit("transactions", count(&self.transactions));
+        visit("combined", count(&self.operations));
+        visit("device_bytes", count(&self.lines) * LINE as u64);
+    }
+}
+
+impl<P: Persistence> SetHandle<u64> for RomulusHandle<'_, P> {
+    fn contains(&mut self, key: &u64) -> bool {
+        let Romulus { copies, chains, .. } = self.set;
+        self.set.read(self.seat, || chains.contains(copies, *key))
+    }
+
+    fn insert(&mut self, key: u64) -> bool {
+        self.set.update(self.seat, Request::Insert(key))
+    }
+
+    fn remove(&mut self, key: &u64) -> bool {
+        self.set.update(self.seat, Request::Remove(*key))
+    }
+}
