@@ -27,6 +27,13 @@ fn stores_answer_to_mistakes() {
 }
 
 #[test]
+fn operations_run_again_after_a_crash() {
+    for variant in EXAMINED {
+        succeeds(&program("operations.c"), "c11", variant);
+    }
+}
+
+#[test]
 fn a_map_answers_to_mistakes() {
     for variant in Variant::ALL {
         succeeds(&program("maps.c"), "c11", variant);

@@ -61,6 +61,25 @@ typedef enum ts_session {
     TS_READ_LATEST = 4   /* reads the latest, which a crash may take back */
 } ts_session_t;
 
+/*
+ * A function that a transaction consists of, by a name and a version. The journal has that it was
+ * called and with which bytes, if that is shorter than what it has written; ts_open calls it again
+ * after a crash. So it does the same again: what it does hangs on its arguments, which are aligned
+ * to 8 then, on what it finds in the store, and on ts_input, and on nothing else. It finds maps and
+ * objects by ts_find_map and ts_find_root. A function that does something else from now on has
+ * another version. It returns 0, or any other number to give the transaction up, and leaves in no
+ * other way.
+ *
+ * `me` is there until it returns, and is not that of the caller, which is MANYCORE_BUSY meanwhile;
+ * it neither begins nor ends anything.
+ */
+typedef struct ts_operation {
+    const char *name;
+    uint32_t version;
+    uint32_t reserved; /* 0 */
+    int (*run)(ts_member_t *me, const void *arguments, size_t bytes);
+} ts_operation_t;
+
 /* Limits. Set all to zero, `size` to sizeof(ts_config_t), and then what is to differ: zero is the
    usual value. */
 typedef struct ts_config {
@@ -70,6 +89,9 @@ typedef struct ts_config {
     /* of each thread; a transaction's record takes half of it at most. 256 KiB */
     uint64_t ring_bytes;
     uint64_t window_ns;     /* within which a commit is written that nobody waits for; 10 ms */
+    /* those that the program calls, and that the journal may have; none. They are copied. */
+    const ts_operation_t *operations;
+    size_t operation_count;
 } ts_config_t;
 
 /* What is in a store's files. */
@@ -92,6 +114,8 @@ const char *ts_message(void);
 /*
  * Opens the store in a directory, or makes one there. `config` may be null. MANYCORE_LOCKED if it
  * is open already, MANYCORE_CORRUPTED, MANYCORE_OTHER_VERSION, MANYCORE_IO, MANYCORE_FULL;
+ * MANYCORE_OTHER_VERSION also if the journal has calls of an operation that is not registered, or
+ * that does something else than it did, and MANYCORE_OTHER_TYPE if two have one name and version;
  * MANYCORE_INVALID for a size of the configuration that is not known or a limit that is absurd.
  */
 manycore_status_t ts_open(const char *directory, const ts_config_t *config, ts_store_t **store);
@@ -224,6 +248,31 @@ manycore_status_t ts_map_each(ts_member_t *me, const ts_map_t *map,
                               void (*visit)(void *context, const void *key, const void *value),
                               void *context);
 
+/* ---- operations ---- */
+
+/*
+ * Calls an operation of the store's configuration in a transaction of its own, again as long as
+ * other threads are faster, and commits it: serializable, and as ts_commit otherwise. `arguments`
+ * may be null if there are 0 bytes. MANYCORE_BUSY if a session is open, MANYCORE_OTHER_VERSION if
+ * no such operation is registered, MANYCORE_TOO_LARGE; or what the operation has returned, if that
+ * is not 0: it is as if it had not been called.
+ */
+int ts_call(ts_member_t *me, const ts_operation_t *operation, const void *arguments, size_t bytes,
+            int durability, uint64_t *ticket);
+
+/* In an operation: what ts_root or ts_map has made before. A map is good until the operation
+   returns. MANYCORE_OTHER_TYPE if the name is of something else, or of nothing; MANYCORE_NO_SESSION
+   where no operation is. */
+manycore_status_t ts_find_root(ts_member_t *me, const char *name, size_t size, uint64_t *id);
+manycore_status_t ts_find_map(ts_member_t *me, const char *name, size_t key_bytes,
+                              size_t value_bytes, const ts_map_t **map);
+
+/*
+ * In an operation: these bytes hang on more than the store has, as the time or a random number. The
+ * journal keeps them; when the operation is called again, they are replaced by what they were.
+ */
+manycore_status_t ts_input(ts_member_t *me, void *value, size_t size);
+
 #ifdef MANYCORE_TSAN
 /* All sessions are ordered as if they ended and began under one lock: see docs/src/capi.md. */
 static inline manycore_status_t ts_tsan_begin(ts_member_t *me, int kind)
@@ -259,6 +308,40 @@ static inline manycore_status_t ts_tsan_lock(ts_member_t *me, uint64_t id, void 
     return status;
 }
 
+/* An operation finds something first. */
+static inline manycore_status_t ts_tsan_find_root(ts_member_t *me, const char *name, size_t size,
+                                                  uint64_t *id)
+{
+    manycore_status_t status = ts_find_root(me, name, size, id);
+    __tsan_acquire((void *)(uintptr_t)&ts_open);
+    return status;
+}
+
+static inline manycore_status_t ts_tsan_find_map(ts_member_t *me, const char *name,
+                                                 size_t key_bytes, size_t value_bytes,
+                                                 const ts_map_t **map)
+{
+    manycore_status_t status = ts_find_map(me, name, key_bytes, value_bytes, map);
+    __tsan_acquire((void *)(uintptr_t)&ts_open);
+    return status;
+}
+
+static inline int ts_tsan_call(ts_member_t *me, const ts_operation_t *operation,
+                               const void *arguments, size_t bytes, int durability,
+                               uint64_t *ticket)
+{
+    int status;
+    __tsan_release((void *)(uintptr_t)&ts_open);
+    status = ts_call(me, operation, arguments, bytes, durability, ticket);
+    __tsan_release((void *)(uintptr_t)&ts_open);
+    return status;
+}
+
+#define ts_find_root(me, name, size, id) ts_tsan_find_root((me), (name), (size), (id))
+#define ts_find_map(me, name, key_bytes, value_bytes, map) \
+    ts_tsan_find_map((me), (name), (key_bytes), (value_bytes), (map))
+#define ts_call(me, operation, arguments, bytes, durability, ticket) \
+    ts_tsan_call((me), (operation), (arguments), (bytes), (durability), (ticket))
 #define ts_begin(me, kind) ts_tsan_begin((me), (kind))
 #define ts_abort(me) ts_tsan_abort(me)
 #define ts_commit(me, durability, ticket) ts_tsan_commit((me), (durability), (ticket))

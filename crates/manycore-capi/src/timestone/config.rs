@@ -1,5 +1,6 @@
 //! Limits of a store, as a program in C sets them.
 
+use core::ffi::c_void;
 use std::time::Duration;
 
 use timestone::{Durability, Isolation, Options};
@@ -15,23 +16,50 @@ pub struct Config {
     heap_bytes: u64,
     ring_bytes: u64,
     window_ns: u64,
+    /// `ts_operation_t`s.
+    pub operations: *const c_void,
+    pub operation_count: usize,
 }
 
-const _: () = assert!(size_of::<Config>() == 40);
+const _: () = assert!(size_of::<Config>() == 56);
+
+/// Its size before there were operations: those of programs that were built then.
+const OLD_BYTES: usize = 40;
 
 impl Config {
-    /// The options that a configuration says; null: the usual ones.
+    /// A copy; none of null.
     ///
     /// # Safety
     ///
     /// Null, or leads to a configuration.
-    pub unsafe fn options(config: *const Self) -> Result<Options, Status> {
-        let mut options = Options::default();
-        // SAFETY: null or a configuration (contract of this function).
-        let Some(config) = (unsafe { config.as_ref() }) else { return Ok(options) };
-        if config.size != size_of::<Self>() {
+    pub unsafe fn read(config: *const Self) -> Result<Option<Self>, Status> {
+        if config.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: not null, and so a configuration, which begins with its size.
+        let size = unsafe { (&raw const (*config).size).read() };
+        if ![OLD_BYTES, size_of::<Self>()].contains(&size) {
             return Err(Status::Invalid);
         }
+        let mut copy = Self {
+            size,
+            journal_bytes: 0,
+            heap_bytes: 0,
+            ring_bytes: 0,
+            window_ns: 0,
+            operations: core::ptr::null(),
+            operation_count: 0,
+        };
+        // SAFETY: it has so many bytes (contract of this function), which are not more than those
+        // of the copy.
+        unsafe { config.cast::<u8>().copy_to_nonoverlapping((&raw mut copy).cast(), size) };
+        Ok(Some(copy))
+    }
+
+    /// The options that a configuration says, but for operations; none: the usual ones.
+    pub fn options(config: Option<&Self>) -> Result<Options, Status> {
+        let mut options = Options::default();
+        let Some(config) = config else { return Ok(options) };
         let bytes = |bytes| usize::try_from(bytes).map_err(|_| Status::Invalid);
         if config.journal_bytes > 0 {
             options.journal_bytes = config.journal_bytes;

@@ -1,13 +1,15 @@
 //! Threads, and their transactions.
 
 use core::ffi::c_int;
+use core::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use timestone::untyped::ByteMap;
 use timestone::{Durability, Member, Session, Snapshot, Stop, Transaction};
 
 use super::config::{Kind, durability};
-use super::store::TsStore;
+use super::store::{TsMap, TsStore};
 use super::{give, refuse, stopped};
 use crate::process::holder;
 use crate::status::Status;
@@ -22,6 +24,9 @@ pub struct TsMember {
     thread: u32,
     /// Conflicts since the last commit.
     attempts: u32,
+    /// Maps that an operation has asked for; it has no others.
+    #[allow(clippy::vec_box, reason = "the program has their addresses")]
+    maps: Vec<Box<TsMap>>,
 }
 
 /// What is open.
@@ -30,6 +35,10 @@ pub enum Open {
     /// And what has stopped it, if something has.
     Transaction(Transaction<'static, 'static>, Option<Stop>),
     Snapshot(Snapshot<'static, 'static>),
+    /// That of an operation, which its caller ends; and what has stopped it.
+    Called(NonNull<Transaction<'static, 'static>>, Option<Stop>),
+    /// The thread calls an operation, which has another member.
+    Calling,
 }
 
 /// The caller's member.
@@ -53,19 +62,25 @@ pub unsafe fn change<R>(
     f: impl FnOnce(&mut Transaction<'static, 'static>) -> Result<R, Stop>,
 ) -> Result<R, Status> {
     // SAFETY: the contract of this function.
-    match &mut unsafe { get(me) }?.session {
-        Open::Nothing => Err(Status::NoSession),
-        Open::Snapshot(_) => Err(Status::ReadsOnly),
-        Open::Transaction(_, Some(stop)) => Err(stopped(stop)),
-        Open::Transaction(tx, stop) => f(tx).map_err(|found| {
-            let status = stopped(&found);
-            // After a conflict it cannot commit; after another error it may, without what failed.
-            if matches!(found, Stop::Conflict(_)) {
-                *stop = Some(found);
-            }
-            status
-        }),
+    let (tx, stop) = match &mut unsafe { get(me) }?.session {
+        Open::Nothing => return Err(Status::NoSession),
+        Open::Snapshot(_) => return Err(Status::ReadsOnly),
+        Open::Calling => return Err(Status::Busy),
+        Open::Transaction(tx, stop) => (tx, stop),
+        // SAFETY: it is there until the operation returns, and is reached through this member only.
+        Open::Called(tx, stop) => (unsafe { tx.as_mut() }, stop),
+    };
+    if let Some(stop) = stop {
+        return Err(stopped(stop));
     }
+    f(tx).map_err(|found| {
+        let status = stopped(&found);
+        // After a conflict it cannot commit; after another error it may, without what failed.
+        if !matches!(found, Stop::Error(_)) {
+            *stop = Some(found);
+        }
+        status
+    })
 }
 
 /// What reads, in any session.
@@ -83,8 +98,11 @@ pub unsafe fn read<L: Look>(me: *mut TsMember, look: L) -> Result<L::Seen, Statu
     // SAFETY: the contract of this function.
     match &unsafe { get(me) }?.session {
         Open::Nothing => Err(Status::NoSession),
+        Open::Calling => Err(Status::Busy),
         Open::Snapshot(snapshot) => Ok(look.look(snapshot)),
         Open::Transaction(tx, _) => Ok(look.look(tx)),
+        // SAFETY: it is there until the operation returns, and is reached through this member only.
+        Open::Called(tx, _) => Ok(look.look(unsafe { tx.as_ref() })),
     }
 }
 
@@ -111,7 +129,8 @@ pub unsafe extern "C" fn ts_register(store: *mut TsStore, out: *mut *mut TsMembe
         Ok(member) => {
             let member = Box::into_raw(Box::new(member));
             let (session, thread) = (Open::Nothing, holder());
-            let me = TsMember { session, member, store, thread, attempts: 0 };
+            let (attempts, maps) = (0, Vec::new());
+            let me = TsMember { session, member, store, thread, attempts, maps };
             // SAFETY: `out` is not null, and so it may be written (contract of this function).
             unsafe { give(out, Box::into_raw(Box::new(me))) }
         }
@@ -180,13 +199,16 @@ pub unsafe extern "C" fn ts_abort(me: *mut TsMember) -> Status {
         Ok(me) => me,
         Err(status) => return status,
     };
+    if me.is_in_call() {
+        return Status::Busy;
+    }
     match core::mem::replace(&mut me.session, Open::Nothing) {
-        Open::Nothing => Status::NoSession,
         Open::Transaction(tx, Some(stop)) => {
             drop(tx);
             me.back_off(&stop)
         }
         Open::Snapshot(_) | Open::Transaction(_, None) => Status::Ok,
+        Open::Nothing | Open::Called(..) | Open::Calling => Status::NoSession,
     }
 }
 
@@ -233,12 +255,58 @@ impl TsMember {
         core::ptr::eq(self.store, store)
     }
 
+    /// That of an operation, which works on this transaction.
+    pub fn called(tx: NonNull<Transaction<'static, 'static>>, store: *const TsStore) -> Self {
+        let (session, member, thread) = (Open::Called(tx, None), core::ptr::null_mut(), holder());
+        Self { session, member, store, thread, attempts: 0, maps: Vec::new() }
+    }
+
+    /// What has stopped the operation, at its end.
+    pub fn into_stop(self) -> Option<Stop> {
+        if let Open::Called(_, stop) = self.session { stop } else { None }
+    }
+
+    /// Whether an operation has it, or its thread calls one: nothing begins or ends then.
+    fn is_in_call(&self) -> bool {
+        matches!(self.session, Open::Called(..) | Open::Calling)
+    }
+
+    /// Whether an operation has it.
+    pub fn is_called(&self) -> bool {
+        matches!(self.session, Open::Called(..))
+    }
+
+    /// Keeps a map until the operation's end.
+    pub fn keep(&mut self, map: ByteMap) -> *const TsMap {
+        self.maps.push(Box::new(TsMap { store: self.store, map }));
+        self.maps.last().map_or(core::ptr::null(), |map| &raw const **map)
+    }
+
+    /// Has the thread call something in a transaction of its own, beside which it has no other.
+    pub fn call<R>(
+        &mut self,
+        f: impl FnOnce(&mut Member<'static>, *const TsStore) -> R,
+    ) -> Result<R, Status> {
+        if !matches!(self.session, Open::Nothing) {
+            return Err(Status::Busy);
+        }
+        self.session = Open::Calling;
+        // SAFETY: `ts_register` has made a box of it, which is there until `ts_unregister`; that
+        // finds it busy, and no session borrows it.
+        let result = f(unsafe { &mut *self.member }, self.store);
+        self.session = Open::Nothing;
+        Ok(result)
+    }
+
     /// # Safety
     ///
     /// Null, or a pointer that may be written.
     unsafe fn commit(&mut self, durability: Durability, ticket: *mut u64) -> Status {
+        if self.is_in_call() {
+            return Status::Busy;
+        }
         let (tx, stop) = match core::mem::replace(&mut self.session, Open::Nothing) {
-            Open::Nothing => return Status::NoSession,
+            Open::Nothing | Open::Called(..) | Open::Calling => return Status::NoSession,
             Open::Snapshot(_) => return Status::Ok,
             Open::Transaction(tx, stop) => (tx, stop),
         };

@@ -5,6 +5,8 @@ mod files;
 mod map;
 mod member;
 mod objects;
+mod open;
+mod operation;
 mod store;
 
 use core::ffi::{CStr, c_char};
@@ -38,9 +40,10 @@ fn refuse(error: &Error) -> Status {
         Error::Poisoned(_) => Status::Poisoned,
         Error::Corrupted { .. } => Status::Corrupted,
         Error::Locked(_) => Status::Locked,
-        Error::Version { .. } | Error::UnknownOperation { .. } => Status::OtherVersion,
+        Error::Version { .. } | Error::UnknownOperation { .. } | Error::ReplayDiffers { .. } => {
+            Status::OtherVersion
+        }
         Error::Schema { .. } => Status::OtherType,
-        // No function here cancels a transaction.
         _ => Status::Io,
     }
 }
@@ -54,7 +57,9 @@ fn status(result: Result<(), Error>) -> Status {
 fn stopped(stop: &Stop) -> Status {
     match stop {
         Stop::Error(error) => refuse(error),
-        _ => Status::Conflict,
+        Stop::Conflict(_) => Status::Conflict,
+        // Recovery calls an operation that asks for something else than in the first place.
+        _ => Status::Failed,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Stores: opened, closed, copied.
+//! Stores: closed, copied, waited for.
 
 use core::ffi::c_char;
 use std::collections::BTreeMap;
@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use timestone::Store;
 use timestone::untyped::{self, BYTES_MAX, ByteMap};
-use timestone::{Options, Store};
 
-use super::config::Config;
 use super::{give, refuse, status, text};
 use crate::status::Status;
 
@@ -21,6 +20,16 @@ pub struct TsStore {
     pub members: AtomicUsize,
     /// Maps that the program has asked for: they are there as long as the store.
     maps: Mutex<BTreeMap<String, Box<TsMap>>>,
+    /// What the store has operations of: it ends after the store.
+    _registry: Box<dyn Send + Sync>,
+}
+
+impl TsStore {
+    /// Of a store that has lent things of `registry`.
+    pub fn new(store: Store, window: Duration, registry: Box<dyn Send + Sync>) -> Self {
+        let (members, maps) = (AtomicUsize::new(0), Mutex::default());
+        Self { store, window, members, maps, _registry: registry }
+    }
 }
 
 /// `ts_map_t`.
@@ -40,63 +49,6 @@ unsafe fn get<'a>(store: *const TsStore) -> Result<&'a TsStore, Status> {
 
 /// # Safety
 ///
-/// The pointer may be written.
-unsafe fn give_store(
-    opened: timestone::Result<Store>,
-    options: Options,
-    out: *mut *mut TsStore,
-) -> Status {
-    match opened {
-        Err(error) => refuse(&error),
-        Ok(store) => {
-            let (members, maps) = (AtomicUsize::new(0), Mutex::default());
-            let store = TsStore { store, window: options.window, members, maps };
-            // SAFETY: the contract of this function.
-            unsafe { give(out, Box::into_raw(Box::new(store))) }
-        }
-    }
-}
-
-/// # Safety
-///
-/// Null or a string; null or a configuration; null or a pointer that may be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ts_open(
-    directory: *const c_char,
-    config: *const Config,
-    out: *mut *mut TsStore,
-) -> Status {
-    // SAFETY: the contract of this function.
-    let (directory, options) = match unsafe { (text(directory), Config::options(config)) } {
-        (Ok(directory), Ok(options)) => (directory, options),
-        (Err(status), _) | (_, Err(status)) => return status,
-    };
-    if out.is_null() {
-        return Status::Null;
-    }
-    // SAFETY: `out` is not null, and so it may be written (contract of this function).
-    unsafe { give_store(Store::open_with(directory, options), options, out) }
-}
-
-/// # Safety
-///
-/// Null or a configuration; null or a pointer that may be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ts_open_memory(config: *const Config, out: *mut *mut TsStore) -> Status {
-    // SAFETY: null or a configuration (contract of this function).
-    let options = match unsafe { Config::options(config) } {
-        Ok(options) => options,
-        Err(status) => return status,
-    };
-    if out.is_null() {
-        return Status::Null;
-    }
-    // SAFETY: `out` is not null, and so it may be written (contract of this function).
-    unsafe { give_store(Store::in_memory_with(options), options, out) }
-}
-
-/// # Safety
-///
 /// Null, or a store that is open, and that no other thread uses any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_close(store: *mut TsStore) -> Status {
@@ -109,7 +61,7 @@ pub unsafe extern "C" fn ts_close(store: *mut TsStore) -> Status {
     if found.members.load(Ordering::Acquire) > 0 {
         return Status::Busy;
     }
-    // SAFETY: `give_store` has made a box of it, and nobody uses it any more (contract of this
+    // SAFETY: `ts_open` has made a box of it, and nobody uses it any more (contract of this
     // function); no member has it.
     let store = unsafe { Box::from_raw(store) };
     status(store.store.close())
@@ -218,10 +170,7 @@ pub unsafe extern "C" fn ts_map(
     if out.is_null() {
         return Status::Null;
     }
-    // A leaf is an object: the word that links it into its list, the key and the value, each padded
-    // to whole words.
-    let room = BYTES_MAX - 8;
-    if key_bytes == 0 || key_bytes > room || value_bytes > room - key_bytes.next_multiple_of(8) {
+    if !are_sizes_of_a_map(key_bytes, value_bytes) {
         return Status::Invalid;
     }
     let mut maps = found.maps.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,4 +186,12 @@ pub unsafe extern "C" fn ts_map(
     };
     // SAFETY: `out` is not null, and so it may be written (contract of this function).
     unsafe { give(out, map) }
+}
+
+/// Whether a map may have keys and values of so many bytes.
+pub fn are_sizes_of_a_map(key_bytes: usize, value_bytes: usize) -> bool {
+    // A leaf is an object: the word that links it into its list, the key and the value, each padded
+    // to whole words.
+    let room = BYTES_MAX - 8;
+    (1..=room).contains(&key_bytes) && value_bytes <= room - key_bytes.next_multiple_of(8)
 }

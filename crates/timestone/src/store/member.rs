@@ -138,10 +138,22 @@ impl<'s> Member<'s> {
     where
         A: Arguments + ?Sized,
     {
-        let (terms, number) = self.call_terms(terms.into(), operation)?;
+        let run = |tx: &mut Transaction<'_, 's>| operation.run(tx, arguments);
+        self.submit_bytes(terms.into(), operation, arguments.as_bytes(), run)
+    }
+
+    /// Likewise, of an operation that is only known as such, and does what `run` does.
+    pub(super) fn submit_bytes<R>(
+        &mut self,
+        terms: Terms,
+        operation: &dyn Registered,
+        arguments: &[u8],
+        mut run: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
+    ) -> Result<Ticket<'s, R>> {
+        let (terms, number) = self.call_terms(terms, operation)?;
         self.submit_with(terms, |tx| {
-            tx.begin_call(number, arguments.as_bytes());
-            operation.run(tx, arguments)
+            tx.begin_call(number, arguments);
+            run(tx)
         })
     }
 

@@ -126,6 +126,7 @@ impl Store {
     ///
     /// As of [`open`](Self::open).
     pub fn open_on(storage: Arc<dyn Storage>, options: Options) -> Result<Self> {
+        operation::check(options.operations)?;
         let heap = Heap::new(options.heap_bytes)?;
         let mut target = Replay::new(&heap, options.operations);
         let recovered = Recovered::read(&*storage, options.journal_bytes(), &mut target)?;

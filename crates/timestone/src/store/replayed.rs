@@ -71,6 +71,13 @@ impl<'a> Replayed<'a> {
         self.heap
     }
 
+    /// Words of the object at a place, if there can be one: also of one that it has made, which the
+    /// heap does not know yet.
+    pub fn object_words(&self, place: u64) -> Option<usize> {
+        let changed = self.changed.get(&place).map(|changed| changed.after.len());
+        changed.or_else(|| self.heap.object_words(place))
+    }
+
     pub fn object(&self, place: u64, words: usize) -> &[u64] {
         match self.changed.get(&place) {
             Some(changed) => &changed.after,

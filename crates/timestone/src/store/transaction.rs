@@ -92,6 +92,12 @@ pub(super) mod sealed {
 
         /// The heap in which they are.
         fn heap(&self) -> &Heap;
+
+        /// Words of the object at a place, if there can be one.
+        #[inline]
+        fn object_words(&self, place: u64) -> Option<usize> {
+            self.heap().object_words(place)
+        }
     }
 }
 
@@ -240,6 +246,15 @@ impl<'m, 's> Transaction<'m, 's> {
         }
     }
 
+    /// As [`input`](Self::input), of bytes.
+    pub(super) fn input_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Stop> {
+        match &mut self.side {
+            Side::Thread(thread) => thread.calling.note_input(bytes),
+            Side::Replay(replayed) => bytes.copy_from_slice(replayed.input(bytes.len())?),
+        }
+        Ok(())
+    }
+
     /// What keys of maps are hashed with.
     pub(super) fn seed(&self) -> u64 {
         match &self.side {
@@ -377,6 +392,14 @@ impl sealed::Objects for Transaction<'_, '_> {
         match &self.side {
             Side::Thread(thread) => &thread.shared.heap,
             Side::Replay(replayed) => replayed.heap(),
+        }
+    }
+
+    #[inline]
+    fn object_words(&self, place: u64) -> Option<usize> {
+        match &self.side {
+            Side::Thread(thread) => thread.shared.heap.object_words(place),
+            Side::Replay(replayed) => replayed.object_words(place),
         }
     }
 }

@@ -2,10 +2,13 @@
 //! [`Map`](crate::Map).
 
 use super::catalog;
+use super::operation::Registered;
+use super::terms::Terms;
+use super::ticket::Ticket;
 use super::transaction::sealed::Objects;
 use super::transaction::{Session, Stop, Transaction};
 use super::trie::{Bytes, NODE_WORDS, Trie};
-use super::{Store, own};
+use super::{Member, Store, own};
 use crate::error::Result;
 use crate::heap::words::WORDS_MAX;
 
@@ -14,7 +17,7 @@ pub const BYTES_MAX: usize = WORDS_MAX * 8;
 
 /// What a session sees of an object; none if there is none at this place.
 pub fn object<S: Session>(session: &S, place: u64) -> Option<&[u64]> {
-    let words = session.heap().object_words(place)?;
+    let words = session.object_words(place)?;
     session.note(place, words);
     Some(session.object(place, words))
 }
@@ -24,7 +27,7 @@ pub fn lock<'t>(
     tx: &'t mut Transaction<'_, '_>,
     place: u64,
 ) -> Result<Option<&'t mut [u64]>, Stop> {
-    match tx.heap().object_words(place) {
+    match tx.object_words(place) {
         Some(words) => tx.lock_words(place, words).map(Some),
         None => Ok(None),
     }
@@ -32,7 +35,7 @@ pub fn lock<'t>(
 
 /// Locks an object that is not changed; whether there is one.
 pub fn lock_const(tx: &mut Transaction<'_, '_>, place: u64) -> Result<bool, Stop> {
-    match tx.heap().object_words(place) {
+    match tx.object_words(place) {
         Some(words) => tx.lock_words_const(place, words).map(|()| true),
         None => Ok(false),
     }
@@ -52,7 +55,7 @@ pub fn alloc(tx: &mut Transaction<'_, '_>, bytes: &[u8]) -> Result<u64, Stop> {
 ///
 /// As of [`Transaction::free`].
 pub unsafe fn free(tx: &mut Transaction<'_, '_>, place: u64) -> Result<bool, Stop> {
-    match tx.heap().object_words(place) {
+    match tx.object_words(place) {
         Some(words) => tx.free_words(place, words).map(|()| true),
         None => Ok(false),
     }
@@ -65,6 +68,26 @@ pub fn root(store: &Store, name: &str, bytes: usize) -> Result<u64> {
     store.register()?.run(|tx| catalog::root(tx, name, &schema, &zeros))
 }
 
+/// Likewise, as an operation finds it: there is one already.
+pub fn find_root(tx: &Transaction<'_, '_>, name: &str, bytes: usize) -> Result<u64> {
+    catalog::find_root(tx, name, &own::schema_of(&catalog::bytes_text(bytes)))
+}
+
+/// What [`Transaction::input`] returns, as bytes: these, or what they were in the first place.
+pub fn input(tx: &mut Transaction<'_, '_>, bytes: &mut [u8]) -> Result<(), Stop> {
+    tx.input_bytes(bytes)
+}
+
+/// Calls an operation, which does what `run` does: see [`Member::submit_call`].
+pub fn call<'s>(
+    member: &mut Member<'s>,
+    operation: &dyn Registered,
+    arguments: &[u8],
+    run: impl FnMut(&mut Transaction<'_, 's>) -> Result<(), Stop>,
+) -> Result<Ticket<'s, ()>> {
+    member.submit_bytes(Terms::default(), operation, arguments, run)
+}
+
 /// A map of bytes. In the files it is a `Map<[u8; K], [u8; V]>`.
 #[derive(Clone, Copy)]
 pub struct ByteMap(Trie<Bytes>);
@@ -72,12 +95,28 @@ pub struct ByteMap(Trie<Bytes>);
 impl ByteMap {
     /// The map of this name, which is made if there is none.
     pub fn open(store: &Store, name: &str, key_bytes: usize, value_bytes: usize) -> Result<Self> {
-        let [key, value] = [key_bytes, value_bytes].map(catalog::bytes_text);
-        let schema = format!("a map from {key} to {value}");
+        let schema = Self::schema(key_bytes, value_bytes);
         let mut member = store.register()?;
         let root = member.run(|tx| catalog::root(tx, name, &schema, &[0; NODE_WORDS]))?;
         let shape = Bytes { key: key_bytes, value: value_bytes };
         Ok(Self(Trie { root, seed: store.shared.seed, shape }))
+    }
+
+    /// Likewise, as an operation finds it: there is one already.
+    pub fn find(
+        tx: &Transaction<'_, '_>,
+        name: &str,
+        key_bytes: usize,
+        value_bytes: usize,
+    ) -> Result<Self> {
+        let root = catalog::find_root(tx, name, &Self::schema(key_bytes, value_bytes))?;
+        let shape = Bytes { key: key_bytes, value: value_bytes };
+        Ok(Self(Trie { root, seed: tx.seed(), shape }))
+    }
+
+    fn schema(key_bytes: usize, value_bytes: usize) -> String {
+        let [key, value] = [key_bytes, value_bytes].map(catalog::bytes_text);
+        format!("a map from {key} to {value}")
     }
 
     /// Bytes of a key, and of a value.
