@@ -83,7 +83,8 @@ impl Options {
         if let Some(name) = self.against.iter().find(|name| !is_known(name)) {
             let known: Vec<_> = ENGINES.iter().map(|(name, _)| *name).collect();
             let remedy = format!(
-                "this build has {}; redb, lmdb, sqlite and fjall come with the feature `engines`",
+                "this build has {}; redb, lmdb, sqlite and fjall come with the feature `engines`, pmemobj with `pmemobj` \
+                 where libpmemobj-dev is installed",
                 known.join(", ")
             );
             return bad(format!("no engine {name}"), &remedy);

@@ -2,6 +2,8 @@
 
 use crate::engine::Open;
 use crate::ours;
+#[cfg(has_pmemobj)]
+use crate::pmemobj;
 #[cfg(feature = "engines")]
 use crate::{fjall, lmdb, redb, sqlite};
 
@@ -16,4 +18,6 @@ pub const ENGINES: &[(&str, Open)] = &[
     ("sqlite", sqlite::open),
     #[cfg(feature = "engines")]
     ("fjall", fjall::open),
+    #[cfg(has_pmemobj)]
+    ("pmemobj", pmemobj::open),
 ];

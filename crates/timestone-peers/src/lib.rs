@@ -23,7 +23,8 @@
 //! ```
 //!
 //! The other engines are there with the feature `engines`: three of them are large, and one is
-//! written in C.
+//! written in C. libpmemobj is there with the feature `pmemobj`, where Debian's `libpmemobj-dev`
+//! is.
 
 mod command;
 mod engine;
@@ -33,6 +34,8 @@ mod fjall;
 #[cfg(feature = "engines")]
 mod lmdb;
 mod ours;
+#[cfg(has_pmemobj)]
+mod pmemobj;
 #[cfg(feature = "engines")]
 mod redb;
 mod slice;
