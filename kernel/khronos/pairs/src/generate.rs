@@ -250,6 +250,9 @@ fn setup(made: [&Made; 2], paths: &[(Path, bool)], tree: &[There]) -> Vec<(Side,
         if let Some((slot, target)) = made.target {
             steps
                 .extend(make_target(slot, target, &mut pipes).into_iter().map(|call| (side, call)));
+            if matches!(target, Target::File(_) | Target::Same) {
+                steps.extend(warm_up(made.call, slot).map(|call| (side, call)));
+            }
         }
         let page = match made.page {
             None | Some((_, Page::Unmapped | Page::AsMade)) => vec![],
@@ -266,6 +269,15 @@ fn make_file(path: Path) -> [Call; 4] {
     let slot = SLOT_OF_SETUP;
     let write = |page| Call::Pwrite { slot, page };
     [Call::OpenNew { path, slot }, write(0), write(1), Call::Close { slot }]
+}
+
+/// Who reads or writes has done so before: what the first one finds is another question.
+fn warm_up(call: Call, slot: u8) -> Option<Call> {
+    match call {
+        Call::Read { .. } | Call::Pread { .. } => Some(Call::Pread { slot, page: 0 }),
+        Call::Write { .. } | Call::Pwrite { .. } => Some(Call::Pwrite { slot, page: 0 }),
+        _ => None,
+    }
 }
 
 fn make_target(slot: u8, target: Target, pipes: &mut Vec<u8>) -> Vec<Call> {

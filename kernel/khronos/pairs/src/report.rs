@@ -9,7 +9,7 @@ use crate::generate::is_of_different_names;
 use crate::symbols::Symbols;
 
 /// So often a case is run: half of them in each order.
-pub const RUNS: u32 = 6;
+pub const RUNS: u32 = 8;
 
 /// A line that both calls use, and one writes.
 #[derive(Clone, Debug, PartialEq, Eq)]

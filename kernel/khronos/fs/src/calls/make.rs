@@ -158,6 +158,10 @@ impl<'fs> Cx<'fs> {
     ///
     /// [`Errno::Exists`].
     pub fn mkdir(&mut self, at: At<'_>, mode: u32) -> Result<(), Errno> {
+        // A directory is large: it is made if it gets a name.
+        self.run(self.reading(), Ask::at(at), |tx, brought, _| {
+            Ok(walk(tx, &brought, brought.from, Last::Name)?.absent().map(|_| ())?)
+        })?;
         let directory = self.names.directory();
         let held = self.make(mode, Body::Directory(directory));
         self.give_name(at, held, true)

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::mm::frames::FrameCache;
 use crate::mm::heap::Cache;
+use crate::sync::line::Line;
 use crate::sync::order::Held;
 use crate::task::sched::Local;
 use crate::task::thread::Thread;
@@ -14,6 +15,16 @@ use crate::watch::counters::Counts;
 
 /// CPUs at most: sets of them are words.
 pub const MOST: usize = 64;
+
+/// What other CPUs use of a CPU that is to forget translations.
+pub struct Remote {
+    /// Its interrupt controller's number.
+    pub apic_id: AtomicU32,
+    /// How often it was asked to.
+    pub flushes_wanted: AtomicU64,
+    /// How many of these it has done.
+    pub flushes_done: AtomicU64,
+}
 
 /// A CPU's own.
 #[repr(C, align(128))]
@@ -29,18 +40,14 @@ pub struct Cpu {
     pub is_due: AtomicBool,
     /// The CPU's number, from 0.
     number: AtomicU32,
-    /// Its interrupt controller's.
-    pub apic_id: AtomicU32,
     /// The thread that runs.
     pub current: AtomicPtr<Thread>,
     /// Whether it sleeps for want of threads: then a wake-up needs an interrupt.
     pub is_idle: AtomicBool,
     /// The space whose tables it has; 0 for the kernel's.
     pub space: AtomicU64,
-    /// How often it was asked to forget translations, and how many of these it has done.
-    pub flushes_wanted: AtomicU64,
-    /// The same, done.
-    pub flushes_done: AtomicU64,
+    /// In a line of its own: all else here, the CPU itself writes at each call.
+    pub remote: Line<Remote>,
     /// Events.
     pub counts: Counts,
     /// The locks that the running thread has while pinned.
@@ -70,12 +77,14 @@ static CPUS: [Cpu; MOST] = [const {
         pins: Cell::new(1),
         is_due: AtomicBool::new(false),
         number: AtomicU32::new(0),
-        apic_id: AtomicU32::new(0),
         current: AtomicPtr::new(core::ptr::null_mut()),
         is_idle: AtomicBool::new(false),
         space: AtomicU64::new(0),
-        flushes_wanted: AtomicU64::new(0),
-        flushes_done: AtomicU64::new(0),
+        remote: Line(Remote {
+            apic_id: AtomicU32::new(0),
+            flushes_wanted: AtomicU64::new(0),
+            flushes_done: AtomicU64::new(0),
+        }),
         counts: Counts::new(),
         held: Held::new(),
         local: Local::new(),
@@ -117,7 +126,7 @@ pub unsafe fn adopt(number: usize, apic_id: u8) {
     let address = core::ptr::from_ref(cpu);
     cpu.this.store(address.cast_mut(), Ordering::Relaxed); // Relaxed, all: the CPU's own
     cpu.number.store(number as u32, Ordering::Relaxed);
-    cpu.apic_id.store(u32::from(apic_id), Ordering::Relaxed);
+    cpu.remote.apic_id.store(u32::from(apic_id), Ordering::Relaxed);
     // SAFETY: this is what the kernel reads by GS.
     unsafe { super::msr::write(super::msr::GS_BASE, address as u64) };
 }
@@ -191,6 +200,6 @@ impl Cpu {
     /// Interrupts it.
     pub fn interrupt(&self, vector: u8) {
         // Relaxed: constant.
-        super::apic::send(self.apic_id.load(Ordering::Relaxed) as u8, vector);
+        super::apic::send(self.remote.apic_id.load(Ordering::Relaxed) as u8, vector);
     }
 }

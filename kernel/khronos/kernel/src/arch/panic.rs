@@ -44,7 +44,7 @@ pub fn stop_with(why: Arguments, instruction: u64, frame: u64) -> ! {
     backtrace(instruction, frame);
     for other in cpu::all().iter().filter(|other| other.number() != this.number()) {
         let before = STOPPED.load(Ordering::Acquire); // Acquire, both: partner of `stop_here`
-        apic::send_nmi(other.apic_id.load(Ordering::Relaxed) as u8); // Relaxed: constant
+        apic::send_nmi(other.remote.apic_id.load(Ordering::Relaxed) as u8); // Relaxed: constant
         let start = tsc::now();
         while STOPPED.load(Ordering::Acquire) == before && tsc::now() - start < 1_000_000_000 {
             core::hint::spin_loop();

@@ -29,7 +29,7 @@ extern "C" fn boot_main(information: u32, protocol: u32) -> ! {
     tsc::set(ticks);
     clock::start();
     sched::set_slice(timer);
-    cpu::this().apic_id.store(u32::from(apic::id()), Ordering::Relaxed); // Relaxed: own
+    cpu::this().remote.apic_id.store(u32::from(apic::id()), Ordering::Relaxed); // Relaxed: own
     durable::find_disk();
     smp::start();
     tables::drop_identity_map();

@@ -7,6 +7,7 @@ use super::errno::{Errno, Result};
 use super::{Arguments, time};
 use crate::arch::frame::Frame;
 use crate::mm::user;
+use crate::sync::shelf::Lent;
 use crate::task::process::{self, Process};
 use crate::vfs::durable;
 use crate::vfs::file::{File, flags};
@@ -18,8 +19,13 @@ pub fn this() -> Result<&'static Arc<Process>> {
     process::current().ok_or(Errno::NO_PROCESS)
 }
 
-/// The file of a descriptor.
-pub fn file(number: u64) -> Result<Arc<File>> {
+/// The file of a descriptor, for the time of a call.
+pub fn file(number: u64) -> Result<Lent<'static, File>> {
+    this()?.files.lend(number)
+}
+
+/// The file of a descriptor, for another.
+fn file_to_keep(number: u64) -> Result<Arc<File>> {
     this()?.files.get(number)
 }
 
@@ -100,11 +106,11 @@ pub fn pipe2(_: &mut Frame, [to, how, ..]: Arguments) -> Result<u64> {
 }
 
 pub fn dup(_: &mut Frame, [number, ..]: Arguments) -> Result<u64> {
-    this()?.files.add(file(number)?, false, 0)
+    this()?.files.add(file_to_keep(number)?, false, 0)
 }
 
 pub fn dup2(_: &mut Frame, [number, to, ..]: Arguments) -> Result<u64> {
-    let file = file(number)?;
+    let file = file_to_keep(number)?;
     if number != to {
         this()?.files.put(file, false, to)?;
     }
@@ -115,7 +121,7 @@ pub fn dup3(_: &mut Frame, [number, to, how, ..]: Arguments) -> Result<u64> {
     if number == to {
         return Err(Errno::INVALID);
     }
-    this()?.files.put(file(number)?, how as u32 & flags::CLOSE_ON_EXEC != 0, to)?;
+    this()?.files.put(file_to_keep(number)?, how as u32 & flags::CLOSE_ON_EXEC != 0, to)?;
     Ok(to)
 }
 
@@ -123,11 +129,11 @@ pub fn fcntl(_: &mut Frame, [number, command, argument, ..]: Arguments) -> Resul
     let file = file(number)?;
     let files = &this()?.files;
     match command {
-        0 => files.add(file, false, argument as usize), // F_DUPFD
-        1030 => files.add(file, true, argument as usize), // F_DUPFD_CLOEXEC
-        1 => files.closes_on_exec(number).map(u64::from), // F_GETFD
+        0 => files.add(file_to_keep(number)?, false, argument as usize), // F_DUPFD
+        1030 => files.add(file_to_keep(number)?, true, argument as usize), // F_DUPFD_CLOEXEC
+        1 => files.closes_on_exec(number).map(u64::from),                // F_GETFD
         2 => files.set_closes_on_exec(number, argument & 1 != 0).map(|()| 0), // F_SETFD
-        3 => Ok(u64::from(file.flags() & !flags::CLOSE_ON_EXEC)), // F_GETFL
+        3 => Ok(u64::from(file.flags() & !flags::CLOSE_ON_EXEC)),        // F_GETFL
         4 => {
             file.set_flags(argument as u32); // F_SETFL
             Ok(0)

@@ -29,8 +29,8 @@ fn with_two<R>(
 ) -> Result<R> {
     let (first, second) = (directory(first)?, directory(second)?);
     let (from, to) = (path_at(first_path)?, path_at(second_path)?);
-    path::with_directory(first.as_ref(), |first| {
-        path::with_directory(second.as_ref(), |second: &Inode| {
+    path::with_directory(first.as_ref(), &from, |first| {
+        path::with_directory(second.as_ref(), &to, |second: &Inode| {
             let (from, to) =
                 (At { directory: first, path: &from }, At { directory: second, path: &to });
             Ok(tree::with(|cx| f(cx, from, to))?)

@@ -1,6 +1,5 @@
 //! Calls that move bytes.
 
-use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -92,7 +91,7 @@ fn parts(list: u64, count: u64, mut each: impl FnMut(u64, u64, u64) -> Result<u6
 }
 
 fn vector(
-    file: &Arc<File>,
+    file: &File,
     at: Option<u64>,
     list: u64,
     count: u64,
@@ -102,19 +101,19 @@ fn vector(
 }
 
 pub fn readv(_: &mut Frame, [number, list, count, ..]: Arguments) -> Result<u64> {
-    vector(&file(number)?, None, list, count, read_at)
+    vector(&*file(number)?, None, list, count, read_at)
 }
 
 pub fn writev(_: &mut Frame, [number, list, count, ..]: Arguments) -> Result<u64> {
-    vector(&file(number)?, None, list, count, write_at)
+    vector(&*file(number)?, None, list, count, write_at)
 }
 
 pub fn preadv(_: &mut Frame, [number, list, count, at, ..]: Arguments) -> Result<u64> {
-    vector(&file(number)?, Some(position(at)?), list, count, read_at)
+    vector(&*file(number)?, Some(position(at)?), list, count, read_at)
 }
 
 pub fn pwritev(_: &mut Frame, [number, list, count, at, ..]: Arguments) -> Result<u64> {
-    vector(&file(number)?, Some(position(at)?), list, count, write_at)
+    vector(&*file(number)?, Some(position(at)?), list, count, write_at)
 }
 
 /// From a file to another, without the program's memory.

@@ -1,5 +1,5 @@
-//! The kernel's heap: lists of each CPU for pieces of 16 to 2,048 bytes, whole frames for larger
-//! ones. What is freed stays with the CPU that frees it; batches go back and forth.
+//! The kernel's heap: lists of each CPU for pieces of 64 to 2,048 bytes, whole frames for larger
+//! ones. A piece has its cache lines for itself: what two CPUs have allocated never shares one. What is freed stays with the CPU that frees it; batches go back and forth.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr;
@@ -11,9 +11,9 @@ use crate::sync::order::Rank;
 use crate::sync::pin::with_interrupts_off;
 use crate::sync::spin::IrqSpin;
 
-/// 16, 32, ... 2,048 bytes.
-const CLASSES: usize = 8;
-const SMALLEST: usize = 16;
+/// 64, 128, ... 2,048 bytes.
+const CLASSES: usize = 6;
+const SMALLEST: usize = 64;
 const LARGEST: usize = SMALLEST << (CLASSES - 1);
 
 /// A free piece.

@@ -20,7 +20,7 @@ pub fn forget(cpus: u64) {
         count(Event::Shootdowns);
         let other = cpu::by_number(number);
         // SeqCst: the change of the tables is before it; partner of the load in `answer`.
-        wanted[number] = other.flushes_wanted.fetch_add(1, Ordering::SeqCst) + 1;
+        wanted[number] = other.remote.flushes_wanted.fetch_add(1, Ordering::SeqCst) + 1;
         other.interrupt(apic::FLUSH);
     }
     debug_assert!(
@@ -29,7 +29,7 @@ pub fn forget(cpus: u64) {
     );
     for number in others() {
         // Acquire: partner of the Release in `answer`: the CPU does not use the old entries.
-        while cpu::by_number(number).flushes_done.load(Ordering::Acquire) < wanted[number] {
+        while cpu::by_number(number).remote.flushes_done.load(Ordering::Acquire) < wanted[number] {
             core::hint::spin_loop();
         }
     }
@@ -38,9 +38,9 @@ pub fn forget(cpus: u64) {
 /// A CPU was asked. Interrupts are off.
 pub fn answer() {
     let cpu = cpu::this();
-    let wanted = cpu.flushes_wanted.load(Ordering::SeqCst); // SeqCst: partner of `forget`
+    let wanted = cpu.remote.flushes_wanted.load(Ordering::SeqCst); // SeqCst: partner of `forget`
     forget_here();
-    cpu.flushes_done.store(wanted, Ordering::Release); // Release: partner of the Acquire there
+    cpu.remote.flushes_done.store(wanted, Ordering::Release); // Release: partner of the Acquire there
 }
 
 fn forget_here() {

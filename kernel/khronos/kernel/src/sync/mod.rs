@@ -4,11 +4,14 @@
 
 pub mod bare;
 pub mod futex;
+pub mod lazy;
+pub mod line;
 pub mod once;
 pub mod order;
 pub mod percpu;
 pub mod pin;
 pub mod sched;
+pub mod shelf;
 pub mod sleep;
 pub mod spin;
 pub mod tested;

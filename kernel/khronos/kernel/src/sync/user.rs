@@ -28,8 +28,18 @@ pub struct User {
     pub clear_when_over: AtomicU64,
     /// The stack for signals: where, and how large.
     pub signal_stack: [AtomicU64; 2],
+    /// Where it says which files of the process it uses.
+    pub row: Option<usize>,
     /// The space that it uses; the process has the reference.
     space: AtomicPtr<Space>,
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        if let Some(row) = self.row {
+            self.process.files.users().part(row);
+        }
+    }
 }
 
 /// No mask: it has SIGKILL in it.
@@ -41,7 +51,9 @@ impl User {
         let mask = like.map_or(0, |like| like.mask.load(Ordering::Relaxed)); // Relaxed: own
         let fs_base = like.map_or(0, |like| like.fs_base.load(Ordering::Relaxed)); // Relaxed: own
         let space = Arc::as_ptr(&process.space()).cast_mut();
+        let row = process.files.users().join();
         Self {
+            row,
             process,
             number,
             mask: AtomicU64::new(mask),

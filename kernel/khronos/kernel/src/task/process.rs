@@ -10,6 +10,7 @@ use super::thread::Thread;
 use super::timer::{self, Target, Timer};
 use super::user;
 use crate::mm::space::Space;
+use crate::sync::line::Line;
 use crate::sync::order::Rank;
 use crate::sync::sleep::Sleep;
 use crate::sync::spin::IrqSpin;
@@ -45,7 +46,8 @@ pub struct Relations {
     pub status: Option<Status>,
 }
 
-/// A process.
+/// A process. What its threads write while they run has lines of its own: all of them read the
+/// rest, at each call.
 pub struct Process {
     /// Its number: that of its first thread.
     pub number: u32,
@@ -53,19 +55,19 @@ pub struct Process {
     pub group: AtomicU32,
     /// The session.
     pub session: AtomicU32,
-    space: IrqSpin<Option<Arc<Space>>>,
+    space: Line<IrqSpin<Option<Arc<Space>>>>,
     /// Its open files.
     pub files: Table,
     /// Where relative paths begin.
-    pub directory: Sleep<Held>,
+    pub directory: Line<Sleep<Held>>,
     /// Bits that new files do not get.
     pub file_mask: AtomicU32,
     /// What signals do.
-    pub actions: IrqSpin<Actions>,
+    pub actions: Line<IrqSpin<Actions>>,
     /// Signals for any of its threads.
     pub pending: AtomicU64,
     /// See [`Relations`].
-    pub relations: IrqSpin<Relations>,
+    pub relations: Line<IrqSpin<Relations>>,
     /// Its children tell it here that they have ended.
     pub children_changed: WaitQueue,
     /// Whether its parent waits until it has a space of its own (`vfork`).
@@ -106,13 +108,13 @@ impl Process {
             number,
             group: setting(|like| &like.group, number),
             session: setting(|like| &like.session, number),
-            space: IrqSpin::new(Rank::Signals, Some(space)),
+            space: Line(IrqSpin::new(Rank::Signals, Some(space))),
             files: like.map_or_else(Table::new, |like| like.files.copy()),
-            directory: Sleep::new(Rank::Directory, directory),
+            directory: Line(Sleep::new(Rank::Directory, directory)),
             file_mask: setting(|like| &like.file_mask, 0o022),
-            actions: IrqSpin::new(Rank::Signals, actions),
+            actions: Line(IrqSpin::new(Rank::Signals, actions)),
             pending: AtomicU64::new(0),
-            relations: IrqSpin::new(Rank::Signals, relations),
+            relations: Line(IrqSpin::new(Rank::Signals, relations)),
             children_changed: WaitQueue::new(),
             borrows_space: AtomicBool::new(false),
             space_given_back: WaitQueue::new(),

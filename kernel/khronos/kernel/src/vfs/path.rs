@@ -12,15 +12,16 @@ use super::{dev, proc};
 use crate::call::errno::{Errno, Result};
 use crate::task::process;
 
-/// Where a relative path begins: a directory, or the process' own.
-pub fn with_directory<R>(directory: Option<&Held>, f: impl FnOnce(&Inode) -> R) -> R {
+/// Where a path begins: at a directory, the process' own, or the root. Who names a path from the
+/// root does not look at the process' directory, nor counts as somebody who uses it.
+pub fn with_directory<R>(directory: Option<&Held>, path: &[u8], f: impl FnOnce(&Inode) -> R) -> R {
     match (directory, process::current()) {
         (Some(directory), _) => f(directory),
-        (None, Some(process)) => {
+        (None, Some(process)) if path.first() != Some(&b'/') => {
             let directory = process.directory.lock().again();
             f(&directory)
         }
-        (None, None) => f(tree::fs().root()),
+        (None, _) => f(tree::fs().root()),
     }
 }
 
@@ -30,7 +31,7 @@ pub fn with<R>(
     path: &[u8],
     f: impl FnOnce(&mut khronos_fs::Cx<'static>, At<'_>) -> core::result::Result<R, khronos_fs::Errno>,
 ) -> Result<R> {
-    with_directory(directory, |directory| Ok(tree::with(|cx| f(cx, At { directory, path }))?))
+    with_directory(directory, path, |directory| Ok(tree::with(|cx| f(cx, At { directory, path }))?))
 }
 
 /// Bits of permission that a new file gets.

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use super::file::File;
 use crate::call::errno::Result;
@@ -20,10 +21,17 @@ pub const NOT_OPEN: u32 = 32;
 
 /// All who poll wait here: each change wakes them all. That is right for a shell, and stated.
 static POLLERS: WaitQueue = WaitQueue::new();
+/// How many there are, so that changes write no common line while there is none.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Some file can be read or written that could not.
 pub fn something_is_ready() {
-    POLLERS.wake_all();
+    // SeqCst: after the change; partner of the count in `wait`, which comes before the look. So
+    // either that one is seen here, or it sees the change. Relaxed: after the fence
+    fence(Ordering::SeqCst);
+    if COUNT.load(Ordering::Relaxed) > 0 {
+        POLLERS.wake_all();
+    }
 }
 
 /// What is asked of a file.
@@ -49,7 +57,10 @@ pub fn wait(asked: &[Asked], deadline: Option<u64>) -> Result<Vec<u32>> {
         let answers: Vec<u32> = asked.iter().map(Asked::answer).collect();
         answers.iter().any(|&answer| answer != 0).then_some(answers)
     };
-    match POLLERS.wait(Patience { signals: true, deadline }, answers) {
+    COUNT.fetch_add(1, Ordering::SeqCst); // SeqCst: partner of the fence in `something_is_ready`
+    let result = POLLERS.wait(Patience { signals: true, deadline }, answers);
+    COUNT.fetch_sub(1, Ordering::Relaxed); // Relaxed: a wake-up too many does no harm
+    match result {
         Ok(answers) => Ok(answers),
         Err(Early::Deadline) => Ok(asked.iter().map(Asked::answer).collect()),
         Err(early) => Err(early.into()),

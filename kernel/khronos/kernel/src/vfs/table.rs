@@ -1,24 +1,57 @@
 //! A process' open files, by their numbers.
+//!
+//! Threads that use files write no common cache line, see [`Shelf`]; nor does one that looks for a
+//! free number meet those who use the numbers before it.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::file::File;
 use crate::call::errno::{Errno, Result};
-use crate::sync::order::Rank;
-use crate::sync::spin::Spin;
+use crate::sync::lazy::Lazy;
+use crate::sync::shelf::{Lent, Shelf, Users};
+use crate::task::user;
 
-/// Files of a process at most.
+/// Files of a process at most, and how many slots are made at once.
 const MOST: usize = 1024;
+const CHUNK: usize = 16;
 
-#[derive(Clone)]
+/// What a number is.
+const FREE: u8 = 0;
+const USED: u8 = 1;
+/// `exec` closes it.
+const USED_HERE: u8 = 2;
+
+fn used(closes_on_exec: bool) -> u8 {
+    if closes_on_exec { USED_HERE } else { USED }
+}
+
 struct Slot {
-    file: Arc<File>,
-    closes_on_exec: bool,
+    /// Changed from free by who gets the number, and else with the shelf's lock held.
+    state: AtomicU8,
+    file: Shelf<File>,
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self { state: AtomicU8::new(FREE), file: Shelf::new() }
+    }
+
+    fn state(&self) -> u8 {
+        self.state.load(Ordering::Relaxed) // Relaxed, here and below: the lock orders what is there
+    }
+
+    fn set_state(&self, state: u8) {
+        self.state.store(state, Ordering::Relaxed);
+    }
 }
 
 /// The table. The lowest number that is free is given, as programs expect.
-pub struct Table(Spin<Vec<Option<Slot>>>);
+pub struct Table {
+    slots: [Lazy<Box<[Slot]>>; MOST / CHUNK],
+    users: Users<File>,
+}
 
 impl Default for Table {
     fn default() -> Self {
@@ -29,79 +62,124 @@ impl Default for Table {
 impl Table {
     /// Empty.
     pub fn new() -> Self {
-        Self(Spin::new(Rank::Files, Vec::new()))
+        Self { slots: [const { Lazy::new() }; MOST / CHUNK], users: Users::new() }
     }
 
     /// The same files, for a child.
     pub fn copy(&self) -> Self {
-        Self(Spin::new(Rank::Files, self.0.lock().clone()))
+        let copy = Self::new();
+        for (number, slot) in self.slots() {
+            if let (Some(file), Ok(to)) = (slot.file.get(), copy.slot(number)) {
+                to.file.put(Some(file), number, &copy.users, |_| to.set_state(slot.state()));
+            }
+        }
+        copy
     }
 
-    /// The file with this number.
+    /// Threads that use it: see [`Users`].
+    pub fn users(&self) -> &Users<File> {
+        &self.users
+    }
+
+    /// Slots that were made, with their numbers.
+    fn slots(&self) -> impl Iterator<Item = (usize, &Slot)> {
+        let chunks = self.slots.iter().enumerate();
+        chunks.flat_map(|(chunk, slots)| {
+            let slots = slots.find().into_iter().flat_map(|slots| slots.iter());
+            (chunk * CHUNK..).zip(slots)
+        })
+    }
+
+    /// The slot of a number, if there was a file of about this number.
+    fn find(&self, number: u64) -> Result<(usize, &Slot)> {
+        let number = number as u32 as usize;
+        let slots = self.slots.get(number / CHUNK).and_then(Lazy::find).ok_or(Errno::BAD_FILE)?;
+        Ok((number, &slots[number % CHUNK]))
+    }
+
+    /// The slot of a number.
+    fn slot(&self, number: usize) -> Result<&Slot> {
+        let chunk = self.slots.get(number / CHUNK).ok_or(Errno::BAD_FILE)?;
+        let slots = chunk.get_or_make(|| (0..CHUNK).map(|_| Slot::new()).collect());
+        Ok(&slots[number % CHUNK])
+    }
+
+    /// The file with this number, for the time of a call.
+    pub fn lend(&self, number: u64) -> Result<Lent<'_, File>> {
+        let (number, slot) = self.find(number)?;
+        let row = user::current().and_then(|user| user.row);
+        slot.file.lend(row, number, &self.users).ok_or(Errno::BAD_FILE)
+    }
+
+    /// The file with this number, for longer.
     pub fn get(&self, number: u64) -> Result<Arc<File>> {
-        let slots = self.0.lock();
-        let slot = slots.get(number as u32 as usize).and_then(Option::as_ref);
-        slot.map(|slot| slot.file.clone()).ok_or(Errno::BAD_FILE)
+        self.find(number)?.1.file.get().ok_or(Errno::BAD_FILE)
     }
 
     /// Gives the file the lowest number that is free, from `from` on.
     pub fn add(&self, file: Arc<File>, closes_on_exec: bool, from: usize) -> Result<u64> {
-        let mut slots = self.0.lock();
-        let is_free = |number: &usize| slots.get(*number).is_none_or(Option::is_none);
-        let number = (from..MOST).find(is_free).ok_or(Errno::TOO_MANY_FILES)?;
-        if number >= slots.len() {
-            slots.resize(number + 1, None);
+        let state = used(closes_on_exec);
+        for number in from..MOST {
+            let slot = self.slot(number)?;
+            let (free, relaxed) = (slot.state() == FREE, Ordering::Relaxed); // as above
+            if free && slot.state.compare_exchange(FREE, state, relaxed, relaxed).is_ok() {
+                slot.file.put(Some(file), number, &self.users, |_| slot.set_state(state));
+                return Ok(number as u64);
+            }
         }
-        slots[number] = Some(Slot { file, closes_on_exec });
-        Ok(number as u64)
+        Err(Errno::TOO_MANY_FILES)
     }
 
     /// Gives the file this number, whose file before is closed.
     pub fn put(&self, file: Arc<File>, closes_on_exec: bool, number: u64) -> Result<()> {
-        let number = number as usize;
-        if number >= MOST {
-            return Err(Errno::BAD_FILE);
-        }
-        let mut slots = self.0.lock();
-        if number >= slots.len() {
-            slots.resize(number + 1, None);
-        }
-        let before = slots[number].replace(Slot { file, closes_on_exec });
-        drop(slots); // closing may take time
-        drop(before);
+        let number = usize::try_from(number).map_err(|_| Errno::BAD_FILE)?;
+        let slot = self.slot(number)?;
+        let state = used(closes_on_exec);
+        slot.file.put(Some(file), number, &self.users, |_| slot.set_state(state));
         Ok(())
+    }
+
+    /// Closes a file; says whether there was one. A number that somebody has got, and has put no
+    /// file there yet, stays theirs.
+    fn take(&self, number: usize, slot: &Slot) -> bool {
+        let mut was_open = false;
+        slot.file.put(None, number, &self.users, |was| {
+            was_open = was;
+            if was {
+                slot.set_state(FREE);
+            }
+        });
+        was_open
     }
 
     /// Closes a file.
     pub fn close(&self, number: u64) -> Result<()> {
-        let mut slots = self.0.lock();
-        let slot = slots.get_mut(number as u32 as usize).and_then(Option::take);
-        drop(slots); // closing may take time
-        slot.map(drop).ok_or(Errno::BAD_FILE)
+        let (number, slot) = self.find(number)?;
+        if self.take(number, slot) { Ok(()) } else { Err(Errno::BAD_FILE) }
     }
 
     /// Whether `exec` closes it.
     pub fn closes_on_exec(&self, number: u64) -> Result<bool> {
-        let slots = self.0.lock();
-        let slot = slots.get(number as usize).and_then(Option::as_ref);
-        slot.map(|slot| slot.closes_on_exec).ok_or(Errno::BAD_FILE)
+        match self.find(number)?.1.state() {
+            FREE => Err(Errno::BAD_FILE),
+            state => Ok(state == USED_HERE),
+        }
     }
 
     /// Sets whether `exec` closes it.
     pub fn set_closes_on_exec(&self, number: u64, closes: bool) -> Result<()> {
-        let mut slots = self.0.lock();
-        let slot = slots.get_mut(number as usize).and_then(Option::as_mut);
-        slot.map(|slot| slot.closes_on_exec = closes).ok_or(Errno::BAD_FILE)
+        let (_, slot) = self.find(number)?;
+        let relaxed = Ordering::Relaxed; // as above
+        let set = |state| (state != FREE).then_some(used(closes));
+        slot.state.fetch_update(relaxed, relaxed, set).map(|_| ()).map_err(|_| Errno::BAD_FILE)
     }
 
     /// Closes what `exec` closes; all, if the process ends.
     pub fn close_some(&self, all: bool) {
-        let mut slots = self.0.lock();
-        let is_one =
-            |slot: &mut Option<Slot>| slot.as_ref().is_some_and(|slot| all || slot.closes_on_exec);
-        let closed: Vec<_> =
-            slots.iter_mut().filter_map(|slot| is_one(slot).then(|| slot.take())).collect();
-        drop(slots); // closing may take time
-        drop(closed);
+        for (number, slot) in self.slots() {
+            if all || slot.state() == USED_HERE {
+                self.take(number, slot);
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod library;
 mod locks;
 mod memory;
+mod shelves;
 mod threads;
 
 use alloc::sync::Arc;
@@ -20,7 +21,7 @@ type Test = (&'static str, fn());
 /// Runs those whose names begin with `prefix`. The kernel stops at the first that fails; so this
 /// says whether there were any.
 pub fn run(prefix: &str) -> bool {
-    let groups = [threads::TESTS, locks::TESTS, memory::TESTS, library::TESTS];
+    let groups = [threads::TESTS, locks::TESTS, shelves::TESTS, memory::TESTS, library::TESTS];
     let all = groups.iter().copied().flatten();
     let mut count = 0;
     for (name, test) in all.filter(|(name, _)| name.starts_with(prefix)) {
