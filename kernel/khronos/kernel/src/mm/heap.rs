@@ -1,5 +1,6 @@
 //! The kernel's heap: lists of each CPU for pieces of 64 to 2,048 bytes, whole frames for larger
-//! ones. A piece has its cache lines for itself: what two CPUs have allocated never shares one. What is freed stays with the CPU that frees it; batches go back and forth.
+//! ones. A piece has its cache lines for itself: what two CPUs have allocated never shares one.
+//! What is freed stays with the CPU that frees it; batches go back and forth.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr;
