@@ -3,14 +3,12 @@
 use manycore_measure::Measurement;
 
 use super::grid::TaskGrid;
-use super::simulated;
 use super::slice::Slice;
 use super::task::Task;
 use crate::campaign::values;
 use crate::failure::Failure;
 use crate::metrics::median;
-use crate::simulated::{Finding, Run};
-use crate::structure::{GridPoint, Load, NativeGrid, NativeTask, StructureSlice};
+use crate::structure::{NativeGrid, NativeTask, StructureSlice};
 
 impl NativeGrid for TaskGrid {
     fn check_native(&self, against: &[String], _: bool) -> Result<(), Failure> {
@@ -18,24 +16,6 @@ impl NativeGrid for TaskGrid {
             Some(name) => Err(Failure::Usage(format!("no file system of others: `{name}`"))),
             None => self.check(),
         }
-    }
-}
-
-impl GridPoint for Task {
-    const WORKLOAD: &'static str = "fs";
-    const PROGRAM: &'static str = "FileSystem";
-
-    fn threads(&self) -> u32 {
-        self.threads
-    }
-
-    fn in_round(&self, sync: &str, round: u32) -> Self {
-        let seed = self.seed.wrapping_add(u64::from(round));
-        Self { sync: sync.to_owned(), seed, ..self.clone() }
-    }
-
-    fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String> {
-        simulated::simulate(load, run)
     }
 }
 

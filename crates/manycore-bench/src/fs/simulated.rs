@@ -16,7 +16,9 @@ use super::task::Task;
 use crate::failure::Failure;
 use crate::found::Found;
 use crate::simulated::{Finding, Run};
-use crate::structure::{self, Grid, Load, SimulatedActor, SimulatedOptions, SimulatedUse};
+use crate::structure::{
+    self, Grid, GridPoint, Load, SimulatedActor, SimulatedOptions, SimulatedUse,
+};
 
 /// What to simulate.
 pub type Options = SimulatedOptions<TaskGrid>;
@@ -64,17 +66,30 @@ impl Grid for TaskGrid {
 /// The most that a workload makes for each thread.
 const NAMES_OF_A_THREAD: u64 = 70;
 
-/// Simulates a point.
-pub(super) fn simulate(load: &Load<Task>, run: &Run) -> Result<Finding, String> {
-    let task = &load.task;
-    let keys = u64::from(task.threads) * NAMES_OF_A_THREAD;
-    let how = load.of_keys(keys);
-    structure::simulate(
-        run,
-        how,
-        |thread| task.random(thread),
-        || Ok(Use { fs: own::simulated::make(task)?, load }),
-    )
+impl GridPoint for Task {
+    const WORKLOAD: &'static str = "fs";
+    const PROGRAM: &'static str = "FileSystem";
+
+    fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    fn in_round(&self, sync: &str, round: u32) -> Self {
+        let seed = self.seed.wrapping_add(u64::from(round));
+        Self { sync: sync.to_owned(), seed, ..self.clone() }
+    }
+
+    fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String> {
+        let task = &load.task;
+        let keys = u64::from(task.threads) * NAMES_OF_A_THREAD;
+        let how = load.of_keys(keys);
+        structure::simulate(
+            run,
+            how,
+            |thread| task.random(thread),
+            || Ok(Use { fs: own::simulated::make(task)?, load }),
+        )
+    }
 }
 
 /// A file system that simulated threads use.

@@ -5,13 +5,12 @@ use manycore_measure::{Measurement, Parameter};
 use super::any_index::{Contender, names};
 use super::grid::TaskGrid;
 use super::slice::{Slice, contender};
-use super::task::{Records, Task};
-use super::{own, peers, simulated};
+use super::task::Task;
+use super::{own, peers};
 use crate::campaign::values;
 use crate::failure::Failure;
 use crate::metrics::median;
-use crate::simulated::{Finding, Run};
-use crate::structure::{GridPoint, Load, NativeGrid, NativeTask, StructureSlice};
+use crate::structure::{NativeGrid, NativeTask, StructureSlice};
 
 impl NativeGrid for TaskGrid {
     fn check_native(&self, against: &[String], _: bool) -> Result<(), Failure> {
@@ -27,25 +26,6 @@ impl NativeGrid for TaskGrid {
             Some(fault) => Err(Failure::Usage(fault)),
             None => Ok(()),
         }
-    }
-}
-
-impl GridPoint for Task {
-    const WORKLOAD: &'static str = "index";
-    const PROGRAM: &'static str = "Index";
-
-    fn threads(&self) -> u32 {
-        self.threads
-    }
-
-    fn in_round(&self, sync: &str, round: u32) -> Self {
-        let seed = self.records.seed.wrapping_add(u64::from(round));
-        let records = Records { seed, ..self.records.clone() };
-        Self { sync: sync.to_owned(), records, ..self.clone() }
-    }
-
-    fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String> {
-        simulated::simulate(load, run)
     }
 }
 

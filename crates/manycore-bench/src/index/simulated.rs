@@ -15,12 +15,14 @@ use super::grid::TaskGrid;
 use super::operations::{Actor, Inserted, Operations, Tally};
 use super::own::simulated::CONTENDERS;
 use super::result::describe;
-use super::task::{Task, key_of};
+use super::task::{Records, Task, key_of};
 use super::verify::{Verdict, verify};
 use crate::failure::Failure;
 use crate::found::Found;
 use crate::simulated::{Beside, Finding, Run};
-use crate::structure::{self, Grid, Load, SimulatedActor, SimulatedOptions, SimulatedUse};
+use crate::structure::{
+    self, Grid, GridPoint, Load, SimulatedActor, SimulatedOptions, SimulatedUse,
+};
 
 /// What an entry of a scan takes beside its accesses, in nanoseconds. A guess, the same for all.
 const ENTRY_NS: f64 = 1.0;
@@ -85,21 +87,35 @@ fn times(each: &Metric, record: &Measurement) -> Metric {
     }
 }
 
-/// Simulates a point.
-pub(super) fn simulate(load: &Load<Task>, run: &Run) -> Result<Finding, String> {
-    let task = &load.task;
-    let initial = task.records.initial;
-    let (ranks, numbers) = (task.records.ranks(), task.records.first());
-    let inserted = Arc::new(Inserted::new(initial, initial, task.threads));
-    let how = load.of_keys(initial);
-    let operations = |thread| Operations::new(task, thread, &ranks, &inserted);
-    structure::simulate(run, how, operations, || {
-        let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
-        let contender = find(CONTENDERS, &task.structure, &task.sync).ok_or_else(unknown)?;
-        let index = (contender.make)(task);
-        let (numbers, inserted) = (&numbers[..], &inserted);
-        Ok(Use { index, abilities: contender.abilities, load, numbers, inserted })
-    })
+impl GridPoint for Task {
+    const WORKLOAD: &'static str = "index";
+    const PROGRAM: &'static str = "Index";
+
+    fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    fn in_round(&self, sync: &str, round: u32) -> Self {
+        let seed = self.records.seed.wrapping_add(u64::from(round));
+        let records = Records { seed, ..self.records.clone() };
+        Self { sync: sync.to_owned(), records, ..self.clone() }
+    }
+
+    fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String> {
+        let task = &load.task;
+        let initial = task.records.initial;
+        let (ranks, numbers) = (task.records.ranks(), task.records.first());
+        let inserted = Arc::new(Inserted::new(initial, initial, task.threads));
+        let how = load.of_keys(initial);
+        let operations = |thread| Operations::new(task, thread, &ranks, &inserted);
+        structure::simulate(run, how, operations, || {
+            let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
+            let contender = find(CONTENDERS, &task.structure, &task.sync).ok_or_else(unknown)?;
+            let index = (contender.make)(task);
+            let (numbers, inserted) = (&numbers[..], &inserted);
+            Ok(Use { index, abilities: contender.abilities, load, numbers, inserted })
+        })
+    }
 }
 
 /// An index that simulated threads use.

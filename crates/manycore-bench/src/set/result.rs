@@ -3,35 +3,15 @@
 use manycore_measure::{Measurement, Parameter};
 
 use super::grid::TaskGrid;
-use super::task::{Keys, Task};
-use super::{contenders, peers, simulated};
+use super::task::Task;
+use super::{contenders, peers};
 use crate::failure::Failure;
-use crate::simulated::{Finding, Run};
-use crate::structure::{GridPoint, Load, NativeGrid, NativeTask, StructureSlice};
+use crate::structure::{NativeGrid, NativeTask, StructureSlice};
 
 impl NativeGrid for TaskGrid {
     fn check_native(&self, against: &[String], foreign: bool) -> Result<(), Failure> {
         self.check(&contenders::native::names(&self.structure))?;
         peers::check(against, &self.structure, foreign)
-    }
-}
-
-impl GridPoint for Task {
-    const WORKLOAD: &'static str = "set";
-    const PROGRAM: &'static str = "Set";
-
-    fn threads(&self) -> u32 {
-        self.threads
-    }
-
-    fn in_round(&self, sync: &str, round: u32) -> Self {
-        let seed = self.keys.seed.wrapping_add(u64::from(round));
-        let keys = Keys { seed, ..self.keys.clone() };
-        Self { sync: sync.to_owned(), keys, ..self.clone() }
-    }
-
-    fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String> {
-        simulated::simulate(load, run)
     }
 }
 

@@ -16,9 +16,11 @@ use crate::found::Found;
 use crate::set::contenders::{self, AnySet};
 use crate::set::durable;
 use crate::set::slice::verify;
-use crate::set::{Operations, Task, TaskGrid, apply, describe};
+use crate::set::{Keys, Operations, Task, TaskGrid, apply, describe};
 use crate::simulated::{Beside, Finding, Run};
-use crate::structure::{self, Grid, Load, SimulatedActor, SimulatedOptions, SimulatedUse};
+use crate::structure::{
+    self, Grid, GridPoint, Load, SimulatedActor, SimulatedOptions, SimulatedUse,
+};
 
 /// What to simulate.
 pub type Options = SimulatedOptions<TaskGrid>;
@@ -66,21 +68,35 @@ impl Grid for TaskGrid {
 /// The largest range whose keys are all looked up at the end.
 const LOOKED_UP: u64 = 20_000;
 
-/// Simulates a point.
-pub(super) fn simulate(load: &Load<Task>, run: &Run) -> Result<Finding, String> {
-    let task = &load.task;
-    if let Some(fault) = durable::fault(&task.sync, &run.machine) {
-        return Err(fault);
+impl GridPoint for Task {
+    const WORKLOAD: &'static str = "set";
+    const PROGRAM: &'static str = "Set";
+
+    fn threads(&self) -> u32 {
+        self.threads
     }
-    let (ranks, keys) = (task.keys.ranks(), task.keys.first());
-    let how = load.of_keys(keys.len() as u64);
-    let operations = |thread| task.operations(thread, &ranks);
-    structure::simulate(run, how, operations, || {
-        let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
-        let set = durable::make(task).or_else(|| contenders::simulated::make(task));
-        let set = set.ok_or_else(unknown)?;
-        Ok(Use { set, load, keys: &keys })
-    })
+
+    fn in_round(&self, sync: &str, round: u32) -> Self {
+        let seed = self.keys.seed.wrapping_add(u64::from(round));
+        let keys = Keys { seed, ..self.keys.clone() };
+        Self { sync: sync.to_owned(), keys, ..self.clone() }
+    }
+
+    fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String> {
+        let task = &load.task;
+        if let Some(fault) = durable::fault(&task.sync, &run.machine) {
+            return Err(fault);
+        }
+        let (ranks, keys) = (task.keys.ranks(), task.keys.first());
+        let how = load.of_keys(keys.len() as u64);
+        let operations = |thread| task.operations(thread, &ranks);
+        structure::simulate(run, how, operations, || {
+            let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
+            let set = durable::make(task).or_else(|| contenders::simulated::make(task));
+            let set = set.ok_or_else(unknown)?;
+            Ok(Use { set, load, keys: &keys })
+        })
+    }
 }
 
 /// A set that simulated threads use.

@@ -5,12 +5,11 @@ use manycore_measure::{Measurement, Parameter};
 use super::grid::TaskGrid;
 use super::slice::Slice;
 use super::task::{Mix, Size, Task};
-use super::{database, own, peers, simulated};
+use super::{database, own, peers};
 use crate::campaign::values;
 use crate::failure::Failure;
 use crate::metrics::median;
-use crate::simulated::{Finding, Run};
-use crate::structure::{GridPoint, Load, NativeGrid, NativeTask, StructureSlice};
+use crate::structure::{NativeGrid, NativeTask, StructureSlice};
 
 impl NativeGrid for TaskGrid {
     fn check_native(&self, against: &[String], _: bool) -> Result<(), Failure> {
@@ -25,24 +24,6 @@ impl NativeGrid for TaskGrid {
             }
             None => Ok(()),
         }
-    }
-}
-
-impl GridPoint for Task {
-    const WORKLOAD: &'static str = "txn";
-    const PROGRAM: &'static str = "Transactions";
-
-    fn threads(&self) -> u32 {
-        self.threads
-    }
-
-    fn in_round(&self, sync: &str, round: u32) -> Self {
-        let seed = self.seed.wrapping_add(u64::from(round));
-        Self { sync: sync.to_owned(), seed, ..self.clone() }
-    }
-
-    fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String> {
-        simulated::simulate(load, run)
     }
 }
 

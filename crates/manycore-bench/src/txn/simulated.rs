@@ -17,7 +17,9 @@ use super::task::{Mix, Task};
 use crate::failure::Failure;
 use crate::found::Found;
 use crate::simulated::{Finding, Run};
-use crate::structure::{self, Grid, Load, SimulatedActor, SimulatedOptions, SimulatedUse};
+use crate::structure::{
+    self, Grid, GridPoint, Load, SimulatedActor, SimulatedOptions, SimulatedUse,
+};
 
 /// What to simulate.
 pub type Options = SimulatedOptions<TaskGrid>;
@@ -61,17 +63,30 @@ impl Grid for TaskGrid {
     }
 }
 
-/// Simulates a point.
-pub(super) fn simulate(load: &Load<Task>, run: &Run) -> Result<Finding, String> {
-    let task = &load.task;
-    let ranks = task.popularity.ranks(task.size.records);
-    let how = load.of_keys(task.rows());
-    let draws = |thread| Draws::new(task, thread, &ranks);
-    structure::simulate(run, how, draws, || {
-        let unknown = || format!("there is no database by {} to simulate", task.sync);
-        let contender = find(CONTENDERS, &task.sync).ok_or_else(unknown)?;
-        Ok(Use { database: (contender.make)(task), load })
-    })
+impl GridPoint for Task {
+    const WORKLOAD: &'static str = "txn";
+    const PROGRAM: &'static str = "Transactions";
+
+    fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    fn in_round(&self, sync: &str, round: u32) -> Self {
+        let seed = self.seed.wrapping_add(u64::from(round));
+        Self { sync: sync.to_owned(), seed, ..self.clone() }
+    }
+
+    fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String> {
+        let task = &load.task;
+        let ranks = task.popularity.ranks(task.size.records);
+        let how = load.of_keys(task.rows());
+        let draws = |thread| Draws::new(task, thread, &ranks);
+        structure::simulate(run, how, draws, || {
+            let unknown = || format!("there is no database by {} to simulate", task.sync);
+            let contender = find(CONTENDERS, &task.sync).ok_or_else(unknown)?;
+            Ok(Use { database: (contender.make)(task), load })
+        })
+    }
 }
 
 /// A database that simulated threads use.
