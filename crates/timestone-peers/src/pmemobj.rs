@@ -29,7 +29,8 @@ struct Pmemobj(*mut Pool);
 
 // SAFETY: any thread may use a pool; a transaction is one of its thread, under the table's lock.
 unsafe impl Send for Pmemobj {}
-// SAFETY: likewise.
+// SAFETY: the library's pools may be used by several threads at once; a transaction is under the
+// table's lock.
 unsafe impl Sync for Pmemobj {}
 
 /// What the library says of the last error of this thread.

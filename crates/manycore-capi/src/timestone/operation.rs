@@ -86,7 +86,7 @@ impl Registered for Known {
     fn replay(&self, tx: &mut Transaction<'_, '_>, arguments: &[u8]) -> Result<(), Stop> {
         // In words, as aligned as a program in C has them.
         let mut words = vec![0_u64; arguments.len().div_ceil(8)];
-        // SAFETY: so many bytes are there, and any are numbers.
+        // SAFETY: the words have room for this many bytes, and any bytes are numbers.
         let bytes = unsafe {
             core::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), arguments.len())
         };
@@ -103,18 +103,18 @@ pub struct Registry {
 
 // SAFETY: both are this one's own, and nothing is changed before its end.
 unsafe impl Send for Registry {}
-// SAFETY: likewise.
+// SAFETY: a shared reference reads only, and nothing is changed before the registry ends.
 unsafe impl Sync for Registry {}
 
 impl Registry {
     /// # Safety
     ///
-    /// Null, or leads to so many operations.
+    /// Null, or leads to `count` operations.
     pub unsafe fn of(first: *const TsOperation, count: usize) -> Result<Self, Status> {
         if first.is_null() && count > 0 {
             return Err(Status::Null);
         }
-        // SAFETY: so many are there (contract of this function).
+        // SAFETY: `count` operations are there (contract of this function).
         let each = (0..count).map(|at| unsafe { Known::of(first.wrapping_add(at)) });
         let each: Box<[Known]> = each.collect::<Result<_, _>>()?;
         let each = Box::into_raw(each);

@@ -188,7 +188,7 @@ pub unsafe extern "C" fn ts_map(
     unsafe { give(out, map) }
 }
 
-/// Whether a map may have keys and values of so many bytes.
+/// Whether a map may have keys and values of these lengths, in bytes.
 pub fn are_sizes_of_a_map(key_bytes: usize, value_bytes: usize) -> bool {
     // A leaf is an object: the word that links it into its list, the key and the value, each padded
     // to whole words.

@@ -49,7 +49,7 @@ impl Chains {
         Self { buckets }
     }
 
-    /// Words for so many keys.
+    /// Words for this many keys.
     pub fn words(self, keys: usize) -> usize {
         self.first_node() + NODE * (keys + 1)
     }

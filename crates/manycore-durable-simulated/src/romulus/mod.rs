@@ -47,7 +47,7 @@ struct Seat {
 }
 
 impl<P: Persistence> Romulus<P> {
-    /// A set without keys, of this many buckets, for at most so many keys and so many handles at a
+    /// A set without keys, of this many buckets, for at most this many keys and handles at a
     /// time.
     ///
     /// # Panics
@@ -172,7 +172,7 @@ impl<P: Persistence> ConcurrentSet<u64> for Romulus<P> {
 
     fn handle(&self) -> RomulusHandle<'_, P> {
         let seat = self.free_seats.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let seat = seat.expect("the set was made for so many handles: drop one");
+        let seat = seat.expect("the set has no handle left: drop one, or make it for more");
         RomulusHandle { set: self, seat }
     }
 

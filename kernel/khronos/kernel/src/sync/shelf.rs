@@ -109,7 +109,7 @@ pub struct Shelf<T> {
 
 // SAFETY: it has an `Arc`, in another form.
 unsafe impl<T: Send + Sync> Send for Shelf<T> {}
-// SAFETY: likewise.
+// SAFETY: a shared reference gives out clones of the `Arc`, which many threads may have.
 unsafe impl<T: Send + Sync> Sync for Shelf<T> {}
 
 impl<T> Shelf<T> {

@@ -60,7 +60,7 @@ impl Call {
         if self == Self::OpenAndClose { 1 } else { 2 }
     }
 
-    /// What this thread of so many does, and whether that is counted.
+    /// What this thread of that many threads does, and whether that is counted.
     fn of(self, thread: u32, threads: u32) -> (Part, bool) {
         let stats = thread < threads / 2;
         match self {
@@ -73,7 +73,7 @@ impl Call {
     }
 }
 
-/// What this way to do things shares, for this call and so many threads.
+/// What this way to do things shares, for this call and this many threads.
 fn make(mechanism: &str, call: Call, threads: u32) -> Option<Box<dyn Shared>> {
     Some(match (mechanism, call) {
         ("linux", Call::OpenAndClose) => Box::new(Table::new(threads)),

@@ -41,9 +41,9 @@ pub(super) trait Access {
 /// How often something is done, in steps of a thread's own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// After so many allocations of all threads, on average, there is a new era.
+    /// After this many allocations of all threads, on average, there is a new era.
     pub era: u64,
-    /// After so many nodes that a thread took out, it looks which it can free.
+    /// After this many nodes that a thread took out, it frees those that it can.
     pub frees: u64,
 }
 
