@@ -137,7 +137,7 @@
 //!
 //! Where one object is changed by everybody: one transaction at a time wins, others run again. For
 //! sessions that last: they keep versions, up to [`Config::segments_max`] segments a thread; then
-//! writers wait, and [`Config::report`] is told for whom. For objects of kilobytes, which are
+//! writers wait, and [`Config::on_stall`] is told for whom. For objects of kilobytes, which are
 //! copied for each change. And where code reads again and again in one session to wait for a
 //! change: it sees its moment for ever.
 

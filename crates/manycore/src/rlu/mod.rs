@@ -115,7 +115,7 @@
 //! # When not to use it
 //!
 //! Where updates are frequent on many CPUs, or sessions last: every commit waits for them, and is
-//! reported ([`Config::report`]) if that takes long. Where a thread commits while it is in a
+//! reported ([`Config::on_stall`]) if that takes long. Where a thread commits while it is in a
 //! session of another handle of the domain.
 
 mod config;
