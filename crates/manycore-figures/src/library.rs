@@ -25,6 +25,8 @@ embedded!(
     "khronos-hash",
     "khronos-names",
     "khronos-rename",
+    "khronos-pairs",
+    "khronos-log",
     "linux-aim7",
     "linux-specjbb",
     "ldu-aim7",

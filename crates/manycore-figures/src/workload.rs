@@ -27,6 +27,8 @@ pub enum Workload {
     Rmap(Rmap),
     /// Threads that use a file system.
     Fs(FileSystem),
+    /// Pairs of calls on a file system, and the lines that they share.
+    Pairs(Pairs),
     /// A server, and where its system calls are executed.
     Syscall(Syscall),
     /// An application whose calls take several locks of the kernel.
@@ -101,6 +103,15 @@ pub struct FileSystem {
     duration: Duration,
 }
 
+/// Calls on names of their own in one directory, each beside each.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pairs {
+    sync: Vec<String>,
+    call: Vec<String>,
+    chains: usize,
+}
+
 /// As `manycore sim syscall` has it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -148,6 +159,8 @@ impl Workload {
             (Self::Fs(fs), Field::Series) => names(&fs.sync),
             (Self::Fs(fs), Field::Mix) => names(&fs.mix),
             (Self::Fs(fs), Field::Threads) => counts(&fs.threads),
+            (Self::Pairs(pairs), Field::Series) => names(&pairs.sync),
+            (Self::Pairs(pairs), Field::Mix) => names(&fs::pairs::names(&pairs.call)),
             (Self::Syscall(_), Field::Series) => {
                 names(&[syscall::IN_PLACE.to_owned(), syscall::THREAD.to_owned()])
             }
@@ -178,6 +191,7 @@ impl Workload {
             Self::Db(db) => db.run(machine, pool)?,
             Self::Rmap(rmap) => rmap.run(machine, pool)?,
             Self::Fs(fs) => fs.run(machine, pool)?,
+            Self::Pairs(pairs) => pairs.run(machine, pool)?,
             Self::Syscall(server) => server.run(machine, pool)?,
             Self::Kernel(kernel) => kernel.run(machine, pool)?,
         };
@@ -234,6 +248,18 @@ impl FileSystem {
             },
             duration: self.duration,
             ..usual
+        })
+    }
+}
+
+impl Pairs {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
+        fs::pairs::run(&fs::pairs::Options {
+            machine: machine.clone(),
+            syncs: self.sync.clone(),
+            calls: self.call.clone(),
+            chains: self.chains,
+            pool: pool.clone(),
         })
     }
 }

@@ -6,12 +6,14 @@
 //! | `task`, `grid`, `result` | what threads do, points, and what records say of them |
 //! | `slice` | one short run, and a check of the file system after it |
 //! | `simulated` | the same on a simulated machine |
+//! | `pairs` | lines that two calls share |
 //! | `flags`, `command`, `simulated_command`, `render` | the commands; results for people |
 
 mod command;
 mod flags;
 mod grid;
 mod own;
+pub mod pairs;
 mod render;
 mod result;
 pub mod simulated;
@@ -47,7 +49,7 @@ impl Workload for FileSystems {
     }
 
     fn simulators(&self) -> Vec<Simulator> {
-        vec![Simulator::of::<Load<Task>>()]
+        vec![Simulator::of::<Load<Task>>(), Simulator::of::<pairs::Pair>()]
     }
 }
 

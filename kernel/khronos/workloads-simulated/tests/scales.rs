@@ -3,8 +3,8 @@
 
 use khronos_fs::{Options, Sync};
 use khronos_workloads_simulated::{Stage, Workload};
+use manycore::sync::tuning;
 use manycore_sim::{Simulation, model, thread};
-use manycore_simulated::sync::tuning;
 
 const MACHINE: &str = "xeon-e5-2697-2x18x2-like";
 const CHAINS: usize = 1024;

@@ -22,6 +22,9 @@
 
 extern crate alloc;
 
+pub mod calls;
+#[cfg(feature = "sim")]
+pub mod sharing;
 mod stage;
 mod worker;
 mod workload;

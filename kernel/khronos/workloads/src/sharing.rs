@@ -1,0 +1,62 @@
+//! Which lines two calls share, one of them writing: counted exactly, in a simulated program.
+//!
+//! Two threads, on two CPUs, do a call each, one after the other. What they share follows from the
+//! lines that each has read and written; no time is in it.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use khronos_fs::{At, Fs, Options};
+use manycore::sync::atomic::{AtomicU32, Ordering};
+use manycore::sync::hint;
+use manycore_sim::{Footprint, thread};
+
+use crate::calls::Call;
+
+/// How often each pair is tried, with other names: what is shared seldom, such as when memory is
+/// taken from a common store, or names fall into one chain, is not what a call is about.
+const TRIES: u32 = 4;
+
+/// Lines that two calls share: the fewest of some tries.
+///
+/// # Errors
+///
+/// If links and names do not agree after it.
+///
+/// # Panics
+///
+/// Outside of a simulated program.
+pub fn shared_lines(options: Options, calls: [Call; 2]) -> Result<usize, &'static str> {
+    let fs = Fs::new(options);
+    let directory = At { directory: fs.root(), path: b"d" };
+    fs.context().mkdir(directory, 0o755).map_err(|_| "no directory")?;
+    let turn = AtomicU32::new(0);
+    let footprints = thread::parallel(2, |me| take_turns(&fs, calls[me as usize], me, &turn));
+    fs.context().check_all().map_err(|_| "links and names do not agree")?;
+    let pairs = footprints[0].iter().zip(&footprints[1]);
+    // The first is for memory that each thread takes once.
+    Ok(pairs.skip(1).map(|(one, two)| one.conflicts(two)).min().unwrap_or(0))
+}
+
+/// One thread's part. It does all of a part before the other goes on.
+fn take_turns(fs: &Fs, call: Call, me: u32, turn: &AtomicU32) -> Vec<Footprint> {
+    let mut cx = fs.context();
+    let mut footprints = Vec::new();
+    for number in 0..TRIES + 1 {
+        let [name, other] = [0, 1].map(|which| format!("d/{me}-{}", 2 * number + which));
+        for part in 0..2 {
+            let mine = (number * 2 + part) * 2 + me;
+            // Acquire, and Release below: what the other has done.
+            while turn.load(Ordering::Acquire) != mine {
+                hint::spin_loop();
+            }
+            if part == 0 {
+                call.prepare(&mut cx, &name);
+            } else {
+                footprints.push(thread::footprint(|| call.act(&mut cx, &name, &other)).1);
+            }
+            turn.store(mine + 1, Ordering::Release);
+        }
+    }
+    footprints
+}
