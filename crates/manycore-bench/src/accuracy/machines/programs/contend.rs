@@ -285,10 +285,10 @@ mod tests {
     }
 
     #[test]
-    fn own_words_scale_and_a_shared_one_does_not() {
+    fn own_words_scale_and_shared_ones_do_not() {
         let factor = |mechanism| throughput(mechanism, 24, 0.0) / throughput(mechanism, 1, 0.0);
         let (own, shared, swapped) = (factor("own-add"), factor("atomic-add"), factor("cas-add"));
-        assert!(own > 20.0 && shared < 6.0 && swapped <= shared, "{own}, {shared}, {swapped}");
+        assert!(own > 20.0 && shared.max(swapped) < 6.0, "{own}, {shared}, {swapped}");
     }
 
     /// A fair queue across four sockets crosses them with most hand-overs, and one that is kept
