@@ -37,7 +37,7 @@ static int pay_all(ts_member_t *me, const void *arguments, size_t bytes)
     uint64_t key, balance, id, root, now = clock_now;
     const void *seen;
     void *object;
-    calls++;
+    __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED); /* several threads make calls */
     if (bytes != sizeof pay || (uintptr_t)arguments % 8 != 0)
         return MANYCORE_INVALID;
     memcpy(&pay, arguments, sizeof pay);

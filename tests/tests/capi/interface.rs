@@ -34,6 +34,7 @@ const TYPES: &[(&str, &str)] = &[
     ("ts_store_t", "TsStore"),
     ("ts_member_t", "TsMember"),
     ("ts_map_t", "TsMap"),
+    ("ts_operation_t", "TsOperation"),
     ("ts_config_t", "Config"),
     ("ts_contents_t", "Contents"),
     ("size_t", "usize"),
