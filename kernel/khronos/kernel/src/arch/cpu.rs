@@ -5,9 +5,10 @@ use core::cell::{Cell, UnsafeCell};
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use manycore::sync::CachePadded;
+
 use crate::mm::frames::FrameCache;
 use crate::mm::heap::Cache;
-use crate::sync::line::Line;
 use crate::sync::order::Held;
 use crate::task::sched::Local;
 use crate::task::thread::Thread;
@@ -47,7 +48,7 @@ pub struct Cpu {
     /// The space whose tables it has; 0 for the kernel's.
     pub space: AtomicU64,
     /// In a line of its own: all else here, the CPU itself writes at each call.
-    pub remote: Line<Remote>,
+    pub remote: CachePadded<Remote>,
     /// Events.
     pub counts: Counts,
     /// The locks that the running thread has while pinned.
@@ -80,7 +81,7 @@ static CPUS: [Cpu; MOST] = [const {
         current: AtomicPtr::new(core::ptr::null_mut()),
         is_idle: AtomicBool::new(false),
         space: AtomicU64::new(0),
-        remote: Line(Remote {
+        remote: CachePadded(Remote {
             apic_id: AtomicU32::new(0),
             flushes_wanted: AtomicU64::new(0),
             flushes_done: AtomicU64::new(0),

@@ -4,8 +4,6 @@
 
 pub mod bare;
 pub mod futex;
-pub mod lazy;
-pub mod line;
 pub mod once;
 pub mod order;
 pub mod percpu;

@@ -8,14 +8,16 @@
 //! A thread has several places. Which of them it takes follows from the value's number: so who
 //! takes one number's value away does not look at lines that those write who use other numbers.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-use super::lazy::Lazy;
-use super::line::Line;
+use manycore::sync::CachePadded;
+use once_cell::race::OnceBox;
+
 use super::order::Rank;
 use super::spin::Spin;
 
@@ -25,13 +27,13 @@ const PLACES: usize = 8;
 const ROWS: usize = 64;
 
 struct Row<T> {
-    is_taken: Line<AtomicBool>,
-    places: [Line<AtomicPtr<T>>; PLACES],
+    is_taken: CachePadded<AtomicBool>,
+    places: [CachePadded<AtomicPtr<T>>; PLACES],
 }
 
 /// Where threads say what they use.
 pub struct Users<T> {
-    rows: [Lazy<Row<T>>; ROWS],
+    rows: [OnceBox<Row<T>>; ROWS],
     /// Values that were taken away while they were used.
     left: Spin<Vec<Arc<T>>>,
     left_count: AtomicUsize,
@@ -41,7 +43,7 @@ impl<T> Users<T> {
     /// No threads.
     pub const fn new() -> Self {
         Self {
-            rows: [const { Lazy::new() }; ROWS],
+            rows: [const { OnceBox::new() }; ROWS],
             left: Spin::new(Rank::Files, Vec::new()),
             left_count: AtomicUsize::new(0),
         }
@@ -49,34 +51,36 @@ impl<T> Users<T> {
 
     /// A thread comes. The number of its row, if there is one for it.
     pub fn join(&self) -> Option<usize> {
-        let new = || Row {
-            is_taken: Line(AtomicBool::new(false)),
-            places: [const { Line(AtomicPtr::new(ptr::null_mut())) }; PLACES],
+        let new = || {
+            Box::new(Row {
+                is_taken: CachePadded(AtomicBool::new(false)),
+                places: [const { CachePadded(AtomicPtr::new(ptr::null_mut())) }; PLACES],
+            })
         };
         // Acquire: partner of the Release in `part`
         self.rows
             .iter()
-            .position(|row| !row.get_or_make(new).is_taken.swap(true, Ordering::Acquire))
+            .position(|row| !row.get_or_init(new).is_taken.swap(true, Ordering::Acquire))
     }
 
     /// The thread with this row goes. It uses nothing.
     pub fn part(&self, row: usize) {
-        if let Some(row) = self.rows[row].find() {
+        if let Some(row) = self.rows[row].get() {
             row.is_taken.store(false, Ordering::Release); // Release: partner of the Acquire in `join`
         }
     }
 
     fn place(&self, row: usize, number: usize) -> Option<&AtomicPtr<T>> {
-        Some(&*self.rows.get(row)?.find()?.places[number % PLACES])
+        Some(&*self.rows.get(row)?.get()?.places[number % PLACES])
     }
 
     /// Whether somebody uses it, by a number like this; by any if there is none.
     fn is_used(&self, value: &Arc<T>, number: Option<usize>) -> bool {
         let value = Arc::as_ptr(value).cast_mut();
         let range = number.map_or(0..PLACES, |number| number % PLACES..number % PLACES + 1);
-        let rows = self.rows.iter().map_while(Lazy::find);
+        let rows = self.rows.iter().map_while(OnceBox::get);
         // SeqCst: after it was taken away; partner of the stores in `lend` and `drop`.
-        let uses = |place: &Line<AtomicPtr<T>>| place.load(Ordering::SeqCst) == value;
+        let uses = |place: &CachePadded<AtomicPtr<T>>| place.load(Ordering::SeqCst) == value;
         rows.flat_map(|row| &row.places[range.clone()]).any(uses)
     }
 
@@ -104,7 +108,7 @@ impl<T> Users<T> {
 pub struct Shelf<T> {
     /// From `Arc::into_raw`, or null; changed with the lock held.
     value: AtomicPtr<T>,
-    lock: Line<Spin<()>>,
+    lock: CachePadded<Spin<()>>,
 }
 
 // SAFETY: it has an `Arc`, in another form.
@@ -115,7 +119,10 @@ unsafe impl<T: Send + Sync> Sync for Shelf<T> {}
 impl<T> Shelf<T> {
     /// An empty one.
     pub const fn new() -> Self {
-        Self { value: AtomicPtr::new(ptr::null_mut()), lock: Line(Spin::new(Rank::Files, ())) }
+        Self {
+            value: AtomicPtr::new(ptr::null_mut()),
+            lock: CachePadded(Spin::new(Rank::Files, ())),
+        }
     }
 
     /// Puts a value there, or nothing; calls `f` while nobody else does, with whether there was one

@@ -9,8 +9,9 @@ use super::signal::{self, Actions};
 use super::thread::Thread;
 use super::timer::{self, Target, Timer};
 use super::user;
+use manycore::sync::CachePadded;
+
 use crate::mm::space::Space;
-use crate::sync::line::Line;
 use crate::sync::order::Rank;
 use crate::sync::sleep::Sleep;
 use crate::sync::spin::IrqSpin;
@@ -55,19 +56,19 @@ pub struct Process {
     pub group: AtomicU32,
     /// The session.
     pub session: AtomicU32,
-    space: Line<IrqSpin<Option<Arc<Space>>>>,
+    space: CachePadded<IrqSpin<Option<Arc<Space>>>>,
     /// Its open files.
     pub files: Table,
     /// Where relative paths begin.
-    pub directory: Line<Sleep<Held>>,
+    pub directory: CachePadded<Sleep<Held>>,
     /// Bits that new files do not get.
     pub file_mask: AtomicU32,
     /// What signals do.
-    pub actions: Line<IrqSpin<Actions>>,
+    pub actions: CachePadded<IrqSpin<Actions>>,
     /// Signals for any of its threads.
     pub pending: AtomicU64,
     /// See [`Relations`].
-    pub relations: Line<IrqSpin<Relations>>,
+    pub relations: CachePadded<IrqSpin<Relations>>,
     /// Its children tell it here that they have ended.
     pub children_changed: WaitQueue,
     /// Whether its parent waits until it has a space of its own (`vfork`).
@@ -108,13 +109,13 @@ impl Process {
             number,
             group: setting(|like| &like.group, number),
             session: setting(|like| &like.session, number),
-            space: Line(IrqSpin::new(Rank::Signals, Some(space))),
+            space: CachePadded(IrqSpin::new(Rank::Signals, Some(space))),
             files: like.map_or_else(Table::new, |like| like.files.copy()),
-            directory: Line(Sleep::new(Rank::Directory, directory)),
+            directory: CachePadded(Sleep::new(Rank::Directory, directory)),
             file_mask: setting(|like| &like.file_mask, 0o022),
-            actions: Line(IrqSpin::new(Rank::Signals, actions)),
+            actions: CachePadded(IrqSpin::new(Rank::Signals, actions)),
             pending: AtomicU64::new(0),
-            relations: Line(IrqSpin::new(Rank::Signals, relations)),
+            relations: CachePadded(IrqSpin::new(Rank::Signals, relations)),
             children_changed: WaitQueue::new(),
             borrows_space: AtomicBool::new(false),
             space_given_back: WaitQueue::new(),

@@ -156,7 +156,7 @@ pub fn sync(file: Option<&Held>) -> Result<()> {
 
 /// Writes the next batch.
 fn write(store: &Store, disk: &mut Disk<Drive>) -> i32 {
-    // Whoever asks from here on may have changed something that this batch does not have.
+    // A thread that asks from here on may have changed something that this batch does not have.
     let Next { files, is_all, .. } = core::mem::replace(&mut *store.next.lock(), Next::new());
     let inodes: Vec<_> = files.iter().map(|file| &**file).collect();
     let which = if is_all { Which::All } else { Which::Files(&inodes) };
@@ -181,7 +181,7 @@ fn write(store: &Store, disk: &mut Disk<Drive>) -> i32 {
     }
 }
 
-/// The calling CPU has noted so many changes. Pinned.
+/// The calling CPU has noted this number of changes. Pinned.
 pub fn has_noted(changes: usize) {
     // Relaxed, all: hints
     let may = || !IS_DUE.load(Ordering::Relaxed) && !IS_REFUSED.load(Ordering::Relaxed);

@@ -7,9 +7,10 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU8, Ordering};
 
+use once_cell::race::OnceBox;
+
 use super::file::File;
 use crate::call::errno::{Errno, Result};
-use crate::sync::lazy::Lazy;
 use crate::sync::shelf::{Lent, Shelf, Users};
 use crate::task::user;
 
@@ -34,7 +35,7 @@ struct Slot {
 }
 
 impl Slot {
-    fn new() -> Self {
+    const fn new() -> Self {
         Self { state: AtomicU8::new(FREE), file: Shelf::new() }
     }
 
@@ -49,7 +50,7 @@ impl Slot {
 
 /// The table. The lowest number that is free is given, as programs expect.
 pub struct Table {
-    slots: [Lazy<Box<[Slot]>>; MOST / CHUNK],
+    slots: [OnceBox<[Slot; CHUNK]>; MOST / CHUNK],
     users: Users<File>,
 }
 
@@ -62,7 +63,7 @@ impl Default for Table {
 impl Table {
     /// Empty.
     pub fn new() -> Self {
-        Self { slots: [const { Lazy::new() }; MOST / CHUNK], users: Users::new() }
+        Self { slots: [const { OnceBox::new() }; MOST / CHUNK], users: Users::new() }
     }
 
     /// The same files, for a child.
@@ -85,7 +86,7 @@ impl Table {
     fn slots(&self) -> impl Iterator<Item = (usize, &Slot)> {
         let chunks = self.slots.iter().enumerate();
         chunks.flat_map(|(chunk, slots)| {
-            let slots = slots.find().into_iter().flat_map(|slots| slots.iter());
+            let slots = slots.get().into_iter().flat_map(|slots| slots.iter());
             (chunk * CHUNK..).zip(slots)
         })
     }
@@ -93,14 +94,14 @@ impl Table {
     /// The slot of a number, if there was a file of about this number.
     fn find(&self, number: u64) -> Result<(usize, &Slot)> {
         let number = number as u32 as usize;
-        let slots = self.slots.get(number / CHUNK).and_then(Lazy::find).ok_or(Errno::BAD_FILE)?;
+        let slots = self.slots.get(number / CHUNK).and_then(OnceBox::get).ok_or(Errno::BAD_FILE)?;
         Ok((number, &slots[number % CHUNK]))
     }
 
     /// The slot of a number.
     fn slot(&self, number: usize) -> Result<&Slot> {
         let chunk = self.slots.get(number / CHUNK).ok_or(Errno::BAD_FILE)?;
-        let slots = chunk.get_or_make(|| (0..CHUNK).map(|_| Slot::new()).collect());
+        let slots = chunk.get_or_init(|| Box::new([const { Slot::new() }; CHUNK]));
         Ok(&slots[number % CHUNK])
     }
 
