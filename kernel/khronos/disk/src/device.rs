@@ -62,7 +62,8 @@ impl MemoryDisk {
 }
 
 /// A block of zeros, made where it stays.
-pub(crate) fn zeros() -> Box<Block> {
+#[must_use]
+pub fn zeros() -> Box<Block> {
     let zeros = alloc::vec![0_u8; BLOCK_BYTES].into_boxed_slice();
     zeros.try_into().expect("as many as a block has")
 }

@@ -57,7 +57,7 @@ mod layout;
 mod record;
 
 pub use check::Fault;
-pub use device::{BLOCK_BYTES, Block, Device, DeviceError, MemoryDisk};
+pub use device::{BLOCK_BYTES, Block, Device, DeviceError, MemoryDisk, zeros};
 pub use disk::{Disk, Error, Page, Staged};
 pub use image::{File, Image, ROOT};
 pub use record::Record;

@@ -5,8 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use khronos_disk::{BLOCK_BYTES, Block, Device, Disk, File, ROOT};
-use khronos_fs::{Kind, Node, Restored};
+use khronos_disk::{Block, Device, Disk, File, ROOT, zeros};
+use khronos_fs::{Errno, Kind, Node, Restored};
 
 use crate::Tree;
 
@@ -102,7 +102,7 @@ impl<'fs> Recovery<'fs> {
         let node = tree.with(|cx| cx.restore(directory, name, &what)).map_err(failed)?;
         self.made += 1;
         let read = match what.kind() {
-            Kind::File => read(tree, disk, &node, file, block),
+            Kind::File => read(tree, disk, &node, file, block, failed),
             _ => Ok(()),
         };
         match what.kind() {
@@ -110,59 +110,27 @@ impl<'fs> Recovery<'fs> {
             _ if file.names > 1 => _ = self.linked.insert(inode, node),
             _ => tree.with(|cx| cx.close(node)),
         }
-        read.map_err(|error| error.unwrap_or_else(failed))
+        read
     }
 }
 
-/// Reads the bytes of a file.
+/// Reads the bytes of a file; `failed` says what it is when the tree refuses them.
 fn read<'fs, D: Device>(
     tree: &impl Tree<'fs>,
     disk: &Disk<D>,
     node: &Node<'fs>,
     file: &File,
     block: &mut Block,
-) -> Result<(), ReadError> {
+    failed: impl Fn(Errno) -> RecoverError,
+) -> Result<(), RecoverError> {
     for page in file.pages.keys() {
         disk.read_page(node.number(), *page, block)?;
-        tree.with(|cx| cx.restore_page(node, *page, block))?;
+        tree.with(|cx| cx.restore_page(node, *page, block)).map_err(&failed)?;
     }
-    tree.with(|cx| cx.restore_size(node, file.size))?;
-    Ok(())
-}
-
-/// The disk has failed, or the tree.
-enum ReadError {
-    Disk(khronos_disk::Error),
-    Tree(khronos_fs::Errno),
-}
-
-impl ReadError {
-    fn unwrap_or_else(self, f: impl FnOnce(khronos_fs::Errno) -> RecoverError) -> RecoverError {
-        match self {
-            Self::Disk(error) => error.into(),
-            Self::Tree(errno) => f(errno),
-        }
-    }
-}
-
-impl From<khronos_disk::Error> for ReadError {
-    fn from(error: khronos_disk::Error) -> Self {
-        Self::Disk(error)
-    }
-}
-
-impl From<khronos_fs::Errno> for ReadError {
-    fn from(errno: khronos_fs::Errno) -> Self {
-        Self::Tree(errno)
-    }
+    tree.with(|cx| cx.restore_size(node, file.size)).map_err(failed)
 }
 
 fn restored(number: u64, file: &File) -> Restored<'_> {
     let File { mode, owners, device, times, ref target, .. } = *file;
     Restored { number, mode, owners, device, times, target }
-}
-
-fn zeros() -> alloc::boxed::Box<Block> {
-    let zeros = vec![0_u8; BLOCK_BYTES].into_boxed_slice();
-    zeros.try_into().expect("as many as a block has")
 }

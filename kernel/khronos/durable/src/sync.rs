@@ -138,28 +138,25 @@ fn write_changes<'fs, D: Device>(
         of.add(disk, &data.taken)?;
     }
     let mut records = records(disk.image(), changes);
-    let mut staged = Vec::new();
     for data in &changes.data {
         let number = data.file.number();
         let of = written.get_mut(&number).expect("added above");
         records.extend(of.cut.map(|bytes| Record::Size { number, bytes }));
         records.push(Record::Size { number, bytes: data.taken.size });
-        staged.push(number);
     }
     if records.is_empty() {
         // Nothing has changed since the last batch; if that has failed, this fails, too.
         return disk.has_not_failed();
     }
     // The pages stay with `written` if the batch is not written: their numbers are noted again.
-    let pages = staged.iter().flat_map(|number| {
-        let of = written.get_mut(number).expect("added above");
-        let pages = core::mem::take(&mut of.pages);
-        pages.into_iter().map(move |(page, staged)| (*number, page, staged))
-    });
     let (mut places, mut blocks) = (Vec::new(), Vec::new());
-    for (number, page, staged) in pages {
-        places.push((number, page));
-        blocks.push(staged);
+    for data in &changes.data {
+        let number = data.file.number();
+        let of = written.get_mut(&number).expect("added above");
+        for (page, staged) in core::mem::take(&mut of.pages) {
+            places.push((number, page));
+            blocks.push(staged);
+        }
     }
     disk.commit_staged(records, blocks).inspect_err(|_| {
         for (number, page) in places {

@@ -221,7 +221,7 @@ fn threads(by: Sync) {
                 let mut last = None;
                 while !is_over.load(Ordering::Relaxed) {
                     // The number before has a name, or has had one, when the next number gets its
-                    // own: whoever draws waits for that.
+                    // own: a thread that draws waits for that.
                     let number = made.load(Ordering::Acquire);
                     if number % 3 != thread {
                         std::thread::yield_now();

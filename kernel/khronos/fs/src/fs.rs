@@ -45,14 +45,13 @@ pub struct At<'a> {
 /// How many bits of an inode's number say which context has made it.
 const CONTEXT_BITS: u32 = 12;
 
-/// A thread looks at the lines of all others, for a grace period, once in so many versions. A
+/// A thread looks at the lines of all others, for a grace period, once in this many versions. A
 /// directory that is removed has one for each of its chains: with as few as for lists and trees
 /// each removal would look. Readers do not pay for it: they have a limit of their own.
 const VERSIONS_MAX: u32 = 512;
 
 fn versions() -> mvrlu::Domain {
-    let mut config = mvrlu::Config::default();
-    config.versions_max = VERSIONS_MAX;
+    let config = mvrlu::Config::default().with_versions_max(VERSIONS_MAX);
     mvrlu::Domain::new(Default::default(), config)
 }
 
