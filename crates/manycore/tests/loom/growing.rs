@@ -6,9 +6,10 @@ use std::sync::Arc;
 use loom::thread;
 use manycore::clock::Counter;
 use manycore::collections::hash::GrowingTable;
-use manycore::mvrlu::{Config, Domain};
+use manycore::mvrlu::Domain;
 use manycore::{ConcurrentMap, MapHandle};
 
+use crate::sessions::few_segments;
 use crate::{check, check_first};
 
 type Table = GrowingTable<u64, u64, Domain<Counter>>;
@@ -20,13 +21,7 @@ const ALSO_MOVES: u64 = 6;
 
 /// With one bucket, off which another is split for each key but the first.
 fn table() -> Table {
-    let config = Config::default()
-        .with_segment_bytes(2048)
-        .with_segments(2)
-        .with_segments_max(4)
-        .with_low_percent(0)
-        .with_hops_max(u32::MAX);
-    Table::with_keys_per_bucket(Domain::new(Counter::default(), config), 0, 1)
+    Table::with_keys_per_bucket(Domain::new(Counter::default(), few_segments(2048)), 0, 1)
 }
 
 fn insert(table: &Table, keys: &[u64]) {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 use manycore::clock::{Clock, Counter};
-use manycore::mvrlu::{Config, Domain, Handle, Memory};
+use manycore::mvrlu::{Domain, Handle, Memory};
 use manycore::session::{Link, RawSession, View};
 
 use crate::check;
-use crate::sessions::objects;
+use crate::sessions::{few_segments, objects};
 
 /// Memory that is never given back.
 struct Leaked;
@@ -27,13 +27,7 @@ unsafe impl Memory for Leaked {
 }
 
 fn domain() -> Arc<Domain<Counter>> {
-    let config = Config::default()
-        .with_segment_bytes(256)
-        .with_segments(2)
-        .with_segments_max(4)
-        .with_low_percent(0)
-        .with_hops_max(u32::MAX);
-    Arc::new(Domain::with_memory(Counter::default(), config, Box::new(Leaked), 0))
+    Arc::new(Domain::with_memory(Counter::default(), few_segments(256), Box::new(Leaked), 0))
 }
 
 /// Adds one, and returns the stamp.

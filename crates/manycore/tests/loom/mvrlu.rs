@@ -4,22 +4,15 @@ use std::sync::Arc;
 
 use loom::thread;
 use manycore::clock::Counter;
-use manycore::mvrlu::{Config, Domain};
+use manycore::mvrlu::Domain;
 use manycore::session::{RawSession, View};
 
 use crate::check;
-use crate::sessions::{self, add, objects, read};
+use crate::sessions::{self, add, few_segments, objects, read};
 
-/// With a segment for two versions. A thread looks for a grace period only when a model flushes,
-/// and when it begins a segment.
+/// With segments for two versions.
 fn domain() -> Domain<Counter> {
-    let config = Config::default()
-        .with_segment_bytes(256)
-        .with_segments(2)
-        .with_segments_max(4)
-        .with_low_percent(0)
-        .with_hops_max(u32::MAX);
-    Domain::new(Counter::default(), config)
+    Domain::new(Counter::default(), few_segments(256))
 }
 
 #[test]

@@ -4,9 +4,21 @@
 use std::sync::Arc;
 
 use loom::thread;
+use manycore::mvrlu;
 use manycore::session::{Conflict, Link, RawSession, Sessions, View};
 
 use crate::check;
+
+/// A configuration with few and small segments. A thread looks for a grace period only when a
+/// model flushes, and when it begins a segment.
+pub fn few_segments(bytes: usize) -> mvrlu::Config {
+    mvrlu::Config::default()
+        .with_segment_bytes(bytes)
+        .with_segments(2)
+        .with_segments_max(4)
+        .with_low_percent(0)
+        .with_hops_max(u32::MAX)
+}
 
 /// Two objects, made before the threads are.
 pub fn objects(domain: &impl Sessions) -> [Link<u32>; 2] {

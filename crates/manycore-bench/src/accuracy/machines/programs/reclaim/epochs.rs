@@ -1,8 +1,8 @@
 //! Schemes by which a whole operation is protected: none at all, epochs, and quiescent states.
 
-use manycore_simulated::sync::atomic::{AtomicPtr, Ordering};
+use manycore_simulated::sync::atomic::Ordering;
 
-use super::scheme::{Clock, NONE, Node, Pace, Retired, Scheme, Words, take, words};
+use super::scheme::{Clock, NONE, Pace, Retired, Scheme, Words, take, words};
 
 /// Nothing is freed.
 pub(super) struct Leak;
@@ -18,11 +18,6 @@ impl Scheme for Leak {
     fn enter(&self, _: usize) {}
 
     fn leave(&self, _: usize) {}
-
-    fn read(&self, _: usize, _: usize, link: &AtomicPtr<Node>) -> *mut Node {
-        // Acquire: with the release by which the node was linked.
-        link.load(Ordering::Acquire)
-    }
 
     fn clock(&self) -> Option<&Clock> {
         None
@@ -76,11 +71,6 @@ impl Scheme for Epochs {
         self.0.set(me, NONE);
     }
 
-    fn read(&self, _: usize, _: usize, link: &AtomicPtr<Node>) -> *mut Node {
-        // Acquire: with the release by which the node was linked.
-        link.load(Ordering::Acquire)
-    }
-
     fn clock(&self) -> Option<&Clock> {
         Some(&self.0.clock)
     }
@@ -90,7 +80,7 @@ impl Scheme for Epochs {
     }
 }
 
-/// A thread says, after each operation, in which epoch it looked at nothing.
+/// A thread says, after each operation, in which epoch it kept no node.
 pub(super) struct Quiescence(Reservations);
 
 impl Scheme for Quiescence {
@@ -112,11 +102,6 @@ impl Scheme for Quiescence {
 
     fn leave(&self, me: usize) {
         self.0.set(me, self.0.clock.now());
-    }
-
-    fn read(&self, _: usize, _: usize, link: &AtomicPtr<Node>) -> *mut Node {
-        // Acquire: with the release by which the node was linked.
-        link.load(Ordering::Acquire)
     }
 
     fn clock(&self) -> Option<&Clock> {

@@ -91,7 +91,10 @@ pub(super) trait Scheme: Send + Sync + 'static {
 
     /// Reads a link. The node that it leads to, if it was not taken out yet, is not freed before
     /// the operation ends or the slot gets another.
-    fn read(&self, me: usize, slot: usize, link: &AtomicPtr<Node>) -> *mut Node;
+    fn read(&self, _me: usize, _slot: usize, link: &AtomicPtr<Node>) -> *mut Node {
+        // Acquire: with the release by which the node was linked.
+        link.load(Ordering::Acquire)
+    }
 
     /// The clock of a scheme that has one.
     fn clock(&self) -> Option<&Clock>;
