@@ -92,7 +92,7 @@ impl Worker for PmemobjWorker<'_> {
     }
 
     fn put(&mut self, keys: &[u64], value: u64) -> Result<(), Failure> {
-        // SAFETY: the pool is open: this borrows it; so many keys are there.
+        // SAFETY: the pool is open: this borrows it; `keys.len()` keys are there.
         match unsafe { numbers_put(self.0.0, keys.as_ptr(), keys.len(), value) } {
             0 => Ok(()),
             _ => Err(failure("commit")),

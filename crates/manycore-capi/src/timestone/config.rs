@@ -50,8 +50,8 @@ impl Config {
             operations: core::ptr::null(),
             operation_count: 0,
         };
-        // SAFETY: it has so many bytes (contract of this function), which are not more than those
-        // of the copy.
+        // SAFETY: it has `size` bytes (contract of this function), which are not more than those of
+        // the copy.
         unsafe { config.cast::<u8>().copy_to_nonoverlapping((&raw mut copy).cast(), size) };
         Ok(Some(copy))
     }

@@ -21,7 +21,8 @@ unsafe fn settings(config: *const Config) -> Result<(Options, Registry), Status>
     let mut options = Config::options(config.as_ref())?;
     let (first, count) =
         config.map_or((core::ptr::null(), 0), |config| (config.operations, config.operation_count));
-    // SAFETY: so many are there, as is said of configurations.
+    // SAFETY: a configuration says how many operations `operations` leads to (contract of this
+    // function).
     let registry = unsafe { Registry::of(first.cast(), count) }?;
     // SAFETY: the store ends before (contract of this function).
     options.operations = unsafe { registry.operations() };

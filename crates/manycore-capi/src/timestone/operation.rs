@@ -147,8 +147,8 @@ impl Drop for Registry {
 
 /// # Safety
 ///
-/// As of `ts_unregister`; null or an operation; null, or so many bytes; null, or a pointer that may
-/// be written.
+/// As of `ts_unregister`; `operation` is null or an operation, `arguments` is null or leads to
+/// `bytes` bytes, and `ticket` is null or may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_call(
     me: *mut TsMember,

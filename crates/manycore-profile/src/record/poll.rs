@@ -39,7 +39,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Nothing seen yet, of a run that begins with the clock and is sampled `every` so often.
+    /// Nothing seen yet, of a run that begins with the clock and is sampled once in `every`.
     pub fn new(clock: Clock, every: Duration) -> Self {
         Self {
             clock,

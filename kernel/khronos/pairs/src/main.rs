@@ -28,8 +28,8 @@ fn read_counts<'a>(cases: &'a [Case], path: &str) -> Result<Vec<Counted<'a>>, St
     report::read(cases, &read(path)?).map_err(|mistake| format!("{path}: {mistake}"))
 }
 
-/// At least so many of a thousand cases share no line. The aim is 950; the book says what is in the
-/// way.
+/// Of a thousand cases, at least this many share no line. The aim is 950; the book says what is in
+/// the way.
 const LEAST: usize = 900;
 
 fn check(cases: &str, counts: &str) -> Result<(), String> {

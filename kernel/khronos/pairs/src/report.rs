@@ -8,7 +8,7 @@ use crate::case::{Case, Place};
 use crate::generate::is_of_different_names;
 use crate::symbols::Symbols;
 
-/// So often a case is run: half of them in each order.
+/// How often a case is run: half of them in each order.
 pub const RUNS: u32 = 8;
 
 /// A line that both calls use, and one writes.

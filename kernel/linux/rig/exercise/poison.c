@@ -86,7 +86,7 @@ static _Noreturn void fail_page(char *page)
 	_exit(9);
 }
 
-/* The page at the begin of so many bytes, in all of which it is mapped. */
+/* The page at the start of these bytes, in all of which it is mapped. */
 static void poison_at(char *page, size_t bytes, const char *what)
 {
 	int status, wrong = 0;

@@ -25,7 +25,7 @@ use manycore_channel::call::Kind;
 use manycore_channel::queue::{Calls, Cancelled, Queue};
 use manycore_channel::slot::{Reply, Slot};
 
-/// So often may a descriptor look ready without being so before its call is left to a worker.
+/// How often a descriptor may look ready without being so before its call is left to a worker.
 const TRIES_MAX: u32 = 8;
 
 /// After this many calls in a row the worker looks at the descriptors as well.
