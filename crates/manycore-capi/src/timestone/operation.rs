@@ -3,6 +3,7 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt;
 use core::ptr::NonNull;
+use std::borrow::Cow;
 
 use timestone::untyped::{self, BYTES_MAX, ByteMap};
 use timestone::{Error, Operations, Registered, Stop, Transaction};
@@ -28,24 +29,29 @@ pub struct TsOperation {
 
 const _: () = assert!(size_of::<TsOperation>() == 24);
 
-/// An operation, with a copy of its name.
-struct Known {
-    name: String,
+/// An operation, whose name is the program's or a copy.
+struct Known<'a> {
+    name: Cow<'a, str>,
     version: u32,
     run: Run,
 }
 
-impl Known {
+impl<'a> Known<'a> {
     /// # Safety
     ///
-    /// Null, or leads to an operation.
+    /// Null, or leads to an operation, whose name stays as long as this.
     unsafe fn of(operation: *const TsOperation) -> Result<Self, Status> {
         // SAFETY: null, or an operation (contract of this function).
         let TsOperation { name, version, run, .. } =
             *unsafe { operation.as_ref() }.ok_or(Status::Null)?;
         // SAFETY: the name is null or a string, as is said of operations.
-        let name = unsafe { text(name) }?.to_owned();
-        Ok(Self { name, version, run: run.ok_or(Status::Null)? })
+        let name: &'a str = unsafe { text(name) }?;
+        Ok(Self { name: name.into(), version, run: run.ok_or(Status::Null)? })
+    }
+
+    /// With a copy of its name.
+    fn into_owned(self) -> Known<'static> {
+        Known { name: self.name.into_owned().into(), version: self.version, run: self.run }
     }
 
     /// Runs it in a transaction; says why it is not to commit, and the status that it has returned.
@@ -68,13 +74,13 @@ impl Known {
     }
 }
 
-impl fmt::Debug for Known {
+impl fmt::Debug for Known<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} version {}", self.name, self.version)
     }
 }
 
-impl Registered for Known {
+impl Registered for Known<'_> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -98,7 +104,7 @@ impl Registered for Known {
 /// The operations that a store has, for as long as this is there.
 pub struct Registry {
     all: *mut [&'static dyn Registered],
-    each: *mut [Known],
+    each: *mut [Known<'static>],
 }
 
 // SAFETY: both are this one's own, and nothing is changed before its end.
@@ -116,10 +122,11 @@ impl Registry {
         }
         // SAFETY: `count` operations are there (contract of this function).
         let each = (0..count).map(|at| unsafe { Known::of(first.wrapping_add(at)) });
-        let each: Box<[Known]> = each.collect::<Result<_, _>>()?;
+        let each = each.map(|known| known.map(Known::into_owned));
+        let each: Box<[Known<'static>]> = each.collect::<Result<_, _>>()?;
         let each = Box::into_raw(each);
         // SAFETY: it is there until `drop`, before which nobody has what this has lent.
-        let known: &'static [Known] = unsafe { &*each };
+        let known: &'static [Known<'static>] = unsafe { &*each };
         let all: Box<[&'static dyn Registered]> =
             known.iter().map(|known| known as &dyn Registered).collect();
         Ok(Self { all: Box::into_raw(all), each })
