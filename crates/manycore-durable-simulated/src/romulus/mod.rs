@@ -31,8 +31,8 @@ pub struct Romulus<P> {
     /// How they are used.
     pub chains: Chains,
     is_locked: CachePadded<AtomicBool>,
-    seats: Box<[Seat]>,
-    free_seats: Mutex<Vec<usize>>,
+    slots: Box<[Slot]>,
+    free_slots: Mutex<Vec<usize>>,
     transactions: Count,
     operations: Count,
     lines: Count,
@@ -40,7 +40,7 @@ pub struct Romulus<P> {
 
 /// A thread's place.
 #[derive(Default)]
-struct Seat {
+struct Slot {
     /// The operation, until it is done; then 0. Beside it the answer.
     asked: CachePadded<(AtomicU64, AtomicBool)>,
     reads: CachePadded<AtomicBool>,
@@ -60,16 +60,16 @@ impl<P: Persistence> Romulus<P> {
             copies: Copies::new(chains.words(keys), P::default()),
             chains,
             is_locked: CachePadded::default(),
-            seats: (0..handles).map(|_| Seat::default()).collect(),
-            free_seats: Mutex::new((0..handles).rev().collect()),
+            slots: (0..handles).map(|_| Slot::default()).collect(),
+            free_slots: Mutex::new((0..handles).rev().collect()),
             transactions: Count::new(0),
             operations: Count::new(0),
             lines: Count::new(0),
         }
     }
 
-    fn read<R>(&self, seat: usize, read: impl FnOnce() -> R) -> R {
-        let reads = &self.seats[seat].reads;
+    fn read<R>(&self, slot: usize, read: impl FnOnce() -> R) -> R {
+        let reads = &self.slots[slot].reads;
         loop {
             // SeqCst: before the look at the lock. Partner: the exchange that takes the lock,
             // before the writer's look at readers. One of the two sees the other.
@@ -91,17 +91,17 @@ impl<P: Persistence> Romulus<P> {
     }
 
     fn wait_for_readers(&self) {
-        for seat in &self.seats {
+        for slot in &self.slots {
             // SeqCst, and thereby Acquire: see `read`.
-            while seat.reads.load(Ordering::SeqCst) {
+            while slot.reads.load(Ordering::SeqCst) {
                 hint::spin_loop();
             }
         }
     }
 
     /// Returns what the operation has, which this or another thread has executed.
-    fn update(&self, seat: usize, request: Request) -> bool {
-        let (asked, answer) = &*self.seats[seat].asked;
+    fn update(&self, slot: usize, request: Request) -> bool {
+        let (asked, answer) = &*self.slots[slot].asked;
         // Release: nothing but the word itself; the lock orders the rest.
         asked.store(request.encode(), Ordering::Release);
         loop {
@@ -126,23 +126,23 @@ impl<P: Persistence> Romulus<P> {
     /// Executes what all have asked for.
     fn combine(&self) {
         // Acquire: the word alone. Partner: the store in `update`.
-        let asked = |seat: &Seat| seat.asked.0.0.load(Ordering::Acquire);
-        let requests = self.seats.iter().map(|seat| (seat, asked(seat)));
+        let asked = |slot: &Slot| slot.asked.0.0.load(Ordering::Acquire);
+        let requests = self.slots.iter().map(|slot| (slot, asked(slot)));
         let requests: Vec<_> = requests.filter(|(_, word)| *word != 0).collect();
         if requests.is_empty() {
             return;
         }
         let mut changes = self.copies.begin();
         self.wait_for_readers();
-        for (seat, word) in &requests {
+        for (slot, word) in &requests {
             let has_changed = self.chains.apply(&mut changes, Request::decode(*word));
             // Relaxed: seen by who sees the 0.
-            seat.asked.0.1.store(has_changed, Ordering::Relaxed);
+            slot.asked.0.1.store(has_changed, Ordering::Relaxed);
         }
         let answer = || {
-            for (seat, _) in &requests {
+            for (slot, _) in &requests {
                 // Release: the answer. Partner: the load in `update`.
-                seat.asked.0.0.store(0, Ordering::Release);
+                slot.asked.0.0.store(0, Ordering::Release);
             }
         };
         let lines = changes.commit(answer);
@@ -157,13 +157,13 @@ impl<P: Persistence> Romulus<P> {
 /// A thread's access.
 pub struct RomulusHandle<'a, P> {
     set: &'a Romulus<P>,
-    seat: usize,
+    slot: usize,
 }
 
 impl<P> Drop for RomulusHandle<'_, P> {
     fn drop(&mut self) {
-        let mut free = self.set.free_seats.lock().unwrap_or_else(PoisonError::into_inner);
-        free.push(self.seat);
+        let mut free = self.set.free_slots.lock().unwrap_or_else(PoisonError::into_inner);
+        free.push(self.slot);
     }
 }
 
@@ -171,9 +171,9 @@ impl<P: Persistence> ConcurrentSet<u64> for Romulus<P> {
     type Handle<'a> = RomulusHandle<'a, P>;
 
     fn handle(&self) -> RomulusHandle<'_, P> {
-        let seat = self.free_seats.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let seat = seat.expect("the set has no handle left: drop one, or make it for more");
-        RomulusHandle { set: self, seat }
+        let slot = self.free_slots.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let slot = slot.expect("the set has no handle left: drop one, or make it for more");
+        RomulusHandle { set: self, slot }
     }
 
     fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
@@ -188,14 +188,14 @@ impl<P: Persistence> ConcurrentSet<u64> for Romulus<P> {
 impl<P: Persistence> SetHandle<u64> for RomulusHandle<'_, P> {
     fn contains(&mut self, key: &u64) -> bool {
         let Romulus { copies, chains, .. } = self.set;
-        self.set.read(self.seat, || chains.contains(copies, *key))
+        self.set.read(self.slot, || chains.contains(copies, *key))
     }
 
     fn insert(&mut self, key: u64) -> bool {
-        self.set.update(self.seat, Request::Insert(key))
+        self.set.update(self.slot, Request::Insert(key))
     }
 
     fn remove(&mut self, key: &u64) -> bool {
-        self.set.update(self.seat, Request::Remove(*key))
+        self.set.update(self.slot, Request::Remove(*key))
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Noted {
     /// Threads beyond those that found an entry: entry 0 has their sum.
     pub unlisted: u32,
     /// Waits of a thread for a lock.
-    pub waits: Vec<SeatWaits>,
+    pub waits: Vec<EntryWaits>,
     /// Who kept whom waiting.
     pub blocked: Vec<Held>,
     /// In which order locks were taken.
@@ -47,7 +47,7 @@ pub(crate) struct ListedThread {
 
 /// Waits of a thread for a lock; times in ticks.
 #[derive(Clone, Debug)]
-pub(crate) struct SeatWaits {
+pub(crate) struct EntryWaits {
     pub thread_entry: u32,
     pub record: u32,
     pub contended: u64,
@@ -233,12 +233,12 @@ fn listed(number: u32, thread_entry: &ThreadEntry, in_slab: u64) -> ListedThread
     }
 }
 
-fn waits(mapping: &Mapping, thread_entries: usize) -> Vec<SeatWaits> {
+fn waits(mapping: &Mapping, thread_entries: usize) -> Vec<EntryWaits> {
     // To look at a page that was never written takes memory for it: only those that these entries
     // can have used.
     let near = mapping.waits.iter().take(thread_entries * WAITS_APART + WAITS_LOOKS);
     let used = near.filter(|waits| get(&waits.key) != 0);
-    used.map(|waits| SeatWaits {
+    used.map(|waits| EntryWaits {
         thread_entry: (get(&waits.key) >> 32) as u32,
         record: get(&waits.key) as u32,
         contended: get(&waits.contended),
