@@ -4,8 +4,8 @@ use super::Clock;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::{CachePadded, order};
 
-/// A clock of one number, on a line that all threads share: exact, and as fast as that line
-/// travels.
+/// A clock that is one number on a cache line that all threads share. It is exact; its speed is
+/// limited by the transfers of that line.
 #[derive(Debug)]
 pub struct Counter(CachePadded<AtomicU64>);
 
@@ -15,8 +15,8 @@ impl Default for Counter {
     }
 }
 
-// SAFETY: the increments of one word have one order, and each is seen, with all that its thread did
-// before, by a thread that reads its number or a later one (AcqRel and Acquire).
+// SAFETY: the increments of one word have one order. A thread that reads an increment's number or a
+// later one sees the increment, and all earlier writes of its thread (AcqRel and Acquire).
 unsafe impl Clock for Counter {
     #[inline]
     fn is_exact(&self) -> bool {
@@ -31,8 +31,8 @@ unsafe impl Clock for Counter {
 
     #[inline]
     fn stamp(&self) -> u64 {
-        // AcqRel: the number is after that of every present that this thread knows of, and partner
-        // of the Acquire in `present`.
+        // AcqRel: the number is later than every present that this thread has seen; partner of the
+        // Acquire in `present`.
         self.0.fetch_add(1, order!(AcqRel, "counter-stamp")) + 1
     }
 

@@ -2,11 +2,11 @@
 //! known.
 //!
 //! A reader may begin between the moment when a commit takes its stamp and the moment when it
-//! stores it, and would miss a commit that is before its begin. So the word says from the
-//! transaction's first lock on that there is no stamp yet. A reader that finds it so writes into it
-//! that the stamp has to be later than its own time, and goes on; if it does that while the commit
-//! takes its stamp, the commit takes another. Nobody waits for a thread that is preempted in its
-//! commit.
+//! stores the stamp. The reader would then miss a commit that is before its begin. So from the
+//! transaction's first lock on, the word says that there is no stamp yet. A reader that finds this
+//! writes its own time into the word, and goes on: the stamp has to be later than that time. If the
+//! reader writes it while the commit takes its stamp, the commit takes another one. So no thread
+//! waits for a thread that is preempted in its commit.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, order};
@@ -14,9 +14,9 @@ use crate::sync::{CachePadded, order};
 /// Above all stamps: no stamp yet. A transaction's writes have this value, and a pointer to the
 /// record of the transaction's thread.
 pub(crate) const UNDECIDED: u64 = 1 << 63;
-/// What a transaction of the record at this address writes in the place of its stamp: the address
-/// moves aside for the mark, because those of a kernel have the same bit set. Records begin at even
-/// addresses.
+/// A transaction of the record at this address writes this value instead of its stamp. The address
+/// is shifted to make room for the mark, because a kernel's addresses have the same bit set.
+/// Records begin at even addresses.
 #[inline]
 pub(crate) fn undecided_by(record: usize) -> u64 {
     debug_assert!(record.is_multiple_of(2), "a record at an odd address");
@@ -32,8 +32,8 @@ pub(crate) fn record_of(undecided: u64) -> usize {
 /// Later than any stamp.
 pub(crate) const LATEST: u64 = UNDECIDED - 1;
 
-/// The decision of the present transaction, or of the last one: `UNDECIDED` and a time that its
-/// stamp is going to exceed; or its stamp.
+/// The decision of the present transaction, or of the last one: `UNDECIDED` with a time that its
+/// stamp has to exceed, or its stamp.
 pub(crate) struct Decision(CachePadded<AtomicU64>);
 
 impl Decision {
@@ -48,8 +48,8 @@ impl Decision {
         self.0.store(UNDECIDED | time, Ordering::Release);
     }
 
-    /// Commits the transaction, with a stamp from `stamp` that is later than what other threads ask
-    /// for: it is told of that time.
+    /// Commits the transaction, with a stamp that `stamp` takes. `stamp` gets the time that other
+    /// threads ask the stamp to exceed.
     ///
     /// A thread that sees an object locked sees the word open, because the word was opened before.
     /// So it either pushes the stamp in time, or finds the stamp.

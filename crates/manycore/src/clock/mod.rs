@@ -1,9 +1,9 @@
 //! Clocks that order commits: of several threads, without a line that all of them write.
 //!
-//! A mechanism with versions asks a clock two things: for a *stamp*, when it commits, and for the
-//! *present*, when a snapshot begins, which is to see the commits with stamps up to it. [`Ordo`]
-//! answers from the CPUs' own counters, and knows by how much they may differ; [`Counter`] is a
-//! number that every commit increments.
+//! A mechanism with versions asks a clock for two things: a commit asks for a *stamp*, and a
+//! snapshot that begins asks for the *present*; the snapshot sees the commits with stamps up to its
+//! present. [`Ordo`] answers from the CPUs' own counters, and knows by how much they may differ;
+//! [`Counter`] is a number that every commit increments.
 //!
 //! | | a stamp costs | the present costs | after a commit, or before a snapshot |
 //! |---|---|---|---|
@@ -33,18 +33,18 @@ use crate::sync::hint;
 ///
 /// Times are below 2^63. If [`is_exact`](Self::is_exact) says so, the promises of the methods hold.
 ///
-/// Of another clock that does not keep them (a boundary that was measured on some of the CPUs, a
-/// virtual machine that has moved), snapshots are not of one moment, and items out of order. What
-/// is read is there all the same: no mechanism goes by such a clock for what it discards.
+/// If a clock does not keep these promises (its boundary was measured on some of the CPUs only, or
+/// the virtual machine has moved), snapshots are not of one moment, and items are out of order.
+/// Reads are still of valid memory: no mechanism uses such a clock to decide what it frees.
 pub unsafe trait Clock: Send + Sync {
-    /// Whether the promises follow from the order of memory alone, and not from what is known of
-    /// the hardware.
+    /// Whether the promises follow from the memory orderings alone, without knowledge of the
+    /// hardware.
     #[inline]
     fn is_exact(&self) -> bool {
         false
     }
 
-    /// The time of a snapshot that begins now. What the thread reads later in its program, it reads
+    /// The time of a snapshot that begins now. Reads that come later in the program are executed
     /// later.
     fn present(&self) -> u64;
 
@@ -54,11 +54,11 @@ pub unsafe trait Clock: Send + Sync {
     fn stamp(&self) -> u64;
 
     /// The time of a snapshot that begins now and has to see every commit that has returned, even
-    /// if no thread has waited after it: not before any [`stamp`](Self::stamp) that was returned,
-    /// on any thread, before this was called. Otherwise as [`present`](Self::present).
+    /// one without a wait after it: not before any [`stamp`](Self::stamp) that was returned, on any
+    /// thread, before this was called. Otherwise as [`present`](Self::present).
     fn fresh(&self) -> u64;
 
-    /// A time that every `present` reaches which is asked for after this was called, on any thread.
+    /// Returns a time that is not later than any `present` that a thread asks for after this call.
     fn horizon(&self) -> u64;
 
     /// Waits until the [`horizon`](Self::horizon) reaches a stamp, and returns it: a thread that
@@ -84,15 +84,15 @@ pub unsafe trait Clock: Send + Sync {
 
 /// A clock after whose stamps nobody waits.
 ///
-/// A snapshot is as consistent as ever. But one that begins on another thread just after a commit
-/// has returned may be from before that commit, by twice the clock's uncertainty: the form of the
-/// paper on MV-RLU. A thread always sees its own commits.
+/// A snapshot is as consistent as ever. But a snapshot that begins on another thread just after a
+/// commit has returned may miss that commit, for up to twice the clock's uncertainty. This is the
+/// form of the paper on MV-RLU. A thread always sees its own commits.
 #[derive(Debug, Default)]
 pub struct RelaxedClock<C>(pub C);
 
-// SAFETY: times are those of the clock inside. Of the promises, those of `fresh`, `settle` and
-// `pass` are kept only as far as that clock keeps them without a wait: which no mechanism goes by
-// for what it discards.
+// SAFETY: times are those of the clock inside. Of the promises, `fresh`, `settle` and `pass` hold
+// only as far as that clock keeps them without a wait; no mechanism relies on these to decide what
+// it frees.
 unsafe impl<C: Clock> Clock for RelaxedClock<C> {
     #[inline]
     fn is_exact(&self) -> bool {

@@ -6,15 +6,15 @@
 //!
 //! # Idea
 //!
-//! The counters of two CPUs run equally fast but may have been started at different times, and
-//! nobody can ask by how much they differ. But if one CPU sends what its counter says to another,
-//! which compares that with its own, then the difference that it finds is the offset and the time
-//! that the message took: never less than the offset. The largest of these differences, over all
-//! pairs and both directions, is the *boundary*: two times that are further apart than it are in
-//! the order in which they were read.
+//! The counters of two CPUs run equally fast but may have been started at different times, and no
+//! instruction tells by how much they differ. But one CPU can send its counter's value to another,
+//! which compares it with its own. The difference is the offset plus the time of the message, so it
+//! is never less than the offset. The largest of these differences, over all pairs and both
+//! directions, is the *boundary*: two times that are further apart than it are in the order in
+//! which they were read.
 //!
 //! With more than eight CPUs only pairs with the first one are measured; the sum of the two largest
-//! differences is then a boundary, by way of that CPU.
+//! differences is then a boundary, for messages by way of that CPU.
 //!
 //! # Reads that overtake
 //!
@@ -53,9 +53,9 @@ impl Ordo {
     }
 
     /// With the boundary of this machine, in whose process it is measured once: a few milliseconds
-    /// for each pair of CPUs, and longer if they are busy; on a simulated machine its model says.
-    /// Where that is not possible (without the feature `std`, where threads cannot be put onto
-    /// CPUs, or where the simulator explores schedules) it is [`GENEROUS`](Self::GENEROUS).
+    /// for each pair of CPUs, and longer if they are busy; on a simulated machine the model gives
+    /// it. Where no measurement is possible (without the feature `std`, where threads cannot be put
+    /// onto CPUs, or where the simulator explores schedules) it is [`GENEROUS`](Self::GENEROUS).
     #[must_use]
     pub fn measured() -> Self {
         Self { boundary: clock::boundary().unwrap_or(Self::GENEROUS) }
@@ -74,10 +74,10 @@ impl Default for Ordo {
     }
 }
 
-// SAFETY: counters begin at 0 and take decades to 2^62, and the boundary is less than that. For the
-// promises, which it does not call exact: if one call of `ordered` returns before another is made,
-// the second returns no less than the first minus the boundary, which is what the boundary is; and
-// what was written before a read-modify-write is visible when `ordered` reads the counter.
+// SAFETY: counters begin at 0 and take decades to 2^62, and the boundary is less than that. The
+// promises (it does not claim to be exact): if one call of `ordered` returns before another is
+// made, the second returns no less than the first minus the boundary, by the definition of the
+// boundary; and writes before a read-modify-write are visible when `ordered` reads the counter.
 unsafe impl Clock for Ordo {
     #[inline]
     fn present(&self) -> u64 {
@@ -91,8 +91,8 @@ unsafe impl Clock for Ordo {
 
     #[inline]
     fn fresh(&self) -> u64 {
-        // A stamp is ahead of its clock by the boundary, and that clock of this one by as much at
-        // most.
+        // A stamp is ahead of its own clock by the boundary, and that clock is ahead of this one by
+        // the boundary at most.
         let fresh = clock::ordered() + 2 * self.boundary + 1;
         loop {
             let now = clock::ordered();

@@ -2,8 +2,8 @@
 
 use super::Clock;
 
-/// A clock whose times are later than those of an earlier life of what they order: after a restart
-/// the processor's counter begins at 0, and the times that are on a disk do not.
+/// A clock for objects that outlive the process: its times are later than those of an earlier run.
+/// After a restart the processor's counter begins at 0, but the stamps on the disk do not.
 #[derive(Debug, Default)]
 pub struct Since<C> {
     clock: C,
@@ -19,8 +19,8 @@ impl<C: Clock> Since<C> {
     }
 }
 
-// SAFETY: times are those of the clock inside, and the same number more, which is less than 2^62 if
-// the earlier life's were.
+// SAFETY: times are those of the clock inside plus one constant, which is less than 2^62 if the
+// earlier run's times were.
 unsafe impl<C: Clock> Clock for Since<C> {
     #[inline]
     fn is_exact(&self) -> bool {

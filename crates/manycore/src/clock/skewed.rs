@@ -5,12 +5,12 @@ use manycore_sim::{backend, thread};
 use super::{Clock, Ordo};
 use crate::sync::hint;
 
-/// Counters of which each thread has its own, ahead of those of threads before it. For explored
-/// schedules.
+/// A clock with a counter for each thread; each counter is ahead of those of earlier threads. It is
+/// for explored schedules.
 #[derive(Debug)]
 pub struct Skewed(Ordo);
 
-/// A few times as much as the clock goes forward each time that it is read, in ticks.
+/// A few times the amount by which each read advances the clock, in ticks.
 const SKEW: u64 = 3000;
 
 /// The skew of the last of three threads.
@@ -23,7 +23,7 @@ impl Default for Skewed {
 }
 
 impl Skewed {
-    /// A clock that is wrong: its boundary says that its counters do not differ.
+    /// A wrong clock: its boundary claims that its counters do not differ.
     #[must_use]
     pub fn wrong() -> Self {
         Self(Ordo::with_boundary(0))
@@ -35,8 +35,8 @@ impl Skewed {
     }
 }
 
-// SAFETY: any two counters differ by the boundary at most; those of a `wrong` clock do not keep the
-// promises, which costs snapshots of one moment and no memory (contract of `Clock`).
+// SAFETY: any two counters differ by the boundary at most; the times of a `wrong` clock break the
+// promises, so snapshots may not be of one moment; memory stays safe (contract of `Clock`).
 unsafe impl Clock for Skewed {
     fn present(&self) -> u64 {
         self.0.present() + Self::skew()

@@ -1,4 +1,4 @@
-//! `flat-combining`: a structure whose operations are run by the thread that has it.
+//! `flat-combining`: a structure whose operations are run by its present owner.
 //!
 //! # Idea
 //!
@@ -6,12 +6,13 @@
 //!
 //! # Source
 //!
-//! D. Hendler et al., SPAA 2010. There the combiner also sorts and merges what it finds, where the
-//! structure allows for it; here each operation runs by itself.
+//! D. Hendler et al., SPAA 2010. There the combiner also sorts and merges the operations that it
+//! finds, if the structure allows it; here each operation runs by itself.
 //!
 //! # Memory order
 //!
-//! That of `FlatCombining`: operations run one after the other, each sees what those before it did.
+//! The same as for `FlatCombining`: operations run one after the other, and each sees the effects
+//! of all earlier ones.
 //!
 //! # Cost
 //!
@@ -20,15 +21,15 @@
 //!
 //! # When not to use it
 //!
-//! For operations that take long: they all run on one CPU. And for structures that can be divided:
-//! locks for the parts then let threads run side by side.
+//! For operations that take long, since they all run on one CPU. And for structures that can be
+//! divided: with a lock for each part, threads run side by side.
 
 use super::SequentialMap;
 use super::set_by_map::set_by_map;
 use crate::delegate::FlatCombining;
 use crate::{ConcurrentMap, MapHandle};
 
-/// A structure whose operations are run by the thread that has it.
+/// A structure whose operations are run by its present owner.
 #[derive(Debug, Default)]
 pub struct Combined<S> {
     structure: FlatCombining<S>,

@@ -2,8 +2,8 @@
 
 use core::hash::{BuildHasher, Hash, Hasher};
 
-/// The bucket of a key, of this many. Not against keys that somebody chooses to collide: there is
-/// no secret in it.
+/// The bucket of a key, out of this many. The hash has no secret, so an attacker can choose keys
+/// that collide.
 #[inline]
 pub(crate) fn bucket_of<K: Hash>(key: &K, buckets: usize) -> usize {
     // The upper bits are the mixed ones: the product maps them to the buckets evenly, without a
@@ -11,13 +11,13 @@ pub(crate) fn bucket_of<K: Hash>(key: &K, buckets: usize) -> usize {
     ((u128::from(mixed(key)) * buckets as u128) >> 64) as usize
 }
 
-/// A hash of a key of which the lowest bits are the mixed ones.
+/// A hash of a key whose lowest bits are the best mixed ones.
 #[inline]
 pub(crate) fn hash_of<K: Hash + ?Sized>(key: &K) -> usize {
     mixed(key).swap_bytes() as usize
 }
 
-/// The hasher of tables that are not told of another: [`hash_of`], without a secret.
+/// The default hasher of tables: [`hash_of`], without a secret.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mixing;
 

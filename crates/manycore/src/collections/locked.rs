@@ -2,8 +2,8 @@
 //!
 //! # Idea
 //!
-//! A thread that holds the lock has the structure. A look-up takes the lock, too: what one thread
-//! may read, no other may change.
+//! The thread that holds the lock owns the structure. A look-up takes the lock, too: no thread may
+//! change what another reads.
 //!
 //! # Source
 //!
@@ -15,13 +15,13 @@
 //!
 //! # Cost
 //!
-//! An acquisition an operation, and the transfer of every line that the last holder has changed.
-//! Nothing runs in parallel, but nothing is kept for later either: no garbage.
+//! Each operation costs an acquisition, and the transfer of every line that the last owner has
+//! changed. Operations do not run in parallel, but no work is deferred either: there is no garbage.
 //!
 //! # When not to use it
 //!
-//! Where threads meet often. A lock for each part, as in [`LockedTable`](super::hash::LockedTable),
-//! keeps them apart.
+//! Where threads contend often. Separate locks for parts, as in
+//! [`LockedTable`](super::hash::LockedTable), keep them apart.
 
 use super::SequentialMap;
 use super::set_by_map::set_by_map;

@@ -7,10 +7,10 @@
 //! # What they call
 //!
 //! `Ord`, `Eq`, `Hash` and `Clone` of keys and values are called in the middle of an operation,
-//! also under a lock. If they use the same collection, the thread may wait for itself, for ever. If
-//! they panic, or contradict each other, an operation was done or was not, and keys are found or
-//! are not; no memory is touched that is freed, and nothing is dropped twice. Destructors run when
-//! no lock is held, and may use the collection.
+//! also under a lock. If they use the same collection, the thread may deadlock with itself. If they
+//! panic, or contradict each other, it is undefined whether the operation takes effect and whether
+//! keys are found; but no freed memory is touched, and nothing is dropped twice. Destructors run
+//! when no lock is held, and may use the collection.
 //!
 //! | | |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The list of all sets. To add one, write its file and name it here: then it is in every test and
+//! The list of all sets. To add one, write its file and name it here; it is then in every test and
 //! in the benchmarks.
 
 /// What a set is made for.
@@ -13,7 +13,7 @@ pub struct Sizes {
 /// Calls a macro with the list of all sets of numbers, but for those under a lock:
 /// `callback! { name, "structure", "mechanism", sizes => set; ... }`.
 ///
-/// The name is one for a test, structure and mechanism are those of `manycore bench set`, and the
+/// The name is for tests, structure and mechanism are those of `manycore bench set`, and the
 /// expression makes an empty [`ConcurrentSet<u64>`](crate::ConcurrentSet) from [`Sizes`].
 #[doc(hidden)]
 #[macro_export]

@@ -1,8 +1,8 @@
-//! Records that are locked, of which the caller says what becomes of them.
+//! Locked records, whose new values the caller chooses.
 //!
-//! All that may meet a conflict comes first: the buckets are locked, the pairs that may go, and
-//! entries of chains that may have to change places. What follows only changes copies that are this
-//! session's already.
+//! Every step that may meet a conflict comes first: it locks the buckets, the pairs that may be
+//! removed, and the entries of chains that may have to move. The later steps only change this
+//! session's own copies.
 
 use super::error::Error;
 use super::handle::Handle;
@@ -67,8 +67,8 @@ impl From<Conflict> for Stop {
     }
 }
 
-/// Slots that are locked: a session is open, the handle's transaction or one of its own, and the
-/// gate is passed.
+/// Locked slots. A session is open, either the handle's transaction or one of its own, and its
+/// thread has passed the gate.
 pub(super) struct Edit<'h, 'm, C: Clock, T> {
     handle: &'h mut Handle<'m, C>,
     slots: T,
@@ -135,7 +135,7 @@ impl<'h, 'm, 'k, C: Clock, T: AsRef<[Slot<'k>]> + AsMut<[Slot<'k>]>> Edit<'h, 'm
     #[inline]
     pub fn value(&self, index: usize) -> Option<&[u8]> {
         let pair = self.slots.as_ref()[self.index(index)].now()?;
-        // SAFETY: the session is open and has found the pair, or it is this one's own.
+        // SAFETY: the session is open, and the pair was found in it or made by it.
         Some(unsafe { pair.get() }.1)
     }
 
@@ -196,7 +196,8 @@ impl<C: Clock, T> Drop for Edit<'_, '_, C, T> {
 
 /// # Safety
 ///
-/// In a session of the table's domain, which has found it; if it fails, that can only be aborted.
+/// To be called in the session of the table's domain that has found the slot; if it fails, that
+/// session can only be aborted.
 #[inline]
 unsafe fn lock_slots<C: Clock>(
     session: &mut mvrlu::Handle<'_, C>,
@@ -221,8 +222,8 @@ unsafe fn lock_slot<C: Clock>(
     count: usize,
     wanted: Wanted,
 ) -> Result<(), Stop> {
-    // SAFETY: the session is open, and what it finds stays until its end (contract of this
-    // function). A bucket that it has locked does not change, nor its chain.
+    // SAFETY: the session is open, and objects that it finds stay until its end (contract of this
+    // function). The bucket that it has locked does not change, nor does the bucket's chain.
     unsafe {
         let (link, number, seen) = table.find(session, slot.hash);
         slot.bucket = link;
@@ -263,8 +264,8 @@ unsafe fn apply<C: Clock>(
 ) -> Result<Change, Conflict> {
     let mut change = Change::default();
     // SAFETY: the session has locked the buckets (contract of this function), and so `try_lock`
-    // returns its own copies, one after the other. New pairs are put into a bucket once, and those
-    // that go are in none afterwards.
+    // returns its own copies, one after the other. Each new pair is put into one bucket once, and
+    // removed pairs are in no bucket afterwards.
     unsafe {
         for slot in slots {
             if let (Some(old), Then::Remove) = (slot.found, slot.then) {

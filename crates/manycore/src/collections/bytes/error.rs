@@ -8,8 +8,8 @@ use core::fmt;
 pub enum Error {
     /// A key or a value of 4 GiB or more.
     TooLong,
-    /// More is changed in one transaction than fits into a log. If it is one that
-    /// [`Handle::begin`](super::Handle::begin) has begun, it can only be aborted.
+    /// The changes of one transaction do not fit into a log. If
+    /// [`Handle::begin`](super::Handle::begin) has begun the transaction, it can only be aborted.
     TooLarge,
     /// The transaction has met an error before, or other threads' snapshots have filled its log: it
     /// can only be aborted.

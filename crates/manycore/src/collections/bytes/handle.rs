@@ -16,13 +16,13 @@ use crate::session::{Open, RawSession, View};
 
 /// A thread's access to a [`ByteMap`].
 ///
-/// What is called with a record runs in a session: while it does, old versions stay, and in one
-/// that [`begin`](Self::begin) has begun nobody else changes anything.
+/// A function that is called with a record runs in a session: while it runs, old versions stay. In
+/// a session that [`begin`](Self::begin) has begun, no other thread changes anything meanwhile.
 pub struct Handle<'m, C: Clock = Ordo> {
     pub(super) map: &'m ByteMap<C>,
     pub(super) raw: mvrlu::Handle<'m, C>,
     pub(super) keeps: Keeps,
-    /// Records that were put in, less those that were taken out, of which the table does not know.
+    /// Inserted records less removed ones that are not yet counted in the table.
     untold: isize,
 }
 
@@ -46,7 +46,8 @@ impl<'m, C: Clock> Handle<'m, C> {
         !matches!(self.keeps, Keeps::Nobody)
     }
 
-    /// How many records there are: as [`ByteMap::len`], and with what its transaction has changed.
+    /// The number of records: as [`ByteMap::len`], including the changes of the handle's
+    /// transaction.
     pub fn len(&self) -> usize {
         self.map.len().saturating_add_signed(self.change().records)
     }
@@ -84,12 +85,13 @@ impl<'m, C: Clock> Handle<'m, C> {
         result
     }
 
-    /// What a function makes of the key's value. It is not called if there is none.
+    /// Calls a function with the key's value, and returns its result. The function is not called if
+    /// there is no value.
     #[inline]
     pub fn get<R>(&mut self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Option<R> {
         let hash = hash_of(&self.map.hasher, key);
         self.read(View::Latest, |session, table| {
-            // SAFETY: the session is open, and what it has found stays until its end.
+            // SAFETY: the session is open, and objects that it has found stay until its end.
             unsafe {
                 let (_, _, bucket) = table.find(session, hash);
                 let (pair, ()) = bucket.find(session, hash, is(key))?;
@@ -106,8 +108,8 @@ impl<'m, C: Clock> Handle<'m, C> {
     /// Calls `f` with each record as all are at one moment, in no order, until it returns false.
     pub fn for_each(&mut self, mut f: impl FnMut(&[u8], &[u8]) -> bool) {
         self.read(View::Snapshot, |session, table| {
-            // SAFETY: the session is open, and what it has found stays until its end. It is a
-            // snapshot, or one beside which nobody changes anything.
+            // SAFETY: the session is open, and objects that it has found stay until its end. It is
+            // a snapshot, or no other thread changes anything meanwhile.
             unsafe {
                 table.visit_all(session, |pair, ()| {
                     let (key, value) = pair.get();
@@ -117,8 +119,8 @@ impl<'m, C: Clock> Handle<'m, C> {
         });
     }
 
-    /// Calls `f` with one part of the records, of this many, as they are at one moment: each is in
-    /// one part, if that is of one moment as the others. Until `f` returns false.
+    /// Calls `f` with one of this many parts of the records, as of one moment, until `f` returns
+    /// false. If all parts are read as of the same moment, each record is in exactly one part.
     ///
     /// # Panics
     ///
@@ -136,12 +138,12 @@ impl<'m, C: Clock> Handle<'m, C> {
         });
     }
 
-    /// What a function makes of the first record from somewhere on, in the map's
-    /// [order](super#order).
+    /// Calls a function with the first record after a position in the map's [order](super#order),
+    /// and returns its result.
     pub fn next<R>(&mut self, from: From<'_>, f: impl FnOnce(&[u8], &[u8]) -> R) -> Option<R> {
         let hasher = &self.map.hasher;
         self.read(View::Snapshot, |session, table| {
-            // SAFETY: the session is open, and what it has found stays until its end.
+            // SAFETY: the session is open, and objects that it has found stay until its end.
             unsafe {
                 let pair = order::next(session, table, hasher, from)?;
                 let (key, value) = pair.get();
@@ -150,8 +152,8 @@ impl<'m, C: Clock> Handle<'m, C> {
         })
     }
 
-    /// Waits until no other thread changes records, and keeps all from it until
-    /// [`let_others_in`](Self::let_others_in). This handle goes on.
+    /// Waits until no other thread changes records, and prevents all others from changing any until
+    /// [`let_others_in`](Self::let_others_in). This handle can go on.
     ///
     /// # Errors
     ///
@@ -205,8 +207,8 @@ impl<'m, C: Clock> Handle<'m, C> {
         }
     }
 
-    /// A commit has changed the table by this. Nobody takes that out of the root meanwhile: that
-    /// takes the gate.
+    /// A commit has changed the table's count by this. Meanwhile no thread removes the table from
+    /// the root, because that takes the gate.
     #[inline]
     pub(super) fn has_changed(&mut self, table: &Table, change: Change) {
         self.map.tally.add(change);

@@ -39,8 +39,8 @@ impl<'m, C: Clock> Handle<'m, C> {
         Ok(had)
     }
 
-    /// Locks the key's record, or its place if there is none: until the result is committed or
-    /// dropped, no other thread changes it. Others read what it was.
+    /// Locks the key's record, or its position if there is none. Until the result is committed or
+    /// dropped, no other thread changes the record; others read its old value.
     ///
     /// # Errors
     ///
@@ -50,13 +50,13 @@ impl<'m, C: Clock> Handle<'m, C> {
         Locked::lock(self, key, Wanted::Always)
     }
 
-    /// Locks the records of all these keys, of which some may be the same, to change them for
-    /// others at one moment.
+    /// Locks the records of all these keys, which may contain duplicates, to change all of them at
+    /// one moment.
     ///
     /// # Errors
     ///
-    /// As of [`set`](Self::set); and if they are too many for a log: with the usual one, some
-    /// hundred thousand.
+    /// As for [`set`](Self::set). Also if the records are too many for a log: with the usual log
+    /// that is some hundred thousand.
     pub fn lock_all<'k>(
         &mut self,
         keys: impl IntoIterator<Item = &'k [u8]>,
@@ -70,8 +70,8 @@ impl<'m, C: Clock> Handle<'m, C> {
 #[must_use = "nothing happens before it is committed"]
 pub struct Locked<'h, 'm, 'k, C: Clock = Ordo>(Edit<'h, 'm, C, [Slot<'k>; 1]>);
 
-/// The same of several: see [`Handle::lock_all`]. Records go by the numbers of their keys; the same
-/// key twice is one record.
+/// The same for several records: see [`Handle::lock_all`]. Records are numbered by their keys'
+/// positions; a repeated key is one record.
 #[must_use = "nothing happens before it is committed"]
 pub struct LockedAll<'h, 'm, 'k, C: Clock = Ordo>(Edit<'h, 'm, C, Vec<Slot<'k>>>);
 

@@ -28,25 +28,25 @@
 //! # Idea
 //!
 //! It is the [growing table](super::hash::MvrluGrowingTable) with a pair of byte strings for each
-//! key: a bucket has up to twelve pairs, and a byte of each one's hash, and a pair is one object
-//! that is written once. So a look-up reads the bucket and one pair, and changes nothing.
+//! key: a bucket has up to twelve pairs, with a byte of each pair's hash. A pair is one object that
+//! is written once. So a look-up reads the bucket and one pair, and writes nothing.
 //!
-//! A change locks the bucket, the pair that goes, and what else it may take, and only then asks the
-//! caller what becomes of the record. After that it cannot meet a conflict: the caller is asked
-//! once, and may do what cannot be done twice.
+//! A change locks the bucket, the pair to be removed, and the other objects that it may need. Only
+//! then it asks the caller for the record's new value. After that it cannot meet a conflict. So the
+//! caller's function runs once, and may do things that cannot be repeated.
 //!
 //! # Who keeps out whom
 //!
-//! Readers keep out nobody, and nobody keeps them out. Of threads that change the same bucket, one
-//! goes first. [`Handle::begin`] and [`Handle::keep_others_out`] keep out all other threads that
-//! change something, by a gate that readers do not know; a thread that changes one record passes it
-//! by a count on its own CPU's line.
+//! Readers and writers do not exclude each other. If several threads change the same bucket, one
+//! goes first. [`Handle::begin`] and [`Handle::keep_others_out`] exclude all other writers by a
+//! gate, which readers do not use; a thread that changes one record passes the gate by a count on
+//! its own CPU's line.
 //!
 //! # Order
 //!
-//! Records have one, by their hashes read from the lowest bit on, and by their keys: it stays as it
-//! is while the table grows. [`Handle::next`] goes by it: a thread that asks for what follows a key
-//! comes to every record once that is there all the time.
+//! Records are ordered by their hashes, read from the lowest bit on, and then by their keys. This
+//! order stays the same while the table grows. [`Handle::next`] uses it: a thread that repeatedly
+//! asks for the key after the last one visits every record that stays in the table once.
 //!
 //! # Source
 //!
@@ -55,22 +55,23 @@
 //!
 //! # Memory order
 //!
-//! What sessions find is ordered by [`mvrlu`](crate::mvrlu), the table by its
-//! [directory](super::hash::MvrluGrowingTable), and a thread that passes the gate by the
-//! [lock](crate::lock::PerCpuRw). Counts of records are statistics.
+//! [`mvrlu`](crate::mvrlu) orders the objects that sessions find, the table's
+//! [directory](super::hash::MvrluGrowingTable) orders its buckets, and the
+//! [lock](crate::lock::PerCpuRw) orders threads that pass the gate. Counts of records are
+//! statistics.
 //!
 //! # Cost
 //!
-//! A look-up is a session for the latest, a line or two of the bucket, and one of the pair: it
-//! writes nothing that others read. A change takes versions of the bucket and of the pair that
-//! goes, an object, and the gate: two read-modify-writes of the CPU's own line. Memory: a pair of 8
-//! bytes each takes 32, and its share of a bucket some 20.
+//! A look-up is a session for the latest versions. It reads one or two lines of the bucket and one
+//! of the pair, and writes nothing that others read. A change makes versions of the bucket and of
+//! the removed pair, allocates an object, and passes the gate, by two read-modify-writes of its own
+//! CPU's line. Memory: a pair of 8 and 8 bytes takes 32, and its share of a bucket some 20.
 //!
 //! # When not to use it
 //!
-//! For keys or values of one type, which [`space`](super::space) has with less. Where a record is
-//! changed in place, a byte at a time: each change writes all of it anew. The table never shrinks,
-//! but by [`Handle::clear`].
+//! For keys or values of one type, which [`space`](super::space) stores with less memory. For
+//! records that are changed in place, a byte at a time: each change writes the whole record. The
+//! table never shrinks, except by [`Handle::clear`].
 
 mod edit;
 mod error;
@@ -114,7 +115,7 @@ pub struct ByteMap<C: Clock = Ordo> {
     tally: Tally,
 }
 
-/// Segments of a log: a transaction, or what is written beside a long snapshot, takes up to 64 MiB.
+/// Segments of a log: one transaction, or the writes during a long snapshot, may take up to 64 MiB.
 const SEGMENTS_MAX: usize = 4096;
 
 impl<C: Clock + Default> Default for ByteMap<C> {
@@ -142,8 +143,8 @@ impl<C: Clock> ByteMap<C> {
         Self::with_hasher(clock, config, records, SeedableRandomState::random())
     }
 
-    /// The same with hashes that are the same in each run: for tests that are repeated. Somebody
-    /// who chooses the keys can choose such as collide.
+    /// The same with hashes that repeat in each run, for tests. An attacker who chooses the keys
+    /// can make them collide.
     ///
     /// # Panics
     ///
@@ -211,12 +212,12 @@ impl<C: Clock> Drop for ByteMap<C> {
             table
         };
         open.end();
-        // SAFETY: nobody has the map, and so its pairs; each is in one entry.
+        // SAFETY: no other thread has the map, nor its pairs; each pair is in one entry.
         large.into_iter().for_each(|pair| unsafe { handle.end_pair(pair) });
         handle.end_dying();
         drop(handle);
-        // SAFETY: dropped once, here. The table is from a box, and nobody has it when the domain is
-        // gone.
+        // SAFETY: dropped once, here. The table is from a box, and no thread has it when the domain
+        // is gone.
         unsafe {
             ManuallyDrop::drop(&mut self.domain);
             drop(Box::from_raw(table.cast_mut()));

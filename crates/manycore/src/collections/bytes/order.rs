@@ -1,8 +1,8 @@
 //! The records' order: by their hashes read from the lowest bit on, then by their keys.
 //!
-//! A bucket has the hashes with the same lowest bits, as many as its level, and these hashes are
-//! neighbours in that order. When the bucket is split, each part again has neighbours. So the key
-//! after a given one is in the same bucket, or in the bucket that follows in that order.
+//! A bucket has the hashes with the same lowest bits; their number is the bucket's level. These
+//! hashes are neighbours in that order. When the bucket is split, each half again has neighbours.
+//! So the key after a given one is in the same bucket, or in the next bucket in that order.
 
 use foldhash::fast::SeedableRandomState;
 
@@ -31,7 +31,7 @@ fn following(hash: usize, level: u8) -> Option<usize> {
     next.map(usize::reverse_bits)
 }
 
-/// The first pair of a bucket of which `is_after` says that it comes after the begin.
+/// The first pair of a bucket for which `is_after` returns true.
 ///
 /// # Safety
 ///
@@ -93,7 +93,7 @@ pub(super) unsafe fn next<S: RawSession>(
     }
 }
 
-/// Calls `f` with one of this many equal parts of the hashes, until it says that it is enough.
+/// Calls `f` with one of this many equal parts of the hashes, until it returns false.
 ///
 /// # Safety
 ///

@@ -14,7 +14,7 @@ pub(super) enum Keeps {
     Transaction(Transaction),
 }
 
-/// What a transaction has to tell, or to take back, when it ends.
+/// The changes that a transaction has to report, or to undo, when it ends.
 #[derive(Default)]
 pub(super) struct Transaction {
     pub change: Change,
@@ -26,6 +26,7 @@ pub(super) struct Transaction {
     pub replaced: Vec<*const Table>,
     pub made: Vec<*const Table>,
     pub has_failed: bool,
-    /// The transaction began while this thread kept others out already, and it leaves them out.
+    /// The transaction began while this thread already kept others out, and its end does not let
+    /// them in.
     pub is_inner: bool,
 }

@@ -56,7 +56,7 @@ pub(super) fn is(key: &[u8]) -> impl Fn(&Pair) -> bool {
 /// In a session of the domain to which the root belongs.
 #[inline]
 pub(super) unsafe fn table<S: RawSession>(session: &S, root: Link<Root>) -> &Table {
-    // SAFETY: the root is there as long as its domain, and a table is freed by the thread that has
-    // taken it out of the root, when no session is open that may have found it.
+    // SAFETY: the root lives as long as its domain. A table is freed by the thread that has removed
+    // it from the root, when no session is open that may have found it.
     unsafe { &*(*session.deref(root)).table }
 }

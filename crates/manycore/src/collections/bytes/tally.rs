@@ -43,8 +43,8 @@ impl Tally {
     #[inline]
     pub fn add(&self, change: Change) {
         let counters = &self.0[cpu::current() as usize % tuning::places(COUNTERS)];
-        // Relaxed, throughout: statistics. What others are told of a change, they count, since
-        // that orders the one before the other.
+        // Relaxed, throughout: these are statistics. A thread that learns of a change also counts
+        // it, because the way by which it learns orders the two.
         if change.records != 0 {
             counters.records.fetch_add(change.records.cast_unsigned(), Ordering::Relaxed);
         }

@@ -14,8 +14,8 @@ use crate::session::{Conflict, RawSession, View};
 
 impl<C: Clock> Handle<'_, C> {
     /// Begins a transaction: from now on, until [`commit`](Self::commit) or [`abort`](Self::abort),
-    /// all that this handle does belongs to it, and no other thread changes anything. Others read
-    /// what there was before.
+    /// all operations of this handle belong to it, and no other thread changes anything. Others
+    /// read the old state.
     ///
     /// A thread that waits in it for another thread's change waits for ever.
     ///
@@ -50,8 +50,8 @@ impl<C: Clock> Handle<'_, C> {
     /// With the gate.
     fn open(&mut self, transaction: Transaction) {
         self.raw.end_dying();
-        // SAFETY: the handle is in no session. It waits until the log has room, as sessions do
-        // after that conflict; the second begins one.
+        // SAFETY: the handle is in no session. The first call waits until the log has room, as
+        // sessions do after that conflict; the second begins a session.
         unsafe {
             self.raw.back_off(Conflict::Full, 0);
             self.raw.begin(View::Latest);
@@ -87,7 +87,7 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// # Errors
     ///
-    /// If there is none; or if it has failed, and then nothing of it has happened.
+    /// If there is no transaction, or if it has failed; then none of its changes have happened.
     pub fn commit(&mut self) -> Result<(), Error> {
         if self.transaction()?.has_failed {
             self.abort()?;
@@ -113,7 +113,8 @@ impl<C: Clock> Handle<'_, C> {
         unsafe { self.raw.abort() };
         let transaction = self.close();
         for (table, told) in transaction.told {
-            // SAFETY: tables that were made are freed below; the others are the map's.
+            // SAFETY: tables that this transaction made are freed below; the others belong to the
+            // map.
             unsafe { &*table }.count(-told);
         }
         let is_left = |table: &*const Table| !transaction.made.contains(table);
@@ -144,9 +145,9 @@ impl<C: Clock> Handle<'_, C> {
     /// Frees tables that no session will find any more.
     fn dismantle(&mut self, tables: Vec<*const Table>) {
         for table in tables {
-            // SAFETY: `new_table` has made a box of it, which nobody else frees: it was taken out
-            // of the root by a commit, or put there by a transaction that was aborted. The handle
-            // is in no session; each pair is in one entry.
+            // SAFETY: it is from a box of `new_table`, which no other thread frees: a commit has
+            // removed it from the root, or the transaction that put it there was aborted. The
+            // handle is in no session; each pair is in one entry.
             unsafe {
                 let table = alloc::boxed::Box::from_raw(table.cast_mut());
                 Directory::dismantle(table, &mut self.raw, |session, pair, ()| {
@@ -194,9 +195,8 @@ impl<C: Clock> Handle<'_, C> {
         self.commit()
     }
 
-    /// Begins the transaction's session anew. What it has changed is to go in any case, and would
-    /// otherwise be seen for a moment by a thread that has found the table just before it is taken
-    /// out.
+    /// Restarts the transaction's session. Its changes have to be discarded in any case; otherwise
+    /// a thread that has found the table just before its removal could see them for a moment.
     fn take_back(&mut self) {
         // SAFETY: the transaction's session is open, and another one begins when it has ended.
         unsafe {
@@ -218,8 +218,8 @@ impl<C: Clock> Handle<'_, C> {
         self.look_for_failure()?;
         self.take_back();
         let (root, map) = (self.map.root, self.map);
-        // SAFETY: the transaction's session is open, of the map's domain. What `try_lock` returns
-        // is its copy.
+        // SAFETY: the transaction's session is open, of the map's domain. `try_lock` returns the
+        // session's copy.
         let old = unsafe {
             let old = core::ptr::from_ref(table(&self.raw, root));
             if !self.raw.has_room() {

@@ -7,12 +7,12 @@ use crate::{mvrlu, rlu};
 /// A hash table that grows, over a mechanism with sessions.
 pub type GrowingTable<K, V, M> = Versioned<K, V, M, Growing>;
 
-/// A hash table that grows with its keys, over [MV-RLU](crate::mvrlu). Lookups never wait, not
-/// while it grows either; snapshots and transactions see all of it at one moment. How it grows says
-/// `collections/versioned/growing/mod.rs`.
+/// A hash table that grows with its keys, over [MV-RLU](crate::mvrlu). Lookups never wait, even
+/// while it grows; snapshots and transactions see all of it at one moment.
+/// `collections/versioned/growing/mod.rs` describes how it grows.
 ///
-/// Keys whose hashes are alike share a bucket, and thousands of them make it a slow one: it is not
-/// divided any more, and the rest of the table grows on.
+/// Keys with equal hashes share a bucket, and thousands of them make that bucket slow: it is not
+/// split any more, but the rest of the table grows on.
 ///
 /// ```
 /// use manycore::collections::hash::MvrluGrowingTable;
@@ -28,8 +28,8 @@ pub type GrowingTable<K, V, M> = Versioned<K, V, M, Growing>;
 /// ```
 pub type MvrluGrowingTable<K, V, D = mvrlu::Domain> = GrowingTable<K, V, D>;
 
-/// A hash table that grows with its keys, over [RLU](crate::rlu): as [`MvrluGrowingTable`], but
-/// that a thread that changes it waits for those who read it.
+/// A hash table that grows with its keys, over [RLU](crate::rlu): as [`MvrluGrowingTable`], except
+/// that writers wait for readers.
 pub type RluGrowingTable<K, V, D = rlu::Domain> = GrowingTable<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> GrowingTable<K, V, M> {
@@ -38,8 +38,8 @@ impl<K: Copy, V: Copy, M: Sessions> GrowingTable<K, V, M> {
         Self::with_room(domain, keys)
     }
 
-    /// The same; it grows when there are more than this many keys for a bucket. Usually those are
-    /// as many as fill half of it. At least 1.
+    /// The same, but it grows when there are more than this many keys for each bucket, at least 1.
+    /// By default that is half of a bucket's room.
     pub fn with_keys_per_bucket(domain: M, keys: usize, keys_per_bucket: usize) -> Self {
         Self::with_load(domain, keys, keys_per_bucket)
     }

@@ -3,7 +3,7 @@
 //! # Idea
 //!
 //! Two operations meet only if their keys are in the same bucket. With many buckets that is rare,
-//! and what is left is the cost of a lock that nobody else wants.
+//! and the remaining cost is that of an uncontended lock.
 //!
 //! # Source
 //!
@@ -11,17 +11,18 @@
 //!
 //! # Memory order
 //!
-//! The locks'. An operation on one key takes one lock, so each takes effect while it holds that.
+//! The order is that of the locks. An operation on one key takes one lock, so it takes effect while
+//! it holds that lock.
 //!
 //! # Cost
 //!
-//! A lock for each bucket: with `adaptive`, 16 bytes beside the head of the list. An acquisition an
-//! operation, look-ups too: that writes to the bucket's line, so that readers of one hot key take
-//! turns.
+//! A lock for each bucket: with `adaptive`, 16 bytes beside the head of the list. Each operation
+//! acquires a lock, also a look-up. That writes to the bucket's line, so readers of one hot key
+//! wait for each other.
 //!
 //! # When not to use it
 //!
-//! Where many read the same few keys, and for what concerns several keys at once.
+//! Where many threads read the same few keys, and for operations on several keys at once.
 
 use alloc::boxed::Box;
 use core::hash::Hash;

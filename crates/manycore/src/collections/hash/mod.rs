@@ -17,8 +17,8 @@ mod walk;
 mod word;
 
 pub use chained::ChainedTable;
-/// Hashers of [`HashMap`]: without a secret, the same in each run; and keyed by a number that is
-/// drawn when the process starts.
+/// Hashers of [`HashMap`]: without a secret, the same in each run; and one keyed by a number that
+/// is drawn when the process starts.
 pub use foldhash::fast::{FixedState, RandomState};
 pub use growing::{GrowingTable, MvrluGrowingTable, RluGrowingTable};
 pub use locked::{CombinedTable, LockedTable};

@@ -15,9 +15,9 @@
 //!
 //! # Cost
 //!
-//! A look-up writes nothing but its thread's record, so that readers of one hot key do not take
-//! turns. With `adaptive` a bucket is 32 bytes, two to a line. Nodes have memory as those of the
-//! list, and 32 bytes at least.
+//! A look-up writes only its thread's record, so readers of one hot key do not wait for each other.
+//! With `adaptive` a bucket is 32 bytes, two to a line. The memory of nodes is as in the list, but
+//! at least 32 bytes each.
 //!
 //! # When not to use it
 //!
@@ -29,12 +29,12 @@ use crate::RawLock;
 use crate::collections::rcu::{ByHash, RcuChains};
 use crate::reclaim::{Config, Epoch};
 
-/// A thread that looks for a key reads a few nodes only, and loses what it has of their lines if
-/// others on these are written, which have nothing to do with them: with four nodes on a line two
-/// threads are 7 % slower at 20 % updates than with two.
+/// A look-up reads only a few nodes. It loses their lines from its cache when other threads write
+/// unrelated nodes on the same lines: with four nodes on a line two threads are 7 % slower at 20 %
+/// updates than with two.
 const NODE_BYTES_MIN: usize = 32;
 
-/// A hash table that is read without a lock. `F` is how readers [tell that they have
+/// A hash table that is read without a lock. `F` is how readers [report that they have
 /// left](crate::reclaim::Mode).
 pub type RcuTable<K, V, L, F = Epoch> = RcuChains<K, V, L, ByHash, F>;
 

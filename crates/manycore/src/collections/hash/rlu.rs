@@ -3,6 +3,6 @@
 use super::VersionedTable;
 use crate::rlu::Domain;
 
-/// A hash table over [RLU](crate::rlu): as [`MvrluTable`](super::MvrluTable), but that a thread
-/// that changes it waits for those who read it.
+/// A hash table over [RLU](crate::rlu): as [`MvrluTable`](super::MvrluTable), except that writers
+/// wait for readers.
 pub type RluTable<K, V, D = Domain> = VersionedTable<K, V, D>;

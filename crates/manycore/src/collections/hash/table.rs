@@ -1,4 +1,5 @@
-//! Tables of buckets, and how entries get from one into the next, which has twice as many buckets.
+//! Tables of buckets, and how entries move from one table into the next, which has twice as many
+//! buckets.
 
 use alloc::boxed::Box;
 use core::ptr::null_mut;
@@ -37,7 +38,8 @@ pub(super) trait Buckets {
     /// All entries of a bucket, with their tags.
     fn for_each(locked: &Self::Locked<'_>, f: impl FnMut(u8, Self::Entry));
 
-    /// The entries are in the next table from now on: a Release, for those who then look there.
+    /// From now on the entries are in the next table. Release: for the threads that then read that
+    /// table.
     fn moved(locked: Self::Locked<'_>);
 
     /// Adds an entry to a bucket that no other thread can find yet. Says whether it took another
@@ -88,7 +90,7 @@ impl<B: Buckets> Table<B> {
     /// The next table, if there is one. This one was found in a section that is not over.
     #[inline]
     pub fn next(&self) -> Option<&Self> {
-        // SAFETY: null, or a table that is retired after this one, which is there.
+        // SAFETY: null, or a table that is retired after this one, which is valid.
         unsafe { self.next_table().as_ref() }
     }
 
@@ -139,7 +141,8 @@ impl<B: Buckets> Table<B> {
 
     /// Moves some buckets. Says whether all are moved now.
     fn help(&self, next: &Self, hash: impl Fn(B::Entry) -> u64) -> bool {
-        // Relaxed, both: who moves which bucket; each is moved under its lock.
+        // Relaxed, both: they only distribute the buckets to be moved; each bucket is moved under
+        // its lock.
         if self.cursor.load(Ordering::Relaxed) < self.buckets.count() {
             let from = self.cursor.fetch_add(MOVED_TOGETHER, Ordering::Relaxed);
             let to = (from + MOVED_TOGETHER).min(self.buckets.count());
@@ -160,7 +163,7 @@ impl<B: Buckets> Table<B> {
         next: &Self,
         hash: impl Fn(B::Entry) -> u64,
     ) {
-        /// Takes back what was filled in, if a hash panics: the entries are still in this table.
+        /// If a hash panics, removes the entries that were filled in: they are still in this table.
         struct Undo<'t, B: Buckets>(&'t B, [usize; 2]);
         impl<B: Buckets> Drop for Undo<'_, B> {
             fn drop(&mut self) {
@@ -197,7 +200,7 @@ pub(super) struct Tables<B: Buckets> {
     first: AtomicPtr<Table<B>>,
 }
 
-/// A bucket whose writer the thread is, and the table in which it is.
+/// A bucket that this thread has locked to write, and the bucket's table.
 pub(super) type Writing<'g, B> = (&'g Table<B>, <B as Buckets>::Locked<'g>);
 
 impl<B: Buckets> Tables<B> {
@@ -215,7 +218,8 @@ impl<B: Buckets> Tables<B> {
         unsafe { &*table }
     }
 
-    /// The bucket of a hash, locked, in the table that has it. Helps to move what has to be.
+    /// The bucket of a hash, locked, in the table that holds its entries. Helps to move buckets if
+    /// a move is under way.
     #[inline]
     pub fn lock<'g>(
         &'g self,
@@ -235,7 +239,7 @@ impl<B: Buckets> Tables<B> {
                     self.go_on(table, locked, hash, next, &hash_of, guard);
                     table = next;
                 }
-                // It was moved, and so there is a next one, of which this thread now hears.
+                // The bucket was moved, so a next table exists; this thread now learns of it.
                 (None, None) => {}
             }
         }
@@ -267,13 +271,15 @@ impl<B: Buckets> Tables<B> {
         ///
         /// It is a table from a box, and nobody has it.
         unsafe fn destroy<B: Buckets>(table: *mut ()) {
-            // SAFETY: it comes from a box, and nobody has it (contract of this function).
+            // SAFETY: it comes from a box, and no thread has it (contract of this function).
             drop(unsafe { Box::from_raw(table.cast::<Table<B>>()) });
         }
         loop {
-            // As pointers: what is made of a reference could not free it.
+            // These are pointers, because a pointer made from a reference could not free its
+            // target.
             let old = self.first.load(order!(Acquire, "map-table")); // Acquire: as in `first`
-            // SAFETY: the map led to it in this section: it is not freed before the section's end.
+            // SAFETY: the table was found in the map in this section, so it is not freed before the
+            // section's end.
             let table = unsafe { &*old };
             let next = table.next_table();
             if next.is_null() || !table.is_moved() {
@@ -293,7 +299,7 @@ impl<B: Buckets> Tables<B> {
     #[cold]
     pub fn has_more_lines(&self, table: &Table<B>, guard: &Guard) {
         table.count_further(true);
-        // Only the first table: all entries of the one before it are in it.
+        // Only the first table has to be freed: all entries of the earlier one are in it.
         if table.is_small() && core::ptr::eq(table, self.first(guard)) {
             table.grow();
         }

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use super::table::{Buckets, Table};
 
-/// All buckets of a map: those of its first table, and instead of each that was moved the two of
-/// the next table that have its entries.
+/// All buckets of a map: those of its first table; for each moved bucket, instead, the two buckets
+/// of the next table that have its entries.
 pub(super) struct Walk<'p, B: Buckets> {
     /// Buckets of further tables that are still to be visited: a table, and the bucket's number.
     moved: Vec<(&'p Table<B>, usize)>,
@@ -31,7 +31,7 @@ impl<'p, B: Buckets> Walk<'p, B> {
         if !show(table.buckets(), at) {
             match table.next() {
                 Some(next) => self.moved.extend([(next, at), (next, at + table.buckets().count())]),
-                // A bucket was moved, so there is a next table, of which this thread now hears.
+                // The bucket was moved, so a next table exists; this thread now learns of it.
                 None => self.moved.push((table, at)),
             }
         }

@@ -21,7 +21,7 @@ pub(super) const fn tag_bits(slots: usize) -> u64 {
     (1 << (8 * slots)) - 1
 }
 
-/// Which bytes of the word, of those that are `tags`, are this one: bit 7 of each.
+/// Marks, by bit 7, the bytes of the word among `tags` that are equal to this one.
 #[inline]
 pub(super) fn matching(word: u64, tags: u64, tag: u8) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
@@ -29,7 +29,7 @@ pub(super) fn matching(word: u64, tags: u64, tag: u8) -> u64 {
     !(((differs & LOW) + LOW) | differs | LOW) & tags
 }
 
-/// Which bytes of the word, of those that are `tags`, are not 0: bit 7 of each.
+/// Marks, by bit 7, the bytes of the word among `tags` that are not 0.
 #[inline]
 pub(super) fn occupied(word: u64, tags: u64) -> u64 {
     !matching(word, tags, 0) & tags & 0x8080_8080_8080_8080
@@ -65,8 +65,8 @@ pub(super) fn tag_of(word: u64, slot: usize) -> u8 {
     (word >> (8 * slot)) as u8
 }
 
-/// Keeps other writers out of the bucket with this word, and returns what it was; none if the
-/// bucket's entries are in the next table.
+/// Locks the bucket with this word against other writers, and returns the word's old value; none if
+/// the bucket's entries are in the next table.
 #[inline]
 pub(super) fn lock(word: &AtomicU64) -> Option<u64> {
     // Relaxed: a hint.
@@ -88,8 +88,9 @@ fn lock_contended(word: &AtomicU64) -> Option<u64> {
     loop {
         let before = word.load(Ordering::Relaxed); // Relaxed: a hint, as in `lock`
         if before & MOVED != 0 {
-            // Acquire: partner of the Release with which the bucket was moved: what is in the next
-            // table. The locks of its buckets show that, too, and so no model notices it weakened.
+            // Acquire: partner of the Release with which the bucket was moved: for the contents of
+            // the next table. The locks of that table's buckets order these, too, so no model fails
+            // with this ordering weakened.
             fence(Ordering::Acquire);
             return None;
         }

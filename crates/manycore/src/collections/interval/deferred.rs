@@ -11,22 +11,21 @@ use crate::lock::Adaptive;
 use crate::sync::CachePadded;
 use crate::{Interval, RawLock, ReverseMap};
 
-/// One of the [`DeferredTrees`]. Made here only: nobody but the log gives it entries, and takes
-/// them out.
+/// One of the [`DeferredTrees`]. It is made only here: only the log inserts and removes its
+/// entries.
 #[derive(Debug)]
 pub struct Single(IntervalTree);
 
 impl Structure<Entry> for Single {
     fn insert(&mut self, entry: Item<'_, Entry>) {
         // SAFETY: only a log calls this, since a `Single` is made here only; updates of an entry
-        // alternate, so that it is in no tree, and it stays where it is until it is removed
-        // (`Item`).
+        // alternate, so it is in no tree, and it does not move until it is removed (`Item`).
         unsafe { self.0.insert(entry.pointer()) };
     }
 
     fn remove(&mut self, entry: Item<'_, Entry>) {
-        // SAFETY: updates of an entry alternate, beginning with its insertion, so that it is in
-        // this tree.
+        // SAFETY: updates of an entry alternate, beginning with its insertion, so it is in this
+        // tree.
         unsafe { self.0.remove(entry.pointer()) };
     }
 }
@@ -45,7 +44,7 @@ impl<Q: Queue, L: RawLock> DeferredTrees<Q, L> {
         Self { trees: (0..trees).map(tree).collect() }
     }
 
-    /// Updates of a tree are applied at once where there are fewer than this many for each of its
+    /// Updates of a tree are applied inline if there are fewer than this many for each of its
     /// reads, as in [`Deferred::eager_below`].
     #[must_use]
     pub fn eager_below(self, updates: u64) -> Self {
@@ -53,7 +52,7 @@ impl<Q: Queue, L: RawLock> DeferredTrees<Q, L> {
         Self { trees: self.trees.into_iter().map(eager).collect() }
     }
 
-    /// What was drained so far, and the most entries of a drain, over all trees.
+    /// The number of entries drained so far, and the most entries of one drain, over all trees.
     fn sum(&self) -> Statistics {
         self.trees
             .iter()
@@ -115,8 +114,8 @@ impl<Q: Queue + Send + Sync, L: RawLock> ReverseMap for DeferredTrees<Q, L> {
 /// Trees whose entries wait in tables that each core has.
 pub type TabledTrees = DeferredTrees<Rooted<Arc<Table>>>;
 
-/// How many places such a table has: there may be more trees, of which a core works with some at a
-/// time.
+/// The number of places of such a table. There may be more trees, but a core works on only some of
+/// them at a time.
 const PLACES: usize = 64;
 
 /// Makes `trees` trees, with tables for them.
@@ -147,14 +146,13 @@ pub struct Member {
 impl Structure<Member> for Forest {
     fn insert(&mut self, member: Item<'_, Member>) {
         // SAFETY: only a log calls this, since a `Forest` is made here only; updates of a member
-        // alternate, so that it is in no tree, and it stays where it is until it is removed
-        // (`Item`).
+        // alternate, so it is in no tree, and it does not move until it is removed (`Item`).
         unsafe { self.0[member.tree].insert((&member.entry).into()) };
     }
 
     fn remove(&mut self, member: Item<'_, Member>) {
-        // SAFETY: updates of a member alternate, beginning with its insertion, so that it is in
-        // this tree: its number does not change.
+        // SAFETY: updates of a member alternate, beginning with its insertion, so it is in this
+        // tree; its number does not change.
         unsafe { self.0[member.tree].remove((&member.entry).into()) };
     }
 }

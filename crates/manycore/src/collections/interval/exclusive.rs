@@ -14,8 +14,8 @@ use crate::{Interval, RawLock, ReverseMap};
 ///
 /// # Safety
 ///
-/// Every section has the same tree, and nobody else has it: the entries that one has put in are
-/// there until another takes them out.
+/// Every section has the same tree, and no other thread has it: an entry that one section has
+/// inserted is there until another removes it.
 pub unsafe trait Exclusive: Send + Sync {
     /// A tree without intervals.
     fn new() -> Self;
@@ -46,7 +46,7 @@ unsafe impl Exclusive for FlatCombining<IntervalTree> {
     }
 }
 
-/// Trees of intervals, each of which one thread has at a time.
+/// Trees of intervals; each tree is owned by one thread at a time.
 pub struct ExclusiveTrees<X> {
     trees: Box<[CachePadded<X>]>,
 }
@@ -70,8 +70,8 @@ pub struct PresentEntry<'a, X: Exclusive>(ManuallyDrop<AbsentEntry<'a, X>>);
 #[derive(Clone, Copy)]
 struct Handle(NonNull<Entry>);
 
-// SAFETY: the entry that it leads to is `Send`, and one handle at a time goes with the right to
-// insert or remove it.
+// SAFETY: the referenced entry is `Send`, and one handle at a time has the right to insert or
+// remove it.
 unsafe impl Send for Handle {}
 
 impl Handle {
@@ -91,8 +91,8 @@ impl<X: Exclusive> ExclusiveTrees<X> {
 impl<'a, X: Exclusive> AbsentEntry<'a, X> {
     fn insert(self) -> PresentEntry<'a, X> {
         let entry = self.entry;
-        // SAFETY: `self` says that the entry is in no tree, and keeps it in its box;
-        // `PresentEntry`, made of it next, takes it out before it is freed.
+        // SAFETY: `self` proves that the entry is in no tree, and keeps it in its box; the
+        // `PresentEntry` that is made from it removes it before it is freed.
         self.tree.with(move |tree| unsafe { tree.insert(entry.entry()) });
         PresentEntry(ManuallyDrop::new(self))
     }
@@ -107,7 +107,7 @@ impl<'a, X: Exclusive> PresentEntry<'a, X> {
 
     fn remove(mut self) -> AbsentEntry<'a, X> {
         self.take_out();
-        // SAFETY: `self` is forgotten on the next line, so that its content is taken once.
+        // SAFETY: `self` is forgotten on the next line, so its content is moved once.
         let absent = unsafe { ManuallyDrop::take(&mut self.0) };
         forget(self);
         absent

@@ -2,29 +2,28 @@
 //!
 //! # Idea
 //!
-//! A thread that inserts must not wait for a thread that removes, and few ask: so intervals stand
-//! in a [list without locks](crate::collections::list::HarrisList), the newest first. An insertion
-//! is one compare-and-swap at the front. A removal marks the interval, and walks from the front to
-//! lead the link before it past it. A reader walks over the whole list, and sorts what it has
-//! found.
+//! An insertion must not wait for a removal, and reads are rare. So intervals are in a [list
+//! without locks](crate::collections::list::HarrisList), the newest first. An insertion is one
+//! compare-and-swap at the front. A removal marks the interval, and walks from the front to unlink
+//! it from its predecessor. A reader walks over the whole list, and sorts its results.
 //!
 //! # Source
 //!
-//! T. Harris, "A pragmatic implementation of non-blocking linked-lists", DISC 2001; that it takes
-//! the place of a reverse map's tree is what J. Kyong's thesis on LDU compares with. Ours: that
-//! nothing has an order, which the list of the paper has.
+//! T. Harris, "A pragmatic implementation of non-blocking linked-lists", DISC 2001. J. Kyong's
+//! thesis on LDU compares with such a list instead of a reverse map's tree. Ours is that the list
+//! has no order, unlike the paper's.
 //!
 //! # Memory order
 //!
-//! That of the [list's links](crate::collections::list::HarrisList): an insertion publishes the
-//! interval with the compare-and-swap at the front, and a reader takes each link in with `Acquire`.
-//! An interval does not change while it is there. A thread that has taken one out retires it in the
-//! same section, so that nobody reads memory that was given back.
+//! The order is that of the [list's links](crate::collections::list::HarrisList): an insertion
+//! publishes the interval with the compare-and-swap at the front, and a reader takes each link in
+//! with `Acquire`. An interval does not change while it is there. A thread that has removed an
+//! interval retires it in the same section, so no thread reads freed memory.
 //!
 //! # Cost
 //!
-//! A removal reads as many nodes as were inserted since, each of which other threads may have
-//! written; a reader all.
+//! A removal reads all nodes that were inserted later, each of which another thread may have
+//! written; a reader reads all nodes.
 //!
 //! # When not to use it
 //!
@@ -63,8 +62,8 @@ pub struct PresentLinked<'a> {
     node: NonNull<Node<Interval>>,
 }
 
-// SAFETY: it is two references, and the right to take the node, which one thread at a time has; the
-// node's interval may be dropped by any.
+// SAFETY: it is two references, and the right to remove the node, which one thread at a time has;
+// any thread may drop the node's interval.
 unsafe impl Send for PresentLinked<'_> {}
 
 impl HarrisLists {
@@ -78,8 +77,8 @@ impl HarrisLists {
 
 impl PresentLinked<'_> {
     fn take_out(&self) {
-        // SAFETY: `insert` has pushed the node on this list, and the two that call this, `remove`
-        // and `drop`, give up the handle: it is taken once.
+        // SAFETY: `insert` has pushed the node on this list, and both callers, `remove` and `drop`,
+        // give up the handle: the node is removed once.
         self.map.handles.section(|guard| unsafe { self.list.take(self.node, guard) });
     }
 }

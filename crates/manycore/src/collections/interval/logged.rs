@@ -22,15 +22,15 @@ enum What {
     Free,
 }
 
-// SAFETY: an entry is `Send`, and the thread that logs an operation of it does not touch it any
-// more but to log the next.
+// SAFETY: an entry is `Send`, and a thread that has logged an operation of it does not touch it
+// again except to log the next one.
 unsafe impl Send for Operation {}
 
 impl Apply<Operation> for IntervalTree {
     fn apply(&mut self, Operation { what, entry }: Operation) {
-        // SAFETY: the handles below log operations of an entry in turns, with stamps that ascend,
-        // so that they are applied in this order: insert, remove, and at last free. Until then the
-        // entry is in its box.
+        // SAFETY: the handles below log an entry's operations in the order insert, remove, free,
+        // with ascending stamps, so they are applied in this order. Until then the entry is in its
+        // box.
         unsafe {
             match what {
                 What::Insert => self.insert(entry),
@@ -124,7 +124,7 @@ impl<L: RawLock> ReverseMap for LoggedTrees<L> {
 
     fn remove<'a>(&'a self, mut interval: Self::Present<'a>) -> Self::Absent<'a> {
         interval.0.log(What::Remove);
-        // SAFETY: `interval` is forgotten on the next line, so that its content is taken once.
+        // SAFETY: `interval` is forgotten on the next line, so its content is moved once.
         let absent = unsafe { ManuallyDrop::take(&mut interval.0) };
         forget(interval);
         absent

@@ -1,8 +1,7 @@
 //! The list of all reverse maps but those under a lock.
 
-/// Calls a macro with the list: `callback! { "mechanism", trees => map; ... }`, in which the
-/// expression makes a
-/// [`ReverseMap`](crate::ReverseMap) with this many trees.
+/// Calls a macro with the list: `callback! { "mechanism", trees => map; ... }`, where the
+/// expression makes a [`ReverseMap`](crate::ReverseMap) with this many trees.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_reverse_map {

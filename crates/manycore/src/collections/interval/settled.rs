@@ -1,22 +1,22 @@
-//! `ldu-settled`, `ldu-settled-per-cpu` and `ldu-combined`: updates are logged as Linux can have
-//! them, so that one which has returned has no earlier walk beside it.
+//! `ldu-settled`, `ldu-settled-per-cpu` and `ldu-combined`: the form of deferred update that Linux
+//! needs. When an update has returned, no walk that began before it is still under way.
 //!
 //! # Idea
 //!
 //! An update goes into a log without the tree's lock, and the next owner of the lock applies the
-//! log first, as in [`DeferredTrees`](super::DeferredTrees). A kernel needs more: it frees page
-//! tables next, which a walk may be reading that began before the update. So an update looks at the
-//! lock once it is in the log. If a walk has it, the update waits until that is over; if somebody
-//! has it who applies a log only, it does not. `ldu-combined` takes the lock if that is free and
-//! applies the update at once; it logs only beside others, and who has the lock applies that before
-//! he leaves, so that nothing stays in a log.
+//! log first, as in [`DeferredTrees`](super::DeferredTrees). A kernel needs more: after the update
+//! it frees page tables, which a walk that began earlier may still be reading. So an update checks
+//! the lock after it is in the log. If a walk owns the lock, the update waits until the walk is
+//! over; if a thread owns it only to apply a log, the update does not wait. `ldu-combined` takes
+//! the lock if it is free and applies the update at once. It logs only while another thread owns
+//! the lock, and that thread applies the log before it leaves, so no entry stays in a log.
 //!
 //! # Source
 //!
-//! LDU is J. Kyong's; see [`crate::ldu`]. This form of it is that of `kernel/linux`, whose
-//! `mm/ldu.c` has the proof, with one list for a tree or one for each CPU. What differs: intervals
-//! have an order by themselves, so that lists need not be turned round and a child need not go
-//! where its parent is; walks exclude each other; lists for CPUs are there from the start.
+//! LDU is J. Kyong's; see [`crate::ldu`]. This is the form of `kernel/linux`, whose `mm/ldu.c` has
+//! the proof, with one list for a tree or one for each CPU. Three things differ here: intervals
+//! have an order of their own, so lists need not be reversed and a child need not be inserted next
+//! to its parent; walks exclude each other; and the lists for CPUs exist from the start.
 //!
 //! # Memory order
 //!
@@ -26,8 +26,8 @@
 //!
 //! # Cost
 //!
-//! One compare-and-swap on a shared line, or on this CPU's; none where an update takes back one
-//! that is still in the log. Who has the lock reads the line of each list.
+//! One compare-and-swap on a shared line, or on this CPU's line; none if an update cancels one that
+//! is still in the log. The owner of the lock reads the line of each list.
 //!
 //! # When not to use it
 //!
@@ -72,7 +72,8 @@ struct Node {
     /// One for the owner, and one while it is in a list.
     references: AtomicUsize,
     next: AtomicPtr<Self>,
-    /// Whether it is in the tree; the owner's while it is not queued, else of who drains.
+    /// Whether the node is in the tree. It belongs to the node's owner while the node is not
+    /// queued, and otherwise to the thread that drains.
     linked: UnsafeCell<bool>,
 }
 
@@ -132,7 +133,7 @@ impl<L: RawLock> SettledTrees<L> {
         Self::with(trees, cpu::count().clamp(1, LISTS_MAX) as usize, false)
     }
 
-    /// An update is logged only while somebody has the lock, who applies it then.
+    /// An update is logged only while another thread owns the lock, and that thread applies it.
     #[must_use]
     pub fn combined(trees: usize) -> Self {
         Self::with(trees, 1, true)
@@ -195,8 +196,8 @@ impl<L: RawLock> Tree<L> {
     ///
     /// # Safety
     ///
-    /// The caller owns the node, which is in the tree, or on its way there, if it is to leave, and
-    /// not if it is to come.
+    /// The caller owns the node. For a removal the node must be in the tree or queued for
+    /// insertion; for an insertion it must not be.
     unsafe fn mark(&self, node: NonNull<Node>, want: bool) -> bool {
         // SAFETY: the owner's reference keeps it (contract of this function).
         let this = unsafe { node.as_ref() };
@@ -207,7 +208,8 @@ impl<L: RawLock> Tree<L> {
             if old & QUEUED == 0 {
                 break;
             }
-            // AcqRel: as at a push, for who drains it. Relaxed on failure: it is read again.
+            // AcqRel: as at a push, for the draining thread. Relaxed on failure: the word is read
+            // again.
             let swapped =
                 this.state.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed);
             if swapped.is_ok() {
@@ -273,8 +275,8 @@ impl<L: RawLock> Tree<L> {
             let applied = self.shared.try_with(|inner| {
                 let _section = self.enter(UPDATE);
                 self.drain(inner);
-                // SAFETY: the log is empty, so that the node is not queued: it is the caller's,
-                // which is in the tree or not as the contract of this function says.
+                // SAFETY: the log is empty, so the node is not queued. It belongs to the caller,
+                // and is in the tree or not, as this function's contract says.
                 unsafe { inner.apply(node, want) };
             });
             if applied.is_none() {
@@ -290,12 +292,13 @@ impl<L: RawLock> Tree<L> {
         self.settle(is_long);
     }
 
-    /// Applies what other threads logged while a thread held the lock that has released it, or is
-    /// about to.
+    /// Applies updates that were logged while a thread held the lock; that thread has released it,
+    /// or is about to.
     fn combine(&self) {
         loop {
-            // SeqCst: either who pushes finds the lock free, or who has left it finds what was
-            // pushed; without that, it would stay in the log until the next section.
+            // SeqCst: either the pushing thread finds the lock free, or the thread that has left
+            // the lock finds the pushed entry. Otherwise the entry would stay in the log until the
+            // next section.
             fence(Ordering::SeqCst);
             if self.is_empty()
                 || self.shared.try_with(|inner| self.drain_as_update(inner)).is_none()
@@ -328,8 +331,8 @@ impl<L: RawLock> Tree<L> {
         list.length.store(0, Ordering::Relaxed);
         let mut drained = 0;
         while let Some(node) = next {
-            // Relaxed: the swap has taken it in.
-            // SAFETY: the list's reference keeps the node until it is dropped on the next line.
+            // Relaxed: the swap has acquired it. SAFETY: the list's reference keeps the node until
+            // it is dropped on the next line.
             next = NonNull::new(unsafe { node.as_ref() }.next.load(Ordering::Relaxed));
             // SAFETY: it came out of the list, and the caller has the lock.
             unsafe { inner.drain_node(node) };
@@ -358,8 +361,8 @@ impl Inner {
 
     /// # Safety
     ///
-    /// The node is in the tree if `want` is false, and not if it is true; it stays where it is as
-    /// long as it is there.
+    /// The node is in the tree exactly if `want` is false; it does not move while it is in the
+    /// tree.
     unsafe fn change(&mut self, node: &Node, want: bool) {
         let entry = NonNull::from(&node.entry);
         // SAFETY: the contract of this function.
@@ -381,19 +384,19 @@ impl Inner {
         let mut old = this.state.load(Ordering::Relaxed);
         loop {
             let want = old & WANT != 0;
-            // SAFETY: it is queued, so that it is this thread's, which has the lock.
+            // SAFETY: it is queued, so it belongs to this thread, which has the lock.
             let linked = this.linked.with(|linked| unsafe { *linked });
             if want != linked {
-                // SAFETY: `linked` says whether it is in the tree; the owner frees it by the last
-                // reference, when it has left the tree.
+                // SAFETY: `linked` says whether it is in the tree; the last reference frees it,
+                // when it has left the tree.
                 unsafe { self.change(this, want) };
-                // SAFETY: it is queued, so that it is this thread's, which has the lock.
+                // SAFETY: it is queued, so it belongs to this thread, which has the lock.
                 this.linked.with_mut(|linked| unsafe { *linked = want });
                 self.applied += 1;
             }
-            // AcqRel: partner of the Acquire in `mark`. If the owner has changed its mind since, it
-            // has left the node to this loop. Relaxed on failure: what was read is the owner's
-            // wish, and nothing comes with it.
+            // AcqRel: partner of the Acquire in `mark`. If the owner has logged the opposite
+            // operation since, it has left the node to this loop. Relaxed on failure: the value
+            // only says what the owner wants, and no other data depends on it.
             let cleared = old & !QUEUED;
             let swapped =
                 this.state.compare_exchange(old, cleared, Ordering::AcqRel, Ordering::Relaxed);
@@ -414,8 +417,8 @@ impl Inner {
 /// The reference is the caller's, and is not used again; the last reference is dropped when the
 /// node is in no tree.
 unsafe fn put(node: NonNull<Node>) {
-    // SAFETY: the reference keeps it (contract of this function).
-    // AcqRel: who frees it comes after all that others did with it.
+    // SAFETY: the reference keeps it (contract of this function). AcqRel: the thread that frees it
+    // comes after all uses by others.
     if unsafe { node.as_ref() }.references.fetch_sub(1, Ordering::AcqRel) == 1 {
         // SAFETY: `interval` has made it by a box, and this was the last reference.
         drop(unsafe { Box::from_raw(node.as_ptr()) });
@@ -423,15 +426,15 @@ unsafe fn put(node: NonNull<Node>) {
 }
 
 impl<L> Drop for Tree<L> {
-    /// What is left in lists: nodes that were forgotten, and those that are to leave.
+    /// Nodes that are left in lists: those of forgotten handles, and those to be removed.
     fn drop(&mut self) {
         for list in &self.lists {
             // Acquire: partner of the Release of each push.
             let mut next = NonNull::new(list.first.load(Ordering::Acquire));
             while let Some(node) = next {
-                // Relaxed: the load above has taken it in.
-                // SAFETY: the list's reference keeps it until the next line, and nobody else has
-                // the tree, whose entries are not looked at any more.
+                // Relaxed: the load above has acquired it. SAFETY: the list's reference keeps it
+                // until the next line. No other thread has the tree, and its entries are not read
+                // any more.
                 next = NonNull::new(unsafe { node.as_ref() }.next.load(Ordering::Relaxed));
                 // SAFETY: the list's reference; a node whose owner has gone is not in the tree any
                 // more for anybody.
@@ -450,7 +453,7 @@ impl<L: RawLock> Drop for AbsentSettled<'_, L> {
 
 impl<L: RawLock> Drop for PresentSettled<'_, L> {
     fn drop(&mut self) {
-        // SAFETY: `self` owns the node, and says that it is in the tree, or on its way there.
+        // SAFETY: `self` owns the node, and proves that it is in the tree or queued for insertion.
         unsafe { self.0.tree.update(self.0.node, false) };
         // SAFETY: `self` is being dropped, and nothing uses its content after this.
         unsafe { ManuallyDrop::drop(&mut self.0) };
@@ -491,9 +494,10 @@ impl<L: RawLock> ReverseMap for SettledTrees<L> {
     }
 
     fn remove<'a>(&'a self, mut interval: Self::Present<'a>) -> Self::Absent<'a> {
-        // SAFETY: `interval` owns the node, and says that it is in the tree, or on its way there.
+        // SAFETY: `interval` owns the node, and proves that it is in the tree or queued for
+        // insertion.
         unsafe { interval.0.tree.update(interval.0.node, false) };
-        // SAFETY: `interval` is forgotten on the next line, so that its content is taken once.
+        // SAFETY: `interval` is forgotten on the next line, so its content is moved once.
         let absent = unsafe { ManuallyDrop::take(&mut interval.0) };
         forget(interval);
         absent

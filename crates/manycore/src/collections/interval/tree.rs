@@ -26,8 +26,8 @@ struct Links {
     height: u8,
 }
 
-// SAFETY: links are read and written by functions of the tree that the entry is in, and by no
-// thread if it is in none (contract of `IntervalTree::insert`); a tree is in one thread at a time.
+// SAFETY: only functions of the entry's tree read and write its links, and no thread does if it is
+// in no tree (contract of `IntervalTree::insert`); one thread at a time uses a tree.
 unsafe impl Send for Entry {}
 // SAFETY: a shared reference gives the interval only, which does not change while the entry exists.
 unsafe impl Sync for Entry {}
@@ -47,8 +47,8 @@ impl Entry {
     }
 }
 
-/// An AVL tree of intervals by their first numbers, in which each node knows how far those below it
-/// reach.
+/// An AVL tree of intervals, ordered by their first numbers; each node stores the largest last
+/// number below it.
 ///
 /// Invariant: the links from `root` lead through all entries that were inserted and not removed,
 /// each by one way; on the sides of an entry the heights differ by one at most.
@@ -57,8 +57,8 @@ pub struct IntervalTree {
     root: Link,
 }
 
-// SAFETY: the entries are there as long as they are in the tree (contract of `insert`), and only
-// the tree reads and writes their links.
+// SAFETY: entries are valid as long as they are in the tree (contract of `insert`), and only the
+// tree reads and writes their links.
 unsafe impl Send for IntervalTree {}
 
 impl IntervalTree {
@@ -72,7 +72,7 @@ impl IntervalTree {
     ///
     /// # Safety
     ///
-    /// It is in no tree, and stays where it is until it is removed from this one.
+    /// The entry is in no tree, and does not move until it is removed from this one.
     pub unsafe fn insert(&mut self, entry: NonNull<Entry>) {
         let new = entry.as_ptr().cast_const();
         // SAFETY: the entry is there (contract of this function).
@@ -108,28 +108,28 @@ impl Default for IntervalTree {
     }
 }
 
-// All below are called by a tree, with null or entries of its own, or the one that it is about to
-// put in.
+// A tree calls the functions below with null, with entries of its own, or with the entry that it is
+// about to insert.
 
 fn interval(entry: Link) -> Interval {
-    // SAFETY: callers pass entries of their tree, or the one that it is about to put in: those are
-    // there (contract of `IntervalTree::insert`), and an interval does not change.
+    // SAFETY: callers pass entries of their tree, or the one that it is about to insert: these are
+    // valid (contract of `IntervalTree::insert`), and an interval does not change.
     unsafe { (*entry).interval }
 }
 
 fn links(entry: Link) -> Links {
-    // SAFETY: the entry is there, as callers pass entries of their tree; only the tree writes their
+    // SAFETY: the entry is valid, as callers pass entries of their tree; only the tree writes their
     // links, and callers have borrowed it.
     unsafe { (*entry).links.with(|links| *links) }
 }
 
 fn set_links(entry: Link, new: Links) {
-    // SAFETY: the entry is there, as callers pass entries of their tree; they have borrowed it
+    // SAFETY: the entry is valid, as callers pass entries of their tree; they have borrowed it
     // mutably, and no reference to links is kept.
     unsafe { (*entry).links.with_mut(|links| *links = new) };
 }
 
-/// By first number and order; entries that are equal in all are told apart by where they are.
+/// By first number and order; entries that are equal in both are ordered by their addresses.
 fn compare(a: Link, b: Link) -> Ordering {
     interval(a).cmp(&interval(b)).then(a.addr().cmp(&b.addr()))
 }
@@ -138,7 +138,7 @@ fn height(entry: Link) -> u8 {
     if entry.is_null() { 0 } else { links(entry).height }
 }
 
-/// Gives an entry what is to be below it; brings the rest of its links up to date.
+/// Sets an entry's child, and updates the rest of its links.
 fn update(entry: Link, below: [Link; 2]) {
     let (mut reach, mut deepest) = (interval(entry).last, 0);
     for side in below.into_iter().filter(|side| !side.is_null()) {
@@ -149,8 +149,8 @@ fn update(entry: Link, below: [Link; 2]) {
     set_links(entry, Links { below, reach, height: deepest + 1 });
 }
 
-/// Makes the entry on one side the top, and the entry what is on the other side of it; returns the
-/// top.
+/// Rotates: the entry's child on one side becomes the top, and the child's subtree on the other
+/// side goes to the entry. Returns the top.
 fn rotated(entry: Link, side: usize) -> Link {
     let of_entry = links(entry).below;
     let top = of_entry[side];
@@ -163,8 +163,8 @@ fn rotated(entry: Link, side: usize) -> Link {
     top
 }
 
-/// Gives an entry what is to be below it, whose heights differ by two at most; returns the top of
-/// what becomes of it.
+/// Sets an entry's child, whose height differs from the other child's by two at most; returns the
+/// top of the rebalanced subtree.
 fn balanced(entry: Link, mut below: [Link; 2]) -> Link {
     let heights = below.map(height);
     let side = usize::from(heights[1] > heights[0]);
@@ -247,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether the tree is what it says it is; returns height and reach.
+    /// Checks the tree's invariants; returns height and reach.
     fn check(root: Link) -> (u8, u64) {
         if root.is_null() {
             return (0, 0);

@@ -2,38 +2,38 @@
 //!
 //! # Idea
 //!
-//! A node is taken out in two steps. First its own link is marked, in the lowest bit: from then on
-//! the key is gone, and the link cannot change any more, so that nothing is put in behind a node
-//! that is about to go. Then the link before it is led past it, by the thread that gets there
-//! first: the one who has marked it, or any other who looks for its place and finds marked nodes in
-//! the way. Each step is one compare-and-swap. A look-up takes no step of others: it walks over
-//! marked nodes.
+//! A node is removed in two steps. First its own link is marked, in the lowest bit: from then on
+//! the key is gone, and the link cannot change any more, so no node can be inserted behind it. Then
+//! the predecessor's link is changed to skip the node. The first thread to get there does that: the
+//! one that marked it, or another that searches for its own position and finds marked nodes. Each
+//! step is one compare-and-swap. A look-up helps with no step: it walks over marked nodes.
 //!
 //! # Source
 //!
-//! T. Harris, "A pragmatic implementation of non-blocking linked-lists", DISC 2001: a row of marked
-//! nodes is taken out with one compare-and-swap. That look-ups do not help is from M. Herlihy and
-//! N. Shavit, "The art of multiprocessor programming". A thread that leads the link past nodes
-//! retires them, to be freed by a [domain](crate::reclaim); the paper leaves freeing open.
+//! T. Harris, "A pragmatic implementation of non-blocking linked-lists", DISC 2001: one
+//! compare-and-swap unlinks a run of marked nodes. Look-ups that do not help are from M. Herlihy
+//! and N. Shavit, "The art of multiprocessor programming". A thread that unlinks nodes retires them
+//! to a [domain](crate::reclaim); the paper leaves freeing open.
 //!
 //! # Memory order
 //!
 //! A node is complete before a link leads to it (Release), and a thread that follows the link sees
-//! that (Acquire); that goes for links in marked nodes, too: a mark is a read-modify-write, which
-//! passes on what was released with the link. A thread that leads a link past nodes passes on what
-//! is behind them (Acquire, Release). Insertion takes effect with its compare-and-swap, a removal
-//! with its mark, a look-up that finds the key when it has seen the key's node without a mark. One
-//! that does not find it: if it stands on nodes that were not marked when it read their links, then
-//! at the last such moment; a marked node's link is as it was when it was marked, which is after
-//! the look-up began, or else the link before led past it already.
+//! that (Acquire). The same holds for links in marked nodes: a mark is a read-modify-write, which
+//! passes on what was released with the link. A thread that unlinks nodes passes on what is behind
+//! them (Acquire, Release). An insertion takes effect with its compare-and-swap, a removal with its
+//! mark, and a look-up that finds the key when it has seen the key's node without a mark. A look-up
+//! that does not find the key takes effect at the last moment at which it read the link of an
+//! unmarked node, if its last nodes were unmarked then. A marked node's link is as it was when the
+//! node was marked. That was after the look-up began; otherwise the predecessor's link would have
+//! skipped the node already.
 //!
 //! # Cost
 //!
-//! An update is one compare-and-swap, two to remove, and a node; those who meet at one place try
-//! again from the front. Nodes are 8 bytes larger than what is in them, in memory as that of
-//! [`RcuList`](crate::collections::list::RcuList). A walk asks each link whether it has a mark, and
-//! takes it off only then: to do so always would be one more operation between two loads, of which
-//! the second waits for the first, and took a quarter of the throughput.
+//! An update is one compare-and-swap (a removal is two) and a node; threads that meet at one
+//! position retry from the front. Nodes are 8 bytes larger than their contents, in memory as that
+//! of [`RcuList`](crate::collections::list::RcuList). A walk tests each link for a mark, and clears
+//! it only if there is one. Clearing it always would be one more operation between two loads, the
+//! second of which waits for the first, and took a quarter of the throughput.
 //!
 //! # When not to use it
 //!

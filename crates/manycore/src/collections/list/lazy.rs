@@ -2,11 +2,11 @@
 //!
 //! # Idea
 //!
-//! A thread that changes the list finds the place without a lock, as readers do, and then locks the
-//! node before it, and the one that it takes out. With the locks held it looks whether the place is
-//! still what it was: the node before is not taken out, and leads to the same node. If not, it
-//! begins again. A node is *marked* before the link is led past it, and the mark is what takes the
-//! key out: readers, who take no lock, read it last.
+//! A thread that changes the list finds the position without a lock, as readers do. It then locks
+//! the node before it and, for a removal, the node itself. With the locks held it checks that the
+//! position is still valid: the node before is not removed, and leads to the same node. If not, it
+//! begins again. A node is *marked* before it is unlinked, and the mark is what removes the key:
+//! readers, which take no lock, read it last.
 //!
 //! ```text
 //!  remove 4:   3 --------> 4 --------> 6          3 ---------------------> 6
@@ -17,33 +17,35 @@
 //!
 //! S. Heller, M. Herlihy, V. Luchangco, M. Moir, W. Scherer and N. Shavit, "A lazy concurrent
 //! list-based set algorithm", OPODIS 2005. There an insertion locks both neighbours. Locking the
-//! one before is enough: a removal of the one behind needs that lock, too. The paper leaves freeing
-//! to a garbage collector; here nodes are retired to a [domain](crate::reclaim).
+//! node before is enough: a removal of the node behind needs that lock, too. The paper leaves
+//! freeing to a garbage collector; here nodes are retired to a [domain](crate::reclaim).
 //!
 //! # Memory order
 //!
 //! A node is complete before a link leads to it (Release), and a thread that follows the link sees
-//! that (Acquire). A mark is set before the link leads past the node, and tells of all that was
-//! done before it (Release, Acquire). Writers are ordered by the locks of the nodes that they
-//! change. Locks are taken from the front to the back, so that no circle waits.
+//! that (Acquire). A mark is set before the node is unlinked; a thread that sees it sees all
+//! earlier writes (Release, Acquire). Writers are ordered by the locks of the nodes that they
+//! change. Locks are taken from front to back, so there is no deadlock.
 //!
 //! An insertion takes effect when the link leads to the node, a removal with the mark, and a
-//! look-up that finds the key with its read of the mark. One that does not find it: when it read
-//! the last link, if the node that this is in was not marked; or else when that was, which is after
-//! the look-up began, because its links have not changed since; or, if the key's node was found to
-//! be marked, and the key was put in again meanwhile, just before that.
+//! look-up that finds the key with its read of the mark. For a look-up that does not find the key
+//! there are three cases. If the node with the last link that it read was not marked, it takes
+//! effect at that read. If that node was marked, it takes effect when the node was marked: that was
+//! after the look-up began, because the node's links have not changed since. If it found the key's
+//! node marked, and the key was inserted again meanwhile, it takes effect just before that
+//! insertion.
 //!
 //! # Cost
 //!
-//! A reader writes nothing but its record. An insertion takes one lock, a removal two, which other
-//! threads want only if they change a neighbour. A lock for each node: with `adaptive` a node is 32
-//! bytes larger than what is in it. Their memory is as that of
+//! A reader writes only its record. An insertion takes one lock, a removal two; other threads want
+//! these only if they change a neighbour. There is a lock for each node: with `adaptive` a node is
+//! 32 bytes larger than its contents. Their memory is as that of
 //! [`RcuList`](crate::collections::list::RcuList).
 //!
 //! # When not to use it
 //!
-//! For lists so short that all writers meet at one node anyway. For values that are replaced: it is
-//! a set.
+//! For lists so short that all writers contend for one node anyway. For values that are replaced,
+//! since it is a set.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -93,8 +95,8 @@ struct Place<'g, K, L> {
 // SAFETY: the list owns its nodes, which its end drops in any thread (`K: Send`); threads that read
 // share the keys (`K: Sync`).
 unsafe impl<K: Send + Sync, L: RawLock, F> Send for LazyList<K, L, F> {}
-// SAFETY: threads share keys (`K: Sync`), and one may drop what another has put in (`K: Send`); all
-// else is atomic.
+// SAFETY: threads share keys (`K: Sync`), and one may drop what another has inserted (`K: Send`);
+// all else is atomic.
 unsafe impl<K: Send + Sync, L: RawLock, F> Sync for LazyList<K, L, F> {}
 // SAFETY: a node's end drops its key, which any thread may do; what its link leads to is not its
 // own.
@@ -107,8 +109,8 @@ impl<K, L: RawLock> Joint<K, L> {
 
     /// The caller has the lock.
     fn lead_to(&self, node: *mut Node<K, L>) {
-        // Release: partner of the Acquire in `find`: a thread that finds the node finds what is in
-        // it.
+        // Release: partner of the Acquire in `find`: a thread that finds the node sees its
+        // contents.
         self.next.store(node, order!(Release, "lazy-link"));
     }
 }
@@ -133,20 +135,20 @@ impl<K, L: RawLock, F> LazyList<K, L, F> {
 impl<'g, K, L> Place<'g, K, L> {
     /// The node that has the key.
     fn there(&self) -> Option<&'g Node<K, L>> {
-        // SAFETY: what was found is not null, and was found in a section that lasts for `'g`,
-        // before whose end it is not dropped.
+        // SAFETY: the node is not null, and was found in a section that lasts for `'g`; it is not
+        // dropped before the section's end.
         self.found.then(|| unsafe { &*self.node })
     }
 
     /// Whether the key is in the list, as far as can be seen without a lock.
     fn is_there(&self) -> bool {
-        // Acquire: partner of the Release in `remove`: a thread that does not find the key sees
-        // what was done before it was taken out.
+        // Acquire: partner of the Release in `remove`: a thread that does not find the key sees all
+        // writes before its removal.
         let is_marked = |node: &Node<K, L>| node.joint.marked.load(order!(Acquire, "lazy-look"));
         self.there().is_some_and(|node| !is_marked(node))
     }
 
-    /// Whether it is still what it was. The caller has the lock of the node before.
+    /// Whether the position is still valid. The caller has the lock of the node before.
     fn holds(&self) -> bool {
         // Relaxed, both: changed with the lock held.
         let is_same = self.before.next.load(Ordering::Relaxed) == self.node;
@@ -219,9 +221,8 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
             // Relaxed: changed with the lock held.
             place.before.lead_to(node.joint.next.load(Ordering::Relaxed));
             drop(both);
-            // SAFETY: `Guard::node` of this domain has made the node. The link leads past it, which
-            // this thread has done with both locks held and the node not marked before: so it is
-            // retired once.
+            // SAFETY: `Guard::node` of this domain has made the node. This thread has unlinked it
+            // with both locks held, and it was not marked before, so it is retired once.
             unsafe { guard.retire_node(place.node) };
             return true;
         }
@@ -239,14 +240,14 @@ impl<K, L, F> Drop for LazyList<K, L, F> {
         // Relaxed, both: nobody else has the list.
         let mut node = self.front.next.load(Ordering::Relaxed);
         exhaust(|| {
-            // SAFETY: `node` is null, or a node of this list that no other thread has: no link
-            // leads to retired nodes. The domain ends later, and `node` is the next one by the time
-            // this one is freed.
+            // SAFETY: `node` is null, or a node of this list that no other thread has, and no link
+            // leads to retired nodes. The domain is dropped later, and `node` has advanced to the
+            // next one before this one is freed.
             let Some(this) = (unsafe { node.as_ref() }) else { return false };
             let this = core::mem::replace(&mut node, this.joint.next.load(Ordering::Relaxed));
-            // SAFETY: `node` is null, or a node of this list that no other thread has: no link
-            // leads to retired nodes. The domain ends later, and `node` is the next one by the time
-            // this one is freed.
+            // SAFETY: `node` is null, or a node of this list that no other thread has, and no link
+            // leads to retired nodes. The domain is dropped later, and `node` has advanced to the
+            // next one before this one is freed.
             unsafe { end_with_structure(this) };
             true
         });

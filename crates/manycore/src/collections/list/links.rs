@@ -11,7 +11,8 @@ use crate::reclaim::{Guard, end_with_structure};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{const_new, mutation, order};
 
-/// A list without locks. Sections are those of one domain, which is for its nodes, and ends later.
+/// A list without locks. Its sections are those of one domain, which manages its nodes and is
+/// dropped later.
 ///
 /// Invariant: the links from `head`, without their marks, lead through that domain's nodes to null.
 /// `head` has no mark.
@@ -52,8 +53,8 @@ impl<K> Links<K> {
 }
 
 impl<K: Send> Links<K> {
-    /// Leads a link past the nodes from `first` up to `end`, all of which are marked; says whether
-    /// it still led there.
+    /// Changes a link to skip the nodes from `first` up to `end`, all of which are marked; returns
+    /// whether the link still led to `first`.
     #[cold]
     fn take_away(
         link: &AtomicPtr<Node<K>>,
@@ -69,13 +70,12 @@ impl<K: Send> Links<K> {
         }
         let mut node = first;
         while node != end {
-            // Relaxed: marked, and so what was read before.
-            // SAFETY: a link led to the node in this section, so that it is not dropped before the
-            // section's end.
+            // Relaxed: the link is marked, so it still has the value read before. SAFETY: a link
+            // led to the node in this section, so it is not dropped before the section's end.
             let next = unmarked(unsafe { &*node }.next.load(Ordering::Relaxed));
             // SAFETY: `Guard::node` of this domain has made the node, which is marked. The link
-            // leads past it, and of the threads that tried only this one has changed that link: so
-            // it is retired once.
+            // skips it, and of the threads that tried only this one has changed the link, so it is
+            // retired once.
             unsafe { guard.retire_node(node) };
             node = next;
         }
@@ -83,7 +83,7 @@ impl<K: Send> Links<K> {
     }
 }
 
-/// A set: nodes are in ascending order of their keys, each of which is there once.
+/// A set: nodes are in ascending order of their keys, and each key is there once.
 impl<K: Ord + Send> Links<K> {
     #[inline]
     pub fn contains(&self, key: &K, _guard: &Guard) -> bool {
@@ -165,16 +165,16 @@ impl<K: Ord + Send> Links<K> {
             if !place.found {
                 return false;
             }
-            // SAFETY: what was found is not null, and was found in this section, before whose end
-            // it is not dropped.
+            // SAFETY: the node is not null, and was found in this section; it is not dropped before
+            // the section's end.
             let node = unsafe { &*place.node };
             // Acquire: partner of the Releases of links: it is passed on below.
             let next = node.next.load(order!(Acquire, "harris-remove"));
             if is_marked(next) {
                 continue;
             }
-            // Relaxed: the link leads where it did, and a read-modify-write passes on what was
-            // released with it. On failure, all is read anew.
+            // Relaxed: the link's target does not change, and a read-modify-write passes on what
+            // was released with it. On failure, everything is read again.
             let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
             let mark = if mutation!("harris-unmarked") { next } else { marked(next) };
             if node.next.compare_exchange(next, mark, done, failed).is_err() {
@@ -193,13 +193,12 @@ impl<K: Ord + Send> Links<K> {
 impl<K: Send> Links<K> {
     /// Puts a key in at the front; returns its node, which is there until it is taken.
     pub fn push(&self, key: K, guard: &Guard) -> NonNull<Node<K>> {
-        // Relaxed, here and on failure: what is read from the node comes after an Acquire of the
-        // head.
+        // Relaxed, here and on failure: reads of the node come after an Acquire of the head.
         let mut first = self.head.load(Ordering::Relaxed);
         let new = guard.node(Node { next: AtomicPtr::new(first), key });
         loop {
             // AcqRel: partner of the Acquires of the head, and of itself: a thread that sees the
-            // node sees those behind it.
+            // node sees the nodes behind it.
             let (done, failed) = (order!(AcqRel, "harris-push"), Ordering::Relaxed);
             match self.head.compare_exchange_weak(first, new.as_ptr(), done, failed) {
                 Ok(_) => return new.into_raw(),
@@ -232,9 +231,8 @@ impl<K: Send> Links<K> {
         while !self.try_lead_past(node.as_ptr(), guard) {}
     }
 
-    /// Unlinks a marked node, and the marked nodes beside it: the link before them leads past them
-    /// afterwards. Returns whether no link leads to the node any more, whichever thread has done
-    /// that.
+    /// Unlinks a marked node, and the marked nodes beside it: the link before them then skips them.
+    /// Returns whether no link leads to the node any more, whichever thread has done that.
     fn try_lead_past(&self, target: *mut Node<K>, guard: &Guard) -> bool {
         let mut link = &self.head;
         // Acquire: partner of the Releases of links.
@@ -244,8 +242,8 @@ impl<K: Send> Links<K> {
         // out is retired, and not dropped before the section's end.
         while let Some(there) = unsafe { node.as_ref() } {
             met |= ptr::eq(there, target);
-            // Relaxed: a node leads to such only as were pushed before it, and the thread that
-            // pushed it had seen those.
+            // Relaxed: a node leads only to nodes that were pushed before it, and the pushing
+            // thread had acquired those.
             let next = there.next.load(Ordering::Relaxed);
             if is_marked(next) {
                 node = unmarked(next);
@@ -258,16 +256,16 @@ impl<K: Send> Links<K> {
         !met || Self::take_away(link, first, node, guard)
     }
 
-    /// Visits all keys that are there during the whole visit, and some of those that come or go
-    /// meanwhile.
+    /// Visits all keys that are there during the whole visit, and some of those that are inserted
+    /// or removed meanwhile.
     pub fn visit(&self, _guard: &Guard, visit: &mut dyn FnMut(&K)) {
         // Acquire: partner of the Releases of links.
         let mut link = self.head.load(order!(Acquire, "harris-visit-head"));
         // SAFETY: null, or a node to which a link of the list led in this section: what is taken
         // out is retired, and not dropped before the section's end.
         while let Some(node) = unsafe { link.as_ref() } {
-            // Relaxed: a node leads to such only as were pushed before it, and the thread that
-            // pushed it had seen those.
+            // Relaxed: a node leads only to nodes that were pushed before it, and the pushing
+            // thread had acquired those.
             let next = node.next.load(Ordering::Relaxed);
             if !is_marked(next) {
                 visit(&node.key);
@@ -283,14 +281,14 @@ impl<K> Drop for Links<K> {
         let mut link = self.head.load(Ordering::Relaxed);
         exhaust(|| {
             let node = unmarked(link);
-            // SAFETY: null, or a node of this list, which nobody else has: nodes that were retired
-            // no link leads to. The domain ends later, and `link` has gone on when this one is
-            // ended.
+            // SAFETY: null, or a node of this list, which no other thread has; no link leads to
+            // retired nodes. The domain is dropped later, and `link` has advanced before this node
+            // is dropped.
             let Some(this) = (unsafe { node.as_ref() }) else { return false };
             link = this.next.load(Ordering::Relaxed);
-            // SAFETY: null, or a node of this list, which nobody else has: nodes that were retired
-            // no link leads to. The domain ends later, and `link` has gone on when this one is
-            // ended.
+            // SAFETY: null, or a node of this list, which no other thread has; no link leads to
+            // retired nodes. The domain is dropped later, and `link` has advanced before this node
+            // is dropped.
             unsafe { end_with_structure(node) };
             true
         });

@@ -1,7 +1,7 @@
 //! A sorted list: every operation walks from the front to the place of its key.
 //!
-//! The worst structure for many keys, and the one in which mechanisms differ most: an update of one
-//! node is a small part of an operation that reads hundreds.
+//! A list is the worst structure for many keys, and the one in which mechanisms differ most: an
+//! update of one node is a small part of an operation that reads hundreds.
 
 mod harris;
 mod lazy;

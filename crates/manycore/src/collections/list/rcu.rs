@@ -2,39 +2,40 @@
 //!
 //! # Idea
 //!
-//! Readers walk; what they are on is not freed before they leave. A writer finds its place as
-//! readers do, without the lock, and takes the lock only to look whether the place is still what it
-//! was, and to change one link. If it is not, it walks once more, with the lock.
+//! Readers walk; the nodes that they use are not freed before they leave. A writer finds its
+//! position as readers do, without the lock. It takes the lock only to check that the position is
+//! still valid, and to change one link. If the position is not valid, it walks once more, with the
+//! lock.
 //!
 //! A value is replaced by putting a new node in the place of the old one.
 //!
 //! # Source
 //!
-//! P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998. That a writer walks without the
-//! lock and then validates is from S. Heller, M. Herlihy, V. Luchangco, M. Moir, W. Scherer and N.
-//! Shavit, "A lazy concurrent list-based set algorithm", OPODIS 2005. The mark in the link of what
-//! is taken out is for writers here: readers go on past it, because one writer at a time leaves
-//! such links as they were.
+//! P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998. Walking without the lock and
+//! validating afterwards is from S. Heller, M. Herlihy, V. Luchangco, M. Moir, W. Scherer and N.
+//! Shavit, "A lazy concurrent list-based set algorithm", OPODIS 2005. Here only writers need the
+//! mark in the link of a removed node. Readers follow marked links, because the single writer does
+//! not change such links any more.
 //!
 //! # Memory order
 //!
 //! A node is complete before a link leads to it (Release), and a thread that follows the link sees
-//! that (Acquire); a mark is stored with Release, too, for a thread that follows the link of a node
-//! that was taken out to one that another writer has put there. Writers are ordered by their lock.
-//! The rest is the [domain](crate::reclaim)'s.
+//! that (Acquire); a mark is stored with Release, too, for a thread that follows a removed node's
+//! link to a node that another writer has inserted. Writers are ordered by their lock. The rest is
+//! the [domain](crate::reclaim)'s.
 //!
 //! Each operation takes effect at one instant. For each node that a thread visits there is a moment
 //! since its call began at which the node could be reached: the moment when the thread read the
-//! link to it; or, if the node before had been taken out by then, the moment of that removal,
-//! because its link has not changed since except for its mark. So the link that the thread reads
-//! next was there at such a moment, too.
+//! link to it; or, if the node before had been removed by then, the moment of that removal, because
+//! its link has not changed since except for its mark. So the link that the thread reads next was
+//! valid at such a moment, too.
 //!
 //! # Cost
 //!
-//! A reader's walk writes nothing but its record. An update costs the lock, a node, and a node that
-//! is free later. A node is 8 bytes larger than what is in it, and lies with others of the list,
-//! four to a line if keys are numbers: the memory is the list's, which uses it again, and gives it
-//! back when it is dropped. Nodes of more than 256 bytes are the allocator's.
+//! A reader's walk writes only its record. An update costs the lock, a node, and a node that is
+//! freed later. A node is 8 bytes larger than its contents. Nodes of a list lie together, four to a
+//! line if keys are numbers. Their memory belongs to the list, which uses it again, and frees it
+//! when it is dropped. Nodes of more than 256 bytes come from the allocator.
 //!
 //! # When not to use it
 //!
@@ -46,7 +47,7 @@ use crate::collections::rcu::{OneChain, RcuChains};
 use crate::reclaim::{Config, Epoch};
 use crate::sync::CachePadded;
 
-/// A sorted list that is read without a lock. `F` is how readers [tell that they have
+/// A sorted list that is read without a lock. `F` is how readers [report that they have
 /// left](crate::reclaim::Mode).
 ///
 /// The lock is on lines of its own: readers begin with the front of the list, which is seldom

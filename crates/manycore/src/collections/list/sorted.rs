@@ -44,8 +44,8 @@ impl<K, V> SortedList<K, V> {
             // SAFETY: `&mut self`: nothing else refers to the head.
             self.head.with_mut(|head| unsafe { *head = node });
         } else {
-            // SAFETY: callers take `before` from this list (its invariant), and `&mut self`:
-            // nothing else refers to the node.
+            // SAFETY: callers take `before` from this list (its invariant), and `&mut self`
+            // excludes all other references to the node.
             unsafe { (*before).with_mut(|before| (*before).next = node) };
         }
     }
@@ -59,8 +59,8 @@ impl<K: Ord, V> SortedList<K, V> {
         // SAFETY: what changes the head takes `&mut self`.
         let mut node = self.head.with(|head| unsafe { *head });
         while !node.is_null() {
-            // SAFETY: the links of the list lead to nodes that are there (its invariant), and what
-            // changes one takes `&mut self`.
+            // SAFETY: the links of the list lead to valid nodes (its invariant), and every change
+            // takes `&mut self`.
             let (order, next) =
                 unsafe { (*node).with(|node| ((*node).key.cmp(key), (*node).next)) };
             if order != Ordering::Less {
@@ -76,8 +76,8 @@ impl<K: Ord, V> SortedList<K, V> {
 impl<K: Ord, V: Clone> SequentialMap<K, V> for SortedList<K, V> {
     fn get(&self, key: &K) -> Option<V> {
         let (_, node, found) = self.find(key);
-        // SAFETY: `find` has returned a node of this list that is not null, and what changes one
-        // takes `&mut self`.
+        // SAFETY: `find` has returned a node of this list that is not null, and every change takes
+        // `&mut self`.
         found.then(|| unsafe { (*node).with(|node| (*node).value.clone()) })
     }
 

@@ -1,13 +1,13 @@
-//! `ordered`: a queue to which threads add in lines of their own, and out of which the oldest comes
-//! first.
+//! `ordered`: a queue to which each thread adds in cache lines of its own, and from which the
+//! oldest item comes first.
 
 use crate::clock::Ordo;
 use crate::ldu::ordered::{Handle, Oldest, Ordered};
 use crate::lock::Adaptive;
 
-/// A queue to which each thread adds without touching a line that others write; a thread that takes
-/// something out puts in order what it needs. See [`ldu::ordered`](crate::ldu::ordered) for what is
-/// promised about that order, and when.
+/// A queue to which each thread adds without touching a line that others write; a thread that
+/// removes items puts the ones that it needs in order. See [`ldu::ordered`](crate::ldu::ordered)
+/// for the promises about that order.
 ///
 /// ```
 /// use manycore::collections::queue::OrderedQueue;

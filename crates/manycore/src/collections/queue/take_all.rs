@@ -1,5 +1,5 @@
-//! `take-all`: many put something in, and a thread that takes gets all there is, in the order in
-//! which it was put in.
+//! `take-all`: many threads add items, and a thread that takes gets all of them, in the order in
+//! which they were added.
 //!
 //! # Idea
 //!
@@ -8,8 +8,8 @@
 //!                                           take: the head becomes null; reverse the chain
 //! ```
 //!
-//! Nobody takes a single node, so that none comes back to the head while somebody reads it: what
-//! makes a stack's `pop` hard (the ABA problem, and the end of a node's life) does not arise.
+//! No thread takes a single node, so no node returns to the head while another thread reads it. So
+//! the two difficulties of a stack's `pop`, the ABA problem and freeing nodes, do not arise.
 //!
 //! # Source
 //!
@@ -18,15 +18,15 @@
 //!
 //! # Memory order
 //!
-//! A push releases its node, and a take acquires what it swaps out. Pushes are read-modify-writes
-//! of the head, so that one take synchronises with all of those whose nodes it gets, whichever
-//! threads made the last. Nodes are not shared before the one, and belong to one thread after the
-//! other.
+//! A push releases its node, and a take acquires the nodes that it swaps out. Pushes are
+//! read-modify-writes of the head, so one take synchronises with all pushes whose nodes it gets,
+//! whichever thread made the last. A node is not shared before its push, and belongs to one thread
+//! after its take.
 //!
 //! # Cost
 //!
-//! An allocation and a compare-and-swap a push, on one line for all threads; a swap a take,
-//! whatever it gets. Lock-free; a take is wait-free.
+//! A push takes an allocation and a compare-and-swap, on one line for all threads; a take is one
+//! swap, whatever it gets. The queue is lock-free; a take is wait-free.
 //!
 //! # When not to use it
 //!
@@ -70,8 +70,8 @@ struct Node<T> {
 
 // SAFETY: the queue owns the values, which its end drops in any thread.
 unsafe impl<T: Send> Send for TakeAll<T> {}
-// SAFETY: a value goes from the thread that puts it in to the one that takes it out; no two have a
-// reference to it.
+// SAFETY: a value passes from the thread that adds it to the one that takes it; two threads never
+// refer to it at once.
 unsafe impl<T: Send> Sync for TakeAll<T> {}
 
 impl<T> TakeAll<T> {
@@ -106,8 +106,8 @@ impl<T> TakeAll<T> {
         let mut newest = self.head.swap(null_mut(), order!(Acquire, "take-all-take"));
         let mut oldest = null_mut();
         while !newest.is_null() {
-            // SAFETY: the swap has taken the whole chain out, whose nodes `push` has made by boxes;
-            // no other thread has them.
+            // SAFETY: the swap has taken the whole chain, whose nodes are from boxes of `push`; no
+            // other thread has them.
             let next =
                 unsafe { (*newest).next.with_mut(|next| core::mem::replace(&mut *next, oldest)) };
             oldest = newest;

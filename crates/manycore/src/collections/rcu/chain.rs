@@ -1,12 +1,12 @@
 //! A sorted chain of nodes that is read without a lock, and written by one thread at a time.
 //!
-//! What readers rely on: a node's link changes only while the node can be reached. So a thread that
-//! stands on a node that was taken out finds behind it what was there when it was taken out, which
-//! is after it got there: everything that a reader finds or misses was there, or was not, at some
+//! Readers rely on this: a node's link changes only while the node can be reached. So a thread on a
+//! removed node finds behind it the nodes that were there at the removal, which came after the
+//! thread's arrival. So everything that a reader finds or misses was present or absent at some
 //! moment of its call.
 //!
-//! The last change of a link is its mark, which says that the node is being taken out. It is for
-//! writers; readers go on all the same.
+//! The last change of a link is its mark, which says that the node is being removed. Only writers
+//! need it; readers ignore it.
 
 use core::ptr::null_mut;
 
@@ -18,11 +18,10 @@ use crate::reclaim::{Guard, UnpublishedNode, end_with_structure};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{mutation, order};
 
-/// The chain. Sections are those of one domain, which is for its nodes, and ends later.
+/// The chain. Its sections are those of one domain, which manages its nodes and is dropped later.
 ///
 /// Invariant: the links from `head` lead through that domain's nodes, in ascending order of their
-/// keys, to null. The nodes that they lead through are those without marks, but for one that a
-/// writer is taking out.
+/// keys, to null. These nodes have no marks, except for one that a writer is removing.
 pub(super) struct Chain<K, V> {
     head: AtomicPtr<Node<K, V>>,
 }
@@ -44,10 +43,10 @@ struct Place<'g, K, V> {
     found: bool,
 }
 
-// SAFETY: the chain owns its nodes, which its end drops in any thread (`Send`); threads that read
-// share what is in them (`Sync`).
+// SAFETY: the chain owns its nodes, which any thread may drop with it (`Send`); threads that read
+// share their contents (`Sync`).
 unsafe impl<K: Send + Sync, V: Send + Sync> Send for Chain<K, V> {}
-// SAFETY: threads share what is in nodes (`Sync`), and one may drop what another has put in
+// SAFETY: threads share the contents of nodes (`Sync`), and one may drop what another has inserted
 // (`Send`); links are atomic.
 unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Chain<K, V> {}
 
@@ -123,8 +122,8 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
         let value = old.value.clone();
         place.put_in(node, old.mark());
         drop(held);
-        // SAFETY: `Guard::node` of this domain has made the node. It is marked and the link leads
-        // to the new one, which the only writer has done: so it is retired once.
+        // SAFETY: `Guard::node` of this domain has made the node. The only writer has marked it and
+        // replaced it in the link, so it is retired once.
         unsafe { guard.retire_node(place.node) };
         Some(value)
     }
@@ -140,8 +139,8 @@ impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
         let value = old.value.clone();
         place.lead_to(old.mark());
         drop(held);
-        // SAFETY: `Guard::node` of this domain has made the node. It is marked and the link leads
-        // past it, which the only writer has done: so it is retired once.
+        // SAFETY: `Guard::node` of this domain has made the node. The only writer has marked it and
+        // unlinked it, so it is retired once.
         unsafe { guard.retire_node(place.node) };
         Some(value)
     }
@@ -151,20 +150,20 @@ impl<'g, K, V> Place<'g, K, V> {
     /// The node that has the key.
     #[inline]
     fn there(&self) -> Option<&'g Node<K, V>> {
-        // SAFETY: what was found is not null, and was found in a section that lasts for `'g`,
-        // before whose end it is not dropped.
+        // SAFETY: the node is not null, and was found in a section that lasts for `'g`; it is not
+        // dropped before the section's end.
         self.found.then(|| unsafe { &*self.node })
     }
 
-    /// Whether it is still what it was: a link with a mark leads nowhere. The caller is the writer.
+    /// Whether the position is still valid: a marked link is not. The caller is the writer.
     fn holds(&self) -> bool {
         self.link.load(Ordering::Relaxed) == self.node // Relaxed: written by writers, of which this is the only one
     }
 
     /// Has the link lead to this node.
     fn lead_to(&self, node: *mut Node<K, V>) {
-        // Release: partner of the Acquire in `find`: a thread that finds the node finds what is in
-        // it.
+        // Release: partner of the Acquire in `find`: a thread that finds the node sees its
+        // contents.
         self.link.store(node, order!(Release, "chain-link"));
     }
 
@@ -180,11 +179,11 @@ impl<K, V> Node<K, V> {
         Self { next: AtomicPtr::new(null_mut()), key, value }
     }
 
-    /// Says that it is being taken out; returns what is behind it. The caller is the writer.
+    /// Marks the node as being removed; returns its successor. The caller is the writer.
     fn mark(&self) -> *mut Self {
         let next = self.next.load(Ordering::Relaxed); // Relaxed: as in `holds`
-        // Release: partner of the Acquire in `find`, for a thread that goes on from here to a node
-        // that another writer has put there.
+        // Release: partner of the Acquire in `find`, for a thread that follows this link to a node
+        // that another writer has inserted.
         self.next.store(marked(next), order!(Release, "chain-mark"));
         next
     }
@@ -195,12 +194,12 @@ impl<K, V> Drop for Chain<K, V> {
         // Relaxed, both: nobody else has the chain.
         let mut node = self.head.load(Ordering::Relaxed);
         exhaust(|| {
-            // SAFETY: null, or a node of this chain, which nobody else has; the domain ends later.
-            // `node` has gone on when it is ended.
+            // SAFETY: null, or a node of this chain, which no other thread has; the domain is
+            // dropped later. `node` has advanced before this one is dropped.
             let Some(this) = (unsafe { node.as_ref() }) else { return false };
             let this = core::mem::replace(&mut node, this.next.load(Ordering::Relaxed));
-            // SAFETY: null, or a node of this chain, which nobody else has; the domain ends later.
-            // `node` has gone on when it is ended.
+            // SAFETY: null, or a node of this chain, which no other thread has; the domain is
+            // dropped later. `node` has advanced before this one is dropped.
             unsafe { end_with_structure(this) };
             true
         });

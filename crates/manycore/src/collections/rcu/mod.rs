@@ -1,5 +1,5 @@
-//! Sorted chains that are read without a lock: what the list and the hash table over RCU have in
-//! common.
+//! Sorted chains that are read without a lock: the common part of the list and the hash table over
+//! RCU.
 
 mod chain;
 
@@ -41,8 +41,8 @@ impl<K: Hash> Partition<K> for ByHash {
     }
 }
 
-/// Chains with a lock each for writers, in one domain. `P` says in which chain a key is, `F` when a
-/// thread reports that its readers have left.
+/// Chains in one domain, each with a lock for writers. `P` chooses the chain of a key, and `F` when
+/// a thread reports that its readers have left.
 pub struct RcuChains<K, V, L, P, F = Epoch> {
     // Before the domain, in whose memory the nodes are.
     chains: Box<[Locked<K, V, L>]>,
@@ -58,7 +58,7 @@ struct Locked<K, V, L> {
 }
 
 impl<K, V, L: RawLock, P, F> RcuChains<K, V, L, P, F> {
-    /// Makes `chains` empty chains, whose nodes take this many bytes at least; removed nodes wait
+    /// Makes `chains` empty chains, whose nodes take at least this many bytes. Removed nodes wait
     /// in a domain with this configuration.
     pub(super) fn with_chains(chains: usize, node_bytes_min: usize, config: Config) -> Self {
         let chain = |_| Locked { chain: Chain::new(), lock: L::new() };
@@ -85,7 +85,8 @@ impl<K, V, L, P, F> fmt::Debug for RcuChains<K, V, L, P, F> {
 
 /// A thread's access to [`RcuChains`].
 pub struct RcuHandle<'a, K, V, L, P, F: Mode> {
-    /// At hand, and not behind a reference to [`RcuChains`]: an operation begins with it.
+    /// A direct field, not behind the reference to [`RcuChains`], because each operation begins
+    /// with it.
     chains: &'a [Locked<K, V, L>],
     handle: F::Handle<'a>,
     _choice: PhantomData<fn() -> P>,

@@ -41,8 +41,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
 }
 
 impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, M> {
-    /// Does with the key's entry what `f` says, in as many attempts as it takes. Says also by how
-    /// many keys there are more.
+    /// Does to the key's entry what `f` decides, in as many attempts as it takes. Also returns by
+    /// how many the number of keys has grown.
     #[inline]
     fn change<Q, R>(
         &mut self,
@@ -56,16 +56,16 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
     {
         let parts = self.map.parts();
         // SAFETY: `retry` has begun the session, on a handle of the map's space, by the view that
-        // the structure asks for, and aborts it if this fails. The key stays where it is at least
-        // until `make` is called.
+        // the structure asks for, and aborts it if this fails. The key does not move at least until
+        // `make` is called.
         let (result, more) = session::retry(&mut self.me.raw, P::VIEW, |session| unsafe {
             P::change(parts, session, &*key(), &(), &make, &mut f)
         });
         (result, more)
     }
 
-    /// A commit has put in this many keys more than it has taken out. That may call `Hash`, which
-    /// may panic: so all else comes before.
+    /// A commit has inserted this many keys more than it has removed. Reporting that may call
+    /// `Hash`, which may panic, so everything else comes first.
     #[inline]
     fn has_changed<Q>(&mut self, more: isize)
     where
@@ -73,13 +73,13 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         Q: ?Sized,
     {
         if P::COUNTS && more != 0 {
-            // SAFETY: callers' sessions have ended, and `by` has looked whether the handle is one
-            // of the map's space.
+            // SAFETY: callers' sessions have ended, and `by` has checked that the handle is one of
+            // the map's space.
             unsafe { P::has_changed(self.map.parts(), &mut self.me.raw, more) };
         }
     }
 
-    /// With a new key. Says also whether the map has it now: see [`settle`](Self::settle).
+    /// With a new key. Also returns whether the map has it now: see [`settle`](Self::settle).
     #[inline]
     fn change_or_add<R>(
         &mut self,
@@ -93,8 +93,8 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         (result, more == 1)
     }
 
-    /// What becomes of a new key, which the map has or which is dropped. What becomes of the value
-    /// is to be settled first, since a destructor may panic.
+    /// Settles a new key: either the map has it, or it is dropped. Settle the value first, since a
+    /// destructor may panic.
     fn settle_key(&mut self, key: Pending<K>, is_new: bool)
     where
         P: Seek<K, K>,
@@ -103,7 +103,7 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         self.has_changed::<K>(isize::from(is_new));
     }
 
-    /// What becomes of a key or a value, which the map has or which is dropped.
+    /// Settles a key or a value: either the map has it, or it is dropped.
     fn settle<T: Datum>(&mut self, pending: Pending<T>, is_in_map: bool) {
         if is_in_map {
             pending.release();
@@ -130,7 +130,7 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
 }
 
 impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
-    /// What a function makes of the key and its value. It runs in a session.
+    /// Calls a function with the key and its value, in a session, and returns its result.
     #[inline]
     pub fn get_key_value_with<Q, R>(&mut self, key: &Q, f: impl FnOnce(&K, &V) -> R) -> Option<R>
     where
@@ -139,7 +139,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
     {
         let open = Open::begin(&mut self.me.raw, P::VIEW);
         // SAFETY: `open` has begun the session, on a handle of the map's space, by the view that
-        // the structure asks for; what it has found stays until its end.
+        // the structure asks for; objects that it has found stay until its end.
         let result = unsafe {
             let found = P::find(self.map.parts(), &*open.handle, key, &());
             found.map(|(key, value)| f(key.get(), value.get()))
@@ -148,7 +148,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         result
     }
 
-    /// What a function makes of the key's value. It runs in a session.
+    /// Calls a function with the key's value, in a session, and returns its result.
     #[inline]
     pub fn get_with<Q, R>(&mut self, key: &Q, f: impl FnOnce(&V) -> R) -> Option<R>
     where
@@ -210,7 +210,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         result
     }
 
-    /// Gives the key a value if it has none; says whether it had none.
+    /// Gives the key a value if it has none; returns whether it had none.
     #[inline]
     pub fn insert_new(&mut self, key: K, value: V) -> bool
     where
@@ -230,8 +230,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         is_new
     }
 
-    /// A clone of the key's value; if it has none, one that is made now: in vain if another thread
-    /// is faster.
+    /// A clone of the key's value. If it has none, a new value is made; it is dropped if another
+    /// thread inserts first.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> V
     where
         V: Clone,
@@ -246,7 +246,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
                     Pending::new(make.take().expect("what is made once is kept")())
                 });
                 let word = value.word(session);
-                // SAFETY: the word is this call's as long as no commit has linked it.
+                // SAFETY: the word belongs to this call as long as no commit has linked it.
                 (Change::Put(word), unsafe { word.get() }.clone())
             }
         });
@@ -279,8 +279,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         self.change_known(key, |_, old| (Change::Remove, old.is_some()))
     }
 
-    /// Takes the key out if its value is as it is to be; says whether it did. The function is
-    /// called again if another thread is faster.
+    /// Removes the key if the function returns true for its value; returns whether it did. The
+    /// function is called again if another thread changes the key first.
     pub fn remove_if<Q>(&mut self, key: &Q, mut is: impl FnMut(&V) -> bool) -> bool
     where
         P: Seek<K, Q>,
@@ -292,8 +292,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         })
     }
 
-    /// Gives the key a value that is made of the one it has; says whether it has one. The function
-    /// is called again if another thread is faster.
+    /// Replaces the key's value by one computed from it; returns whether the key was there. The
+    /// function is called again if another thread changes the key first.
     pub fn update<Q>(&mut self, key: &Q, mut f: impl FnMut(&V) -> V) -> bool
     where
         P: Seek<K, Q>,
@@ -319,7 +319,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         self.settle_key(key, is_new);
     }
 
-    /// The key, there or not: what is to become of it is said next. See [`Map::entry`].
+    /// An entry for the key, whether or not it is in the map; the next call says what to do with
+    /// it. See [`Map::entry`].
     pub fn entry(&mut self, key: K) -> Entry<&mut Self>
     where
         P: Seek<K, K>,
@@ -331,7 +332,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
     ///
     /// # Errors
     ///
-    /// The new value, and a clone of the one that it has instead; none if the key is not there.
+    /// A clone of the present value, or none if the key is missing; and the new value, which was
+    /// not stored.
     pub fn compare_exchange<Q>(&mut self, key: &Q, old: &V, new: V) -> Result<(), (Option<V>, V)>
     where
         V: Clone + PartialEq,
@@ -352,9 +354,9 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         }
     }
 
-    /// Takes out every key of which the function says no. Not one step: each key is; those that
-    /// come meanwhile may stay without having been shown. The function may see a key twice, and
-    /// runs in a session.
+    /// Removes every key for which the function returns false. This is not one atomic step, but one
+    /// for each key; keys that are inserted meanwhile may stay without a call of the function. The
+    /// function may see a key twice, and runs in a session.
     pub fn retain(&mut self, mut stays: impl FnMut(&K, &V) -> bool)
     where
         K: Clone,
@@ -373,7 +375,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         out.iter().for_each(|key| _ = self.remove_if(key, |value| !stays(key, value)));
     }
 
-    /// Takes all keys out that are there now. Not one step: each key is.
+    /// Removes all present keys. This is not one atomic step, but one for each key.
     pub fn clear(&mut self)
     where
         K: Clone,

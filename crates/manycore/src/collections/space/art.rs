@@ -1,4 +1,4 @@
-//! Maps in the order of the bytes of their keys: what they have beside what all maps have.
+//! Maps in the order of their keys' bytes: the methods that other maps do not have.
 
 use super::Space;
 use super::identity::check;
@@ -24,9 +24,9 @@ impl<K: Datum + ArtKey, V: Datum, M: Sessions> Map<K, V, Art, M> {
         nodes.unwrap_or_else(|wrong| panic!("a tree that is not whole: {wrong}"))
     }
 
-    /// Creates one in a space that may have other collections, with entries that come in the order
-    /// of their keys: each node is made once, and others see all of them at once. That takes a
-    /// session: while it lasts, versions of what others change in the space are kept.
+    /// Creates a map from sorted entries, in a space that may have other collections. Each node is
+    /// made once, and other threads see all of them at once. That takes a session: while it lasts,
+    /// old versions of everything that others change in the space are kept.
     ///
     /// # Panics
     ///
@@ -44,8 +44,8 @@ impl<K: Datum + ArtKey, V: Datum, M: Sessions> Map<K, V, Art, M> {
         map
     }
 
-    /// Calls `f` with the keys that begin with these bytes, and their values, in their order, until
-    /// it returns false: at one moment, in a session.
+    /// Calls `f` with the keys that begin with these bytes, and their values, in order, until it
+    /// returns false. All are of one moment; `f` runs in a session.
     ///
     /// ```
     /// use manycore::collections::space::ArtMap;
@@ -76,7 +76,7 @@ impl<M: Sessions> Snapshot<'_, '_, M> {
         prefix: impl AsRef<[u8]>,
     ) -> impl DoubleEndedIterator<Item = (&'r K, &'r V)> {
         check(self.domain, map.space().domain());
-        // SAFETY: `Snapshot` is there only while its session is open, which is one of the map's
+        // SAFETY: a `Snapshot` exists only while its session is open, which is one of the map's
         // domain, and changes nothing.
         unsafe { Art::prefix::<K, V, _, _>(*map.parts(), self.session, prefix.as_ref(), ()) }
     }
@@ -95,8 +95,8 @@ impl<M: Sessions> Transaction<'_, '_, '_, M> {
     ) -> impl DoubleEndedIterator<Item = (&'r K, &'r V)> {
         check(self.domain, map.space().domain());
         let (session, reads) = (&*self.session, &self.reads);
-        // SAFETY: `Transaction` is there only while its session is open, which is a snapshot of the
-        // map's domain; what changes something borrows all of it, which the range has borrowed.
+        // SAFETY: a `Transaction` exists only while its session is open, which is a snapshot of the
+        // map's domain. A change borrows the whole transaction, which the range has borrowed.
         unsafe { Art::prefix::<K, V, _, _>(*map.parts(), session, prefix.as_ref(), reads) }
     }
 }

@@ -10,7 +10,8 @@ use crate::collections::versioned::btree::BPlus;
 use crate::collections::versioned::{Datum, Ordered, Seek, Structure};
 use crate::session::{Open, Sessions, View};
 
-/// Each by a handle that the space keeps: see [`Access`](super::Access) for what they do.
+/// Each method uses a handle that the space keeps: see [`Access`](super::Access) for their
+/// descriptions.
 impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
     /// A clone of the key's value.
     pub fn get<Q>(&self, key: &Q) -> Option<V>
@@ -22,7 +23,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).get(key))
     }
 
-    /// What a function makes of the key's value. It runs in a session.
+    /// Calls a function with the key's value, in a session, and returns its result.
     pub fn get_with<Q, R>(&self, key: &Q, f: impl FnOnce(&V) -> R) -> Option<R>
     where
         P: Seek<K, Q>,
@@ -57,7 +58,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).set(key, value))
     }
 
-    /// Gives the key a value if it has none; says whether it had none.
+    /// Gives the key a value if it has none; returns whether it had none.
     pub fn insert_new(&self, key: K, value: V) -> bool
     where
         P: Seek<K, K>,
@@ -65,8 +66,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).insert_new(key, value))
     }
 
-    /// A clone of the key's value; if it has none, one that is made now: in vain if another thread
-    /// is faster.
+    /// A clone of the key's value. If it has none, a new value is made; it is dropped if another
+    /// thread inserts first.
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V
     where
         V: Clone,
@@ -94,8 +95,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).delete(key))
     }
 
-    /// Takes the key out if its value is as it is to be; says whether it did. The function is
-    /// called again if another thread is faster.
+    /// Removes the key if the function returns true for its value; returns whether it did. The
+    /// function is called again if another thread changes the key first.
     pub fn remove_if<Q>(&self, key: &Q, is: impl FnMut(&V) -> bool) -> bool
     where
         P: Seek<K, Q>,
@@ -104,8 +105,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).remove_if(key, is))
     }
 
-    /// Gives the key a value that is made of the one it has; says whether it has one. The function
-    /// is called again if another thread is faster.
+    /// Replaces the key's value by one computed from it; returns whether the key was there. The
+    /// function is called again if another thread changes the key first.
     pub fn update<Q>(&self, key: &Q, f: impl FnMut(&V) -> V) -> bool
     where
         P: Seek<K, Q>,
@@ -122,7 +123,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).update_or_insert(key, f));
     }
 
-    /// The key, there or not: what is to become of it is said next.
+    /// An entry for the key, whether or not it is in the map; the next call says what to do with
+    /// it.
     ///
     /// ```
     /// let words = manycore::collections::space::BTreeMap::<&str, u32>::default();
@@ -142,7 +144,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
     ///
     /// # Errors
     ///
-    /// The new value, and a clone of the one that it has instead; none if the key is not there.
+    /// A clone of the present value, or none if the key is missing; and the new value, which was
+    /// not stored.
     pub fn compare_exchange<Q>(&self, key: &Q, old: &V, new: V) -> Result<(), (Option<V>, V)>
     where
         V: Clone + PartialEq,
@@ -152,9 +155,9 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).compare_exchange(key, old, new))
     }
 
-    /// Takes out every key of which the function says no. Not one step: each key is; those that
-    /// come meanwhile may stay without having been shown. The function may see a key twice, and
-    /// runs in a session.
+    /// Removes every key for which the function returns false. This is not one atomic step, but one
+    /// for each key; keys that are inserted meanwhile may stay without a call of the function. The
+    /// function may see a key twice, and runs in a session.
     pub fn retain(&self, stays: impl FnMut(&K, &V) -> bool)
     where
         K: Clone,
@@ -163,7 +166,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).retain(stays));
     }
 
-    /// Takes all keys out that are there now. Not one step: each key is.
+    /// Removes all present keys. This is not one atomic step, but one for each key.
     pub fn clear(&self)
     where
         K: Clone,
@@ -210,9 +213,9 @@ where
     V: Datum + Clone,
     M: Sessions,
 {
-    /// Creates one in a space that may have other collections, with entries that come in the order
-    /// of their keys: nodes are full, and others see all of them at once. That takes a session:
-    /// while it lasts, versions of what others change in the space are kept.
+    /// Creates a map from sorted entries, in a space that may have other collections. Its nodes are
+    /// full, and other threads see all of them at once. That takes a session: while it lasts, old
+    /// versions of everything that others change in the space are kept.
     ///
     /// # Panics
     ///
@@ -254,8 +257,8 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().snapshot(|now| now.last(self).map(|(k, v)| (k.clone(), v.clone())))
     }
 
-    /// Calls `f` with the keys of a range and their values, in their order, until it returns false:
-    /// at one moment, in a session.
+    /// Calls `f` with the keys of a range and their values, in order, until it returns false. All
+    /// are of one moment; `f` runs in a session.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! A key of a map, there or not, and what is to become of it.
+//! A key of a map, whether or not it is there, with the operation on it still to be chosen.
 
 use super::{Access, Map};
 use crate::collections::versioned::{Datum, Seek};
@@ -12,14 +12,14 @@ pub struct Entry<T: Upsert> {
     key: T::Key,
 }
 
-/// An entry whose value is made of the one that it has: see [`Entry::and_modify`].
+/// An entry whose value is computed from its present one: see [`Entry::and_modify`].
 #[must_use = "an entry does nothing before it is told what to insert"]
 pub struct Modified<T: Upsert, F> {
     entry: Entry<T>,
     modify: F,
 }
 
-/// What an entry needs of a map, or of a map and a thread's handle.
+/// The operations that an entry needs from a map, or from a map and a thread's handle.
 pub trait Upsert: Sized {
     /// The map's keys.
     type Key;

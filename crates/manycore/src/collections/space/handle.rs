@@ -9,8 +9,8 @@ use super::transaction::Transaction;
 use crate::mvrlu;
 use crate::session::{Conflict, Open, RawSession, Sessions, View};
 
-/// A thread's access to a [`Space`](super::Space). It is not `Send`: see
-/// [`Space::with`](super::Space::with) for what is.
+/// A thread's access to a [`Space`](super::Space). It is not `Send`; use
+/// [`Space::with`](super::Space::with) where that is needed.
 pub struct Handle<'s, M: Sessions + 'static = mvrlu::Domain> {
     pub(super) raw: M::Handle<'s>,
     /// Tells the space from others.
@@ -24,7 +24,8 @@ pub struct Limit {
     is_serializable: bool,
 }
 
-/// A transaction has met as many conflicts as its [`Limit`] allows attempts; nothing has happened.
+/// A transaction has met as many conflicts as its [`Limit`] allows attempts. None of its changes
+/// have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GaveUp {
@@ -56,10 +57,10 @@ impl Limit {
         Self { attempts, ..Self::NONE }
     }
 
-    /// As if transactions ran one after the other, also with those that read what this one changes,
-    /// and change what it reads (no write skew, no phantoms): whatever it has read is locked when
-    /// it commits. That costs a lock for each leaf or bucket that was read, and conflicts with
-    /// others that change them.
+    /// As if transactions ran one after the other, also with respect to transactions that read what
+    /// this one changes and change what it reads (no write skew, no phantoms). Everything that the
+    /// transaction has read is locked when it commits. This costs a lock for each leaf or bucket
+    /// that was read, and conflicts with transactions that change them.
     #[must_use]
     pub const fn serializable(self) -> Self {
         Self { is_serializable: true, ..self }
@@ -86,13 +87,13 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
         result
     }
 
-    /// Reads and changes any collections of the space; others see all of it or nothing. It reads
-    /// one moment, and what it has changed itself. Runs again as long as there are conflicts, with
-    /// pauses between that become longer: so what `f` does beside is done as often.
+    /// Reads and changes any collections of the space; others see all of its changes or none. The
+    /// transaction sees one moment, and its own changes. It runs again after each conflict, with
+    /// growing pauses in between, so side effects of `f` are repeated.
     ///
     /// # Panics
     ///
-    /// Under MV-RLU, if what it changes fills a whole log: see
+    /// Under MV-RLU, if its changes fill a whole log: see
     /// [`Config::segments_max`](crate::mvrlu::Config::segments_max).
     pub fn transact<'m, R>(
         &mut self,
@@ -108,8 +109,8 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
     ///
     /// # Errors
     ///
-    /// What `f` returns; or if that is no conflict, but it has met one, that one: it cannot commit,
-    /// whatever `f` returns.
+    /// The result of `f`. If `f` has met a conflict and returns something else, the result is that
+    /// conflict: the transaction cannot commit, whatever `f` returns.
     ///
     /// # Panics
     ///

@@ -13,8 +13,9 @@ use crate::session::{RawSession, Sessions};
 
 /// A map of any keys and values in a [`Space`]. `P` is the structure in which they are.
 ///
-/// Every method is one step to others (linearizable), unless it says that it is not. Those with
-/// `&self` borrow a handle from the space; [`by`](Self::by) takes the thread's own.
+/// Every method is one atomic step to other threads (linearizable), unless its description says
+/// otherwise. Methods with `&self` borrow a handle from the space; [`by`](Self::by) uses the
+/// thread's own.
 pub struct Map<K: Datum, V: Datum, P: Structure, M: Sessions + 'static = mvrlu::Domain> {
     parts: ManuallyDrop<P::Parts<K, V>>,
     space: Space<M>,
@@ -61,18 +62,18 @@ pub type BTreeMap<K, V, M = mvrlu::Domain> = Map<K, V, btree::Usual, M>;
 /// ```
 pub type ArtMap<K, V, M = mvrlu::Domain> = Map<K, V, Art, M>;
 
-/// A map in no order: a hash table that grows, and takes no lock to be read while it does. How it
-/// is made says `collections/versioned/growing/mod.rs`. `S` hashes the keys: by default with a
-/// secret that differs from one map to the next, which keeps most who would choose keys that
-/// collide from doing so (foldhash says how far).
+/// A map in no order: a hash table that grows, and takes no lock for reads, even while it grows.
+/// `collections/versioned/growing/mod.rs` describes it. `S` hashes the keys. By default it has a
+/// secret for each map, which makes it hard to choose keys that collide (foldhash documents how
+/// hard).
 pub type HashMap<K, V, S = RandomState, M = mvrlu::Domain> = Map<K, V, Growing<S>, M>;
 
 impl<K: Datum, V: Datum, S, M: Sessions> HashMap<K, V, S, M>
 where
     S: BuildHasher + Send + Sync + 'static,
 {
-    /// Empty, in a space that may have other collections, with a hasher of the caller's. The lower
-    /// bits of its hashes have to be good: they say in which bucket a key is.
+    /// An empty map, in a space that may have other collections, with the caller's hasher. The
+    /// lower bits of its hashes have to be good, because they choose the bucket.
     ///
     /// ```
     /// use std::hash::{BuildHasherDefault, DefaultHasher};

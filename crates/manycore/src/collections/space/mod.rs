@@ -26,18 +26,18 @@
 //!
 //! # Handles
 //!
-//! A thread that does much has a [handle](Space::handle), and passes it to a map by [`Map::by`].
-//! Without one, a call borrows one that the space keeps for the CPU: that costs some ten
-//! nanoseconds, and is as good in a future between two awaits, since nothing is kept from one call
-//! to the next.
+//! A thread with many operations keeps a [handle](Space::handle), and passes it to a map by
+//! [`Map::by`]. Without one, each call borrows a handle that the space keeps for the CPU. That
+//! costs some ten nanoseconds, and also works in a future between two awaits, since no state is
+//! kept from one call to the next.
 //!
 //! # Keys and values
 //!
 //! Any that are `Send + Sync + 'static`. Numbers lie in the nodes; anything else is an object of
 //! its own, which never changes, and is dropped once, by any thread, when no session is open that
-//! may have found it. Destructors run in no session and may use the collections. What `Ord`, `Hash`
-//! and closures do runs in a session: it may read others' collections, and should not wait for
-//! another thread.
+//! may have found it. Destructors run outside of sessions and may use the collections. `Ord`,
+//! `Hash` and closures run in a session: they may read other spaces' collections, and should not
+//! wait for another thread.
 
 mod access;
 mod art;
@@ -87,7 +87,7 @@ impl<M: Sessions> Drop for Shared<M> {
     fn drop(&mut self) {
         self.handles.clear();
         // SAFETY: the pointer comes from `Box::leak` in `Space::new`, and the handles that refer to
-        // it are gone; others borrow the space.
+        // it are dropped; others borrow the space.
         drop(unsafe { Box::from_raw(self.domain.as_ptr()) });
     }
 }
@@ -108,8 +108,8 @@ impl<M: Sessions + 'static> Space<M> {
     /// Creates one with a domain, which has nothing else.
     pub fn new(domain: M) -> Self {
         let domain = NonNull::from(Box::leak(Box::new(domain)));
-        // SAFETY: a handle in no session is another thread's when `adopt` has said so: what it has
-        // for itself is in its record, which goes from thread to thread in any case.
+        // SAFETY: a handle in no session may go to another thread once `adopt` was called; its
+        // private state is in its record, which passes from thread to thread in any case.
         let handles = unsafe { PerCpu::new() };
         Self(Arc::new(Shared { handles, domain }))
     }
@@ -121,8 +121,8 @@ impl<M: Sessions + 'static> Space<M> {
         unsafe { self.0.domain.as_ref() }
     }
 
-    /// The calling thread's access: for one that does much. One for each thread; with RLU a thread
-    /// that has two waits for itself.
+    /// The calling thread's access, for threads with many operations. A thread should have only
+    /// one; with RLU a thread with two waits for itself.
     #[must_use]
     pub fn handle(&self) -> Handle<'_, M> {
         Handle::new(self.domain())
@@ -146,7 +146,7 @@ impl<M: Sessions + 'static> Space<M> {
         self.with(|me| me.snapshot(f))
     }
 
-    /// Reads and changes any collections; others see all of it or nothing: see
+    /// Reads and changes any collections; others see all of the changes or none: see
     /// [`Handle::transact`].
     pub fn transact<'m, R>(
         &self,

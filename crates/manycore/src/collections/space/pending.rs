@@ -6,13 +6,13 @@ use core::mem::ManuallyDrop;
 use crate::collections::versioned::{Datum, Word};
 use crate::session::RawSession;
 
-/// A value that becomes a word when it is needed, and the same word in each attempt. Dropped, it is
-/// dropped.
+/// A value that is converted into a word when one is needed; each attempt uses the same word. If
+/// this is dropped before a commit, so is the value.
 pub(super) struct Pending<T: Datum> {
-    /// Moved into the word when there is one, and read by nobody then.
+    /// The value is moved into the word when there is one, and is then read by no thread.
     value: ManuallyDrop<T>,
     word: Cell<Option<Word<T>>>,
-    /// Whether a session has it, and ends it if it is aborted.
+    /// Whether a session has it, and drops it if the session is aborted.
     is_claimed: Cell<bool>,
 }
 
@@ -25,11 +25,11 @@ impl<T: Datum> Pending<T> {
         }
     }
 
-    /// Where it is now: in its word's object, if there is one. Stays there until the next call of
-    /// `word` that makes one.
+    /// The value's present address: in its word's object, if there is one. It stays there until the
+    /// next call of `word` that makes an object.
     pub fn get(&self) -> *const T {
-        // SAFETY: nobody changes the cell meanwhile, as the references are gone when this returns;
-        // the word is this one's, and nobody else ends it.
+        // SAFETY: no thread changes the cell meanwhile, as the references are gone when this
+        // returns; the word belongs to this value, and no other code ends it.
         unsafe {
             match &*self.word.as_ptr() {
                 None => &raw const *self.value,
@@ -70,7 +70,7 @@ impl<T: Datum> Pending<T> {
     pub fn take<S: RawSession>(self, handle: &mut S) -> T {
         let Some(word) = self.word.take() else {
             let mut this = ManuallyDrop::new(self);
-            // SAFETY: it was not moved into a word, and what it was in is forgotten.
+            // SAFETY: it was not moved into a word, and its container is forgotten.
             return unsafe { ManuallyDrop::take(&mut this.value) };
         };
         core::mem::forget(self);
@@ -94,8 +94,8 @@ impl<T: Datum> Drop for Pending<T> {
             // SAFETY: it was not moved into a word, and is dropped once.
             None => unsafe { ManuallyDrop::drop(&mut self.value) },
             Some(_) if self.is_claimed.get() => {}
-            // SAFETY: after a panic: no commit has linked it, and nobody else ends it. Its memory
-            // is the domain's.
+            // SAFETY: after a panic: no commit has linked it, and no other code ends it. Its memory
+            // belongs to the domain.
             Some(word) => unsafe { word.drop_value() },
         }
     }

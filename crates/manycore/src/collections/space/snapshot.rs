@@ -9,8 +9,8 @@ use super::map::Map;
 use crate::collections::versioned::{Datum, Ordered, Seek, Structure};
 use crate::session::Sessions;
 
-/// Collections of a space as they are at one moment. What is found stays as long as the snapshot
-/// lasts, and not longer:
+/// Collections of a space as they are at one moment. Values that are found live as long as the
+/// snapshot, and not longer:
 ///
 /// ```compile_fail
 /// # use manycore::collections::space::BTreeMap;
@@ -60,8 +60,8 @@ impl<M: Sessions> Snapshot<'_, '_, M> {
         Q: ?Sized,
     {
         check(self.domain, map.space().domain());
-        // SAFETY: `Snapshot` is there only while its session is open, which is one of the map's
-        // domain. What it has found stays until its end.
+        // SAFETY: a `Snapshot` exists only while its session is open, which is one of the map's
+        // domain. Objects that it has found stay until its end.
         unsafe {
             let (key, value) = P::find(map.parts(), self.session, key, &())?;
             Some((key.get(), value.get()))
@@ -90,8 +90,8 @@ impl<M: Sessions> Snapshot<'_, '_, M> {
         P: Structure,
     {
         check(self.domain, map.space().domain());
-        // SAFETY: `Snapshot` is there only while its session is open, which is one of the map's
-        // domain. What it has found stays until its end.
+        // SAFETY: a `Snapshot` exists only while its session is open, which is one of the map's
+        // domain. Objects that it has found stay until its end.
         unsafe { P::for_each(map.parts(), self.session, |key, value| f(key.get(), value.get())) };
     }
 
@@ -133,7 +133,7 @@ impl<M: Sessions> Snapshot<'_, '_, M> {
         R: RangeBounds<Q>,
     {
         check(self.domain, map.space().domain());
-        // SAFETY: `Snapshot` is there only while its session is open, which is one of the map's
+        // SAFETY: a `Snapshot` exists only while its session is open, which is one of the map's
         // domain, and changes nothing.
         unsafe { P::range(map.parts(), self.session, &range, ()) }
     }

@@ -13,11 +13,11 @@ use super::pending::Pending;
 use crate::collections::versioned::{Change, Datum, Observe, Ordered, Seek, Word};
 use crate::session::{self, Conflict, Link, RawSession, Sessions};
 
-/// A transaction on collections of a space. It sees them as they were when it began, and as it has
-/// changed them.
+/// A transaction on collections of a space. It sees them as they were when it began, with its own
+/// changes.
 ///
-/// After a conflict it can only abort: pass that on by `?`. If it does not, it is run again all the
-/// same.
+/// After a conflict it can only abort: return the conflict, by `?`. Otherwise the transaction still
+/// runs again.
 pub struct Transaction<'t, 's, 'm, M: Sessions + 'static> {
     pub(super) session: &'t mut M::Handle<'s>,
     pub(super) domain: NonNull<M>,
@@ -42,8 +42,8 @@ impl<S> Changed<'_, S> {
     ///
     /// In no session, with a handle of the map's domain.
     pub unsafe fn tell(&self, handle: &mut S) {
-        // SAFETY: the function was made for a map with these parts, which is there; the rest is the
-        // contract of this function.
+        // SAFETY: the function was made for a map with these parts, which still exists; the rest is
+        // the contract of this function.
         unsafe { (self.tell)(self.parts, handle, self.more) };
     }
 }
@@ -63,7 +63,7 @@ where
     unsafe { P::has_changed(&*parts.cast::<P::Parts<K, V>>(), handle, more) };
 }
 
-/// What was read, if that is to be as it was when the transaction commits.
+/// The positions that were read, if they have to be unchanged when the transaction commits.
 pub(super) struct Reads<S>(Option<RefCell<Vec<Read<S>>>>);
 
 struct Read<S> {
@@ -102,8 +102,8 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         Self { session, domain, changed: Vec::new(), reads }
     }
 
-    /// Locks what was read, if that is asked for; returns the maps that want to know by how many
-    /// keys they have more, after the commit.
+    /// Locks everything that was read, if the transaction asks for it. Returns the maps that have
+    /// to learn by how many keys they have grown, after the commit.
     pub(super) fn end(self) -> Result<Vec<Changed<'m, M::Handle<'s>>>, Conflict> {
         for Read { link, lock } in self.reads.0.into_iter().flat_map(RefCell::into_inner) {
             // SAFETY: the session is open, and has found the object, which is of the type that the
@@ -152,7 +152,7 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
     {
         check(self.domain, map.space().domain());
         let (parts, reads) = (map.parts(), &self.reads);
-        // SAFETY: `Transaction` is there only while its session is open, which is a snapshot of the
+        // SAFETY: a `Transaction` exists only while its session is open, which is a snapshot of the
         // map's domain, and is aborted if this fails or panics.
         let (result, more) = unsafe {
             session::whole(&mut *self.session, |session| {
@@ -176,11 +176,11 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         P: Seek<K, K>,
     {
         let key = Pending::new(key);
-        // SAFETY: the session is open, and has the key in a node if it commits: `make` is called
-        // once, to link it, and if that fails the session aborts.
+        // SAFETY: the session is open. If it commits, the key is in a node: `make` is called once,
+        // to link it, and if that fails the session aborts.
         let make = |session: &mut M::Handle<'s>| unsafe { key.claimed(session) };
-        // SAFETY: the key stays where it is until `make` is called, and after that nobody reads it
-        // here.
+        // SAFETY: the key does not move until `make` is called, and after that this function does
+        // not read it.
         self.change(map, unsafe { &*key.get() }, make, f)
     }
 
@@ -198,7 +198,7 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
     {
         check(self.domain, map.space().domain());
         // SAFETY: a `Transaction` exists only while its session is open, which is a snapshot of the
-        // map's domain. What it has found stays until its end, or until it changes something, and a
+        // map's domain. Objects that it has found stay until its end or its next change, and a
         // change borrows the whole transaction.
         unsafe {
             let (_, value) = P::find(map.parts(), &*self.session, key, &self.reads)?;
@@ -235,8 +235,8 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         R: RangeBounds<Q>,
     {
         check(self.domain, map.space().domain());
-        // SAFETY: `Transaction` is there only while its session is open, which is a snapshot of the
-        // map's domain; what changes something borrows all of it, which the range has borrowed.
+        // SAFETY: a `Transaction` exists only while its session is open, which is a snapshot of the
+        // map's domain. A change borrows the whole transaction, which the range has borrowed.
         unsafe { P::range(map.parts(), &*self.session, &range, &self.reads) }
     }
 
@@ -257,8 +257,8 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
     ///
     /// # Errors
     ///
-    /// If another thread changes the same place: the transaction can only abort then, so end it, as
-    /// by `?`. So do all methods that change something.
+    /// If another thread changes the same place. The transaction can then only abort, so end it, as
+    /// by `?`. The same holds for all methods that change something.
     pub fn insert<K, V, P>(
         &mut self,
         map: &'m Map<K, V, P, M>,
@@ -299,7 +299,7 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         })
     }
 
-    /// Gives the key a value if it has none; says whether it had none.
+    /// Gives the key a value if it has none; returns whether it had none.
     ///
     /// # Errors
     ///
@@ -370,7 +370,7 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         )
     }
 
-    /// Gives the key a value that is made of the one it has; says whether it has one.
+    /// Replaces the key's value by one computed from it; returns whether the key was there.
     ///
     /// # Errors
     ///

@@ -1,13 +1,13 @@
-//! `ordered`: a stack on which threads put things in lines of their own, and off which the newest
-//! comes first.
+//! `ordered`: a stack on which each thread pushes in cache lines of its own, and from which the
+//! newest item comes first.
 
 use crate::clock::Ordo;
 use crate::ldu::ordered::{Handle, Newest, Ordered};
 use crate::lock::Adaptive;
 
-/// A stack on which each thread puts things without touching a line that others write, and takes
-/// them back again; a thread that takes the newest of all looks what others have put there. See
-/// [`ldu::ordered`](crate::ldu::ordered) for what is promised about that order, and when.
+/// A stack on which each thread pushes items, and withdraws them again, without touching a line
+/// that others write; a thread that pops the newest item of all reads the others' items. See
+/// [`ldu::ordered`](crate::ldu::ordered) for the promises about that order.
 ///
 /// ```
 /// use manycore::collections::stack::OrderedStack;

@@ -7,20 +7,18 @@
 //!                                           pop: the head skips the newest, likewise
 //! ```
 //!
-//! A thread that pops reads the link of a node that another thread may pop at the same time. If
-//! that one freed the node, the read would be of freed memory; and if the node's place were used
-//! for another node, which came to the head again, the compare-and-swap would not notice, and put
-//! an old link there (the ABA problem). So nodes are retired, in sections of a
-//! [domain](crate::reclaim): as long as somebody who may have seen a node is inside, its place is
-//! not used again.
+//! A thread that pops reads the link of a node that another thread may pop at the same time. If the
+//! other thread freed the node, the first would read freed memory. If the node's memory were reused
+//! for a new node at the head, the compare-and-swap would not notice, and install an old link (the
+//! ABA problem). So nodes are retired, in sections of a [domain](crate::reclaim): as long as a
+//! thread that may have seen a node is in a section, the node's memory is not reused.
 //!
 //! # Source
 //!
 //! R. K. Treiber, "Systems Programming: Coping with Parallelism", IBM 1986, where a counter beside
-//! the head is against ABA, and nodes are never given back. That a thread waits a little after it
-//! has lost is from D. Hendler, N. Shavit and L. Yerushalmi, "A scalable lock-free stack
-//! algorithm", SPAA 2004, which also has pairs of threads exchange values without the stack: that
-//! is not done here.
+//! the head prevents ABA, and nodes are never freed. The short wait after a failed compare-and-swap
+//! is from D. Hendler, N. Shavit and L. Yerushalmi, "A scalable lock-free stack algorithm", SPAA
+//! 2004, where pairs of threads also exchange values without the stack; that is not done here.
 //!
 //! # Memory order
 //!
@@ -34,14 +32,14 @@
 //!
 //! # Cost
 //!
-//! An allocation a push, and a compare-and-swap on one line for all threads; a section a pop. After
-//! a lost one a thread waits, twice as long each time, so that those who win are not disturbed by
-//! all the others.
+//! A push takes an allocation and a compare-and-swap, on one line for all threads; a pop takes a
+//! compare-and-swap and a section. After a failed compare-and-swap a thread waits, twice as long
+//! each time, so it does not disturb the others.
 //!
 //! # When not to use it
 //!
-//! Where threads meet all the time: they take turns at one line, and a lock or flat combining does
-//! as well. Where the oldest value is to come first, or all at once:
+//! Where threads contend all the time: they wait for one line, and a lock or flat combining does as
+//! well. Where the oldest value has to come first, or all values at once:
 //! [`TakeAll`](crate::collections::queue::TakeAll) needs no sections.
 
 use alloc::boxed::Box;
@@ -76,8 +74,8 @@ pub struct TreiberStack<T> {
 }
 
 struct Node<T> {
-    /// Belongs to the node's owner: the thread that has put it in up to then, and then the thread
-    /// that takes it out.
+    /// Belongs to the node's owner: until the push to the pushing thread, and after the pop to the
+    /// popping thread.
     value: UnsafeCell<ManuallyDrop<T>>,
     next: UnsafeCell<*mut Node<T>>,
 }
@@ -88,8 +86,8 @@ unsafe impl<T: Send> Send for Node<T> {}
 
 // SAFETY: the stack owns the values, which its end drops in any thread.
 unsafe impl<T: Send> Send for TreiberStack<T> {}
-// SAFETY: a value goes from the thread that puts it in to the one that takes it out; no two have a
-// reference to it.
+// SAFETY: a value passes from the thread that adds it to the one that takes it; two threads never
+// refer to it at once.
 unsafe impl<T: Send> Sync for TreiberStack<T> {}
 
 /// For how long a thread waits after it has lost, in ticks: at first, and at most.
@@ -133,8 +131,8 @@ impl<T> Drop for TreiberStack<T> {
             if node.is_null() {
                 return false;
             }
-            // SAFETY: `push` has made the node by a box, and `&mut self`: nobody else has it; those
-            // that were popped no link leads to.
+            // SAFETY: the node is from a box of `push`, and `&mut self` excludes other threads; no
+            // link leads to popped nodes.
             let Node { value, next } = *unsafe { Box::from_raw(node) };
             node = next.into_inner();
             drop(ManuallyDrop::into_inner(value.into_inner()));
@@ -193,7 +191,7 @@ impl<T: Send> TreiberHandle<'_, T> {
         loop {
             // Acquire: partner of the Release in `push`.
             let head = place.load(order!(Acquire, "treiber-pop"));
-            // SAFETY: null, or a node to which the head led in this section: what is popped is
+            // SAFETY: null, or a node to which the head led in this section: popped nodes are
             // retired, and not freed before the section's end.
             let node = unsafe { head.as_ref() }?;
             // SAFETY: a node's link is written before the node is put in, and not while threads may
@@ -204,7 +202,7 @@ impl<T: Send> TreiberHandle<'_, T> {
                 place.store(next, Ordering::Relaxed); // Relaxed: the mistake is another
             } else if place
                 // Relaxed, both: a read-modify-write passes on what others have pushed; on failure,
-                // the head is read anew.
+                // the head is read again.
                 .compare_exchange_weak(head, next, Ordering::Relaxed, Ordering::Relaxed)
                 .is_err()
             {
@@ -215,9 +213,9 @@ impl<T: Send> TreiberHandle<'_, T> {
             // the value is this thread's, and is taken once.
             let value = node.value.with_mut(|value| unsafe { ManuallyDrop::take(&mut *value) });
             if !is_mistaken {
-                // SAFETY: `push` has made the node by a box; no link leads to it, and the thread
-                // that has taken it out retires it. Its value, taken above, is a `ManuallyDrop`,
-                // and not dropped with it.
+                // SAFETY: the node is from a box of `push`; no link leads to it, and the thread
+                // that has removed it retires it. Its value, taken above, is a `ManuallyDrop`, and
+                // not dropped with it.
                 unsafe { guard.retire(head) };
             }
             drop(guard); // here, where a destructor that panics does not lose the value

@@ -1,17 +1,16 @@
-//! `rcu`: a search tree that is read without a lock, with a lock in each node for those who change
-//! it.
+//! `rcu`: a search tree that is read without a lock, with a lock in each node for writers.
 //!
 //! # Idea
 //!
-//! Readers walk down; what they are on is not freed before they leave. A writer finds its place as
-//! readers do, and locks the node above it. If that is still in the tree and leads where it did,
-//! the place has not changed. A new key becomes a leaf; a node with one side at most is replaced by
-//! what is below it: one link.
+//! Readers walk down; the nodes that they use are not freed before they leave. A writer finds its
+//! position as readers do, and locks the node above it. If that node is still in the tree and its
+//! link is unchanged, the position is still valid. A new key becomes a leaf; a node with at most
+//! one child is replaced by that child, by changing one link.
 //!
-//! A node with two sides is to be replaced by the next larger key, its *heir*, which is the last of
-//! the left links on its right. A reader on its way to the heir must not miss it. So nothing moves:
-//! the nodes on that way are copied, without the heir, whose key is put on top, and one link leads
-//! from the old to the new. What hangs on the way is shared by both:
+//! A node with two children is replaced by the next larger key, its *heir*, which is at the end of
+//! the left links of its right child. A reader on its way to the heir must not miss it. So nothing
+//! moves: the nodes on that way are copied, without the heir, whose key is put on top, and one link
+//! changes from the old to the new nodes. The subtrees that hang from the way are shared by both:
 //!
 //! ```text
 //!        above                           above
@@ -30,36 +29,37 @@
 //! M. Arbel and H. Attiya, "Concurrent updates with RCU: search tree as an example", PODC 2014
 //! (Citrus), for a search tree with a lock in each node and readers under RCU. There the heir is
 //! moved, and the thread that moves it waits for all readers in between, with five locks held; a
-//! leaf's place needs a version, because a moved node has less below it than before. Copying, which
-//! takes neither, is from P. Kung and P. Lehman, "Concurrent manipulation of binary search trees",
-//! TODS 1980, and A. Clements, M. F. Kaashoek and N. Zeldovich, "Scalable address spaces using RCU
-//! balanced trees", ASPLOS 2012. The paper does not free nodes; here they are retired to a
-//! [domain](crate::reclaim).
+//! leaf's position needs a version, because a moved node has fewer keys below it than before.
+//! Copying, which takes neither, is from P. Kung and P. Lehman, "Concurrent manipulation of binary
+//! search trees", TODS 1980, and A. Clements, M. F. Kaashoek and N. Zeldovich, "Scalable address
+//! spaces using RCU balanced trees", ASPLOS 2012. The paper does not free nodes; here they are
+//! retired to a [domain](crate::reclaim).
 //!
 //! # Memory order
 //!
 //! A node is complete before a link leads to it (Release), and a thread that follows the link sees
-//! that (Acquire). Writers are ordered by the locks of the nodes that they change. A lock is taken
-//! with that of the node above held, so that no circle waits.
+//! that (Acquire). Writers are ordered by the locks of the nodes that they change. A node's lock is
+//! taken while that of the node above is held, so there is no deadlock.
 //!
-//! The links of a node that was taken out do not change any more. So a thread that stands on one
-//! finds behind it what was there when it was taken out, which is after it got there: what a reader
-//! finds or misses was there, or was not, at some moment of its call. While a node is in the tree,
-//! the keys whose place is below it become more, and never fewer. So if a writer finds a node still
-//! in the tree and nothing at the side to which its key belongs, then that is the key's place.
+//! The links of a removed node do not change any more. So a thread on a removed node finds behind
+//! it the nodes that were there at the removal, which came after the thread's arrival. So
+//! everything that a reader finds or misses was present or absent at some moment of its call. While
+//! a node is in the tree, the set of keys that belong below it only grows. So if a writer finds a
+//! node still in the tree, and no child at the side to which its key belongs, then that is the
+//! key's position.
 //!
 //! # Cost
 //!
-//! A reader writes nothing but its record. An insertion takes one lock; a removal two, and where
-//! there are two sides a lock, an allocation and a retired node more for each node on the way to
-//! the heir: one or two, if keys come in random order. A lock for each node: with `adaptive` a node
-//! is 40 bytes larger than what is in it. Their memory is as that of
+//! A reader writes only its record. An insertion takes one lock, and a removal two. With two
+//! children, each node on the way to the heir costs a lock, an allocation and a retired node more:
+//! one or two nodes, if keys come in random order. There is a lock for each node: with `adaptive` a
+//! node is 40 bytes larger than its contents. Their memory is as that of
 //! [`RcuList`](crate::collections::list::RcuList).
 //!
 //! # When not to use it
 //!
-//! For keys that come in order: the tree is not balanced. Where somebody must see several keys as
-//! they were at one moment.
+//! For keys that come in order, because the tree is not balanced. Where a thread must see several
+//! keys as of one moment.
 
 use alloc::vec::Vec;
 use core::cmp;
@@ -74,11 +74,11 @@ use crate::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sync::{hint, mutation, order};
 use crate::{ConcurrentSet, RawLock, SetHandle};
 
-/// A search tree that is read without a lock. `F` is how readers [tell that they have
+/// A search tree that is read without a lock. `F` is how readers [report that they have
 /// left](crate::reclaim::Mode).
 ///
-/// Invariant: the links from `top` lead through the domain's nodes, each by one way; in the left
-/// part below a node are the smaller keys, in the right one the larger.
+/// Invariant: the links from `top` lead to the domain's nodes, to each by one path; the left
+/// subtree of a node has the smaller keys, the right one the larger.
 pub struct RcuTree<K, L, F = Epoch> {
     /// Leads to the root, on its left.
     top: Fork<K, L>,
@@ -115,8 +115,8 @@ struct Place<'g, K, L> {
 // SAFETY: the tree owns its nodes, which its end drops in any thread (`K: Send`); threads that read
 // share the keys (`K: Sync`).
 unsafe impl<K: Send + Sync, L: RawLock, F> Send for RcuTree<K, L, F> {}
-// SAFETY: threads share keys (`K: Sync`), and one may drop what another has put in (`K: Send`); all
-// else is atomic, or under a node's lock.
+// SAFETY: threads share keys (`K: Sync`), and one may drop what another has inserted (`K: Send`);
+// all else is atomic, or under a node's lock.
 unsafe impl<K: Send + Sync, L: RawLock, F> Sync for RcuTree<K, L, F> {}
 // SAFETY: a node's end drops its key, which any thread may do; what its links lead to is not its
 // own.
@@ -142,7 +142,7 @@ impl<K, L: RawLock> Node<K, L> {
 }
 
 impl<K, L: RawLock> Place<'_, K, L> {
-    /// Whether it is still what it was. The caller has the lock of the node above.
+    /// Whether the position is still valid. The caller has the lock of the node above.
     fn holds(&self) -> bool {
         // Relaxed, both: changed with the lock held.
         let is_same = self.above.below[self.side].load(Ordering::Relaxed) == self.node;
@@ -151,8 +151,8 @@ impl<K, L: RawLock> Place<'_, K, L> {
 
     /// Has the link lead there. The caller has the lock.
     fn set(&self, node: *mut Node<K, L>) {
-        // Release: partner of the Acquire in `find`: a thread that finds the node finds what is in
-        // it.
+        // Release: partner of the Acquire in `find`: a thread that finds the node sees its
+        // contents.
         self.above.below[self.side].store(node, order!(Release, "tree-link"));
     }
 }
@@ -242,8 +242,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         if !self.holds() {
             return false;
         }
-        // SAFETY: `remove` has seen to it that the node is not null; it was found in this section,
-        // and is not dropped before its end.
+        // SAFETY: `remove` has checked that the node is not null; it was found in this section, and
+        // is not dropped before its end.
         let fork = unsafe { &(*self.node).fork };
         let _node = Held::new(&fork.lock, &mut second);
         match fork.both() {
@@ -263,9 +263,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
     /// there has just become longer.
     fn raise_heir(&self, [left, right]: [*mut Node<K, L>; 2], guard: &Guard) -> bool {
         let length = core::iter::successors(Some(right), |node| {
-            // Acquire: partner of the Release in `set`.
-            // SAFETY: the link was read in this section, so that the node is not dropped before its
-            // end.
+            // Acquire: partner of the Release in `set`. SAFETY: the link was read in this section,
+            // so the node is not dropped before its end.
             let left = unsafe { (**node).fork.below[LEFT].load(Ordering::Acquire) };
             (!left.is_null()).then_some(left)
         });
@@ -273,8 +272,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         let mut way = Vec::with_capacity(queues.len());
         let mut next = right;
         for queue in &mut queues {
-            // SAFETY: the node is not null, and a link of the tree led there in this section, so
-            // that it is not dropped before its end.
+            // SAFETY: the node is not null, and a link of the tree led there in this section, so it
+            // is not dropped before its end.
             let fork = unsafe { &(*next).fork };
             way.push((next, fork, Held::new(&fork.lock, queue)));
             next = fork.both()[LEFT];
@@ -289,7 +288,7 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         // are go.
         let mut copies = Vec::with_capacity(way.len());
         let mut copy = |node: *mut Node<K, L>, below| {
-            // SAFETY: the node is on the way, whose locks are held: it is in the tree, and not
+            // SAFETY: the node is on the path, whose locks are held: it is in the tree, and not
             // dropped before the section's end.
             let key = unsafe { (*node).key.clone() };
             let copy = guard.node(Node::new(key, below));
@@ -306,8 +305,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         copies.into_iter().for_each(|copy| _ = copy.into_raw());
         self.set(top);
         for (node, _, _) in &way {
-            // SAFETY: copied, so that the top that was set leads to the copy and past the node,
-            // whose lock is held.
+            // SAFETY: the node was copied: the new top leads to the copy and not to the node, whose
+            // lock is held.
             unsafe { remove(*node, guard) };
         }
         true
@@ -322,9 +321,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
 unsafe fn remove<K: Send, L: RawLock>(node: *mut Node<K, L>, guard: &Guard) {
     // SAFETY: the node was found in this section, and is not dropped before its end.
     unsafe { &*node }.fork.removed.store(true, Ordering::Relaxed); // Relaxed: read with the lock held
-    // SAFETY: `Guard::node` of this domain has made the node. It was taken out (contract of this
-    // function), by the one thread that has its lock and has not found it marked: so it is retired
-    // once.
+    // SAFETY: `Guard::node` of this domain has made the node. It was removed (contract of this
+    // function) by the one thread that has its lock and found it unmarked, so it is retired once.
     unsafe { guard.retire_node(node) };
 }
 
@@ -335,22 +333,22 @@ impl<K, L: RawLock, F> Default for RcuTree<K, L, F> {
 }
 
 impl<K, L, F> Drop for RcuTree<K, L, F> {
-    /// Turns what is on the left to the right, until there is nothing on the left: without
-    /// recursion, which could be as deep as there are keys.
+    /// Rotates the left child upwards until there is none. This avoids recursion, which could be as
+    /// deep as the number of keys.
     fn drop(&mut self) {
         // Relaxed, throughout: nobody else has the tree.
         let mut node = self.top.below[LEFT].load(Ordering::Relaxed);
         exhaust(|| {
-            // SAFETY: null, or a node of this tree, which nobody else has: nodes that were retired
-            // no link leads to.
+            // SAFETY: null, or a node of this tree, which no other thread has; no link leads to
+            // retired nodes.
             let Some(this) = (unsafe { node.as_ref() }) else { return false };
             let below = &this.fork.below;
             let left = below[LEFT].load(Ordering::Relaxed);
             if left.is_null() {
                 let right = below[RIGHT].load(Ordering::Relaxed);
                 let this = core::mem::replace(&mut node, right);
-                // SAFETY: `this` is a node of this tree, to which no link leads any more, and
-                // nobody else has; the domain ends later.
+                // SAFETY: `this` is a node of this tree, to which no link leads any more, and which
+                // no other thread has; the domain is dropped later.
                 unsafe { end_with_structure(this) };
                 return true;
             }

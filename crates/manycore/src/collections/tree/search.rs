@@ -13,7 +13,7 @@ use crate::sync::hint;
 /// A search tree.
 ///
 /// Invariant: the links from `root` lead through nodes that came from `Box` and belong to this
-/// tree, each by one way; in the left part below a node are the smaller keys, in the right one the
+/// tree, each by one path; the left subtree of a node has the smaller keys, the right one the
 /// larger.
 #[derive(Debug)]
 pub struct SearchTree<K, V> {
@@ -55,15 +55,15 @@ impl<K, V> SearchTree<K, V> {
             // SAFETY: `&mut self`: nothing else refers to the root.
             self.root.with_mut(|root| unsafe { *root = link });
         } else {
-            // SAFETY: callers take `above` from this tree (its invariant), and `&mut self`: nothing
-            // else refers to the node.
+            // SAFETY: callers take `above` from this tree (its invariant), and `&mut self` excludes
+            // all other references to the node.
             unsafe { (*place.above).with_mut(|above| (*above).below[place.side] = link) };
         }
     }
 
     /// What is below a node of this tree.
     fn below(&self, node: Link<K, V>) -> [Link<K, V>; 2] {
-        // SAFETY: callers take `node` from this tree (its invariant), and what changes it takes
+        // SAFETY: callers take `node` from this tree (its invariant), and every change takes
         // `&mut self`.
         unsafe { (*node).with(|node| (*node).below) }
     }
@@ -91,8 +91,8 @@ impl<K: Ord, V> SearchTree<K, V> {
         // SAFETY: what changes the root takes `&mut self`.
         let mut node = self.root.with(|root| unsafe { *root });
         while !node.is_null() {
-            // SAFETY: the links of the tree lead to nodes that are there (its invariant), and what
-            // changes one takes `&mut self`.
+            // SAFETY: the links of the tree lead to valid nodes (its invariant), and every change
+            // takes `&mut self`.
             let (order, below) =
                 unsafe { (*node).with(|node| (key.cmp(&(*node).key), (*node).below)) };
             hint::unforeseen_branch();
@@ -111,8 +111,8 @@ impl<K: Ord, V> SearchTree<K, V> {
 impl<K: Ord, V: Clone> SequentialMap<K, V> for SearchTree<K, V> {
     fn get(&self, key: &K) -> Option<V> {
         let (_, node) = self.find(key);
-        // SAFETY: `find` has returned a node of this tree that is not null, and what changes one
-        // takes `&mut self`.
+        // SAFETY: `find` has returned a node of this tree that is not null, and every change takes
+        // `&mut self`.
         (!node.is_null()).then(|| unsafe { (*node).with(|node| (*node).value.clone()) })
     }
 
@@ -139,8 +139,8 @@ impl<K: Ord, V: Clone> SequentialMap<K, V> for SearchTree<K, V> {
             _ => {
                 let next = self.take_successor(node);
                 let below = self.below(node);
-                // SAFETY: `take_successor` has taken the node out of this tree, and `&mut self`:
-                // nothing else refers to it.
+                // SAFETY: `take_successor` has taken the node out of this tree, and `&mut self`
+                // excludes all other references to it.
                 unsafe { (*next).with_mut(|next| (*next).below = below) };
                 next
             }
@@ -159,8 +159,8 @@ impl<K, V> Default for SearchTree<K, V> {
 }
 
 impl<K, V> Drop for SearchTree<K, V> {
-    /// Turns what is on the left to the right, until there is nothing on the left: without
-    /// recursion, which could be as deep as there are keys.
+    /// Rotates the left child upwards until there is none. This avoids recursion, which could be as
+    /// deep as the number of keys.
     fn drop(&mut self) {
         // SAFETY: `&mut self`: nothing else refers to the root.
         let mut node = self.root.with(|root| unsafe { *root });

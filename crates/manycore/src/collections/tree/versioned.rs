@@ -7,8 +7,8 @@ use crate::{mvrlu, rlu};
 /// A search tree over a mechanism with sessions.
 pub type VersionedTree<K, V, M> = Versioned<K, V, M, One<Search>>;
 
-/// A search tree over [MV-RLU](crate::mvrlu). Lookups never wait; changes of different places do
-/// not either; ranges and transactions see one moment.
+/// A search tree over [MV-RLU](crate::mvrlu). Lookups never wait; nor do changes of different
+/// positions; ranges and transactions see one moment.
 ///
 /// ```
 /// use manycore::collections::tree::MvrluTree;
@@ -23,8 +23,7 @@ pub type VersionedTree<K, V, M> = Versioned<K, V, M, One<Search>>;
 /// ```
 pub type MvrluTree<K, V, D = mvrlu::Domain> = VersionedTree<K, V, D>;
 
-/// A search tree over [RLU](crate::rlu): as [`MvrluTree`], but that a thread that changes it waits
-/// for those who read it.
+/// A search tree over [RLU](crate::rlu): as [`MvrluTree`], except that writers wait for readers.
 pub type RluTree<K, V, D = rlu::Domain> = VersionedTree<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> VersionedTree<K, V, M> {

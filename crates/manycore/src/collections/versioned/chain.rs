@@ -2,29 +2,28 @@
 //!
 //! # Idea
 //!
-//! It begins with a node without a key, so that there is always one before. All functions are to be
+//! It begins with a node without a key, so each key has a node before it. All functions are to be
 //! called in a session of the domain to which the chain belongs.
 //!
-//! An operation on one key reads the latest of each node, and then locks the node before the key's
-//! place: if that was not freed and still leads where the operation has gone, the key's place is
-//! what it was found to be. So no time is needed, and a walk may pass over nodes that are removed
-//! meanwhile, as under RCU. In a transaction on several keys the session sees one moment, and the
-//! same checks hold by themselves.
+//! An operation on one key reads the latest version of each node, and then locks the node before
+//! the key's position. If that node was not freed and its link is unchanged, the position is valid.
+//! So no time is needed, and a walk may pass over nodes that are removed meanwhile, as under RCU.
+//! In a transaction on several keys the session sees one moment, and the same checks hold.
 //!
 //! # Source
 //!
-//! The sorted list that A. Matveev et al. show sessions with ("Read-Log-Update", SOSP 2015), and J.
-//! Kim et al. versions ("MV-RLU", ASPLOS 2019). Ours: that an operation on one key walks over the
-//! latest versions, and checks where it has come to.
+//! This is the sorted list with which A. Matveev et al. demonstrate sessions ("Read-Log-Update",
+//! SOSP 2015), and J. Kim et al. versions ("MV-RLU", ASPLOS 2019). Ours: an operation on one key
+//! walks over the latest versions, and then validates its position.
 //!
 //! # Memory order
 //!
-//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref)
-//! returns and [`try_lock`](RawSession::try_lock) gives.
+//! The order is that of the domain's sessions: only results of [`deref`](RawSession::deref) and
+//! copies by [`try_lock`](RawSession::try_lock) are shared here.
 //!
 //! # Cost
 //!
-//! A key's place takes as many `deref`s as there are smaller keys; an update locks and copies one
+//! Finding a key's position takes one `deref` for each smaller key; an update locks and copies one
 //! node, a removal two.
 //!
 //! # When not to use it
@@ -36,7 +35,7 @@ use core::mem::MaybeUninit;
 use super::Shape;
 use crate::session::{Conflict, Link, RawSession, View};
 
-/// A node; its key and value are there in all but the first one of a chain.
+/// A node; all nodes but the first one of a chain have a key and a value.
 pub struct Node<K, V> {
     next: Link<Node<K, V>>,
     key: MaybeUninit<K>,
@@ -169,7 +168,7 @@ impl Shape for Chain {
     ) -> Result<Option<V>, Conflict> {
         // SAFETY: session and root are there (contract of this function), and links that a session
         // has found lead to nodes that stay until its end. After the commit nothing leads to the
-        // node that is freed: both it and the one whose link did are locked.
+        // freed node: it and its predecessor are locked.
         unsafe {
             let place = find(session, root, key);
             if place.value.is_none() {

@@ -10,8 +10,8 @@ use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 pub struct Handle<'a, K: Copy, V: Copy, M: Sessions + 'a, P: Arrangement> {
     map: &'a Versioned<K, V, M, P>,
     session: M::Handle<'a>,
-    /// Keys that this thread has inserted less those that it has removed, as far as it has not
-    /// reported them.
+    /// Keys that this thread has inserted, less those that it has removed, that it has not reported
+    /// yet.
     more: isize,
 }
 
@@ -62,9 +62,9 @@ where
         result
     }
 
-    /// Reads and changes any keys; others see all of it or nothing. Runs again as long as there are
-    /// conflicts, with pauses between that become longer, and without a limit: also if `f` keeps a
-    /// conflict to itself, for after one a transaction can only abort.
+    /// Reads and changes any keys; others see all of the changes or none. It runs again after each
+    /// conflict, with growing pauses in between and without a limit. It also runs again if `f`
+    /// hides a conflict, for after one a transaction can only abort.
     ///
     /// # Panics
     ///
@@ -172,7 +172,7 @@ impl<K: Copy + Ord, V: Copy, M: Sessions, F: Shape, S: RawSession> Reads<'_, K, 
             }
             !is_over(key)
         };
-        // SAFETY: `Reads` is there only while its session is open, which is a snapshot of the map's
+        // SAFETY: a `Reads` exists only while its session is open, which is a snapshot of the map's
         // domain; the map's one part is of this shape.
         unsafe { F::visit(self.session, self.map.parts, from, visit) };
     }
@@ -208,9 +208,9 @@ where
     ///
     /// # Errors
     ///
-    /// If another thread changes the same place: then the transaction can only abort, so end it, as
-    /// by `?`. If the key's `Ord` or `Hash` panics, and the panic is caught in the transaction,
-    /// that can only abort, too.
+    /// If another thread changes the same position. The transaction can then only abort, so end it,
+    /// as by `?`. If the key's `Ord` or `Hash` panics, and the panic is caught in the transaction,
+    /// the transaction can only abort, too.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Conflict> {
         let parts = &self.map.parts;
         // SAFETY: `Writes` is there only while its session is open, which is a snapshot of the

@@ -1,9 +1,9 @@
 //! Maps over any mechanism with sessions: what lists, hash tables and search trees over MV-RLU and
 //! RLU have in common.
 //!
-//! A map has an [arrangement](Placement): [one](One) part of a [`Shape`], in which keys are found
-//! and changed, a [chain](Chain) or a [search tree](Search); [this many chains](Hashed) among which
-//! keys are placed; or [buckets](Growing) that become more.
+//! A map has a [placement](Placement) of keys: [one](One) part of a [`Shape`], which is a
+//! [chain](Chain) or a [search tree](Search); [a fixed number of chains](Hashed), with keys placed
+//! by hash; or a [growing number of buckets](Growing).
 
 pub mod art;
 pub mod btree;
@@ -29,8 +29,7 @@ pub(in crate::collections) use word::Word;
 
 use crate::session::{Conflict, Link, RawSession, Sessions, View};
 
-/// How entries hang together, and are found and changed: in sessions of the domain to which they
-/// belong.
+/// How entries are linked, found and changed, in sessions of the domain to which they belong.
 pub trait Shape {
     /// An entry, and what leads from it to others.
     type Node<K: Copy, V: Copy>: Copy;
@@ -38,7 +37,7 @@ pub trait Shape {
     /// What an operation on one key has to see.
     const VIEW: View;
 
-    /// The node with which one without entries begins. It has no key.
+    /// The first node of a structure without entries. It has no key.
     fn first<K: Copy, V: Copy>() -> Self::Node<K, V>;
 
     /// The key's value.
@@ -52,7 +51,7 @@ pub trait Shape {
         key: &K,
     ) -> Option<V>;
 
-    /// Gives the key a value, unless it has one that is to be kept; returns the one it had.
+    /// Gives the key a value, unless it has one that has to be kept; returns the old one.
     ///
     /// # Safety
     ///
@@ -77,7 +76,7 @@ pub trait Shape {
     ) -> Result<Option<V>, Conflict>;
 
     /// Calls `f` with each entry from a key on, or from the first, in the order of keys, until it
-    /// says that it is enough.
+    /// returns false.
     ///
     /// # Safety
     ///
@@ -116,7 +115,7 @@ pub trait Placement<K: Copy>: Arrangement {
         key: &K,
     ) -> Option<V>;
 
-    /// Gives the key a value, unless it has one that is to be kept; returns the one it had.
+    /// Gives the key a value, unless it has one that has to be kept; returns the old one.
     ///
     /// # Safety
     ///
@@ -151,7 +150,7 @@ pub trait Placement<K: Copy>: Arrangement {
         f: impl FnMut(&K, &V),
     );
 
-    /// After a commit: the calling thread has put in this many keys more than it has taken out,
+    /// After a commit: the calling thread has inserted this many keys more than it has removed,
     /// since this was last set to 0.
     ///
     /// # Safety
@@ -186,8 +185,8 @@ opaque! { [K: Copy, V: Copy, M: Sessions, P: Arrangement] Versioned<K, V, M, P>,
 
 /// A new object.
 pub(in crate::collections) fn create<T: Copy, S: RawSession>(handle: &mut S, data: T) -> Link<T> {
-    // SAFETY: the handle has just been registered, and so is in no session; this one has begun when
-    // it allocates, and ends here.
+    // SAFETY: the handle has just been registered, and so is in no session; the session is begun
+    // before the allocation, and ends here.
     unsafe {
         handle.begin(View::Latest);
         let object = handle.alloc(data);

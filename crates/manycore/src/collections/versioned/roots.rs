@@ -1,4 +1,4 @@
-//! Maps with as many parts as they were made with: one, or chains over which keys are spread.
+//! Maps with a fixed number of parts: one, or chains over which keys are spread.
 
 use alloc::boxed::Box;
 use core::hash::Hash;
@@ -38,15 +38,15 @@ pub struct Roots<K: Copy, V: Copy>(Box<[Place<<Chain as Shape>::Node<K, V>>]>);
 
 opaque! { [K: Copy, V: Copy] Roots<K, V>, "Roots"; }
 
-/// Aligned as objects are, so that what is read of one is on one line.
+/// Aligned as objects are, so that each read of one touches only one line.
 #[repr(C, align(32))]
 struct Place<T>(Embedded<T>);
 
-// SAFETY: a place is moved only with its map, of which no session is open then. Entries are reached
-// through handles only, which there are for keys and values that are `Send` and `Sync`.
+// SAFETY: a root is moved only with its map, which then has no open session. Entries are reached
+// only through handles, which exist only for keys and values that are `Send` and `Sync`.
 unsafe impl<K: Copy, V: Copy> Send for Roots<K, V> {}
-// SAFETY: what is in a place is read and changed in sessions, as an object's data is. Entries are
-// reached through handles only, which there are for keys and values that are `Send` and `Sync`.
+// SAFETY: a root's contents are read and changed in sessions, as an object's data are. Entries are
+// reached only through handles, which exist only for keys and values that are `Send` and `Sync`.
 unsafe impl<K: Copy, V: Copy> Sync for Roots<K, V> {}
 
 impl<K: Copy, V: Copy> Roots<K, V> {

@@ -2,44 +2,44 @@
 //!
 //! # Idea
 //!
-//! It begins with a node without a key, to the right of which all keys are, so that there is always
-//! one above. All functions are to be called in a session of the domain to which the tree belongs.
+//! The tree begins with a node without a key, and all keys are to its right, so each node has one
+//! above it. All functions are to be called in a session of the domain to which the tree belongs.
 //!
 //! # Why each operation sees one moment
 //!
-//! A node with two sides is removed by giving it the key of its successor, the smallest on its
-//! right, and taking that one out. A thread that reads the upper node before this commit and the
-//! lower ones after it does not find the successor's key at all. (Under RCU the writer has to wait
-//! for readers between the two; Citrus does.) So every session is a snapshot.
+//! A node with two children is removed by giving it the key of its successor, the smallest key on
+//! its right, and removing the successor's node. A thread that reads the upper node before this
+//! commit and the lower ones after it would not find the successor's key at all. (Under RCU the
+//! writer has to wait for readers between the two; Citrus does.) So every session is a snapshot.
 //!
 //! # What a writer locks
 //!
 //! A session that reads one moment and locks a node knows that the node is still as it was. The
 //! path above the node may have changed. The lock is enough all the same, because a thread that
-//! changes where a key's place is locks a node that the other locks, too:
+//! changes a key's position locks a node that the session locks, too:
 //!
-//! - A key goes below the node where its search ends: that one is locked.
-//! - A node with one side is taken out: it is locked, and so is the one above, whose link changes.
-//!   Keys below keep their places.
-//! - A node with two sides gets another key: it, the successor, and the one above that are locked.
-//!   Places move for the keys between the old and the new key only, and there are none; one that is
-//!   to be put in there goes below the successor.
+//! - A key is inserted below the node where its search ends: that node is locked.
+//! - A node with one child is removed: it is locked, and so is the one above, whose link changes.
+//!   Keys below keep their positions.
+//! - A node with two children gets another key: it, the successor, and the node above that are
+//!   locked. Positions change only for keys between the old and the new key, and there are none; a
+//!   key that is inserted there would go below the successor.
 //!
 //! # Source
 //!
 //! The tree with which A. Matveev et al. compare ("Read-Log-Update", SOSP 2015), whose base line is
-//! Citrus: M. Arbel and H. Attiya, "Concurrent updates with RCU: search tree as an example",
-//! PODC 2014. Ours: the argument for what has to be locked.
+//! Citrus: M. Arbel and H. Attiya, "Concurrent updates with RCU: search tree as an example", PODC
+//! 2014. Ours is the argument for which nodes have to be locked.
 //!
 //! # Memory order
 //!
-//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref)
-//! returns and [`try_lock`](RawSession::try_lock) gives.
+//! The order is that of the domain's sessions: only results of [`deref`](RawSession::deref) and
+//! copies by [`try_lock`](RawSession::try_lock) are shared here.
 //!
 //! # Cost
 //!
-//! A key's place takes as many `deref`s as it is deep: some 2 ln n of n keys in random order, all
-//! of them in sorted order. An update locks and copies one node, a removal up to three.
+//! Finding a key's position takes as many `deref`s as its depth: some 2 ln n for n keys in random
+//! order, n in sorted order. An update locks and copies one node, a removal up to three.
 //!
 //! # When not to use it
 //!
@@ -56,7 +56,7 @@ use crate::sync::hint;
 const LEFT: usize = 0;
 const RIGHT: usize = 1;
 
-/// A node; its key and value are there in all but the first one of a tree.
+/// A node; all nodes but the first one of a tree have a key and a value.
 pub struct Node<K, V> {
     /// [`LEFT`] and [`RIGHT`].
     below: [Link<Node<K, V>>; 2],
@@ -133,7 +133,7 @@ unsafe fn successor<K: Copy, V: Copy, S: RawSession>(
     node: Link<Node<K, V>>,
 ) -> Place<K, V> {
     // SAFETY: session and node are there (contract of this function), and links that a session has
-    // found lead to nodes that stay until its end. The node has a right side.
+    // found lead to nodes that stay until its end. The node has a right child.
     unsafe {
         let right = (*session.deref(node)).below[RIGHT];
         let mut place = Place { above: node, side: RIGHT, node: right };
@@ -147,8 +147,8 @@ unsafe fn successor<K: Copy, V: Copy, S: RawSession>(
     }
 }
 
-/// Takes out a node that has one side at most: what is below it comes to its place. What may fail
-/// comes first: either both nodes are locked, or nothing has happened.
+/// Removes a node with at most one child: that child takes its position. Steps that may fail come
+/// first: either both nodes are locked, or nothing has changed.
 ///
 /// # Safety
 ///
@@ -157,8 +157,8 @@ unsafe fn unlink<K: Copy, V: Copy, S: RawSession>(
     session: &mut S,
     place: &Place<K, V>,
 ) -> Result<(), Conflict> {
-    // SAFETY: session and place are there (contract of this function). After the commit nothing
-    // leads to the node that is freed: both it and the one whose link did are locked.
+    // SAFETY: session and position are valid (contract of this function). After the commit nothing
+    // leads to the freed node: it and its parent are locked.
     unsafe {
         let above = session.try_lock(place.above)?;
         session.free(place.node)?;
@@ -231,8 +231,8 @@ impl Shape for Search {
     ) -> Result<Option<V>, Conflict> {
         // SAFETY: session and root are there (contract of this function), and links that a session
         // has found lead to nodes that stay until its end; all but the first have keys and values.
-        // `upper` is this session's copy, to which only this refers: `unlink` may lock the same
-        // node, and then changes another field of it.
+        // `upper` is this session's copy, and no other reference to it is used: `unlink` may lock
+        // the same node, but then changes another field.
         unsafe {
             let place = find(session, root, key);
             if place.node.is_null() {
@@ -261,7 +261,7 @@ impl Shape for Search {
         // SAFETY: session and root are there (contract of this function), and links that a session
         // has found lead to nodes that stay until its end; all but the first have keys and values.
         unsafe {
-            // The nodes whose left sides are done or left out, and that come next, the last one
+            // The nodes whose left subtrees are done or left out, and which come next, the last one
             // first.
             let mut path = Vec::new();
             let mut node = (*session.deref(root)).below[RIGHT];

@@ -1,4 +1,5 @@
-//! What maps of any keys and values ask of the structure that keeps their entries.
+//! The operations that maps with any keys and values need from the structure that keeps their
+//! entries.
 
 use core::ops::RangeBounds;
 
@@ -25,19 +26,18 @@ pub trait Structure: Sized + 'static {
         handle: &mut S,
     ) -> Self::Parts<K, V>;
 
-    /// Frees all nodes, keys and values of a structure that no thread uses any more, in as many
-    /// transactions as that takes.
+    /// Frees all nodes, keys and values of an unused structure, in as many transactions as that
+    /// takes.
     ///
     /// # Safety
     ///
-    /// The handle is in no session, and of the domain to which the parts belong; those are not used
-    /// again.
+    /// The handle is in no session, and belongs to the parts' domain; the parts are not used again.
     unsafe fn dismantle<K: Datum, V: Datum, S: RawSession>(
         parts: Self::Parts<K, V>,
         handle: &mut S,
     );
 
-    /// Calls `f` with each entry until it says that it is enough.
+    /// Calls `f` with each entry until it returns false.
     ///
     /// # Safety
     ///
@@ -63,7 +63,8 @@ opaque! { [V] Change<V>, "Change"; }
 
 /// Is told of the objects on which an answer depends.
 pub trait Observe<S> {
-    /// Whether it wants to be told, so that it pays to find out on what an answer depends.
+    /// Whether it needs the answer, so that finding out what the answer depends on is worth its
+    /// cost.
     #[inline]
     fn is_interested(&self) -> bool {
         true
@@ -96,7 +97,7 @@ impl<S> Observe<S> for () {
     fn observe<T: Copy + 'static>(&self, _link: Link<T>) {}
 }
 
-/// A structure in which keys are found by what they can be borrowed as.
+/// A structure in which keys are found by their borrowed forms.
 pub trait Seek<K: Datum, Q: ?Sized>: Structure {
     /// The key's entry.
     ///
@@ -110,9 +111,9 @@ pub trait Seek<K: Datum, Q: ?Sized>: Structure {
         observer: &impl Observe<S>,
     ) -> Option<(&'s Word<K>, &'s Word<V>)>;
 
-    /// Does with the key's entry what `f` says, which is given its value. If it has none and is to
-    /// have one, `make` makes the key. What the map does not have any more is freed. Says also by
-    /// how many keys there are more.
+    /// Does to the key's entry what `f` decides when it gets the entry's value. If the key is
+    /// missing and has to be inserted, `make` makes the key. Values and keys that the map does not
+    /// have any more are freed. Also returns by how many the number of keys has grown.
     ///
     /// # Errors
     ///
@@ -120,8 +121,8 @@ pub trait Seek<K: Datum, Q: ?Sized>: Structure {
     ///
     /// # Safety
     ///
-    /// As for [`find`](Self::find). `make` returns a key like this one; the session aborts if this
-    /// fails or panics, and what `f` and `make` return is theirs again.
+    /// As for [`find`](Self::find). `make` returns a key like this one; if this fails or panics,
+    /// the session aborts, and the results of `f` and `make` belong to the caller again.
     unsafe fn change<V: Datum, S: RawSession, R>(
         parts: &Self::Parts<K, V>,
         session: &mut S,
@@ -145,7 +146,7 @@ pub trait Seek<K: Datum, Q: ?Sized>: Structure {
     }
 }
 
-/// A structure in which keys are in an order, which is that of what they can be borrowed as.
+/// A structure with sorted keys, in the same order as their borrowed forms.
 pub trait Ordered<K: Datum, Q: ?Sized>: Structure {
     /// Entries, from either end.
     type Range<'r, V: Datum, S: RawSession + 'r, O: Observe<S>>: DoubleEndedIterator<
@@ -160,7 +161,7 @@ pub trait Ordered<K: Datum, Q: ?Sized>: Structure {
     ///
     /// # Safety
     ///
-    /// In a snapshot of the domain to which the parts belong, which changes nothing as long as this
+    /// To be called in a snapshot of the parts' domain, which changes nothing as long as the result
     /// is used.
     unsafe fn range<'r, V: Datum, S: RawSession, O: Observe<S>>(
         parts: &Self::Parts<K, V>,

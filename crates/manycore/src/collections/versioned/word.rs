@@ -1,5 +1,5 @@
-//! A key or a value as it lies in nodes, which are copied bytewise: itself if it is a number,
-//! otherwise the place of an object that owns it.
+//! A key or a value as nodes store it, which are copied bytewise: itself if it is a number,
+//! otherwise the address of an object that owns it.
 //!
 //! ```text
 //!   u64, i32, bool, (), ...          String, Vec<u8>, structs, ...
@@ -8,12 +8,12 @@
 //!   +-----------+                    +-----------+
 //! ```
 //!
-//! The object never changes. A commit that takes the word out of the map frees it, and it is
-//! dropped when no session is open that may have found it: once, by whichever thread reclaims.
+//! The object never changes. A commit that removes the word from the map frees the object. It is
+//! dropped once, by whichever thread reclaims, when no session is open that may have found it.
 //!
-//! The [`TypeId`] says whether a type is one of the numbers; the compiler evaluates that test. A
-//! type that is `Copy` would do, but generic code cannot ask for that. A type without a destructor
-//! would not do: it may be an atomic, and its copies would differ.
+//! The [`TypeId`] says whether a type is one of the numbers; the compiler evaluates that test.
+//! Every `Copy` type could be stored in the word, but generic code cannot test for `Copy`. A type
+//! without a destructor could not: it may be an atomic, whose copies would then differ.
 
 use alloc::boxed::Box;
 use core::any::TypeId;
@@ -24,19 +24,19 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use crate::session::object::{OWNED_MAX, drop_owned, owned};
 use crate::session::{Conflict, Link, RawSession};
 
-/// What keys and values are: they go to another thread, are shared, and may be dropped after their
-/// map.
+/// The requirements on keys and values: they may move to another thread, are shared, and may be
+/// dropped after their map.
 pub trait Datum: Send + Sync + 'static {}
 
 impl<T: Send + Sync + 'static> Datum for T {}
 
-/// A key or a value in a node. What is in it is there in sessions only: see [`get`](Self::get).
+/// A key or a value in a node. Its contents are valid only in sessions: see [`get`](Self::get).
 #[repr(transparent)]
 pub struct Word<T>(MaybeUninit<*mut ()>, PhantomData<fn(T) -> T>);
 
 opaque! { [T] Word<T>, "Word"; }
 
-// SAFETY: what is reached through a word is a `T`, or a number that is one.
+// SAFETY: a word leads to a `T`, or is a number that is one.
 unsafe impl<T: Send + Sync> Send for Word<T> {}
 // SAFETY: a shared word gives a shared reference to a `T`, which is `Sync`.
 unsafe impl<T: Send + Sync> Sync for Word<T> {}
@@ -49,8 +49,8 @@ impl<T> Clone for Word<T> {
 
 impl<T> Copy for Word<T> {}
 
-/// Whether it lies in the word itself: one of the types that are copied bytewise, have no padding,
-/// and fit.
+/// Whether it is stored in the word itself: it is of a type that is copied bytewise, has no
+/// padding, and fits.
 #[inline]
 fn is_inline<T: 'static>() -> bool {
     macro_rules! is_one_of {
@@ -70,8 +70,8 @@ impl<T: Datum> Word<T> {
     /// What no node counts as an entry.
     pub const NONE: Self = Self(MaybeUninit::uninit(), PhantomData);
 
-    /// Makes the word of a new object, or of a number. It belongs to the caller, until a commit has
-    /// it in a node.
+    /// Makes the word of a new object, or of a number. It belongs to the caller until a commit has
+    /// put it into a node.
     #[inline]
     pub fn new<S: RawSession>(handle: &mut S, value: T) -> Self {
         let mut word = Self::NONE;
@@ -134,12 +134,12 @@ impl<T: Datum> Word<T> {
     ///
     /// # Safety
     ///
-    /// The word was made; its object is there for as long as the reference is used, as it is in a
-    /// session that has found the word.
+    /// The word was made by `new`. Its object is valid for as long as the reference is used, as it
+    /// is in a session that has found the word.
     #[inline]
     pub unsafe fn get(&self) -> &T {
-        // SAFETY: `new` has written either, by the same tests; the object is there (contract of
-        // this function).
+        // SAFETY: `new` has written one or the other, by the same tests; the object is valid
+        // (contract of this function).
         unsafe {
             if is_inline::<T>() {
                 &*self.0.as_ptr().cast::<T>()
@@ -151,7 +151,7 @@ impl<T: Datum> Word<T> {
         }
     }
 
-    /// Whether another word, which was found later in the same session, is this one: of the same
+    /// Whether another word, which was found later in the same session, is the same: of the same
     /// object, or the same number.
     ///
     /// # Safety
@@ -177,7 +177,8 @@ impl<T: Datum> Word<T> {
     ///
     /// # Safety
     ///
-    /// In a session that has found the word, or has claimed it; after its commit no node has it.
+    /// To be called in a session that has found the word, or has claimed it; after its commit no
+    /// node has it.
     #[inline]
     pub unsafe fn free<S: RawSession>(self, session: &mut S) -> Result<(), Conflict> {
         if is_inline::<T>() {
@@ -193,14 +194,14 @@ impl<T: Datum> Word<T> {
         }
     }
 
-    /// Ends the object, if there is one, and returns what it owns.
+    /// Ends the object, if there is one, and returns its value.
     ///
     /// # Safety
     ///
     /// As for [`end`](Self::end).
     pub unsafe fn into_inner<S: RawSession>(self, handle: &mut S) -> T {
-        // SAFETY: the contract of this function. The value that is moved out is not dropped in its
-        // old place: the object is ended as one whose value needs no drop.
+        // SAFETY: the contract of this function. The moved value is not dropped in its old place:
+        // the object is ended as one whose value needs no drop.
         unsafe {
             if is_inline::<T>() {
                 core::ptr::read(self.get())
@@ -216,7 +217,7 @@ impl<T: Datum> Word<T> {
         }
     }
 
-    /// Drops what it stands for, and leaves the object's memory to its domain.
+    /// Drops the value, and leaves the object's memory to its domain.
     ///
     /// # Safety
     ///
@@ -235,12 +236,12 @@ impl<T: Datum> Word<T> {
         }
     }
 
-    /// Ends the object, if there is one, and drops what it owns.
+    /// Ends the object, if there is one, and drops its value.
     ///
     /// # Safety
     ///
-    /// The word was made by a handle of this domain, and nobody has it or uses what it stands for
-    /// from now on.
+    /// The word was made by a handle of this domain, and no thread has it or uses its value from
+    /// now on.
     pub unsafe fn end<S: RawSession>(self, handle: &mut S) {
         if is_inline::<T>() {
             return;
@@ -256,7 +257,7 @@ impl<T: Datum> Word<T> {
     }
 }
 
-/// In sessions only, as [`get`](Self::get): a thread that hashes a key has found it.
+/// To be called in sessions only, as [`get`](Self::get): a thread that hashes a key has found it.
 impl<T: Datum + Hash> Hash for Word<T> {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {

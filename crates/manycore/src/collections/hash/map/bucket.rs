@@ -14,8 +14,9 @@ const TAGS: u64 = tag_bits(SLOTS);
 
 /// Entries of one bucket, or some of them. `T` is an entry.
 ///
-/// Invariant: a slot whose byte in `word` is not 0 leads to an entry, which was put there before.
-/// Only who has locked the bucket writes, and the bucket's further lines are locked with it.
+/// Invariant: a slot whose byte in `word` is not 0 leads to an entry, which was put there before
+/// the byte. Only the thread that has locked the bucket writes it; the bucket's further lines are
+/// locked with it.
 #[repr(C, align(64))]
 pub(super) struct Bucket<T> {
     /// A byte for each slot, and the flags. Those of a further line have no flags.
@@ -55,8 +56,8 @@ impl<T> Bucket<T> {
         (word & MOVED == 0).then_some(word)
     }
 
-    /// The entry with this tag of which `is` says yes. `word` is what [`read`](Self::read) has
-    /// returned, or the writer's.
+    /// The entry with this tag for which `is` returns true. `word` is the result of
+    /// [`read`](Self::read), or the writer's own word.
     #[inline]
     pub fn find(
         &self,
@@ -84,8 +85,8 @@ impl<T> Bucket<T> {
     fn further(&self) -> Option<&Self> {
         // Acquire: partner of the Release in `Locked::put_in`.
         let more = self.more.load(order!(Acquire, "map-more"));
-        // SAFETY: null, or a line that `put_in` has made, which is there for as long as the table
-        // or, if it was taken out, as the sections that could find it.
+        // SAFETY: null, or a line that `put_in` has made. It lives as long as the table or, if it
+        // was removed, as long as the sections that could find it.
         unsafe { more.as_ref() }
     }
 
@@ -128,8 +129,8 @@ impl<'t, T> Locked<'t, T> {
     pub fn put_in(&mut self, tag: u8, entry: *mut T) -> bool {
         if let Some(slot) = free(self.word, TAGS) {
             // Release: partner of the Acquire in `find`, for a thread that has read the word when
-            // another entry was in the slot. (No model has noticed it weakened: it is not among the
-            // mutations.)
+            // another entry was in the slot. (No model fails with it weakened, so it is not among
+            // the mutations.)
             self.bucket.slots[slot].store(entry, Ordering::Release);
             self.word = with(self.word, slot, tag); // which others see when this is dropped
             return false;
@@ -162,8 +163,8 @@ impl<'t, T> Locked<'t, T> {
         place.line.slots[place.slot].store(entry, order!(Release, "map-replace"));
     }
 
-    /// Takes an entry out, which others may still have found. Returns the line that has none any
-    /// more, if it was a further one: it is unlinked, and for the caller to retire.
+    /// Removes an entry, which other threads may still have found. If a further line became empty
+    /// by that, it is unlinked and returned; the caller has to retire it.
     #[inline]
     pub fn take_out(&mut self, place: &Place<'t, T>) -> Option<*mut Bucket<T>> {
         if core::ptr::eq(place.line, self.bucket) {
@@ -184,13 +185,13 @@ impl<'t, T> Locked<'t, T> {
             // Relaxed, here and below: this thread is the writer.
             let next = before.more.load(Ordering::Relaxed);
             if core::ptr::eq(next, empty) {
-                // Release: partner of the Acquire in `further`: what is behind was shown to this
-                // thread only.
+                // Release: partner of the Acquire in `further`: the lines behind it were visible to
+                // this thread only.
                 before.more.store(empty.more.load(Ordering::Relaxed), Ordering::Release);
                 return next;
             }
-            // SAFETY: the lines up to the one that is to be unlinked are there, and only this
-            // thread, the writer, unlinks any.
+            // SAFETY: the lines up to the unlinked one are valid, and only this thread, the writer,
+            // unlinks any.
             before = unsafe { &*next };
         }
     }
@@ -245,7 +246,7 @@ impl<T> Buckets for Pointers<T> {
     }
 
     fn moved(locked: Locked<'_, T>) {
-        // Release: partner of the Acquire in `read`: what was put into the next table's buckets.
+        // Release: partner of the Acquire in `read`, for the entries in the next table's buckets.
         locked.bucket.word.store(MOVED, order!(Release, "map-moved"));
         core::mem::forget(locked);
     }

@@ -24,7 +24,7 @@ impl<'p, K, V> Iter<'p, K, V> {
     fn entry(&mut self) -> Option<&'p Entry<K, V>> {
         loop {
             if let Some(entry) = self.entries.pop() {
-                // SAFETY: a slot led to it in the section, which lasts as long as `'p`.
+                // SAFETY: a slot led to the entry in the section, which lasts as long as `'p`.
                 return Some(unsafe { &*entry });
             }
             self.buckets.step(|buckets, at| {

@@ -2,18 +2,18 @@
 //!
 //! # Idea
 //!
-//! A bucket is a line of the cache: a byte of the hash of each of six entries, and where these are.
-//! A reader compares all six bytes at once, and goes to an entry whose byte is its key's: two lines
-//! for a look-up. It writes nothing that others read. A writer locks the bucket by a bit of the
-//! word in which the bytes are, and shows all that it did by the store that unlocks. An entry is
-//! never changed, and stays where it is: a new value is a new entry, and the old one is freed after
-//! a [grace period](crate::reclaim).
+//! A bucket is one cache line: a byte of the hash of each of six entries, and the addresses of
+//! these entries. A reader compares all six bytes at once, and follows the address of an entry
+//! whose byte is its key's: two lines for a look-up. It writes nothing that others read. A writer
+//! locks the bucket by a bit of the word with the six bytes, and publishes all its changes by the
+//! store that unlocks. An entry never changes, and does not move: a new value is a new entry, and
+//! the old one is freed after a [grace period](crate::reclaim).
 //!
-//! Where one bucket in eight needs a further line the table grows. There is a next table with twice
-//! as many buckets then; each writer moves its bucket and eight others. A bucket that was moved
-//! says so in its word, and a thread that finds that goes on in the next table. Only pointers are
-//! moved: readers keep their references, and a value that changes inside, as an atomic does, is one
-//! value all the time.
+//! When one bucket in eight needs a further line the table grows. A next table with twice as many
+//! buckets is made; each writer moves its own bucket and eight others. A moved bucket has a mark in
+//! its word, and a thread that finds the mark goes on in the next table. Only pointers are moved:
+//! readers keep their references, and a value with interior mutability, such as an atomic, stays
+//! one value all the time.
 //!
 //! # Source
 //!
@@ -26,19 +26,19 @@
 //!
 //! # Memory order
 //!
-//! An entry is written before it is put into its slot (Release), and a slot before its byte is in
-//! the word (Release of the store that unlocks): who reads the word and the slot (Acquire, both)
-//! finds an entry. It may be another one than that of the byte, when the slot was used again
-//! meanwhile; the key tells. *Absent* is right for the moment at which the word was read, or for
-//! one at which a writer had taken the key out and not yet put it in again: keys do not change
-//! their slots while they are there. A bucket's entries are in the next table's buckets before the
-//! word says that it was moved (Release, Acquire).
+//! An entry is written before it is put into its slot (Release), and the slot before its byte is in
+//! the word (Release of the store that unlocks). So a thread that reads the word and the slot
+//! (Acquire, both) finds an entry. If the slot was used again meanwhile, it may be another entry
+//! than the byte's; comparing the key shows that. *Absent* is right for the moment at which the
+//! word was read, or for a moment at which a writer had removed the key and not yet inserted it
+//! again, because a key does not change its slot while it is there. A bucket's entries are in the
+//! next table's buckets before the word has the mark (Release, Acquire).
 //!
 //! # Cost
 //!
-//! A look-up takes two lines, of which none is written; an insertion an atomic operation on the
-//! first one, a node out of the thread's pool, and about half of the time that of growing. 16 bytes
-//! an entry for a key and a value of a word each, and 14 to 28 for its place.
+//! A look-up reads two lines, and writes none. An insertion takes an atomic operation on the first
+//! line and a node from the thread's pool; growing takes about half of its time. An entry with a
+//! key and a value of a word each has 16 bytes, and its place takes 14 to 28.
 //!
 //! # When not to use it
 //!
@@ -102,11 +102,11 @@ pub struct HashMap<K, V, S = RandomState> {
     _owns: PhantomData<Entry<K, V>>,
 }
 
-// SAFETY: the map owns its entries, which it drops in any thread (`Send`); threads that read share
-// what is in them (`Sync`).
+// SAFETY: the map owns its entries, which any thread may drop (`Send`); threads that read share
+// their contents (`Sync`).
 unsafe impl<K: Send + Sync, V: Send + Sync, S: Send> Send for HashMap<K, V, S> {}
-// SAFETY: threads share what is in entries (`Sync`), and one may drop what another has put in
-// (`Send`); tables and buckets are atomic.
+// SAFETY: threads share the contents of entries (`Sync`), and one may drop what another has
+// inserted (`Send`); tables and buckets are atomic.
 unsafe impl<K: Send + Sync, V: Send + Sync, S: Sync> Sync for HashMap<K, V, S> {}
 
 impl<K, V> HashMap<K, V> {
@@ -188,8 +188,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         self.tables.lock(hash, hash_of, guard)
     }
 
-    /// Puts a key in; with `only_new` a key that is there keeps its value. Returns the entry that
-    /// it has now, and the one that it had.
+    /// Inserts a key; with `only_new` an existing key keeps its value. Returns the key's present
+    /// entry, and its old one.
     #[inline]
     fn put<'g>(
         &'g self,
@@ -301,8 +301,8 @@ fn is_of<K: Borrow<Q>, V, Q: Eq + ?Sized>(entry: *mut Entry<K, V>, key: &Q) -> b
 
 impl<K, V, S> Drop for HashMap<K, V, S> {
     fn drop(&mut self) {
-        // SAFETY: nobody else has an entry any more; those are from `Guard::node`, and each is in
-        // one bucket.
+        // SAFETY: no other thread has an entry any more; entries are from `Guard::node`, and each
+        // is in one bucket.
         self.tables.end(|entry| unsafe { end_with_structure(entry) });
     }
 }

@@ -1,4 +1,4 @@
-//! A map with a section around what is done: references to what is in it.
+//! A map with a pinned region around its operations, which return references to its contents.
 
 use core::borrow::Borrow;
 use core::fmt;
@@ -7,11 +7,10 @@ use core::hash::{BuildHasher, Hash};
 use super::{Entry, HashMap, Iter, is_of};
 use crate::reclaim::{Guard, Section};
 
-/// A map of which what is read stays for as long as this is there: operations return references.
+/// A map whose operations return references, valid as long as this value lives.
 ///
-/// It is a section of [`reclaim`](crate::reclaim): while it lasts nothing that is taken out of the
-/// map is freed. So it is for some operations, and not for a thread's life. It stays with its
-/// thread.
+/// It is a section of [`reclaim`](crate::reclaim): nothing that is removed from the map is freed
+/// while it lasts. So use it for some operations, not for a thread's life. It stays on its thread.
 #[must_use = "the section ends when this is dropped, at once if it is not kept"]
 pub struct Pinned<'a, K, V, S> {
     map: &'a HashMap<K, V, S>,
@@ -43,9 +42,9 @@ impl<'a, K, V, S> Pinned<'a, K, V, S> {
             Held::Lent(guard) => f(self.map, guard),
             Held::Own(section) => {
                 let guard = section.guard();
-                // SAFETY: the section lasts as long as `'p`, and so does what the map shows for
-                // the guard, which is one of several of the section. `f` returns what is in the
-                // map, and not the guard.
+                // SAFETY: the section lasts as long as `'p`, and so do references that the map
+                // returns for the guard, which is one of several guards of the section. `f` returns
+                // a reference into the map, and not the guard.
                 f(self.map, unsafe { &*(&raw const guard).cast() })
             }
         }
@@ -57,8 +56,8 @@ impl<'a, K, V, S> Pinned<'a, K, V, S> {
         self.with(|map, guard| Iter::new(map.tables.first(guard)))
     }
 
-    /// How many keys there are: counted, a nanosecond or two for each. Where others write meanwhile
-    /// it is about that.
+    /// Counts the keys, which takes a nanosecond or two for each. If others write meanwhile, the
+    /// result is approximate.
     pub fn len(&self) -> usize {
         self.iter().count()
     }
@@ -116,7 +115,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         self.with(|map, guard| map.put(key, value, false, guard)).1.map(|old| &old.value)
     }
 
-    /// Gives a key a value if it has none. Returns the one that it has already.
+    /// Gives a key a value if it has none. Returns the existing value if there is one.
     #[inline]
     pub fn insert_new(&self, key: K, value: V) -> Option<&V> {
         self.with(|map, guard| map.put(key, value, true, guard)).1.map(|old| &old.value)
@@ -173,7 +172,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         }
     }
 
-    /// Takes an entry out that was there in this section; says whether it still was.
+    /// Removes an entry that was found in this section; returns whether it was still in the map.
     fn take(&self, there: &Entry<K, V>) -> bool {
         self.with(|map, guard| {
             let hash = map.hasher.hash_one(&there.key);
@@ -196,8 +195,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         self.retain(|_, _| false);
     }
 
-    /// Gives a key a value that is made of the one it has, in one step. Returns the new one; none
-    /// if the key is not there. The function is called again if another thread is faster.
+    /// Atomically replaces a key's value by one computed from it. Returns the new value, or none if
+    /// the key is missing. The function is called again if another thread is faster.
     pub fn update<Q>(&self, key: &Q, mut f: impl FnMut(&V) -> V) -> Option<&V>
     where
         K: Borrow<Q> + Clone,
@@ -232,8 +231,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
     ///
     /// # Errors
     ///
-    /// The value that it has instead, and the one that was to be; none of the former if the key is
-    /// not there.
+    /// The present value, or none if the key is missing; and the new value, which was not stored.
     pub fn compare_exchange<Q>(&self, key: &Q, old: &V, new: V) -> Result<&V, (Option<&V>, V)>
     where
         K: Borrow<Q> + Clone,
@@ -268,7 +266,7 @@ impl<K: fmt::Debug, V: fmt::Debug, S> fmt::Debug for Pinned<'_, K, V, S> {
     }
 }
 
-/// Each in a section of its own, with a clone of what it returns.
+/// Each operation runs in a section of its own, and returns clones.
 impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
     /// The value of a key.
     pub fn get<Q>(&self, key: &Q) -> Option<V>
@@ -309,7 +307,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
     }
 }
 
-/// Each in a section of its own, with a clone of what it returns.
+/// Each operation runs in a section of its own, and returns clones.
 impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
     /// Gives a key a value. Returns the one that it had.
     pub fn insert(&self, key: K, value: V) -> Option<V>
@@ -319,7 +317,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         self.pin().insert(key, value).cloned()
     }
 
-    /// Gives a key a value if it has none; says whether it had none.
+    /// Gives a key a value if it has none; returns whether it had none.
     pub fn insert_new(&self, key: K, value: V) -> bool {
         self.pin().insert_new(key, value).is_none()
     }

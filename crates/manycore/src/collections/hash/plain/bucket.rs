@@ -32,7 +32,8 @@ impl Default for Line {
     }
 }
 
-/// What does not fit into a bucket: the same once more, of which the first word has tags alone.
+/// A further line for entries that do not fit into a bucket. It has the same layout, but its first
+/// word has tags only.
 struct Further {
     lines: Box<[Line]>,
     next: AtomicPtr<Further>,
@@ -41,8 +42,8 @@ struct Further {
 /// The words of a bucket or of a further line.
 ///
 /// Word 0 has a tag for each slot, and the flags; it is written by the thread that has locked the
-/// bucket. Word 1 is the version. It grows by two before a free slot is written, which may have had
-/// an entry; it is odd while a value is replaced. Then come keys and values, slot by slot.
+/// bucket. Word 1 is the version. It grows by two before a free slot, which may have had an entry,
+/// is written; it is odd while a value is replaced. Keys and values follow, slot by slot.
 ///
 /// Invariant: a slot with a tag has an entry, whose bytes change only while the version is odd, or
 /// by one store.
@@ -105,7 +106,7 @@ impl<'t, K: NoUninit, V: NoUninit> Words<'t, K, V> {
     #[inline]
     fn entry(self, slot: usize) -> (K, V) {
         let (key, value) = self.load(slot);
-        // SAFETY: a slot with a tag has an entry, and only the caller, who has the lock, writes.
+        // SAFETY: a slot with a tag has an entry, and only the caller, which has the lock, writes.
         unsafe { (key.assume_init(), value.assume_init()) }
     }
 
@@ -150,7 +151,7 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
         &self.words.words[1]
     }
 
-    /// The value of a key with this tag of which `is` says yes.
+    /// The value of the key with this tag for which `is` returns true.
     #[inline]
     pub fn find(self, tag: u8, mut is: impl FnMut(&K) -> bool) -> Found<V> {
         self.undisturbed(|version| {
@@ -172,8 +173,8 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
         !matches!(found, Found::Moved)
     }
 
-    /// Shows the entries of those slots that `which` picks from their tags, until `show` returns
-    /// something; none if a writer has disturbed that since the version was read.
+    /// Calls `show` with the entries of the slots that `which` chooses by their tags, until it
+    /// returns something. Returns none if a writer has changed them since the version was read.
     #[inline]
     fn visit<R>(
         self,
@@ -195,7 +196,7 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
                     return None;
                 }
                 // SAFETY: the slot had a tag, and no thread has written to it while it was read,
-                // since the version is the same: both are whole.
+                // since the version is the same: key and value are consistent.
                 let (key, value) = unsafe { (key.assume_init(), value.assume_init()) };
                 if let Some(result) = show(key, value) {
                     return Some(Found::There(result));
@@ -211,8 +212,8 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
     /// Whether slots that were read before have not changed since the version was read.
     #[inline]
     fn is_still(self, version: u64) -> bool {
-        // Acquire: partner of the fences of those who write: a reader of a byte that they wrote
-        // sees the version that they wrote before.
+        // Acquire: partner of the writers' fences: a reader of a byte that a writer wrote sees the
+        // version that the writer wrote before.
         if !mutation!("plain-read-fence") {
             fence(Ordering::Acquire);
         }
@@ -224,8 +225,8 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
     fn undisturbed<R>(self, mut read: impl FnMut(u64) -> Option<R>) -> R {
         let mut since = None;
         loop {
-            // Acquire: partner of the Releases in `Locked::overwrite` and `Locked::replace`: who
-            // knows that a slot is written again knows that its tag was taken out.
+            // Acquire: partner of the Releases in `Locked::overwrite` and `Locked::replace`: a
+            // thread that sees the new contents of a slot also sees that the old tag was removed.
             let version = self.version().load(order!(Acquire, "plain-version"));
             let is_whole = version & 1 == 0;
             if let Some(result) = is_whole.then(|| read(version)).flatten() {
@@ -292,7 +293,7 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
         None
     }
 
-    /// The place of a key with this tag of which `is` says yes.
+    /// The slot of the key with this tag for which `is` returns true.
     #[inline]
     pub fn find(&self, tag: u8, mut is: impl FnMut(&K) -> bool) -> Option<Place<'t, K, V>> {
         self.lines(|line, tags, is_further| {
@@ -303,7 +304,7 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
         })
     }
 
-    /// Writes to a slot without a tag. One who has found an entry there is going to notice.
+    /// Writes to a slot without a tag. A reader that has found the old entry there will notice.
     #[inline]
     fn overwrite(&self, line: Words<'t, K, V>, slot: usize, entry: &(K, V)) {
         // Relaxed: this thread is the writer.
@@ -360,7 +361,7 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
     pub fn replace(&self, place: &Place<'t, K, V>, value: &V) {
         let to = place.line.value(place.slot);
         if to.len() == 1 {
-            // Release: partner of the fence in `is_still`, for what the caller did before.
+            // Release: partner of the fence in `is_still`, for the caller's earlier writes.
             store(to, value, order!(Release, "plain-replace-word"));
             return;
         }
@@ -453,7 +454,7 @@ impl<K: NoUninit, V: NoUninit> Buckets for Inline<K, V> {
     }
 
     fn moved(locked: Locked<'_, K, V>) {
-        // Release: partner of the Acquire in `visit`: what was put into the next table's buckets.
+        // Release: partner of the Acquire in `visit`: for the entries in the next table's buckets.
         locked.bucket.word().store(MOVED, order!(Release, "plain-moved"));
         core::mem::forget(locked);
     }

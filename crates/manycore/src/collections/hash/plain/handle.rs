@@ -49,7 +49,7 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
         self.with(&key, |map, hash, guard| map.put(hash, &(key, value), false, guard))
     }
 
-    /// Gives a key a value if it has none. Returns the one that it has already.
+    /// Gives a key a value if it has none. Returns the existing value if there is one.
     #[inline]
     pub fn insert_new(&self, key: K, value: V) -> Option<V> {
         self.with(&key, |map, hash, guard| {
@@ -87,8 +87,8 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
         }
     }
 
-    /// Gives a key a value that is made of the one it has, in one step. Returns the new one; none
-    /// if the key is not there. The function is called again if another thread is faster.
+    /// Atomically replaces a key's value by one computed from it. Returns the new value, or none if
+    /// the key is missing. The function is called again if another thread is faster.
     #[inline]
     pub fn update(&self, key: &K, mut f: impl FnMut(V) -> V) -> Option<V> {
         loop {
@@ -161,8 +161,8 @@ impl<K: NoUninit, V: NoUninit, S> PlainHashMapHandle<'_, K, V, S> {
         PlainIter::new(&self.map.tables, self.handle.pin())
     }
 
-    /// How many keys there are: counted, a nanosecond or two for each. Where others write meanwhile
-    /// it is about that.
+    /// Counts the keys, which takes a nanosecond or two for each. If others write meanwhile, the
+    /// result is approximate.
     pub fn len(&self) -> usize {
         self.iter().count()
     }
@@ -210,7 +210,7 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMap<K, V, S>
         self.handle().insert(key, value)
     }
 
-    /// Gives a key a value if it has none. Returns the one that it has already.
+    /// Gives a key a value if it has none. Returns the existing value if there is one.
     #[inline]
     pub fn insert_new(&self, key: K, value: V) -> Option<V> {
         self.handle().insert_new(key, value)

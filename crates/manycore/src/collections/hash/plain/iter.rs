@@ -24,8 +24,8 @@ impl<'p, K: NoUninit, V: NoUninit> PlainIter<'p, K, V> {
     /// All entries of these tables.
     pub(super) fn new(tables: &'p Tables<Inline<K, V>>, guard: Guard<'p>) -> Self {
         let table: *const _ = tables.first(&guard);
-        // SAFETY: a table that is found in a section is there as long as the section, and that is
-        // as long as the iterator, which has the guard and returns no reference.
+        // SAFETY: a table that is found in a section lives as long as the section. The section
+        // lasts as long as the iterator, which has the guard and returns no references.
         let table = unsafe { &*table };
         Self { buckets: Walk::new(table), entries: Vec::new(), _guard: guard }
     }

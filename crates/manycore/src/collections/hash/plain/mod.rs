@@ -2,17 +2,17 @@
 //!
 //! # Idea
 //!
-//! A number, an array of them, or a structure without padding is nothing but its bytes. So an entry
-//! needs no memory of its own: a bucket has six or seven, with a byte of the hash of each, and a
-//! look-up of a word's key takes a line of the cache or two that lie beside each other. A new value
-//! is written over the old one. Nothing is allocated by an insertion, and nothing has to wait for a
-//! grace period but a table that has become too small.
+//! A number, an array of numbers, or a structure without padding is nothing but its bytes. So an
+//! entry needs no memory of its own: a bucket has six or seven entries, with a byte of the hash of
+//! each. A look-up of a one-word key reads one cache line or two adjacent ones. A new value is
+//! written over the old one. An insertion allocates nothing, and only a table that has become too
+//! small waits for a grace period.
 //!
-//! A reader takes no lock. It may read an entry while another thread writes it; then it notices,
-//! and reads again. A bucket has a version for that, which grows before a slot is used again, and
-//! is odd while a value of more than a word is replaced. So a reader waits only for that write, of
-//! some nanoseconds. A writer locks the bucket by a bit of its first word, as in
-//! [`HashMap`](super::HashMap), from which also the growth by steps is.
+//! A reader takes no lock. It may read an entry while another thread writes it; then it notices
+//! that by the bucket's version, and reads again. The version grows before a slot is used again,
+//! and is odd while a value of more than a word is replaced. So a reader waits only for that write,
+//! of some nanoseconds. A writer locks the bucket by a bit of its first word, as in
+//! [`HashMap`](super::HashMap), and grows in the same steps.
 //!
 //! # Source
 //!
@@ -22,15 +22,15 @@
 //!
 //! # Memory order
 //!
-//! *A slot is used again.* A writer takes the tag out (Release of the word), and later, or another
-//! one does, lets the version grow (Release), and only then writes the slot behind a Release fence.
-//! A reader reads the version (Acquire), the word (Acquire), the slot, and behind an Acquire fence
+//! *A slot is used again.* A writer removes the tag (Release of the word). Later the same or
+//! another writer increases the version (Release), and then writes the slot after a Release fence.
+//! A reader reads the version (Acquire), the word (Acquire), the slot, and after an Acquire fence
 //! the version once more. If it has read a byte of the new entry, the fences show it the new
-//! version. If it knew the new version from the beginning, it also knows that the tag was taken
-//! out, and has not read the slot before the new tag was there, which is stored by a Release of its
-//! own.
+//! version. If it had read the new version at the start, it also knows that the old tag was
+//! removed. Then it has not read the slot before the new tag was there, which is stored by a
+//! Release of its own.
 //!
-//! *Absent* is right for the moment at which the bucket's word was read, or for one after it: see
+//! *Absent* is right for the moment at which the bucket's word was read, or for a later one: see
 //! [`map`](super::map).
 //!
 //! # Cost
@@ -40,8 +40,9 @@
 //!
 //! # When not to use it
 //!
-//! For keys and values that own something, as a `String` does, or that change inside, as an atomic
-//! does: they are no plain data. For values of some hundred bytes, which are copied to be read.
+//! For keys and values that own memory, such as a `String`, or that have interior mutability, such
+//! as an atomic: they are not plain data. For values of some hundred bytes, since each read copies
+//! the value.
 
 mod bucket;
 mod handle;
@@ -112,8 +113,8 @@ impl<K: NoUninit, V: NoUninit, S> PlainHashMap<K, V, S> {
 
     /// The same, with room for this number of keys before it grows.
     pub fn with_capacity_and_hasher(keys: usize, hasher: S) -> Self {
-        // With keys that are spread well one bucket in eight has further lines where there are four
-        // or five entries in each.
+        // If keys are spread well, one bucket in eight has further lines when buckets have four or
+        // five entries on average.
         let buckets = (keys / 5).max(1);
         let domain = Domain::new(Config::default());
         Self { tables: Tables::new(buckets), hasher, domain, _has: PhantomData }
@@ -124,7 +125,7 @@ impl<K: NoUninit, V: NoUninit, S> PlainHashMap<K, V, S> {
         &self.hasher
     }
 
-    /// Where a table that has become too small waits until nobody can be in it.
+    /// The domain in which a table that has become too small waits until no reader can be in it.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
@@ -149,8 +150,7 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMap<K, V, S>
         self.tables.lock(hash, |(key, _)| self.hasher.hash_one(key), guard)
     }
 
-    /// Puts a key in; with `only_new` a key that is there keeps its value. Returns the value that
-    /// it had.
+    /// Inserts a key; with `only_new` an existing key keeps its value. Returns the key's old value.
     #[inline]
     fn put(&self, hash: u64, entry: &(K, V), only_new: bool, guard: &Guard) -> Option<V> {
         let (table, mut locked) = self.lock(hash, guard);

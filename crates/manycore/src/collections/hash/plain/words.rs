@@ -23,8 +23,8 @@ pub(super) fn store<T: NoUninit>(to: &[AtomicU64], value: &T, order: Ordering) {
     }
 }
 
-/// What is there: a `T` if it was [stored](store) and nobody has written meanwhile, or else some
-/// bytes of one and some of another.
+/// The bytes at this place: a `T` if one was [stored](store) and no thread has written meanwhile;
+/// otherwise possibly some bytes of one value and some of another.
 #[inline]
 pub(super) fn load<T: NoUninit>(from: &[AtomicU64]) -> MaybeUninit<T> {
     let mut value = MaybeUninit::<T>::uninit();

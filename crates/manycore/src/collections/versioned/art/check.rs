@@ -38,8 +38,8 @@ impl Art {
         session: &S,
     ) -> Result<Nodes, &'static str> {
         let mut nodes = Nodes::default();
-        // SAFETY: the session is a snapshot (contract of this function); what it has found stays
-        // until its end.
+        // SAFETY: the session is a snapshot (contract of this function); objects that it has found
+        // stay until its end.
         unsafe {
             let mut left = Vec::from([(*session.deref(anchor)).root]);
             while let Some(below) = left.pop() {
@@ -85,7 +85,7 @@ impl Art {
         kind: Kind,
     ) -> Result<(Path, Below, Vec<(u8, Below)>, usize), &'static str> {
         // SAFETY: nothing that a snapshot finds is freed before its end (contract of this
-        // function); links are what their kinds say.
+        // function); a link's kind gives its target's type.
         unsafe {
             let content = of_any_size!(below, kind, link => {
                 let node: &Node<_> = &*session.deref(link);

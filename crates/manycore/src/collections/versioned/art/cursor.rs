@@ -1,4 +1,5 @@
-//! Gaps between leaves, which go over one after the other: in the order of keys, or back.
+//! Gaps between leaves, which the cursor crosses one after the other, in the order of keys or
+//! backwards.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -15,15 +16,15 @@ use crate::session::{Link, RawSession};
 /// A leaf that a cursor has gone over.
 pub type Seen<'s, K, V> = (Link<Leaf<K, V>>, &'s Leaf<K, V>);
 
-/// A node, and a gap between its links: at 0 before all of them, the first of which is that of the
-/// key that ends there.
+/// A node, and a gap between its links. Gap 0 is before all links; the first link is that of the
+/// key that ends at the node.
 struct Gap {
     node: Below,
     at: usize,
 }
 
-/// A gap between leaves: one in each node of the way from the anchor, which is a node with one link
-/// here.
+/// A gap between leaves: one gap in each node of the path from the anchor, which counts as a node
+/// with one link here.
 pub struct Cursor(Vec<Gap>);
 
 /// From which side a gap is looked for, or a leaf.
@@ -33,8 +34,8 @@ pub enum Side {
     Back,
 }
 
-/// All functions are to be called in a snapshot of the domain to which the tree belongs, for a
-/// cursor in the one in which it was made.
+/// All functions are to be called in a snapshot of the tree's domain, and for a cursor in the
+/// snapshot in which it was made.
 impl Cursor {
     /// Before all leaves.
     ///
@@ -75,8 +76,8 @@ impl Cursor {
         session: &'s S,
         observer: &impl Observe<S>,
     ) -> Option<Seen<'s, K, V>> {
-        // SAFETY: what the session has found stays until its end, and the cursor is used with that
-        // session only (contract of this type).
+        // SAFETY: objects that the session has found stay until its end, and the cursor is used
+        // with that session only (contract of this type).
         unsafe {
             while let Some(gap) = self.0.last_mut() {
                 match after(session, gap.node, gap.at) {
@@ -105,8 +106,8 @@ impl Cursor {
         session: &'s S,
         observer: &impl Observe<S>,
     ) -> Option<Seen<'s, K, V>> {
-        // SAFETY: what the session has found stays until its end, and the cursor is used with that
-        // session only (contract of this type).
+        // SAFETY: objects that the session has found stay until its end, and the cursor is used
+        // with that session only (contract of this type).
         unsafe {
             while let Some(gap) = self.0.last_mut() {
                 match before(session, gap.node, gap.at) {
@@ -148,10 +149,10 @@ impl Cursor {
             },
         };
         let mut cursor = Self(Vec::new());
-        // In each node on the way the gap is on the far side of what is gone into.
+        // In each node on the path, the gap is on the far side of the link that is followed.
         let far = usize::from(side == Side::Front);
         let inside = if side == Side::Front { Ordering::Greater } else { Ordering::Less };
-        // SAFETY: the contract of this function: what the session has found stays.
+        // SAFETY: the contract of this function: objects that the session has found stay.
         unsafe {
             cursor.enter(session, Gap { node: anchor.into(), at: far }, observer);
             let (mut below, mut from) = ((*session.deref(anchor)).root, 0);
@@ -188,8 +189,8 @@ impl Cursor {
     }
 }
 
-/// How all keys below a node stand to one: equal if that begins with the node's path. The key's
-/// bytes up to `from` are those of the path.
+/// Compares all keys below a node with one key; they are equal if that key begins with the node's
+/// path. The key's bytes up to `from` are those of the path.
 ///
 /// # Safety
 ///
@@ -199,7 +200,7 @@ unsafe fn order_of<'s, K: Datum + ArtKey, V: Datum, S: RawSession>(
     node: Below,
     (key, from): (&[u8], usize),
 ) -> (Ordering, Option<&'s Path>) {
-    // SAFETY: the contract of this function; what is below it was found, too.
+    // SAFETY: the contract of this function; the nodes below it were found, too.
     unsafe {
         let Some(path) = Art::path(session, node) else { return (Ordering::Less, None) };
         let end = path.depth();
@@ -218,7 +219,7 @@ unsafe fn order_of<'s, K: Datum + ArtKey, V: Datum, S: RawSession>(
     }
 }
 
-/// The first link of a node that is not before a gap: its place, and what it leads to.
+/// The first link of a node at or after a gap: its index and its target.
 ///
 /// # Safety
 ///
@@ -228,8 +229,8 @@ unsafe fn after<S: RawSession>(session: &S, node: Below, at: usize) -> Option<(u
     // The place of the key that ends there.
     let end = |end: Below| (at == 0 && !end.is_none()).then_some((0, end));
     let from = at.saturating_sub(1);
-    // SAFETY: what the session has found stays (contract of this function), and is what its kind
-    // says.
+    // SAFETY: objects that the session has found stay (contract of this function), and their kinds
+    // give their types.
     unsafe {
         of_any_size!(node, kind, link => {
             let node = &*session.deref(link);
@@ -262,7 +263,7 @@ unsafe fn after<S: RawSession>(session: &S, node: Below, at: usize) -> Option<(u
     }
 }
 
-/// The last link of a node that is before a gap: its place, and what it leads to.
+/// The last link of a node before a gap: its index and its target.
 ///
 /// # Safety
 ///
@@ -303,7 +304,7 @@ unsafe fn before<S: RawSession>(session: &S, node: Below, at: usize) -> Option<(
     }
 }
 
-/// The place of a byte's link, or if there is none of the next one; and what it leads to.
+/// The index and target of a byte's link, or of the next link if the byte has none.
 ///
 /// # Safety
 ///

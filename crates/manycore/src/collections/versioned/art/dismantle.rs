@@ -1,7 +1,7 @@
 //! The end of a tree that nobody uses any more, in a domain that goes on.
 //!
-//! Nodes are freed by transactions all the same, since versions of them may be in threads' logs:
-//! those go as they always do.
+//! Nodes are freed by transactions even so, since threads' logs may have versions of them, which
+//! are discarded as usual.
 
 use alloc::vec::Vec;
 
@@ -16,8 +16,7 @@ impl Art {
     ///
     /// # Safety
     ///
-    /// The handle is in no session, and of the domain to which the tree belongs; that is not used
-    /// again.
+    /// The handle is in no session, and belongs to the tree's domain; the tree is not used again.
     pub(super) unsafe fn dismantle_nodes<K: Datum, V: Datum, S: RawSession>(
         anchor: Link<Anchor>,
         handle: &mut S,
@@ -29,8 +28,9 @@ impl Art {
         });
         let mut left = Vec::from([root]);
         while let Some(below) = left.pop() {
-            // SAFETY: `retry` has begun the session; what is below is there, since nobody else uses
-            // the tree, and is freed once: one link has led to it, from what is freed already.
+            // SAFETY: `retry` has begun the session. The nodes below are valid, since no other
+            // thread uses the tree. Each is freed once: one link led to it, from a node that is
+            // freed already.
             let more = session::retry(handle, View::Latest, |session| unsafe {
                 let mut more = Vec::new();
                 Self::free::<K, V, S>(session, below, &mut more)?;
@@ -44,7 +44,7 @@ impl Art {
     ///
     /// # Safety
     ///
-    /// In a session that has found it; after the commit nothing leads to it.
+    /// To be called in a session that has found it; after the commit nothing leads to it.
     unsafe fn free<K: Datum, V: Datum, S: RawSession>(
         session: &mut S,
         below: Below,

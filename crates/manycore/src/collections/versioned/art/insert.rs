@@ -1,5 +1,5 @@
-//! A key more: in a node that has room, in a larger one that takes its place, or in one that comes
-//! between.
+//! Adds a key: in a node that has room, in a larger node that replaces a full one, or in a new node
+//! in between.
 
 use alloc::vec::Vec;
 
@@ -26,8 +26,9 @@ impl Art {
         let (holder, byte) = (slot.holder, slot.byte);
         let kind = holder.kind().ok_or(Conflict::Retry)?;
         let is = |below| below == from || mutation!("art-trusts-above");
-        // SAFETY: what a session has found stays until its end (contract of this function), and is
-        // what its kind says; a part is there as long as its node. Copies are the session's own.
+        // SAFETY: objects that a session has found stay until its end (contract of this function),
+        // and their kinds give their types; a part lives as long as its node. Copies are the
+        // session's own.
         unsafe {
             of_any_size!(holder, kind, link => {
                 let node = &mut *session.try_lock(link)?;
@@ -77,7 +78,7 @@ impl Art {
         link: Link<T>,
     ) -> Result<T, Conflict> {
         // SAFETY: the session has found the object, to which nothing leads after the commit
-        // (contract of this function); until then it stays.
+        // (contract of this function); until then it is valid.
         unsafe {
             session.free(link)?;
             Ok(*session.deref(link))
@@ -125,8 +126,8 @@ impl Art {
     ) -> Result<(), Conflict> {
         let (slot, above) = (way.slot, way.above);
         let kind = slot.holder.kind().ok_or(Conflict::Retry)?;
-        // SAFETY: what a session has found stays until its end (contract of this function), and is
-        // what its kind says. Copies are the session's own.
+        // SAFETY: objects that a session has found stay until its end (contract of this function),
+        // and their kinds give their types. Copies are the session's own.
         unsafe {
             of_any_size!(slot.holder, kind, link => {
                 Self::add_to_node(session, link, slot.byte, above, leaf)
@@ -162,9 +163,9 @@ impl Art {
     where
         Below: From<Link<Node<N>>>,
     {
-        // SAFETY: the session has found the node, and what is above it (contract of this function);
-        // copies are the session's own. After the commit nothing leads to a node that is freed:
-        // what did is locked, and leads to the larger one.
+        // SAFETY: the session has found the node and its parent (contract of this function); copies
+        // are the session's own. After the commit nothing leads to the freed node: its parent is
+        // locked, and leads to the larger one.
         unsafe {
             let length = (*session.deref(link)).len();
             let Some(byte) = byte.filter(|_| length == N) else {
@@ -187,13 +188,14 @@ impl Art {
         }
     }
 
-    /// Puts a node between a link and what it leads to, which tells that from a leaf. What it leads
-    /// to stays as it is: its path is all of the way to it, and is no other by that.
+    /// Puts a node between a link and its target, where the new leaf's key parts from the target's
+    /// keys. The target stays as it is: its path counts from the beginning of keys, and does not
+    /// change.
     ///
     /// # Safety
     ///
-    /// In a session that has found the parting; the path is of the bytes in common, and the byte
-    /// that of the leaf's key which follows.
+    /// To be called in a session that has found where the keys part. The path is of the common
+    /// bytes, and the byte is the next one of the leaf's key.
     pub(super) unsafe fn part_ways<K: Datum, V: Datum, S: RawSession>(
         session: &mut S,
         at: &Parting,

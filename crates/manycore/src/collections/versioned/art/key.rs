@@ -5,11 +5,11 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A key of a tree over bytes: two keys are in the order of their bytes, and are the same if their
-/// bytes are. One may be the begin of another.
+/// A key of a tree over bytes: keys are ordered and compared by their bytes. One key may be a
+/// prefix of another.
 ///
 /// Text and byte strings stand for themselves, integers for their bytes from the highest to the
-/// lowest, with the sign turned over; so both are in their usual order. A key of several parts
+/// lowest, with the sign bit inverted, so both are in their usual order. A key of several parts
 /// makes its own bytes:
 ///
 /// ```
@@ -35,8 +35,8 @@ use alloc::vec::Vec;
 /// assert_eq!(events.space().snapshot(|now| now.first(&events).map(|(_, n)| *n)), Some(2));
 /// ```
 ///
-/// If the bytes differ from call to call, or from those of the key's borrowed form, a key may be
-/// found or not, and an operation may be tried for ever.
+/// If the bytes differ from call to call, or from those of the key's borrowed form, a key may not
+/// be found, and an operation may be retried for ever.
 pub trait ArtKey {
     /// The bytes, borrowed or made.
     type Bytes<'a>: AsRef<[u8]>

@@ -1,5 +1,5 @@
-//! A tree of entries that are there in the order of their keys: built in one session, each node
-//! when the last key below it is known.
+//! Builds a tree from sorted entries in one session; each node is made when the last key below it
+//! is known.
 
 use alloc::vec::Vec;
 
@@ -42,10 +42,10 @@ impl Art {
         session: &mut S,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<(), Conflict> {
-        // The nodes above the last key, and what is below the lowest of them on the way to it.
+        // The nodes above the last key, and the part of the lowest one that is on the way to it.
         let (mut open, mut last): (Vec<Open>, Option<(Vec<u8>, Below)>) = (Vec::new(), None);
         // SAFETY: the session is open (contract of this function). If it commits, each word is in
-        // one leaf, and the anchor leads to all nodes.
+        // one leaf, and all nodes can be reached from the anchor.
         unsafe {
             for (key, value) in entries {
                 let bytes = key.bytes().as_ref().to_vec();

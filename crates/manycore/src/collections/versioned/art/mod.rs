@@ -12,84 +12,84 @@
 //!                  (tea)  [ "ten" : d t ; end ]   ...
 //! ```
 //!
-//! A node is there where keys part. Its *path* is all bytes with which the keys below it begin, of
-//! which it has the number, its *depth*, and the last 8, its *tail*. It has a link for each byte
-//! that follows, and one for the key that ends there: so a key may be the begin of another. A leaf
-//! has the whole key, which says whether it is the one. Bytes between two nodes, at which no keys
-//! part, are skipped.
+//! A node stands where keys part. Its *path* is the bytes with which all keys below it begin. The
+//! node stores the number of these bytes, its *depth*, and the last 8 of them, its *tail*. It has a
+//! link for each byte that follows, and one for the key that ends there, so one key may be a prefix
+//! of another. A leaf has the whole key, which shows whether it is the one that is searched. Bytes
+//! between two nodes, at which no keys part, are skipped.
 //!
-//! A node has room for 4, 16, 48 or all 256 bytes. One that is full is replaced by a larger one,
-//! one that has become small by a smaller one, and one with a single link by what that leads to.
+//! A node has room for 4, 16, 48 or all 256 bytes. A full node is replaced by a larger one, a node
+//! that has become small by a smaller one, and a node with a single link by that link's target.
 //!
 //! # Why an operation on one key needs no snapshot
 //!
-//! It reads the latest of each object, so that a node and what is below it may be of two moments.
-//! Three things never change: the path of a node, all of it counted from the beginning of keys and
-//! not from the node above; the key of a leaf; and so what a link can lead to.
+//! A walk reads the latest version of each object, so a node and its child may be of two moments.
+//! Three things never change: the path of a node, which counts from the beginning of keys and not
+//! from the node above; the key of a leaf; and so the set of keys to which a link can lead.
 //!
-//! 1. At each commit, a node that can be reached has all keys of the tree below it that begin with
-//!    its path. For the way to it from the anchor takes at each node the byte of its path there,
-//!    and the way to such a key takes the same.
-//! 2. A walk reads a node at a moment when that can be reached, or reads what it had just before it
-//!    was freed, which was after the walk had found it. By induction: at the moment that counts for
-//!    the node above, the link was there. So these moments are in the order of the walk, and within
-//!    the call.
-//! 3. If the key begins with the node's path, and the node has no link for its next byte, then at
-//!    that moment the key was not in the tree, by 1. If the link leads to a leaf of another key,
-//!    likewise. If it leads to a node whose path the key does not have, likewise; the walk may not
-//!    notice this where bytes are skipped, and go on: then it ends at no leaf, or at one whose key
-//!    begins with that path, so is another, and says the same.
-//! 4. If it leads to a leaf with the key, the leaf was in the tree at the moment at which it was
-//!    read, or just before it was freed. What the session that freed it had there meanwhile,
-//!    no other sees ([`mvrlu`](crate::mvrlu), *Two views*).
+//! 1. At each commit, a node that can be reached has below it all keys of the tree that begin with
+//!    its path: the walk to such a key takes, at each node above, the byte of the path at that
+//!    place, as the walk to the node does.
+//! 2. A walk reads a node at a moment when it can be reached, or reads its last state before it was
+//!    freed, which was after the walk had found it. By induction: the link to it was there at the
+//!    moment that counts for the node above. So these moments are in the order of the walk, and
+//!    within the call.
+//! 3. If the key begins with the node's path, and the node has no link for its next byte, then by 1
+//!    the key was not in the tree at that moment. The same holds if the link leads to a leaf of
+//!    another key, or to a node whose path the key does not have. The walk may not notice the last
+//!    case where bytes are skipped, and go on. Then it ends at no leaf, or at a leaf whose key
+//!    begins with that path; this is another key, so the result is the same.
+//! 4. If the link leads to a leaf with the key, the leaf was in the tree when it was read, or just
+//!    before it was freed. Changes that the freeing session made to it meanwhile are not visible to
+//!    other sessions ([`mvrlu`](crate::mvrlu), *Two views*).
 //!
-//! Nothing else is needed of nodes that come between others or go: one that comes between changes
-//! the link above, and not what is below.
+//! No further argument is needed for nodes that are inserted in between or removed: inserting one
+//! changes the link above, and not the nodes below.
 //!
 //! # Why a change is where it belongs
 //!
-//! A node that can be locked was not freed, and so can be reached; by 1, it is where keys that
-//! begin with its path belong.
+//! A node that can be locked was not freed, so it can be reached; by 1, keys that begin with its
+//! path belong below it.
 //!
 //! - A key is added at a link of a node that leads nowhere: that node is locked, and the link read
 //!   again. If the node is full, it is freed, and the link above it, whose node is locked and which
 //!   is read again, leads to a larger one.
 //! - A key is added where another is, or a node whose path it does not have: the node of that link
-//!   is locked, and the link is read again. It says all about what is below, since paths and keys
-//!   do not change.
+//!   is locked, and the link is read again. The link is enough to check, since the paths and keys
+//!   below it do not change.
 //! - A value is replaced: its leaf is locked.
-//! - A key is removed: its leaf is freed, and the node of its link locked; if only one link is left
-//!   there, or few, the node is freed, and the one above locked.
+//! - A key is removed: its leaf is freed, and the node of its link locked; if one or few links are
+//!   left there, the node is freed, and the one above is locked.
 //!
-//! Nobody waits for a lock, so that threads cannot wait for each other. In a snapshot or a
-//! transaction the tree is of one moment. A link that is locked and as the snapshot has it proves
-//! where a key belongs, since a thread that moves that place changes the link.
+//! No thread waits for a lock, so there is no deadlock. In a snapshot or a transaction the tree is
+//! of one moment. If a link is locked and unchanged since the snapshot, it proves where a key
+//! belongs, since a thread that moves that position changes the link.
 //!
 //! # Source
 //!
 //! V. Leis, A. Kemper and T. Neumann, "The adaptive radix tree: ARTful indexing for main-memory
 //! databases", ICDE 2013, and V. Leis et al., "The ART of practical synchronization", DaMoN 2016,
 //! whose lock-coupled and optimistic trees keep in a node the bytes since the node above, and so
-//! change it when another comes between. That a node has all of its path, which never changes, and
-//! that a replacement and the link to it are one transaction, is ours, as are the parts of a wide
-//! node, and ends in place of a byte that ends each key.
+//! change it when another node is inserted in between. Ours are: a node's whole path, which never
+//! changes; a replacement and the link to it in one transaction; the parts of a wide node; and
+//! links for keys that end at a node, in place of a byte that ends each key.
 //!
 //! # Memory order
 //!
-//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref)
-//! returns and [`try_lock`](RawSession::try_lock) gives.
+//! The order is that of the domain's sessions: only results of [`deref`](RawSession::deref) and
+//! copies by [`try_lock`](RawSession::try_lock) are shared here.
 //!
 //! # Cost
 //!
-//! A look-up reads a node for each byte at which keys part, at most one for each byte of the key,
-//! and a leaf: no matter how many keys there are. A node of 4 is one line. A change of a value
-//! copies a leaf twice, to the log and back: 24 bytes. A new key copies a node likewise: 56 to 456
-//! bytes, or of a wide one 256. Keys and values that are not numbers are objects of their own.
+//! A look-up reads a leaf, and a node for each byte at which keys part, at most one for each byte
+//! of the key, however many keys there are. A node of 4 is one line. A change of a value copies a
+//! leaf twice, to the log and back: 24 bytes. A new key also copies a node: 56 to 456 bytes, or for
+//! a wide one 256. Keys and values that are not numbers are objects of their own.
 //!
 //! # When not to use it
 //!
-//! Where keys are compared by more than their bytes. Where whole ranges are read: leaves are one
-//! object a key, and a B+tree has 30 keys in one.
+//! Where keys are compared by more than their bytes. Where whole ranges are read: each leaf is one
+//! object with one key, and a B+tree has 30 keys in an object.
 
 mod check;
 mod cursor;
@@ -191,8 +191,8 @@ impl Art {
         way: &Way,
         leaf: impl FnOnce(&mut S) -> Leaf<K, V>,
     ) -> Result<(), Conflict> {
-        // SAFETY: the contract of this function; what `leaf` makes is in the tree if the session
-        // commits. The key's bytes are not used any more when that is called.
+        // SAFETY: the contract of this function; the result of `leaf` is in the tree if the session
+        // commits. The key's bytes are not used any more when `leaf` is called.
         unsafe {
             let place = Self::place::<K, V, S>(anchor, session, key, way);
             match place.map_err(|Changed| Conflict::Retry)? {
@@ -254,9 +254,9 @@ where
     ) -> Result<(R, isize), Conflict> {
         let (anchor, bytes) = (*parts, key.bytes());
         let key = bytes.as_ref();
-        // SAFETY: the session is open (contract of this function), and what it has found stays
-        // until its end. Words that leave the tree are freed once, by the thread that has their
-        // leaf locked.
+        // SAFETY: the session is open (contract of this function), and objects that it has found
+        // stay until its end. Words that leave the tree are freed once, by the thread that has
+        // their leaf locked.
         unsafe {
             let (way, found) = Self::walk::<K, V, S>(anchor, session, key);
             let found = found.filter(|found| found.is_there);

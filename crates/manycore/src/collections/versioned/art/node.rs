@@ -7,8 +7,8 @@
 //!   Wide         path | end | 8 links to parts of 32 links each        96, and 288 for each part
 //! ```
 //!
-//! A part is an object of its own, so that an entry more copies 32 links and not 256. A node that
-//! has no key in a part has none there.
+//! A part is an object of its own, so a new entry copies 32 links and not 256. If a node has no key
+//! in a part, the part does not exist.
 
 use crate::collections::versioned::word::Word;
 use crate::session::Link;
@@ -34,8 +34,8 @@ pub enum Kind {
     Anchor,
 }
 
-/// A link to what is below, and what that is: in bits of the address that are free since objects
-/// are aligned to 32.
+/// A link to a child, with the child's kind in bits of the address that are free since objects are
+/// aligned to 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Below(Link<()>);
@@ -118,7 +118,7 @@ impl<K, V> Target for Leaf<K, V> {
     const KIND: Kind = Kind::Leaf;
 }
 
-/// The bytes with which all keys below a node begin, as far as the node has them. They never
+/// The bytes with which all keys below a node begin, as far as the node stores them. They never
 /// change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
@@ -141,7 +141,7 @@ impl Path {
         Self { tail, depth: depth as u32 }
     }
 
-    /// How many bytes they are: the byte at this place is what links of the node are told apart by.
+    /// The number of these bytes: links of the node differ in the byte at this place.
     #[inline]
     pub fn depth(&self) -> usize {
         self.depth as usize
@@ -185,7 +185,7 @@ macro_rules! node_kinds {
 node_kinds! { 4 Four 16 Sixteen 48 FortyEight }
 
 impl<const N: usize> Node<N> {
-    /// Creates one with entries in the order of their bytes, for which there is room.
+    /// Creates a node with entries in the order of their bytes, for which there is room.
     pub fn new(path: Path, end: Below, entries: &[(u8, Below)]) -> Self {
         let mut node = Self { path, bytes: [u8::MAX; N], end, below: [Below::NONE; N] };
         for (at, &(byte, below)) in entries.iter().enumerate() {
@@ -225,7 +225,7 @@ impl<const N: usize> Node<N> {
         (self.bytes.get(place) == Some(&byte) && !self.at(place).is_none()).then_some(place)
     }
 
-    /// A byte's link, or without a byte that of the key that ends here.
+    /// A byte's link, or without a byte the link of the key that ends here.
     #[inline]
     pub fn get(&self, byte: Option<u8>) -> Below {
         match byte {
@@ -234,8 +234,8 @@ impl<const N: usize> Node<N> {
         }
     }
 
-    /// Gives a byte another link; without a byte, the key that ends here. There is room if it has
-    /// none.
+    /// Sets a byte's link or, without a byte, the link of the key that ends here. If it has none
+    /// yet, there is room for it.
     pub fn set(&mut self, byte: Option<u8>, below: Below) {
         let Some(byte) = byte else {
             self.end = below;

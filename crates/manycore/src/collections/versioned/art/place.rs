@@ -11,7 +11,8 @@ use crate::session::{Link, RawSession};
 pub enum Place {
     /// At a link that leads nowhere, of the last node on its way.
     Free,
-    /// At a link that leads to another node or leaf, whose first bytes are those of the key.
+    /// At a link that leads to another node or leaf, whose keys share their first bytes with the
+    /// key.
     Between(Parting),
 }
 
@@ -27,9 +28,8 @@ pub struct Parting {
 }
 
 impl Parting {
-    /// Checks that the key and the node below the link part between what is above the link and that
-    /// node. If they do not part there, another thread has put the node there since; then this is a
-    /// conflict.
+    /// Checks that the key parts from the keys of the link's target between the node above and that
+    /// target. If it does not, another thread has put a node there since; then this is a conflict.
     ///
     /// # Safety
     ///
@@ -51,7 +51,7 @@ impl Parting {
 impl Art {
     /// Where a key is to be put in that a walk has not found.
     ///
-    /// If nodes have skipped bytes, it is a leaf that says at which byte the key leaves the way;
+    /// If nodes have skipped bytes, only a leaf shows at which byte the key parts from the path;
     /// that may be above nodes which the walk has passed.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Art {
         key: &[u8],
         way: &Way,
     ) -> Result<Place, Changed> {
-        // SAFETY: the session has found what the way has (contract of this function).
+        // SAFETY: the session has found all nodes of the path (contract of this function).
         unsafe {
             if way.is_exact && way.below.is_none() {
                 return Ok(Place::Free);
@@ -89,7 +89,7 @@ impl Art {
         }
     }
 
-    /// What a key has in common with all that is below a node, or with a leaf.
+    /// The number of bytes that a key has in common with all keys below a node, or with a leaf.
     ///
     /// # Safety
     ///
@@ -109,7 +109,7 @@ impl Art {
             let other = bytes.get(more).copied();
             return Ok(Parting { slot, below, common: depth + more, other });
         }
-        // SAFETY: the session has found what is below (contract of this function).
+        // SAFETY: the session has found the nodes below (contract of this function).
         let leaf = unsafe { Self::some_leaf::<K, V, S>(session, below)?.key.get() }.bytes();
         let common = common(key, leaf.as_ref());
         Ok(Parting { slot, below, common, other: leaf.as_ref().get(common).copied() })

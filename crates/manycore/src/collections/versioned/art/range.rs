@@ -18,8 +18,8 @@ pub struct Range<'r, K, V, S, O> {
     session: &'r S,
     observer: O,
     bounds: [Bound<Vec<u8>>; 2],
-    /// Where the next entry from an end is looked for, once it was asked for, and the last one that
-    /// came from there: the other end goes up to that.
+    /// The position for the next entry from one end, once it was asked for, and the last entry that
+    /// came from there: the other end stops at that.
     ends: [(Option<Cursor>, Below); 2],
     is_over: bool,
     entries: PhantomData<fn() -> (&'r K, &'r V)>,
@@ -49,7 +49,7 @@ impl Art {
     ///
     /// # Safety
     ///
-    /// In a snapshot of the domain to which the tree belongs, which changes nothing as long as this
+    /// To be called in a snapshot of the tree's domain, which changes nothing as long as the result
     /// is used.
     pub(super) unsafe fn range_of<'r, K: Datum, V: Datum, S: RawSession, O: Observe<S>>(
         anchor: Link<Anchor>,
@@ -115,7 +115,7 @@ where
         let until = self.ends[far].1;
         let (cursor, last) = &mut self.ends[near];
         // SAFETY: the session lasts as long as `'r`, and changes nothing (contract of `range_of`);
-        // so what it has found stays.
+        // so objects that it has found stay.
         unsafe {
             let cursor = cursor.get_or_insert_with(|| {
                 Cursor::at_bound::<K, V, S>(anchor, session, bounds[near], side, observer)

@@ -1,14 +1,15 @@
-//! A key fewer: from a node that has more, from one that has become small and whose place a smaller
-//! one takes, or from one that has only one left, which then is not needed.
+//! Removes a key: from a node that keeps others, from a node that becomes small and is replaced by
+//! a smaller one, or from a node with only one other, which is then not needed.
 //!
 //! At every commit each node except the anchor has at least two keys, although the parts of a wide
 //! node are locked one by one:
 //!
-//! - A transaction that takes the last key out of a part changes the node, which then has it no
-//!   longer. So of two such transactions, of any part, one is after the other and sees what that
-//!   has done.
-//! - If it leaves the node wide, it has seen more than [`FEW`] keys elsewhere: more than a part
-//!   has, so that two parts at least have some. Others, at the same time, leave one in each.
+//! - A transaction that removes the last key of a part changes the node, which then does not have
+//!   the part any more. So of two such transactions, of any parts, one comes after the other and
+//!   sees its effect.
+//! - If it leaves the node wide, it has seen more than [`FEW`] keys elsewhere: more than fit into
+//!   one part, so at least two parts have some. Simultaneous transactions leave at least one key in
+//!   each.
 
 use alloc::vec::Vec;
 
@@ -25,8 +26,9 @@ const _: () = assert!(FEW > PART);
 /// A part with no more keys than this has the others counted.
 const FEW_IN_PART: usize = 6;
 
-/// With how many keys a node of a size is made smaller: some fewer than the next size has, so that
-/// a key that comes and goes does not move all others each time.
+/// The number of keys at which a node of a size is made smaller. It is less than the next smaller
+/// size has room for, so a key that is repeatedly inserted and removed does not move all others
+/// each time.
 const fn few(size: usize) -> usize {
     match size {
         4 => 1,
@@ -40,7 +42,7 @@ impl Art {
     ///
     /// # Safety
     ///
-    /// In a session that has come this way; it frees what it takes out.
+    /// To be called in a session that has walked this path; it frees what it removes.
     pub(super) unsafe fn unlink<S: RawSession>(session: &mut S, way: &Way) -> Result<(), Conflict> {
         let slot = way.slot;
         let kind = slot.holder.kind().ok_or(Conflict::Retry)?;
@@ -74,9 +76,9 @@ impl Art {
         Below: From<Link<Node<N>>>,
     {
         let count = |node: &Node<N>| node.len() + usize::from(!node.end.is_none());
-        // SAFETY: the session has found the node, and what is above it (contract of this function);
-        // copies are the session's own. After the commit nothing leads to a node that is freed:
-        // what did is locked, and leads elsewhere.
+        // SAFETY: the session has found the node and its parent (contract of this function); copies
+        // are the session's own. After the commit nothing leads to the freed node: its parent is
+        // locked, and leads elsewhere.
         unsafe {
             let byte = way.slot.byte;
             if count(&*session.deref(link)) - 1 > few(N) {
@@ -105,8 +107,8 @@ impl Art {
         }
     }
 
-    /// What takes the place of a node that has become small: the only one that is left below it, or
-    /// a smaller node.
+    /// The replacement of a node that has become small: its only remaining child, or a smaller
+    /// node.
     fn instead<S: RawSession>(
         session: &mut S,
         make: impl FnOnce(&mut S) -> Below,
@@ -130,9 +132,9 @@ impl Art {
         link: Link<Wide>,
         way: &Way,
     ) -> Result<(), Conflict> {
-        // SAFETY: the session has found the node, and what is above it (contract of this function);
-        // copies are the session's own. After the commit nothing leads to a node that is freed. A
-        // part is there as long as its node, which is freed together with all that it has.
+        // SAFETY: the session has found the node and its parent (contract of this function); copies
+        // are the session's own. After the commit nothing leads to the freed node. A part lives as
+        // long as its node, which is freed together with its parts.
         unsafe {
             let node = *session.deref(link);
             let byte = way.slot.byte;
@@ -175,7 +177,7 @@ impl Art {
         }
     }
 
-    /// Has a smaller node take the place of a wide one, without what is at the end of the way.
+    /// Replaces a wide node by a smaller one, without the entry at the end of the path.
     ///
     /// # Safety
     ///
@@ -186,8 +188,8 @@ impl Art {
         way: &Way,
     ) -> Result<(), Conflict> {
         let Slot { byte, .. } = way.slot;
-        // SAFETY: the session has found the node, and what is above it (contract of this function).
-        // A part is there as long as its node, which is freed together with all that it has.
+        // SAFETY: the session has found the node and its parent (contract of this function). A part
+        // lives as long as its node, which is freed together with its parts.
         unsafe {
             let mut node: Wide = Self::take(session, link)?;
             let mut entries = Vec::with_capacity(FEW + 1);

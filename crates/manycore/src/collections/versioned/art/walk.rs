@@ -8,8 +8,8 @@ use crate::collections::versioned::word::Datum;
 use crate::session::{Link, RawSession};
 use crate::sync::mutation;
 
-/// Where a link is: in a node or in the anchor, for a byte. Without a byte it is that to the key
-/// that ends there, or the anchor's.
+/// The location of a link: in a node or in the anchor, for a byte. Without a byte it is the link of
+/// the key that ends there, or the anchor's link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     pub holder: Below,
@@ -24,7 +24,7 @@ pub struct Way {
     pub below: Below,
     /// The link to the node in which that is.
     pub above: Slot,
-    /// How many bytes of the key come before what the last link leads to.
+    /// The number of the key's bytes before the last link's target.
     pub depth: usize,
     /// Whether all of these bytes were compared with the way.
     pub is_exact: bool,
@@ -38,10 +38,10 @@ pub struct Found<'s, K, V> {
     pub is_there: bool,
 }
 
-/// What there is has changed since the session has found what led there.
+/// The object at this place has changed since the session found what led there.
 pub struct Changed;
 
-/// Does the same with a link to a node of 4, 16 or 48 bytes, of the type that the kind says.
+/// Does the same with a link to a node of 4, 16 or 48 bytes, whose type the kind gives.
 macro_rules! of_any_size {
     ($below:expr, $kind:expr, $link:ident => $action:expr, otherwise $other:expr) => {
         match $kind {
@@ -97,7 +97,7 @@ impl Art {
     ) -> (&'s Path, Option<(Option<u8>, Below)>) {
         let next = |path: &Path| path.admits(key, from).then(|| key.get(path.depth()).copied());
         // SAFETY: what a session has found stays until its end (contract of this function), and is
-        // what its kind says. A part is there as long as its node.
+        // what its kind says. A part lives as long as its node.
         unsafe {
             of_any_size!(node, kind, link => {
                 let node = &*session.deref(link);
@@ -141,8 +141,9 @@ impl Art {
         key: &[u8],
     ) -> (Way, Option<Found<'s, K, V>>) {
         let begin = Slot { holder: anchor.into(), byte: None };
-        // SAFETY: the anchor is there as long as the tree; links that a session has found lead to
-        // what stays until its end, and is what their kinds say (contract of this function).
+        // SAFETY: the anchor lives as long as the tree; links that a session has found lead to
+        // objects that stay until its end, and their kinds give the types (contract of this
+        // function).
         unsafe {
             let below = (*session.deref(anchor)).root;
             let mut way = Way { slot: begin, below, above: begin, depth: 0, is_exact: true };
@@ -166,8 +167,8 @@ impl Art {
         }
     }
 
-    /// The link that leads to the node, leaf or nothing at which a key's way and another's part,
-    /// which begin with the same bytes, this many.
+    /// The link to the node, leaf or nothing at which a key's path and another's part; they share
+    /// this many first bytes.
     ///
     /// # Safety
     ///
@@ -178,8 +179,9 @@ impl Art {
         key: &[u8],
         common: usize,
     ) -> (Slot, Below, usize) {
-        // SAFETY: the anchor is there as long as the tree; links that a session has found lead to
-        // what stays until its end, and is what their kinds say (contract of this function).
+        // SAFETY: the anchor lives as long as the tree; links that a session has found lead to
+        // objects that stay until its end, and their kinds give the types (contract of this
+        // function).
         unsafe {
             let mut slot = Slot { holder: anchor.into(), byte: None };
             let (mut below, mut depth) = ((*session.deref(anchor)).root, 0);
@@ -260,8 +262,8 @@ impl Art {
         }
     }
 
-    /// Tells of the object in which a link is. For one of a wide node that is the node itself, or
-    /// the part if there is one.
+    /// Returns the object that contains a link. For a link of a wide node that is the node itself,
+    /// or the part if there is one.
     ///
     /// # Safety
     ///

@@ -7,7 +7,7 @@ use super::{BPlus, typed};
 use crate::collections::versioned::word::{Datum, Word};
 use crate::session::{Link, RawSession};
 
-/// Nodes of a level in their order, and the keys at which all but the first begin.
+/// Nodes of a level in order, and the keys at which all but the first begin.
 struct Level<K> {
     nodes: Vec<Link<()>>,
     borders: Vec<Word<K>>,
@@ -22,8 +22,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// # Errors
     ///
-    /// What is wrong: a level is not what the one above leads to, or a key is not between those
-    /// around it.
+    /// The fault that was found: a level differs from what the level above leads to, or a key is
+    /// outside of its node's bounds.
     ///
     /// # Safety
     ///
@@ -32,8 +32,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         anchor: Link<Anchor>,
         session: &S,
     ) -> Result<usize, &'static str> {
-        // SAFETY: the session is a snapshot (contract of this function); what it has found stays
-        // until its end.
+        // SAFETY: the session is a snapshot (contract of this function); objects that it has found
+        // stay until its end.
         unsafe {
             let Anchor { root, height } = *session.deref(anchor);
             let mut level = Level { nodes: [root].into(), borders: Vec::new() };

@@ -1,7 +1,7 @@
 //! The end of a tree that nobody uses any more, in a domain that goes on.
 //!
-//! Nodes are freed by transactions all the same, since versions of them may be in threads' logs:
-//! those go as they always do.
+//! Nodes are freed by transactions even so, since threads' logs may have versions of them, which
+//! are discarded as usual.
 
 use super::node::{Anchor, Inner, Leaf};
 use super::{BPlus, typed};
@@ -13,8 +13,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// # Safety
     ///
-    /// The handle is in no session, and of the domain to which the tree belongs; that is not used
-    /// again.
+    /// The handle is in no session, and belongs to the tree's domain; the tree is not used again.
     pub(super) unsafe fn dismantle_levels<K: Datum, V: Datum, S: RawSession>(
         anchor: Link<Anchor>,
         handle: &mut S,
@@ -29,8 +28,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
             let mut node = typed::<Inner<K, INNER>>(begin);
             let mut below = None;
             while !node.is_null() {
-                // SAFETY: `retry` has begun the session; the node is there, since nobody else uses
-                // the tree, and is freed once: it was the next one of a node that is freed now.
+                // SAFETY: `retry` has begun the session. The node is valid, since no other thread
+                // uses the tree. It is freed once: it was the next node of one that is freed now.
                 let (first, next) = session::retry(handle, View::Latest, |session| unsafe {
                     let Inner { end, .. } = *session.deref(node);
                     let first = (*session.deref(node)).at(0);
@@ -43,9 +42,9 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         }
         let mut leaf = typed::<Leaf<K, V, LEAF>>(begin);
         while !leaf.is_null() {
-            // SAFETY: `retry` has begun the session; the leaf is there, since nobody else uses the
-            // tree, and is freed once. Each key and value is in one leaf, and each border is the
-            // end of one.
+            // SAFETY: `retry` has begun the session. The leaf is valid, since no other thread uses
+            // the tree, and it is freed once. Each key and value is in one leaf, and each border is
+            // the end of one leaf.
             leaf = session::retry(handle, View::Latest, |session| unsafe {
                 let old = *session.deref(leaf);
                 session.free(leaf)?;

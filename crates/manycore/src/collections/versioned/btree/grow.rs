@@ -6,7 +6,7 @@ use super::{BPlus, Path};
 use crate::collections::versioned::word::{Datum, Word};
 use crate::session::{Conflict, Link, RawSession};
 
-/// The node above another, as it was read, and the other's place in it.
+/// The parent of a node, as it was read, and the node's index in it.
 pub(super) struct Parent<'s, K, const INNER: usize> {
     pub link: Link<Inner<K, INNER>>,
     pub node: &'s Inner<K, INNER>,
@@ -18,8 +18,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// # Safety
     ///
-    /// In a session that has come over the path to the leaf, whose copy it is. The words are the
-    /// session's, to be linked.
+    /// To be called in a session that has walked the path to the leaf, with the session's copy of
+    /// the leaf. The words belong to the session, which links them.
     pub(super) unsafe fn add<K: Datum + Clone, V: Datum, S: RawSession>(
         session: &mut S,
         anchor: Link<Anchor>,
@@ -29,7 +29,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         (key, value): (Word<K>, Word<V>),
     ) -> Result<(), Conflict> {
         // SAFETY: the leaf is this session's copy, to which nothing else refers (contract of this
-        // function); keys in it are there until the session's end.
+        // function); keys in it are valid until the session's end.
         let leaf = unsafe { &mut *leaf };
         if leaf.len() < LEAF {
             leaf.insert(at, key, value);
@@ -56,7 +56,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         unsafe { Self::link::<K, S>(session, anchor, path, untyped(link), border, untyped(right)) }
     }
 
-    /// Has what is above a node lead to another as well, which is to the right of it from a key on.
+    /// Makes a node's parent lead to another node as well, which is to the right of it from a key
+    /// on.
     ///
     /// # Safety
     ///
@@ -105,7 +106,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         }
     }
 
-    /// The node that leads to one of the level below, and at which place: this one, or one to the
+    /// The node that leads to a node of the level below, and its index: this one, or one to the
     /// right of it.
     ///
     /// # Safety
@@ -117,7 +118,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         child: Link<()>,
     ) -> Result<Parent<'_, K, INNER>, Conflict> {
         loop {
-            // SAFETY: session and node are there (contract of this function), and links that a
+            // SAFETY: session and node are valid (contract of this function), and links that a
             // session has found lead to nodes that stay until its end.
             let node = unsafe { &*session.deref(above) };
             if let Some(place) = node.position(child) {

@@ -1,5 +1,4 @@
-//! A tree of entries that are there in the order of their keys: built from the leaves upwards, in
-//! one session.
+//! Builds a tree from sorted entries, from the leaves upwards, in one session.
 
 use alloc::vec::Vec;
 
@@ -9,7 +8,7 @@ use super::{BPlus, typed};
 use crate::collections::versioned::word::{Datum, Word};
 use crate::session::{Conflict, Link, RawSession};
 
-/// A node, and where it begins; the first one of its level has no beginning.
+/// A node, and the key at which it begins; the first node of a level has no such key.
 type Begins<K> = (Link<()>, Option<Word<K>>);
 
 impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
@@ -28,7 +27,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<(), Conflict> {
         // SAFETY: the session is open (contract of this function). If it commits, each word is in
-        // one node, and the anchor leads to all nodes but the old root, which is freed.
+        // one node, and all nodes but the old root, which is freed, can be reached from the anchor.
         unsafe {
             let leaves = Self::leaves(session, entries);
             if leaves.is_empty() {
@@ -89,8 +88,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         let (mut high, mut next) = (Word::NONE, Link::NULL);
         while let Some(mut leaf) = leaves.pop() {
             (leaf.end.high, leaf.end.next) = (high, next);
-            // SAFETY: the key is there until the session's end; the session has the clone as the
-            // border between two leaves if it commits (contract of this function).
+            // SAFETY: the key is valid until the session's end; if the session commits, the clone
+            // is the border between two leaves (contract of this function).
             let border = (!leaves.is_empty())
                 .then(|| unsafe { Word::claimed(session, leaf.keys()[0].get().clone()) });
             // SAFETY: the session is open (contract of this function).

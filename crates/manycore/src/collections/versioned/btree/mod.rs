@@ -9,58 +9,57 @@
 //! ```
 //!
 //! A node is one object. It holds the keys from its beginning, which never changes, to its *end*,
-//! where the next node of its level begins. A leaf that is full is divided: its upper part becomes
-//! a new leaf to its right, which the parent gets in the same transaction, and so on upwards. A
-//! leaf that has few keys takes up its right neighbour, or is taken up by its left one, if they
-//! have one parent; then the right one is freed. At every commit the leaves have each key once.
+//! where the next node of its level begins. A full leaf is split: its upper part becomes a new leaf
+//! to its right, which is linked from the parent in the same transaction, and so on upwards. A leaf
+//! with few keys is merged with its right or left neighbour, if they have the same parent; then the
+//! right one of the two is freed. At every commit the leaves have each key once.
 //!
 //! # Why an operation on one key needs no snapshot
 //!
-//! It reads the latest of each node, so that a parent and what is below it may be of two moments.
-//! What is below begins where it always did: so the key is in it, or to its right, where its end
-//! says so. That holds for a node that is freed meanwhile, too: it shows what it held when it was
-//! freed, which is after the walk has begun. So an answer from there is one of that moment, within
-//! the call.
+//! A walk reads the latest version of each node, so a parent and its child may be of two moments. A
+//! node always begins at the same key: so the searched key is in it, or to its right, where its end
+//! says so. That also holds for a node that is freed meanwhile: it shows its contents at the time
+//! it was freed, which is after the walk has begun. So an answer from there is correct for that
+//! moment, which is within the call.
 //!
-//! A change locks the leaf, and looks again whether the key is before its end: if so, the leaf is
-//! where the key belongs, since a leaf that another has taken up cannot be locked. What else it
-//! changes, a parent or a neighbour, it locks as well, and looks whether they lead where it has
-//! gone. Nobody waits for a lock, so that threads cannot wait for each other.
+//! A change locks the leaf, and checks again that the key is before its end. If so, the leaf is
+//! where the key belongs, since a leaf that was merged into another cannot be locked. It also locks
+//! the other nodes that it changes, a parent or a neighbour, and checks that their links are as the
+//! walk found them. No thread waits for a lock, so there is no deadlock.
 //!
 //! In a snapshot or a transaction the tree is of one moment, and the same checks hold by
-//! themselves. A leaf that is locked, and is as the snapshot has it, proves where a key belongs,
-//! since a thread that moves that place locks the leaf.
+//! themselves. If a leaf is locked and unchanged since the snapshot, it proves where a key belongs,
+//! since a thread that moves that position locks the leaf.
 //!
 //! # Keys
 //!
-//! A key that divides leaves outlives the entry from which it comes. So it is a clone, and belongs
-//! to the border between two leaves: when one of them takes up the other, it is freed. Borders
-//! between inner nodes are borders between leaves, and have the same keys.
+//! A key that separates two leaves outlives the entry from which it comes. So it is a clone, and
+//! belongs to the border between the leaves: when these are merged, it is freed. Borders between
+//! inner nodes are also borders between leaves, and use the same keys.
 //!
 //! # Source
 //!
 //! P. L. Lehman and S. B. Yao, "Efficient locking for concurrent operations on B-trees", TODS 1981,
 //! for ends and links to the right. V. Lanin and D. Shasha, "A symmetric concurrent B-tree
 //! algorithm", FJCC 1986, for merges into the left node. J. Kim et al., "MV-RLU: Scaling
-//! read-log-update with multi-versioning", ASPLOS 2019, have nodes of a tree as objects. That a
-//! division and what it needs above is one transaction, and so that a tree of one moment is whole,
-//! is ours.
+//! read-log-update with multi-versioning", ASPLOS 2019, have nodes of a tree as objects. Ours is
+//! that a split and its changes above are one transaction, so a tree of one moment is complete.
 //!
 //! # Memory order
 //!
-//! That of the domain's sessions: nothing is shared here but what [`deref`](RawSession::deref)
-//! returns and [`try_lock`](RawSession::try_lock) gives.
+//! The order is that of the domain's sessions: only results of [`deref`](RawSession::deref) and
+//! copies by [`try_lock`](RawSession::try_lock) are shared here.
 //!
 //! # Cost
 //!
-//! A look-up reads one node a level, of which it touches some lines. A change copies its leaf
-//! twice, to the log and back: 512 bytes. Keys and values that are not numbers are objects of their
-//! own, and a comparison follows a link.
+//! A look-up reads one node a level, and touches some of its lines. A change copies its leaf twice,
+//! to the log and back: 512 bytes. Keys and values that are not numbers are objects of their own,
+//! and a comparison follows a link.
 //!
 //! # When not to use it
 //!
-//! Where keys are looked up only one by one: a hash table has one level. Where one key is changed
-//! by everybody.
+//! Where keys are only looked up one by one: a hash table has one level. Where all threads change
+//! one key.
 
 mod check;
 mod dismantle;
@@ -115,7 +114,7 @@ impl Path {
     }
 }
 
-/// A link to a node of a level, of which it is known what they are.
+/// A link to a node, together with the node's level, which determines its type.
 fn typed<T>(node: Link<()>) -> Link<T> {
     Link::from_ptr(node.as_ptr())
 }
@@ -123,7 +122,8 @@ fn typed<T>(node: Link<()>) -> Link<T> {
 impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     const SIZES: () = assert!(LEAF >= 3 && INNER >= 3, "a node has room for three keys at least");
 
-    /// The leaf in which a key is, or would be. `order` says how a key of the tree stands to it.
+    /// The leaf in which a key is, or would be. `order` compares a key of the tree with the
+    /// searched one.
     ///
     /// # Safety
     ///
@@ -136,8 +136,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         mut passed: impl FnMut(Link<Inner<K, INNER>>),
     ) -> (Link<Leaf<K, V, LEAF>>, &Leaf<K, V, LEAF>) {
         // SAFETY: the session is open (contract of this function); the anchor stays as long as the
-        // tree, and links that a session has found lead to nodes that stay until its end. How many
-        // levels there are says of what type they are: a node never changes its level.
+        // tree, and links that a session has found lead to nodes that stay until its end. The
+        // number of levels determines the types of nodes: a node never changes its level.
         unsafe {
             let Anchor { root, height } = *session.deref(anchor);
             let mut below = root;
@@ -162,7 +162,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     }
 }
 
-/// How a key of the tree stands to one that is looked for.
+/// How a key of the tree compares with the searched one.
 #[inline]
 fn order<K: Borrow<Q>, Q: Ord + ?Sized>(key: &Q) -> impl Fn(&K) -> Ordering {
     move |of_tree| of_tree.borrow().cmp(key)
@@ -239,10 +239,10 @@ where
         f: impl FnOnce(&mut S, Option<&V>) -> (Change<V>, R),
     ) -> Result<(R, isize), Conflict> {
         let (anchor, order) = (*parts, order(key));
-        // SAFETY: the session is open (contract of this function), and what it has found stays
-        // until its end. What was read of the leaf is not used any more when that is locked, which
-        // may be this session's own copy already. Words that leave the tree are freed once, by who
-        // has their leaf locked.
+        // SAFETY: the session is open (contract of this function), and objects that it has found
+        // stay until its end. References into the leaf are not used any more when the leaf is
+        // locked, which may be this session's own copy already. Words that leave the tree are freed
+        // once, by the thread that has their leaf locked.
         unsafe {
             let mut path = Path::new();
             let (link, leaf) =

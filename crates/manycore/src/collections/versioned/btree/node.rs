@@ -32,7 +32,7 @@ pub struct Leaf<K, V, const N: usize> {
     values: [Word<V>; N],
 }
 
-/// Keys with the nodes to which they lead: below a key is what is not less than it.
+/// Keys, and the child for each: below a child are the keys not less than its key.
 pub struct Inner<K, const N: usize> {
     pub end: End<K, Self>,
     length: usize,
@@ -55,7 +55,7 @@ macro_rules! copied {
 }
 copied! { End<K, T> Leaf<K, V; N> Inner<K; N> }
 
-/// A word of a node, of which a session has charged the head only.
+/// A word of a node of which a session has charged only the head.
 #[inline]
 pub fn read<T>(word: &Word<T>) -> &Word<T> {
     hint::touch(word);
@@ -85,7 +85,7 @@ impl<K: Datum, T> End<K, T> {
     /// In a session that has found the node.
     #[inline]
     pub unsafe fn is_passed(&self, order: impl Fn(&K) -> Ordering) -> bool {
-        // SAFETY: where there is a next node, the end was written; the key is there as long as the
+        // SAFETY: where there is a next node, the end was written; the key is valid as long as the
         // node (contract of this function).
         !self.next.is_null() && order(unsafe { self.high.get() }) != Ordering::Greater
     }
@@ -115,7 +115,7 @@ impl<K: Datum, V: Datum, const N: usize> Leaf<K, V, N> {
     /// In a session that has found the leaf.
     #[inline]
     pub unsafe fn search(&self, order: impl Fn(&K) -> Ordering) -> Result<usize, usize> {
-        // SAFETY: the keys are there as long as the leaf (contract of this function).
+        // SAFETY: the keys are valid as long as the leaf (contract of this function).
         self.keys().binary_search_by(|key| order(unsafe { read(key).get() }))
     }
 
@@ -125,7 +125,7 @@ impl<K: Datum, V: Datum, const N: usize> Leaf<K, V, N> {
     ///
     /// In a session that has found the leaf.
     pub unsafe fn partition(&self, before: impl Fn(&K) -> bool) -> usize {
-        // SAFETY: the keys are there as long as the leaf (contract of this function).
+        // SAFETY: the keys are valid as long as the leaf (contract of this function).
         self.keys().partition_point(|key| before(unsafe { read(key).get() }))
     }
 
@@ -203,7 +203,7 @@ impl<K: Datum, const N: usize> Inner<K, N> {
     /// In a session that has found the node.
     #[inline]
     pub unsafe fn place(&self, order: impl Fn(&K) -> Ordering) -> usize {
-        // SAFETY: the keys are there as long as the node (contract of this function).
+        // SAFETY: the keys are valid as long as the node (contract of this function).
         let is_not_after = |key: &Word<K>| order(unsafe { read(key).get() }) != Ordering::Greater;
         self.keys().partition_point(is_not_after)
     }
@@ -220,7 +220,7 @@ impl<K: Datum, const N: usize> Inner<K, N> {
         self.length += 1;
     }
 
-    /// Takes out the node after that at a place; returns the key from which on it was.
+    /// Removes the child after an index; returns the key at which the child began.
     pub fn remove(&mut self, after: usize) -> Word<K> {
         take(&mut self.below, self.length, after);
         let key = take(&mut self.keys, self.length, after);
@@ -228,8 +228,8 @@ impl<K: Datum, const N: usize> Inner<K, N> {
         key
     }
 
-    /// The nodes after a key, which this one has no longer, in another node with its end; and that
-    /// key.
+    /// Moves the children after a key into another node with this node's end; returns the new node
+    /// and that key.
     pub fn split_off(&mut self, at: usize) -> (Word<K>, Self) {
         let mut right = Self { end: self.end, ..Self::new(self.below[at]) };
         right.append(&self.keys[at + 1..self.length], &self.below[at + 1..self.length]);
@@ -244,8 +244,8 @@ impl<K: Datum, const N: usize> Inner<K, N> {
         self.length = end;
     }
 
-    /// Appends the links and takes the end of the next inner node, which begins at this key. There
-    /// is room for them.
+    /// Appends the links of the next inner node, which begins at this key, and takes over its end.
+    /// There is room for them.
     pub fn merge(&mut self, key: Word<K>, right: &Self) {
         self.append(&[key], &[right.first]);
         self.append(right.keys(), &right.below[..right.length]);

@@ -55,7 +55,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// # Safety
     ///
-    /// In a snapshot of the domain to which the tree belongs, which changes nothing as long as this
+    /// To be called in a snapshot of the tree's domain, which changes nothing as long as the result
     /// is used.
     pub(super) unsafe fn entries<'r, K, V, Q, S, O>(
         anchor: Link<Anchor>,
@@ -134,7 +134,7 @@ where
     /// The entry at a place of a leaf.
     fn entry(leaf: &'r Leaf<K, V, LEAF>, at: usize) -> (&'r K, &'r V) {
         // SAFETY: the leaf was found in a session that lasts as long as `'r` (contract of
-        // `entries`), and so do its keys and values.
+        // `entries`); its keys and values live as long.
         unsafe { (read(&leaf.keys()[at]).get(), read(&leaf.values()[at]).get()) }
     }
 
@@ -148,8 +148,8 @@ where
         }
     }
 
-    /// Moves the back to the previous leaf. False if there is none; keys whose comparisons
-    /// contradict each other can have that effect, too.
+    /// Moves the back to the previous leaf. False if there is none; contradictory comparisons of
+    /// keys can have that effect, too.
     fn step_back(&mut self) -> bool {
         let mut child = untyped(self.back.link);
         let mut level = self.path.length;

@@ -1,9 +1,10 @@
-//! An entry fewer: a node with few keys takes up its right neighbour, or is taken up by its left
-//! one, in the transaction of the removal.
+//! Removes an entry: a node with few keys is merged with its right or left neighbour, in the
+//! transaction of the removal.
 //!
-//! Only neighbours below one parent: so the border between them is that parent's key. A node is
-//! small if it is filled to less than a quarter, and takes up another if both fill it to three
-//! quarters at most: one that has just been divided or merged is far from either.
+//! Only children of the same parent are merged, so the border between them is one of that parent's
+//! keys. A node is small if it is less than a quarter full. It is merged with another if both
+//! together fill at most three quarters. So a node that was just split or merged is far from the
+//! next split or merge.
 
 use super::grow::{Parent, untyped};
 use super::node::{Anchor, Inner, Leaf};
@@ -33,7 +34,7 @@ struct Pair<T> {
 
 impl<T> Pair<T> {
     /// The pairs in which a node may be merged: with its right neighbour and with its left one, if
-    /// these are below the same parent.
+    /// these have the same parent.
     fn of<K: Datum, const N: usize>(
         parent: &Inner<K, N>,
         place: usize,
@@ -55,8 +56,7 @@ impl<T> Pair<T> {
 }
 
 impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
-    /// Merges a leaf, which is locked, with a neighbour if it has become small, and then what is
-    /// above.
+    /// Merges a locked leaf with a neighbour if it has become small, and then the nodes above.
     ///
     /// # Safety
     ///
@@ -68,9 +68,9 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         (link, leaf): (Link<Leaf<K, V, LEAF>>, *mut Leaf<K, V, LEAF>),
     ) -> Result<(), Conflict> {
         // SAFETY: the session is open (contract of this function), and links that it has found lead
-        // to nodes that stay until its end. Nothing refers to a node's copy any more when that is
-        // locked. After the commit nothing leads to the right leaf: its neighbour and its parent,
-        // which did, are locked, as it is itself.
+        // to nodes that stay until its end. No reference to a node's copy is left when the node is
+        // locked again. After the commit nothing leads to the right leaf: it, its neighbour and its
+        // parent are locked.
         unsafe {
             if !is_small((*leaf).len(), LEAF) {
                 return Ok(());
@@ -85,8 +85,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
                 are_few(lengths, lengths[0] + lengths[1], LEAF)
             });
             let Some(pair) = few else {
-                // An inner node that leads to this leaf only: it should have been merged before,
-                // and was not.
+                // An inner node with this leaf as its only child: it should have been merged
+                // before, and was not.
                 return match is_alone {
                     true => Self::shrink_above::<K, S>(session, anchor, path, above),
                     false => Ok(()),
@@ -114,7 +114,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         }
     }
 
-    /// The same for an inner node, and those above it. A root that leads to one node only goes.
+    /// The same for an inner node, and those above it. A root with only one child is removed.
     ///
     /// # Safety
     ///
@@ -126,8 +126,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         mut link: Link<Inner<K, INNER>>,
     ) -> Result<(), Conflict> {
         // SAFETY: the session is open (contract of this function), and links that it has found lead
-        // to nodes that stay until its end. After the commit nothing leads to the right node: its
-        // neighbour and its parent, which did, are locked, as it is itself.
+        // to nodes that stay until its end. After the commit nothing leads to the right node: it,
+        // its neighbour and its parent are locked.
         unsafe {
             while is_small((*session.deref(link)).len(), INNER) {
                 let Some(above) = path.pop() else {
@@ -175,8 +175,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         anchor: Link<Anchor>,
         root: Link<Inner<K, INNER>>,
     ) -> Result<(), Conflict> {
-        // SAFETY: session and node are there (contract of this function). After the commit nothing
-        // leads to the node: the anchor, which did, is locked, as it is itself.
+        // SAFETY: session and node are valid (contract of this function). After the commit nothing
+        // leads to the node: it and the anchor are locked.
         unsafe {
             if (*session.deref(root)).len() > 0 {
                 return Ok(());

@@ -46,7 +46,7 @@ impl<H: BuildHasher + Send + Sync + 'static> Structure for Growing<H> {
     const COUNTS: bool = true;
 }
 
-/// Whether a key of the table is the one that is looked for.
+/// Whether a key of the table is the searched one.
 #[inline]
 fn is<K: Datum + Borrow<Q>, Q: Eq + ?Sized>(key: &Q) -> impl Fn(&Word<K>) -> bool {
     // SAFETY: it is called with keys of a bucket that the session has found, which lasts.
@@ -87,9 +87,10 @@ where
     ) -> Result<(R, isize), Conflict> {
         let (hash, is) = (parts.hash_of(key), is::<K, Q>(key));
         // SAFETY: the session is one of the domain to which the buckets belong (contract of this
-        // function), and what it has found stays until its end. What was read of the bucket is not
-        // used any more when that is locked, which may be this session's own copy already. Words
-        // that leave the table are freed once, by the thread that has their bucket locked.
+        // function), and objects that it has found stay until its end. References into the bucket
+        // are not used any more when the bucket is locked, which may be this session's own copy
+        // already. Words that leave the table are freed once, by the thread that has their bucket
+        // locked.
         unsafe {
             let (link, number, seen) = parts.find(session, hash);
             let found = seen.find(session, hash, &is).map(|(_, value)| *value);

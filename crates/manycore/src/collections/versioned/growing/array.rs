@@ -1,5 +1,5 @@
-//! Buckets side by side: where one is needs no look-up but that of the array, and its lines are no
-//! other's.
+//! Buckets side by side: finding one needs only the look-up of its array, and no other data shares
+//! its cache lines.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
@@ -17,9 +17,9 @@ const ALIGN: usize = 128;
 /// Bytes before an array, for where its memory begins.
 const BEFORE: usize = size_of::<*mut u8>();
 
-/// The layout of memory that has an aligned array of this length in it, and a word before. The
-/// allocator is not asked for the alignment: it would write all of the memory to have it zero,
-/// rather than ask the operating system for pages that are.
+/// The layout of memory that contains an aligned array of this length, and a word before it. The
+/// allocator is not asked for the alignment: it would then write zeros to all of the memory, rather
+/// than ask the operating system for zeroed pages.
 fn layout<K, V>(length: usize) -> Layout {
     let bytes = length.checked_mul(size_of::<Place<K, V>>());
     let bytes = bytes.and_then(|bytes| bytes.checked_add(BEFORE + ALIGN));
@@ -54,11 +54,11 @@ pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
 ///
 /// # Safety
 ///
-/// It is from [`allocate`], of this length, and nobody has it any more.
+/// It is from [`allocate`], of this length, and no thread has it any more.
 pub(super) unsafe fn free<K, V>(array: *mut Place<K, V>, length: usize) {
     // SAFETY: `allocate` has made the memory with the layout of this length, and has written its
-    // address into the word before; nobody has the array any more (contract of this function).
-    // Buckets have nothing to drop but what the model checker has there.
+    // address into the word before; no thread has the array any more (contract of this function).
+    // Buckets have nothing to drop except under the model checker.
     unsafe {
         #[cfg(loom)]
         core::ptr::slice_from_raw_parts_mut(array, length).drop_in_place();

@@ -1,5 +1,4 @@
-//! A bucket: its level, its entries with a tag each, and the chain of those for which there is no
-//! room.
+//! A bucket: its level, its entries with a tag each, and the chain of the entries that do not fit.
 
 mod edit;
 
@@ -14,7 +13,7 @@ use crate::session::{Conflict, Link, RawSession};
 const WORDS: usize = 12;
 
 /// Invariant: the first `length` entries are written, and have the tags of their keys; all other
-/// tags are 0. All zero bytes are a bucket that is not there yet.
+/// tags are 0. A bucket of all zero bytes does not exist yet.
 #[repr(C)]
 pub struct Bucket<K, V> {
     /// The first entry of the chain.
@@ -57,8 +56,8 @@ impl<K: Copy, V: Copy> Clone for Entry<K, V> {
 impl<K: Copy, V: Copy> Copy for Entry<K, V> {}
 
 impl<K: Copy, V: Copy> Bucket<K, V> {
-    /// How many entries a bucket has room for. Entries of no size have room, too; entries that are
-    /// aligned to more than a word have none.
+    /// The number of entries for which a bucket has room. Entries of size zero fit, too; entries
+    /// that are aligned to more than a word do not.
     pub const ROOM: usize = {
         let (size, align) = (size_of::<(K, V)>(), align_of::<(K, V)>());
         if align > align_of::<u64>() {
@@ -122,7 +121,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
             return &[]; // the first word may not be aligned as they are
         }
         // SAFETY: the first `length` entries are written (invariant of `Bucket`), from the first
-        // word on, which is aligned as they are if there is room for any.
+        // word on, which has their alignment if there is room for any.
         unsafe { core::slice::from_raw_parts(self.at(0), usize::from(self.length)) }
     }
 
@@ -156,7 +155,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         }
     }
 
-    /// Calls `f` with each entry, until it says that it is enough; whether it has not.
+    /// Calls `f` with each entry, until it returns false; returns whether it never did.
     ///
     /// # Safety
     ///
@@ -188,7 +187,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         self.tags.like(hash).find(|&index| is(&entries[index].0))
     }
 
-    /// The entry with this hash of which `is` says that it is the key's.
+    /// The entry with this hash for which `is` returns true.
     ///
     /// # Safety
     ///
@@ -208,8 +207,8 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         unsafe { self.find_in_chain(session, is) }.map(|(_, entry)| (&entry.key, &entry.value))
     }
 
-    /// The key's entry in the chain, if it is there, and where it is. Under
-    /// [`View::Latest`](crate::session::View) another may be there a moment later.
+    /// The position of the key's entry in the chain, if it is there. Under
+    /// [`View::Latest`](crate::session::View) another entry may be there a moment later.
     ///
     /// # Safety
     ///
@@ -246,7 +245,7 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
         unsafe { self.find(session, hash, |of_entry| of_entry == key) }.map(|(_, value)| *value)
     }
 
-    /// Gives the key a value, unless it has one that is to be kept; returns the one it had.
+    /// Gives the key a value, unless it has one that has to be kept; returns the old one.
     ///
     /// # Safety
     ///
@@ -284,8 +283,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
 }
 
 impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
-    /// Splits one bucket off another: it gets the keys whose hashes have the next bit. Says
-    /// whether it was: not, if the chain has more entries than may be freed.
+    /// Splits one bucket off another: it gets the keys whose hashes have the next bit set. Returns
+    /// whether it did so: it does not if the chain has more entries than may be freed.
     ///
     /// # Safety
     ///
@@ -298,9 +297,9 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
         hash_of: impl Fn(&K) -> usize,
     ) -> Result<bool, Conflict> {
         // SAFETY: the session is open, and the buckets are of one table (contract of this
-        // function), so that they stay. `whole` and `other` are copies of this session's, of
-        // different objects; after the commit nothing leads to the entries that are freed: the
-        // links to them were in `whole`.
+        // function), so they stay. `whole` and `other` are this session's copies of different
+        // objects. After the commit nothing leads to the freed entries: the links to them were in
+        // `whole`.
         unsafe {
             if (*session.deref(parent)).has_chained_more_than(session, most) {
                 return Ok(false);

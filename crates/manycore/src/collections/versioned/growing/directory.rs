@@ -15,26 +15,27 @@ use crate::sync::{CachePadded, array_of, order};
 /// has to keep account of each array.
 const DOUBLINGS: usize = if cfg!(loom) { 3 } else { 48 };
 
-/// Each doubling is in this many arrays, made one after the other: so there is little memory for
-/// buckets that are not needed yet.
+/// Each doubling consists of this many arrays, made one after the other, so little memory is used
+/// for buckets that are not needed yet.
 const PARTS_LOG: u32 = 3;
 const PARTS: usize = 1 << PARTS_LOG;
 
 /// Where the buckets of a growing table are.
 ///
-/// Invariant: an array that is there is as long as [`array_of_number`](Self::array_of_number) says,
-/// and stays to the end.
+/// Invariant: an existing array is as long as [`array_of_number`](Self::array_of_number) says, and
+/// stays until the end.
 pub struct Directory<K, V, S = Mixing> {
     /// The places of the first buckets.
     first_array: AtomicPtr<Place<K, V>>,
-    /// The others. The first [`PARTS`] together are as many as the first buckets, the next ones as
-    /// many as all before them.
+    /// The other arrays. The first [`PARTS`] together are as long as the first array, the next ones
+    /// as long as all before them.
     arrays: [AtomicPtr<Place<K, V>>; DOUBLINGS * PARTS],
     /// How many buckets there were at first, a power of two. They are there from the beginning.
     first: usize,
     /// How many keys there may be for each bucket before there are more of those.
     load: usize,
-    /// How many have been claimed. Read by all, and written by the thread that has it grow.
+    /// The number of claimed buckets. All threads read it; the thread that makes the table grow
+    /// writes it.
     buckets: CachePadded<AtomicUsize>,
     /// How many keys there are, by and by; wraps.
     keys: CachePadded<AtomicUsize>,
@@ -63,7 +64,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         }
     }
 
-    /// The hash of a key, or of what a key can be borrowed as. The lower bits say which bucket.
+    /// The hash of a key, or of its borrowed form. Its lower bits choose the bucket.
     #[inline]
     pub(in crate::collections) fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> usize
     where
@@ -83,7 +84,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         self.first
     }
 
-    /// The bucket in which keys with this hash are if all that were claimed are split off.
+    /// The bucket in which keys with this hash are if all claimed buckets have been split off.
     #[inline]
     pub(super) fn guess(&self, hash: usize) -> usize {
         let buckets = self.buckets();
@@ -104,7 +105,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         level as u8
     }
 
-    /// The array in which a number's bucket is, the number of its first one, and how many it has.
+    /// The array with a bucket's number, the number of the array's first bucket, and its length.
     #[inline]
     fn array_of_number(&self, number: usize) -> (&AtomicPtr<Place<K, V>>, usize, usize) {
         if number < self.first {
@@ -126,7 +127,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         if places.is_null() {
             return Link::NULL;
         }
-        // SAFETY: an array that is there is as long as `array_of_number` says (invariant of
+        // SAFETY: an existing array is as long as `array_of_number` says (invariant of
         // `Directory`), and the number is within it.
         Place::link(unsafe { places.add(number - start) })
     }
@@ -144,7 +145,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
     fn make(&self, number: usize) {
         let (array, _, length) = self.array_of_number(number);
         let new = array::allocate(length);
-        // Release: partner of the Acquire in `place`, for what is in it. Relaxed on failure:
+        // Release: partner of the Acquire in `place`, for the array's contents. Relaxed on failure:
         // a thread that follows it loads it again.
         let (made, relaxed) = (order!(Release, "growing-made"), Ordering::Relaxed);
         if array.compare_exchange(null_mut(), new, made, relaxed).is_err() {
@@ -156,8 +157,8 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
 
     /// Where all buckets are that were made, whether or not they are split off yet.
     pub(super) fn places(&self) -> impl Iterator<Item = Link<Bucket<K, V>>> {
-        // Those that have no place yet come after those that have, but for arrays that are not
-        // made.
+        // Buckets without memory have higher numbers than those with memory, except for arrays that
+        // failed to be made.
         let last = self.buckets().next_power_of_two();
         (0..last).map(|number| self.place(number)).filter(|place| !place.is_null())
     }
@@ -171,8 +172,8 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
 
     /// The number of a bucket that the caller is to split off, if there are too few.
     pub(super) fn claim(&self) -> Option<usize> {
-        // Relaxed, throughout: numbers that are guesses to all but who claims, by a
-        // compare-and-swap. Arrays are acquired where they are used.
+        // Relaxed, throughout: to all threads but the one that claims, by a compare-and-swap, these
+        // numbers are guesses. Arrays are acquired where they are used.
         let keys = self.keys.load(Ordering::Relaxed);
         let number = self.buckets.load(Ordering::Relaxed);
         // If keys come and go, threads may have reported the removals first.
@@ -181,7 +182,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
             return None;
         }
         if self.place(number).is_null() {
-            // One makes the array, which is large; the others come again with another key.
+            // One thread makes the array, which is large; the others retry with their next key.
             if self.is_making.swap(true, Ordering::Relaxed) {
                 return None;
             }
@@ -204,7 +205,7 @@ impl<K, V, S> Drop for Directory<K, V, S> {
             let places = array.load(Ordering::Relaxed); // Relaxed: nobody else has it
             if !places.is_null() {
                 // SAFETY: `make` or `new` has allocated the array with this length; the domain,
-                // whose sessions used it, is gone, as the first field of `Versioned`.
+                // whose sessions used it, was dropped first, as the first field of `Versioned`.
                 unsafe { array::free(places, length) };
             }
         }

@@ -11,9 +11,10 @@ where
     V: Copy + Send + Sync + 'static,
     H: Send + Sync + 'static,
 {
-    /// Frees what is in the entries, in as many transactions as that takes, of a table that no
-    /// session will find any more. Buckets lie in the table's memory, of which threads' logs may
-    /// have versions: that goes to the domain, which drops it when nobody touches it any more.
+    /// Frees the contents of entries, in as many transactions as that takes, of a table that no
+    /// session will find any more. The table's memory contains the buckets, and threads' logs may
+    /// have versions of them. So that memory goes to the domain, which frees it when no thread uses
+    /// it any more.
     ///
     /// # Safety
     ///
@@ -27,8 +28,8 @@ where
         for place in table.places() {
             let mut is_cut = false;
             while !is_cut {
-                // SAFETY: `retry` has begun the session; buckets stay as long as their memory. What
-                // `try_lock` returns is this session's copy.
+                // SAFETY: `retry` has begun the session; buckets stay as long as their memory.
+                // `try_lock` returns this session's copy.
                 is_cut = session::retry(handle, View::Latest, |session| unsafe {
                     if (*session.deref(place)).has_no_chain() {
                         return Ok(true);
@@ -46,7 +47,8 @@ where
             });
         }
         let table = handle.make_owned(table);
-        // SAFETY: `retry` has begun the session; made just now, and nobody has a link to it.
+        // SAFETY: `retry` has begun the session; it was made just now, and no thread has a link to
+        // it.
         session::retry(handle, View::Latest, |session| unsafe { session.free_owned(table) });
     }
 }

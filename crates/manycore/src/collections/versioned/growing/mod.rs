@@ -2,9 +2,9 @@
 //!
 //! # Idea
 //!
-//! A bucket is one object, with the entries in it, and a version of it is all that an operation on
-//! one key reads or writes. Its number is that of the lowest bits of its keys' hashes, and its
-//! *level* is how many bits those are:
+//! A bucket is one object with its entries in it, and an operation on one key reads or writes only
+//! one version of it. Its number is formed by the lowest bits of its keys' hashes, and its *level*
+//! is the number of those bits:
 //!
 //! ```text
 //!   bucket 1, level 2 ( ..01 )                    bucket 1, level 3 ( .001 )
@@ -17,54 +17,54 @@
 //!                                                +----------------------+
 //! ```
 //!
-//! Buckets are split off in the order of their numbers, each off the one whose number is theirs but
-//! for the highest bit: so the number of buckets says where a key is. That is a guess only. A
-//! thread that comes to a bucket reads its level, which is a part of the version that the session
-//! sees, and goes on to where the key belongs according to it; and a thread that comes to a bucket
-//! that is not there yet in what the session sees goes to the one off which it will be split. So a
-//! snapshot sees the table as it was, however much it has grown since.
+//! Buckets are split off in the order of their numbers. Each is split off the bucket whose number
+//! is the same without the highest bit. So the number of buckets determines where a key is, but
+//! only as a guess. A thread that comes to a bucket reads its level, which is a part of the version
+//! that the session sees, and goes on to the bucket where the key belongs according to that level.
+//! If the session does not see the bucket yet, the thread goes to the one off which it will be
+//! split. So a snapshot sees the table as it was, however much it has grown since.
 //!
 //! A split is a transaction on two buckets, so that readers see it at once or not at all, and never
-//! wait. It is done by the thread that has put in a key and finds that there are too many for so
-//! few buckets.
+//! wait. A thread that has inserted a key makes the split if it finds that there are too many keys
+//! for the number of buckets.
 //!
 //! Entries that do not fit into a bucket hang in a chain from it. They change only in sessions that
 //! have locked the bucket. When an entry of the bucket is removed, the first of the chain takes its
 //! place: that locks two objects, however long the chain is. A reader that walks the chain from an
-//! older version of the bucket still finds the first entry in it, and no reader sees a bucket that
-//! is half divided.
+//! older version of the bucket still finds the first entry in it, and no reader sees a half-split
+//! bucket.
 //!
-//! A bucket is divided by freeing its chain and making two. If the chain has more entries than one
+//! A bucket is split by freeing its chain and making two. If the chain has more entries than one
 //! transaction can free ([`RawSession::locks_max`]: 15,555 with MV-RLU's usual logs, any number
-//! with RLU), the bucket stays as it is, and those that would be split off it are not made; all
-//! others go on. That takes as many keys whose hashes are alike, which no number of buckets would
-//! part.
+//! with RLU), the bucket stays as it is, and no bucket is split off it; all other buckets go on.
+//! That happens only with that many keys whose hashes are equal, which no number of buckets would
+//! separate.
 //!
-//! Buckets lie side by side in arrays, so that where one is follows from its number: an array for
-//! those of the beginning, and eight for each doubling.
+//! Buckets lie side by side in arrays, so a bucket's address follows from its number: there is one
+//! array for the first buckets, and eight for each doubling.
 //!
 //! # Source
 //!
 //! W. Litwin, "Linear hashing: a new tool for file and table addressing", VLDB 1980, for the order
-//! in which buckets are divided; R. Fagin, J. Nievergelt, N. Pippenger and H. R. Strong,
-//! "Extendible hashing", TODS 1979, for levels; M. Kulukundis, "Designing a fast, efficient,
-//! cache-friendly hash table, step by step", CppCon 2017, for a byte of each entry's hash. That a
-//! split is a transaction of MV-RLU is ours.
+//! in which buckets are split; R. Fagin, J. Nievergelt, N. Pippenger and H. R. Strong, "Extendible
+//! hashing", TODS 1979, for levels; M. Kulukundis, "Designing a fast, efficient, cache-friendly
+//! hash table, step by step", CppCon 2017, for a byte of each entry's hash. That a split is a
+//! transaction of MV-RLU is ours.
 //!
 //! # Memory order
 //!
-//! What a bucket holds is ordered by its mechanism. An array is released, with buckets that are not
-//! there yet, when it is made, and acquired by who looks for one of them. The number of buckets and
-//! that of keys are guesses: a thread that does not know an array yet goes to the bucket of which
-//! the one that it looks for is split off.
+//! The contents of a bucket are ordered by its mechanism. An array, whose buckets do not exist yet,
+//! is released when it is made, and acquired by a thread that looks for one of its buckets. The
+//! number of buckets and that of keys are guesses: a thread that does not know an array yet goes to
+//! the bucket off which the searched one is split.
 //!
 //! # Cost
 //!
-//! A look-up is a read of the bucket: its first line, with a byte of each entry's hash; and the
-//! second, if an entry there has the same byte. A bucket is 128 bytes, half of it full on average.
-//! With 100,000 keys most of a look-up's time is the cache miss of that line; with places of
-//! buckets in a table of their own it was two misses, one after the other, and a seventh slower.
-//! With 10 million keys it is as much that of the page's place, and large pages are a quarter
+//! A look-up reads the bucket's first line, with a byte of each entry's hash, and the second line
+//! if an entry there has the same byte. A bucket is 128 bytes, half full on average. With 100,000
+//! keys most of a look-up's time is the cache miss of the first line. With the addresses of buckets
+//! in a separate table there were two misses, one after the other, and look-ups were a seventh
+//! slower. With 10 million keys the miss in the TLB costs as much, and large pages are a quarter
 //! faster.
 //!
 //! # When not to use it
@@ -113,14 +113,14 @@ enum Split {
     Done,
     /// This one has to be split off before.
     After(usize),
-    /// More entries hang from a bucket than can be divided in one transaction. It stays as it is,
-    /// and no bucket is split off it.
+    /// More entries hang from a bucket than one transaction can split. It stays as it is, and no
+    /// bucket is split off it.
     Refused,
 }
 
 impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
-    /// Creates one without entries, with room for this many, and with this many for each bucket
-    /// before there are more of those.
+    /// Creates a table without entries, with room for this many. It grows when there are more than
+    /// this many entries for each bucket.
     pub(in crate::collections) fn with_load(domain: M, keys: usize, load: usize) -> Self {
         // Not more than are needed: the others come with the keys.
         let first = 1 << (keys / load.max(1)).max(1).ilog2();
@@ -139,8 +139,8 @@ impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
 }
 
 impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
-    /// The bucket in which keys with this hash are, as the session sees it: where it is, its
-    /// number, and itself.
+    /// The bucket in which keys with this hash are, as the session sees it: its address, its
+    /// number, and its contents.
     ///
     /// # Safety
     ///
@@ -174,15 +174,15 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
     pub(in crate::collections) unsafe fn grow<S: RawSession>(&self, handle: &mut S, splits: isize) {
         for _ in 0..splits {
             let Some(number) = self.claim() else { return };
-            // SAFETY: the contract of this function is that of `split_off`, and `claim` has given
-            // the number out.
+            // SAFETY: the contract of this function is that of `split_off`, and the number comes
+            // from `claim`.
             unsafe { self.split_off(handle, number) };
         }
     }
 
-    /// Splits off a bucket that has been claimed, unless it is there. Others may do so, too: who
-    /// has claimed it may be slow, and a bucket of the next round may have to be split off it. If
-    /// one of them has too many entries to be divided, so be it.
+    /// Splits off a claimed bucket, unless that was done already. Several threads may try: the
+    /// thread that has claimed it may be slow, and a bucket of the next round may have to be split
+    /// off it. If one of the buckets has too many entries to be split, it stays.
     ///
     /// # Safety
     ///
@@ -196,16 +196,16 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
                 unsafe { self.try_split_off(session, number, most) }
             });
             let Split::After(other) = split else { return split };
-            // SAFETY: the contract of this function, for a bucket that is not one of the first
-            // either.
+            // SAFETY: the contract of this function, for a bucket that is also not one of the
+            // first.
             if let Split::Refused = unsafe { self.split_off(handle, other) } {
                 return Split::Refused;
             }
         }
     }
 
-    /// Splits off a bucket in a session that is open, if the one off which it is split is there,
-    /// and not more than this many entries hang from that.
+    /// Splits off a bucket in an open session, if the bucket off which it is split exists, and has
+    /// no more than this many entries in its chain.
     ///
     /// # Safety
     ///
@@ -242,7 +242,7 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
 /// For sessions that are open, or were.
 #[cfg(not(loom))]
 impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
-    /// Splits off a bucket that has been claimed, and those before it, in a session that is open.
+    /// Splits off a claimed bucket, and those before it, in an open session.
     ///
     /// # Safety
     ///
@@ -268,8 +268,8 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
         }
     }
 
-    /// Splits off one more bucket in a session that is open, if there are too many keys. Says
-    /// which: if the session is aborted, it has to be split off by
+    /// Splits off one more bucket in an open session, if there are too many keys. Returns its
+    /// number: if the session is aborted, the bucket has to be split off by
     /// [`split_off_again`](Self::split_off_again).
     ///
     /// # Safety
@@ -294,7 +294,7 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
         handle: &mut S,
         number: usize,
     ) {
-        // SAFETY: the contract of this function. If it is refused, so be it.
+        // SAFETY: the contract of this function. A refusal is acceptable.
         unsafe { self.split_off(handle, number) };
     }
 }
@@ -304,8 +304,8 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
 const CHAINED: usize = 128;
 
 impl<K: Copy, V: Copy, H> Directory<K, V, H> {
-    /// Calls `f` with each entry of a bucket, and of those that were split off it, until it says
-    /// that it is enough; whether it has not.
+    /// Calls `f` with each entry of a bucket, and of those that were split off it, until it returns
+    /// false; returns whether it never did.
     ///
     /// # Safety
     ///
@@ -321,9 +321,9 @@ impl<K: Copy, V: Copy, H> Directory<K, V, H> {
         V: 's,
     {
         // SAFETY: the session is a snapshot of the domain to which the buckets belong (contract of
-        // this function); a bucket that is there has a place, which stays as long as the table.
+        // this function); an existing bucket has memory, which stays as long as the table.
         let bucket = unsafe { &*session.deref(self.place(number)) };
-        // SAFETY: the bucket was found in this session just now; its level says that the others
+        // SAFETY: the bucket was found in this session just now; its level shows that the others
         // were split off it, in this snapshot.
         unsafe {
             bucket.all(session, f)
@@ -332,7 +332,7 @@ impl<K: Copy, V: Copy, H> Directory<K, V, H> {
         }
     }
 
-    /// Calls `f` with each entry, until it says that it is enough.
+    /// Calls `f` with each entry, until it returns false.
     ///
     /// # Safety
     ///

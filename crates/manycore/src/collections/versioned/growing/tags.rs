@@ -1,5 +1,5 @@
-//! A byte of the hash of each entry of a bucket, side by side: who looks for a key reads an entry
-//! only if that is most probably its.
+//! A byte of the hash of each entry of a bucket, side by side: a thread that looks for a key reads
+//! only the entries with a matching byte, which are very probably the key's.
 
 /// For this many entries.
 pub(super) const MOST: usize = 14;
@@ -13,8 +13,8 @@ const EACH: u128 = u128::MAX / 0xFF;
 /// The highest bit of each byte.
 const HIGH: u128 = EACH << 7;
 
-/// The tag of keys with this hash: of bits that say nothing about their buckets, as long as those
-/// are less than 2^32.
+/// The tag of keys with this hash. It is made of bits that do not choose the bucket, as long as
+/// there are less than 2^32 buckets.
 #[inline]
 fn tag(hash: usize) -> u8 {
     (hash >> (usize::BITS / 2)) as u8 | 1 << 7
@@ -23,8 +23,9 @@ fn tag(hash: usize) -> u8 {
 /// The highest bit of each byte of this value that is a tag, or 0.
 #[inline]
 fn same(bytes: u128, tag: u8) -> u128 {
-    // A byte that is 0 differs from the tag in its highest bit; others differ in lower ones, which
-    // are carried into that (H. S. Warren, "Hacker's Delight", section 6-1).
+    // A byte that is 0 differs from the tag in its highest bit. Another tag differs in lower bits,
+    // and the addition carries that into the highest bit (H. S. Warren, "Hacker's Delight", section
+    // 6-1).
     let differ = bytes ^ (EACH * u128::from(tag));
     !(((differ & !HIGH) + !HIGH) | differ) & HIGH
 }

@@ -37,8 +37,8 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     ///
     /// # Safety
     ///
-    /// In the session in which the bucket is locked: it is the copy, in which the entry was
-    /// located.
+    /// To be called in the session that has locked the bucket: it is the copy in which the entry
+    /// was located.
     pub unsafe fn replace<S: RawSession>(
         &mut self,
         session: &mut S,
@@ -148,8 +148,8 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
         hash_of: impl Fn(&K) -> usize,
     ) -> Result<(K, V), Conflict> {
         // SAFETY: the bucket is this session's copy (contract of this function), whose chain the
-        // session finds: its entries stay until the session's end. Both `index` and the last one
-        // are among the entries that are written.
+        // session finds: its entries stay until the session's end. Both `index` and the last index
+        // are among the written entries.
         unsafe {
             let index = match spot {
                 Spot::Here(index) => index,
@@ -160,7 +160,7 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
                 }
             };
             let old = self.entries()[index];
-            // One of the chain has its room. What may fail, or panic, comes first.
+            // One entry of the chain takes its room. Steps that may fail, or panic, come first.
             let moved = (!self.more.is_null()).then(|| {
                 let Entry { key, value, .. } = *session.deref(self.more);
                 (hash_of(&key), key, value)
@@ -192,7 +192,7 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
     ) -> Result<(), Conflict> {
         // SAFETY: the bucket is this session's copy (contract of this function), whose chain the
         // session finds: its entries stay until the session's end. After the commit nothing leads
-        // to the one that is freed: the link to it was in this copy.
+        // to the freed entry: the link to it was in this copy.
         unsafe {
             let first = self.more;
             let Entry { next, key, value } = *session.deref(first);
