@@ -11,19 +11,19 @@
 //! | [`slot`] | a call on its way: the caller's node, its reply, its cancellation |
 //! | [`queue`] | calls on their way to a worker that serves many, and the bell that wakes it |
 //! | [`blocking_worker`], [`stack`] | a thread that executes one call at a time; idle ones |
-//! | [`descriptors`] | which lane the calls on a descriptor take: a lock-free table |
+//! | [`descriptors`] | which route the calls on a descriptor take: a lock-free table |
 //!
 //! ```
 //! # #[cfg(not(loom))] {
-//! use manycore_channel::descriptors::{Entry, Found, Slot, Table};
+//! use manycore_channel::descriptors::{Entry, Lookup, Slot, Table};
 //!
-//! // Calls on descriptor 3 are executed on lane 7, until it is closed.
+//! // Calls on descriptor 3 are executed on route 7, until it is closed.
 //! let (entries, slots) = ([const { Entry::new() }; 8], [const { Slot::new() }; 4]);
-//! let table = Table::new(&entries, &slots, |lane| assert_eq!(lane, 7));
+//! let table = Table::new(&entries, &slots, |route| assert_eq!(route, 7));
 //! assert!(table.steer(3, 7, 0));
-//! assert!(matches!(table.find(3), Found::Steered(_)));
+//! assert!(matches!(table.find(3), Lookup::Steered(_)));
 //! table.forget(3);
-//! assert!(matches!(table.find(3), Found::Unknown));
+//! assert!(matches!(table.find(3), Lookup::Unknown));
 //! # }
 //! ```
 #![no_std]

@@ -44,7 +44,7 @@ mod write;
 pub use field::Field;
 pub use figure::{Extent, Figure, Parameter, Problem};
 pub use render::render;
-pub use run::{Found, plan, run};
+pub use run::{Reproduction, plan, run};
 pub use selector::{Extreme, Selector};
 pub use statement::Statement;
 pub use workload::Workload;

@@ -7,19 +7,19 @@ use manycore_measure::{Claim, Judgement, escaped};
 use crate::figure::{Figure, Parameter};
 use crate::picture;
 use crate::render::{numbers, tally};
-use crate::run::Found;
+use crate::run::Reproduction;
 use crate::statement::{Statement, expectation};
 
 const STYLE: &str = include_str!("page.css");
 
 /// The page of all figures. Its pictures are in it.
-pub(crate) fn page(found: &[Found]) -> String {
+pub(crate) fn page(found: &[Reproduction]) -> String {
     let mut page = String::new();
     write(found, &mut page).expect("a string takes everything");
     page
 }
 
-fn write(found: &[Found], page: &mut String) -> fmt::Result {
+fn write(found: &[Reproduction], page: &mut String) -> fmt::Result {
     writeln!(page, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">")?;
     writeln!(page, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
     writeln!(page, "<title>Published figures, simulated</title>\n<style>\n{STYLE}</style>")?;
@@ -32,7 +32,7 @@ fn write(found: &[Found], page: &mut String) -> fmt::Result {
         cannot tell how many operations a second a machine does, nor ratios to less than about 30 %. Expectations were written down before the \
         first run.</p>\n<ul>"
     )?;
-    for Found { figure, .. } in found {
+    for Reproduction { figure, .. } in found {
         writeln!(
             page,
             "<li><a href=\"#{0}\">{1}</a>",
@@ -45,7 +45,7 @@ fn write(found: &[Found], page: &mut String) -> fmt::Result {
     writeln!(page, "</html>")
 }
 
-fn section(found: &Found, page: &mut String) -> fmt::Result {
+fn section(found: &Reproduction, page: &mut String) -> fmt::Result {
     let Figure { id, title, source, published, model, machine, .. } = &found.figure;
     writeln!(page, "<section id=\"{}\">\n<h2>{}</h2>", escaped(id), escaped(title))?;
     writeln!(page, "<p class=\"source\">{}</p>", escaped(source))?;
@@ -69,7 +69,7 @@ fn section(found: &Found, page: &mut String) -> fmt::Result {
     writeln!(page, "</section>")
 }
 
-fn claims(found: &Found, page: &mut String) -> fmt::Result {
+fn claims(found: &Reproduction, page: &mut String) -> fmt::Result {
     let headings = ["claim", "where", "published", "bound", "found", "band", "verdict", "expected"];
     head(&headings, page)?;
     for (claim, Statement { place, .. }) in found.claims.iter().zip(&found.figure.claims) {

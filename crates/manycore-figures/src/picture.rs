@@ -3,7 +3,7 @@
 use manycore_measure::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Value};
 
 use crate::field::{Field, Place};
-use crate::run::Found;
+use crate::run::Reproduction;
 
 /// Where threads' time goes: a name for a person, and the metrics that it is the sum of.
 const TIMES: [(&str, &[&str]); 7] = [
@@ -17,7 +17,7 @@ const TIMES: [(&str, &[&str]); 7] = [
 ];
 
 /// The pictures of a figure: a name for a file, and what is in it.
-pub(crate) fn of(found: &Found) -> Vec<(String, Figure)> {
+pub(crate) fn of(found: &Reproduction) -> Vec<(String, Figure)> {
     let mut pictures: Vec<(String, Figure)> = Vec::new();
     let mut add = |panel: Panel| {
         let name = format!("{}-{}", found.figure.id, pictures.len() + 1);

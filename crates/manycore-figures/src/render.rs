@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use manycore_measure::{Bound, Cell, Claim, Column, Judgement, Table, significant};
 
-use crate::run::Found;
+use crate::run::Reproduction;
 use crate::statement::expectation;
 
 /// The claims of all figures as a table, and what is to be said of them.
-pub fn render(found: &[Found]) -> String {
+pub fn render(found: &[Reproduction]) -> String {
     let claims: Vec<&Claim> = found.iter().flat_map(|found| &found.claims).collect();
     let mut table = Table::new([
         Column::words("claim"),

@@ -9,7 +9,7 @@ use crate::figure::Figure;
 
 /// What came of a figure.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct Reproduction {
     /// The figure.
     pub figure: Figure,
     /// Its records, with the range over variants of the machine if those were asked for.
@@ -41,7 +41,7 @@ fn about(figure: &Figure, failure: Failure) -> Failure {
 }
 
 /// Simulates a figure, with `bands` on all variants of the machine, and judges its claims.
-pub fn run(figure: Figure, bands: bool, pool: &SimulatorPool) -> Result<Found, Failure> {
+pub fn run(figure: Figure, bands: bool, pool: &SimulatorPool) -> Result<Reproduction, Failure> {
     let machines = machines(&figure, bands)?;
     let run = |machine| figure.workload.run(machine, pool).map_err(|why| about(&figure, why));
     let runs = machines.iter().map(run);
@@ -57,5 +57,5 @@ pub fn run(figure: Figure, bands: bool, pool: &SimulatorPool) -> Result<Found, F
             (record.low, record.high) = (values().reduce(f64::min), values().reduce(f64::max));
         }
     }
-    Ok(Found { figure, measurements, claims })
+    Ok(Reproduction { figure, measurements, claims })
 }

@@ -8,7 +8,7 @@ use manycore_measure::Measurement;
 use crate::field::Field;
 use crate::page::page;
 use crate::picture;
-use crate::run::Found;
+use crate::run::Reproduction;
 
 /// Dimensions that have a column.
 const COLUMNS: [Field; 5] =
@@ -16,7 +16,7 @@ const COLUMNS: [Field; 5] =
 
 /// Writes `index.html`, and of each figure its pictures and `ID.csv`, into a directory, which is
 /// there.
-pub fn write(found: &[Found], directory: &Path) -> io::Result<()> {
+pub fn write(found: &[Reproduction], directory: &Path) -> io::Result<()> {
     for found in found {
         let file = |name: &str, ending: &str| directory.join(format!("{name}.{ending}"));
         table(&found.measurements, std::fs::File::create(file(&found.figure.id, "csv"))?)?;

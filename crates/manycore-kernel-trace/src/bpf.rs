@@ -271,15 +271,15 @@ fn namespace() -> u32 {
     place.map_or(0, |place| if place.ino() == FIRST_NAMESPACE { 0 } else { place.ino() as u32 })
 }
 
-/// Gives a process a seat before it waits.
+/// Gives a process a `task_state` before it waits.
 fn follow(object: &Object, pid: Pid, followed: u32) -> Result<(), String> {
-    let seats = object.maps().find(|map| map.name() == OsStr::new("seats"));
-    let seats = seats.ok_or("the BPF object has no seats")?;
+    let task_states = object.maps().find(|map| map.name() == OsStr::new("task_states"));
+    let task_states = task_states.ok_or("the BPF object has no map `task_states`")?;
     let process = pidfd_open(pid, PidfdFlags::empty())
         .map_err(|error| format!("there is no process {}: {error}", pid.as_raw_nonzero()))?;
-    let mut seat = vec![0_u8; seats.value_size() as usize];
-    seat[..4].copy_from_slice(&followed.to_ne_bytes());
-    seats.update(&process.as_raw_fd().to_ne_bytes(), &seat, MapFlags::ANY).map_err(text)
+    let mut task_state = vec![0_u8; task_states.value_size() as usize];
+    task_state[..4].copy_from_slice(&followed.to_ne_bytes());
+    task_states.update(&process.as_raw_fd().to_ne_bytes(), &task_state, MapFlags::ANY).map_err(text)
 }
 
 fn pid_of(pid: u32) -> Result<Pid, String> {

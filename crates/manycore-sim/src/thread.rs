@@ -29,38 +29,38 @@ use crate::engine::{self, Handle, State, Why};
 ///
 /// If the caller is no simulated thread.
 pub fn parallel<T>(threads: u32, body: impl Fn(u32) -> T) -> Vec<T> {
-    let seat = |number| {
+    let start = |number| {
         let (cpu, pinned) = caller().get().place(number);
-        Seat { cpu, pinned }
+        StartCpu { cpu, pinned }
     };
-    parallel_at(&(0..threads).map(seat).collect::<Vec<_>>(), body)
+    parallel_at(&(0..threads).map(start).collect::<Vec<_>>(), body)
 }
 
 /// The CPU that a thread begins on, and whether it stays there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct StartCpu {
     /// The number of the CPU.
     pub cpu: u32,
     /// Whether it may not move to one that is idle.
     pub pinned: bool,
 }
 
-/// Like [`parallel`], with a seat for each thread: so that some stay where they are, and others go
-/// where there is room.
+/// Like [`parallel`], with a first CPU for each thread: so that some stay where they are, and
+/// others go where there is room.
 ///
 /// # Panics
 ///
 /// If the caller is no simulated thread, or the machine does not have such a CPU.
-pub fn parallel_at<T>(seats: &[Seat], body: impl Fn(u32) -> T) -> Vec<T> {
+pub fn parallel_at<T>(starts: &[StartCpu], body: impl Fn(u32) -> T) -> Vec<T> {
     let handle = caller();
-    let results: Vec<Cell<Option<T>>> = seats.iter().map(|_| Cell::new(None)).collect();
+    let results: Vec<Cell<Option<T>>> = starts.iter().map(|_| Cell::new(None)).collect();
     let started: Vec<_> = results
         .iter()
-        .zip(seats)
+        .zip(starts)
         .zip(0..)
-        .map(|((result, seat), number)| {
+        .map(|((result, start), number)| {
             let body = &body;
-            let Seat { cpu, pinned } = *seat;
+            let StartCpu { cpu, pinned } = *start;
             assert!((cpu as usize) < handle.get().cpus.len(), "there is no CPU {cpu}");
             // SAFETY: this function does not return before they have ended. If the simulation
             // fails, they are cleared away before this frame is, because they are younger.

@@ -53,7 +53,7 @@ pub use handovers::{BY_STACK, ENTRIES, Entry, HandOvers, PLACES, WANTED};
 pub use histogram::Histogram;
 pub use threads::{
     BLOCKED, Blocked, GUARDS, HELD, Held, ORDERS, Order, SEVERAL, SHARED, STEPS, Step,
-    THREAD_ENTRIES, ThreadEntry, WAITS, WAITS_APART, WAITS_LOOKS, Waits,
+    THREAD_ENTRIES, ThreadEntry, WAITS, WAITS_APART, WAITS_PROBES, Waits,
 };
 
 /// `manycore` and the version of this layout.

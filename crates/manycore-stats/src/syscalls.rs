@@ -208,9 +208,9 @@ pub struct Header {
     pub parent: AtomicU32,
     /// When the mapping was made, in ticks.
     pub started: AtomicU64,
-    /// The CPUs on which lanes may be, a bit each.
+    /// The CPUs on which routes may be, a bit each.
     pub cpus: [AtomicU64; CPU_WORDS],
-    /// The CPUs on whose lanes calls were executed, likewise.
+    /// The CPUs on whose routes calls were executed, likewise.
     pub used: [AtomicU64; CPU_WORDS],
     /// The mechanism's name, in bytes, zero at the end.
     pub mechanism: [AtomicU64; 4],

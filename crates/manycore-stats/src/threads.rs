@@ -141,4 +141,4 @@ pub struct Blocked {
 pub const WAITS_APART: usize = 16;
 /// The most places, from its own on, in which a thread searches a lock's. A table that is as full
 /// as that takes no new ones; the entry has the sum all the same.
-pub const WAITS_LOOKS: usize = 32;
+pub const WAITS_PROBES: usize = 32;

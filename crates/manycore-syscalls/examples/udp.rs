@@ -72,7 +72,7 @@ fn steer(mechanism: Mechanism, bypass: bool) -> &'static Offload {
 struct Way {
     name: &'static str,
     steer: &'static Offload,
-    lane: offload::Lane,
+    route: offload::Route,
     socket: std::net::UdpSocket,
     times: Vec<f64>,
     moved: u64,
@@ -83,7 +83,7 @@ impl Way {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
         socket.connect(socket.local_addr().expect("its address")).expect("itself");
         let steer = steer(mechanism, bypass);
-        Self { name, steer, lane: steer.open(), socket, times: Vec::new(), moved: 0 }
+        Self { name, steer, route: steer.open(), socket, times: Vec::new(), moved: 0 }
     }
 
     fn call(&mut self, number: i64, buffer: &mut [u8; 64]) {
@@ -94,15 +94,16 @@ impl Way {
         let [socket, buffer, length, ..] = args;
         // SAFETY: the buffer is there until the call is over.
         let make = || unsafe { libc::syscall(number, socket, buffer, length, 0, 0, 0) };
-        let answer = match self.steer.bypass(&self.lane) {
+        let answer = match self.steer.bypass(&self.route) {
             Some(timer) => {
                 let answer = make() as isize;
-                self.steer.stop(&self.lane, timer);
+                self.steer.stop(&self.route, timer);
                 answer
             }
             None => {
                 // SAFETY: the buffer is there until the call is over, and the flight is empty.
-                let answer = unsafe { self.steer.perform(&self.lane, &call, Kind::Waits, &flight) };
+                let answer =
+                    unsafe { self.steer.perform(&self.route, &call, Kind::Waits, &flight) };
                 self.moved += u64::from(answer.is_ok());
                 answer.unwrap_or_else(|_| make() as isize)
             }

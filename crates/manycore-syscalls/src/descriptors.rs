@@ -3,8 +3,8 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::offload::Lane;
-use manycore_channel::descriptors::{Found, Held, Left};
+use crate::offload::Route;
+use manycore_channel::descriptors::{Held, Left, Lookup};
 use manycore_stats::syscalls::Function;
 use syscalls::{Sysno, raw_syscall};
 
@@ -30,17 +30,17 @@ pub fn table() -> Option<&'static Descriptors> {
 
 /// What is known of a descriptor, or what the kernel says of it if nothing is.
 #[inline]
-pub fn find(table: &'static Descriptors, fd: c_int) -> Found {
+pub fn find(table: &'static Descriptors, fd: c_int) -> Lookup {
     match table.find(fd) {
-        Found::Unknown => ask(table, fd),
+        Lookup::Unknown => ask(table, fd),
         found => found,
     }
 }
 
 /// Asks the kernel what a descriptor is: it was inherited, or came by a way that is not interposed.
 #[cold]
-fn ask(table: &'static Descriptors, fd: c_int) -> Found {
-    let Some(asked) = Identity::of(fd) else { return Found::Unknown };
+fn ask(table: &'static Descriptors, fd: c_int) -> Lookup {
+    let Some(asked) = Identity::of(fd) else { return Lookup::Unknown };
     let traits = match asked.kind {
         libc::S_IFSOCK => traits(fd),
         libc::S_IFREG if table::moves_files() && files::are_plain(fd) => FILE,
@@ -50,10 +50,10 @@ fn ask(table: &'static Descriptors, fd: c_int) -> Found {
             return table.find(fd);
         }
     };
-    let lane = OFFLOAD.open();
-    if lane == Lane::NONE {
+    let route = OFFLOAD.open();
+    if route == Route::NONE {
         table.adopt_plain(fd);
-    } else if table.adopt(fd, lane, traits) && Identity::of(fd) != Some(asked) {
+    } else if table.adopt(fd, route, traits) && Identity::of(fd) != Some(asked) {
         // Another thread has closed it meanwhile.
         table.forget(fd);
     }
@@ -79,14 +79,14 @@ impl Identity {
     }
 }
 
-/// A lane for what a function is about to make; none if it is to be made in place, which is
+/// A route for what a function is about to make; none if it is to be made in place, which is
 /// counted.
-pub fn new_lane(function: Function) -> Lane {
+pub fn new_route(function: Function) -> Route {
     match state::check().and_then(|()| thread::check()) {
         Ok(()) => OFFLOAD.open(),
         Err(why) => {
             counters::count(function, why);
-            Lane::NONE
+            Route::NONE
         }
     }
 }
@@ -94,26 +94,26 @@ pub fn new_lane(function: Function) -> Lane {
 /// What is known of a descriptor's open description.
 pub fn traits_of(fd: c_int) -> u32 {
     let Some(table) = table() else { return 0 };
-    let Found::Steered(held) = table.find(fd) else { return 0 };
+    let Lookup::Steered(held) = table.find(fd) else { return 0 };
     let traits = table.traits(&held);
     table.leave(held);
     traits
 }
 
-/// Notes a descriptor that has just been made, with a lane of its own.
+/// Notes a descriptor that has just been made, with a route of its own.
 pub fn opened(fd: c_int, traits: u32) {
     if table().is_some() {
         steer(fd, OFFLOAD.open(), traits);
     }
 }
 
-/// Notes a descriptor that has just been made, with this lane.
-pub fn steer(fd: c_int, lane: Lane, traits: u32) {
+/// Notes a descriptor that has just been made, with this route.
+pub fn steer(fd: c_int, route: Route, traits: u32) {
     let Some(table) = table() else { return };
-    if lane == Lane::NONE {
+    if route == Route::NONE {
         table.leave_alone(fd, Left::Plain);
     } else {
-        table.steer(fd, lane, traits);
+        table.steer(fd, route, traits);
     }
 }
 
@@ -216,13 +216,13 @@ pub fn duplicated(from: c_int, to: c_int) {
         return;
     }
     match table.find(from) {
-        Found::Steered(held) => {
+        Lookup::Steered(held) => {
             table.share(to, &held);
             table.leave(held);
         }
-        Found::Left(why @ (Left::Plain | Left::Tied)) => table.leave_alone(to, why),
+        Lookup::Left(why @ (Left::Plain | Left::Tied)) => table.leave_alone(to, why),
         // A stream has the descriptor that it was given, not the duplicate.
-        Found::Left(Left::Stream | Left::Closing) | Found::Unknown | Found::Beyond => {
+        Lookup::Left(Left::Stream | Left::Closing) | Lookup::Unknown | Lookup::Beyond => {
             table.forget(to);
         }
     }
@@ -242,7 +242,7 @@ pub fn option_set(fd: c_int, level: c_int, name: c_int) {
 
 fn add_traits(fd: c_int, set: u32) {
     let Some(table) = table() else { return };
-    if let Found::Steered(held) = table.find(fd) {
+    if let Lookup::Steered(held) = table.find(fd) {
         table.add_traits(&held, set);
         table.leave(held);
     }
@@ -271,11 +271,11 @@ pub fn has_tied() -> bool {
 pub fn is_tied(fd: c_int) -> bool {
     let Some(table) = table() else { return false };
     match table.find(fd) {
-        Found::Steered(held) => {
+        Lookup::Steered(held) => {
             table.leave(held);
             false
         }
-        found => matches!(found, Found::Left(Left::Tied)),
+        found => matches!(found, Lookup::Left(Left::Tied)),
     }
 }
 

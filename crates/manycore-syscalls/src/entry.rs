@@ -6,8 +6,8 @@ use core::ffi::CStr;
 use manycore_interpose::loading;
 
 use crate::calls::{
-    descriptors, files, jumps, looks, processes, signals, sockets, streams, threads, ties,
-    transfer, waiting,
+    descriptors, files, jumps, processes, signals, sockets, stat, streams, threads, ties, transfer,
+    waiting,
 };
 
 macro_rules! exports {
@@ -115,20 +115,20 @@ exports! {
     [fsync] => files::fsync;
     [fdatasync] => files::fdatasync;
 
-    [stat] => looks::stat;
-    [stat64] => looks::stat64;
-    [lstat] => looks::lstat;
-    [lstat64] => looks::lstat64;
-    [fstatat] => looks::fstatat;
-    [fstatat64] => looks::fstatat64;
-    [statx] => looks::statx;
-    [opendir] => looks::opendir;
-    [__xstat] => looks::__xstat;
-    [__xstat64] => looks::__xstat64;
-    [__lxstat] => looks::__lxstat;
-    [__lxstat64] => looks::__lxstat64;
-    [__fxstatat] => looks::__fxstatat;
-    [__fxstatat64] => looks::__fxstatat64;
+    [stat] => stat::stat;
+    [stat64] => stat::stat64;
+    [lstat] => stat::lstat;
+    [lstat64] => stat::lstat64;
+    [fstatat] => stat::fstatat;
+    [fstatat64] => stat::fstatat64;
+    [statx] => stat::statx;
+    [opendir] => stat::opendir;
+    [__xstat] => stat::__xstat;
+    [__xstat64] => stat::__xstat64;
+    [__lxstat] => stat::__lxstat;
+    [__lxstat64] => stat::__lxstat64;
+    [__fxstatat] => stat::__fxstatat;
+    [__fxstatat64] => stat::__fxstatat64;
 
     [fdopen] => streams::fdopen;
     [fclose] => streams::fclose;

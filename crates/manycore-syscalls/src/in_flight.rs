@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use crate::offload::{Answer, Call, Kind, Lane, PendingCall, Reason};
+use crate::offload::{Answer, Call, Kind, PendingCall, Reason, Route};
 use manycore_stats::syscalls::Function;
 
 /// What is to be known of a function to move its calls.
@@ -79,8 +79,8 @@ impl Shape {
 pub struct InFlight {
     /// What the mechanism knows of it.
     pub flight: PendingCall,
-    /// The lane that it is executed on.
-    pub lane: Lane,
+    /// The route that it is executed on.
+    pub route: Route,
     /// The reference that is given back if the thread leaves the call without returning from it.
     pub slot: Option<u32>,
     /// The call itself.

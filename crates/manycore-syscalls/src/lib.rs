@@ -15,7 +15,7 @@
 //! started, not in a child that shares its parent's memory, and not once the program has asked the
 //! kernel for something that holds for one thread only ([`calls::ties`]). [`thread`] says whether
 //! the calling thread may: not in a signal handler that interrupted a call that is being moved.
-//! [`descriptors`] says which descriptors are sockets, and on which lane their calls are executed.
+//! [`descriptors`] says which descriptors are sockets, and on which route their calls are executed.
 //! [`offload`] executes them, in a process that has one [`table::OFFLOAD`]; [`worker_threads`]
 //! makes threads for that, where [`handlers`] finds that one may be made.
 //!

@@ -3,15 +3,15 @@
 //! While a call is being moved its thread can be interrupted by a signal handler, which may make
 //! calls of its own, jump out of it, or never return; and it can be cancelled. Whatever the program
 //! does then, the call is over before the memory that it reads or writes may serve other purposes,
-//! and the lane is given back. What there is to know is in an [`InFlight`] on the stack, which the
+//! and the route is given back. What there is to know is in an [`InFlight`] on the stack, which the
 //! thread finds without it ([`thread::in_flight`]).
 
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::AtomicU32;
 
-use crate::offload::{Answer, Call, Kind, Lane, PendingCall, Reason, Timer};
+use crate::offload::{Answer, Call, Kind, PendingCall, Reason, Route, Timer};
 use manycore::sync::clock;
-use manycore_channel::descriptors::{Found, Held, Left};
+use manycore_channel::descriptors::{Held, Left, Lookup};
 use manycore_interpose::cancel;
 use manycore_stats::syscalls::{Function, Outcome};
 use syscalls::{Errno, Sysno, raw_syscall};
@@ -30,7 +30,7 @@ pub enum Verdict {
 }
 
 /// The measurement of a call in place, if it is measured.
-pub struct Measurement(Option<(Lane, Timer)>);
+pub struct Measurement(Option<(Route, Timer)>);
 
 impl Measurement {
     /// The call is not measured.
@@ -39,21 +39,21 @@ impl Measurement {
     /// The call is over.
     #[inline]
     pub fn end(self) {
-        if let Some((lane, timer)) = self.0 {
-            OFFLOAD.stop(&lane, timer);
+        if let Some((route, timer)) = self.0 {
+            OFFLOAD.stop(&route, timer);
             give_back_kept();
         }
     }
 }
 
-/// Gives back the lane of a call in place that was measured: now, or once the thread has left that
+/// Gives back the route of a call in place that was measured: now, or once the thread has left that
 /// call without returning.
 pub fn give_back_kept() {
     keep_instead(0);
 }
 
-/// Keeps another lane, with this number plus one, or none, and gives back the one that was kept: in
-/// one step, because a handler may keep and give back its own in between.
+/// Keeps another route, with this number plus one, or none, and gives back the one that was kept:
+/// in one step, because a handler may keep and give back its own in between.
 fn keep_instead(number: u64) {
     if let Some(kept) = thread::swap_kept(number).checked_sub(1) {
         descriptors::leave(kept as u32);
@@ -79,13 +79,13 @@ pub unsafe fn on(fd: c_int, shape: Shape, number: c_long, args: [usize; 6]) -> V
     unsafe { with(held, shape, number, args) }
 }
 
-/// The descriptor's lane, or why its calls are executed in place.
+/// The descriptor's route, or why its calls are executed in place.
 #[inline]
 pub fn find(fd: c_int) -> Result<Held, Outcome> {
     find_by(fd, descriptors::find)
 }
 
-/// The descriptor's lane if it is known already: for a thread that will not use the descriptor any
+/// The descriptor's route if it is known already: for a thread that will not use the descriptor any
 /// more.
 pub fn find_known(fd: c_int) -> Result<Held, Outcome> {
     find_by(fd, |table, fd| table.find(fd))
@@ -94,21 +94,21 @@ pub fn find_known(fd: c_int) -> Result<Held, Outcome> {
 #[inline]
 fn find_by(
     fd: c_int,
-    look: impl FnOnce(&'static Descriptors, c_int) -> Found,
+    look: impl FnOnce(&'static Descriptors, c_int) -> Lookup,
 ) -> Result<Held, Outcome> {
     state::check()?;
     thread::check()?;
     match look(descriptors::table().ok_or(Outcome::NotStarted)?, fd) {
-        Found::Steered(held) => Ok(held),
-        Found::Left(Left::Plain) => Err(Outcome::Plain),
-        Found::Left(Left::Stream) => Err(Outcome::Stream),
-        Found::Left(Left::Tied) => Err(Outcome::ThreadState),
-        Found::Left(Left::Closing) | Found::Unknown | Found::Beyond => Err(Outcome::Unknown),
+        Lookup::Steered(held) => Ok(held),
+        Lookup::Left(Left::Plain) => Err(Outcome::Plain),
+        Lookup::Left(Left::Stream) => Err(Outcome::Stream),
+        Lookup::Left(Left::Tied) => Err(Outcome::ThreadState),
+        Lookup::Left(Left::Closing) | Lookup::Unknown | Lookup::Beyond => Err(Outcome::Unknown),
     }
 }
 
 /// Why a call of a kind that is not moved is executed in place: for this reason, if its descriptor
-/// has a lane.
+/// has a route.
 pub fn unmoved(fd: c_int, why: Outcome) -> Outcome {
     match find(fd) {
         Ok(held) => {
@@ -119,7 +119,7 @@ pub fn unmoved(fd: c_int, why: Outcome) -> Outcome {
     }
 }
 
-/// Has a call executed on the lane of a descriptor, and gives that back.
+/// Has a call executed on the route of a descriptor, and gives that back.
 ///
 /// # Safety
 ///
@@ -128,7 +128,7 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
     let Some(table) = descriptors::table() else {
         return Verdict::InPlace(Measurement::NONE);
     };
-    let lane = *table.lane(&held);
+    let route = *table.route(&held);
     let traits = table.traits(&held);
     let kind = match shape.kind {
         Kind::Waits if traits & FILE != 0 => Kind::File,
@@ -146,15 +146,15 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
         counters::count(shape.function, why);
         return Verdict::InPlace(Measurement::NONE);
     }
-    if let Some(timer) = OFFLOAD.bypass(&lane) {
+    if let Some(timer) = OFFLOAD.bypass(&route) {
         counters::count(shape.function, Outcome::Bypassed);
-        return in_place(table, held, lane, timer);
+        return in_place(table, held, route, timer);
     }
     let call = Call { number: number as usize, args };
     let slot = held.into_number();
     // SAFETY: the arguments are those of the system call, and what they lead to is valid during it
     // (contract of this function).
-    match unsafe { perform(lane, Some(slot), &call, kind, shape) } {
+    match unsafe { perform(route, Some(slot), &call, kind, shape) } {
         Ok(answer) => {
             descriptors::leave(slot);
             Verdict::Done(answer)
@@ -166,14 +166,14 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
     }
 }
 
-/// A call that stays in place. Its lane is kept only if it is measured.
-fn in_place(table: &Descriptors, held: Held, lane: Lane, timer: Timer) -> Verdict {
+/// A call that stays in place. Its route is kept only if it is measured.
+fn in_place(table: &Descriptors, held: Held, route: Route, timer: Timer) -> Verdict {
     if !timer.runs() {
         table.leave(held);
         return Verdict::InPlace(Measurement::NONE);
     }
     keep_instead(u64::from(held.into_number()) + 1);
-    Verdict::InPlace(Measurement(Some((lane, timer))))
+    Verdict::InPlace(Measurement(Some((route, timer))))
 }
 
 /// Whether every handler has to interrupt the call, though the kernel may go on with it: only the
@@ -182,13 +182,13 @@ fn stops_for_handlers(shape: Shape, kind: Kind) -> bool {
     shape.in_parts && kind == Kind::Waits
 }
 
-/// Has a call executed on a lane, and counts it.
+/// Has a call executed on a route, and counts it.
 ///
 /// # Safety
 ///
 /// See [`on`].
 pub unsafe fn perform(
-    lane: Lane,
+    route: Route,
     slot: Option<u32>,
     call: &Call,
     kind: Kind,
@@ -196,7 +196,7 @@ pub unsafe fn perform(
 ) -> Result<Answer, Reason> {
     let mut flight = InFlight {
         flight: PendingCall::default(),
-        lane,
+        route,
         slot,
         call: *call,
         kind,
@@ -219,7 +219,7 @@ pub unsafe fn perform(
     match flight.result {
         Ok(_) => {
             let ticks = clock::now().wrapping_sub(started);
-            counters::moved(shape.function, OFFLOAD.cpu(&lane, kind), ticks, kind == Kind::Quick);
+            counters::moved(shape.function, OFFLOAD.cpu(&route, kind), ticks, kind == Kind::Quick);
         }
         Err(reason) => counters::count(shape.function, outcome(reason)),
     }
@@ -246,10 +246,10 @@ unsafe extern "C-unwind" fn run(flight: *mut c_void) {
         testcancel();
     }
     thread::begin(flight);
-    let InFlight { flight: place, lane, call, kind: takes, .. } = &*flight;
+    let InFlight { flight: place, route, call, kind: takes, .. } = &*flight;
     // SAFETY: the arguments are those of the system call, and what they lead to is valid during it
     // (contract of `perform`).
-    let result = unsafe { OFFLOAD.perform(lane, call, *takes, place) };
+    let result = unsafe { OFFLOAD.perform(route, call, *takes, place) };
     flight.result = result;
     thread::end();
     if flight.cancel_type != DEFERRED {
@@ -295,7 +295,7 @@ fn settle(flight: &mut InFlight) {
     match flight.slot.take() {
         Some(slot) => descriptors::leave(slot),
         // That of a socket that is nobody's now.
-        None => OFFLOAD.close(flight.lane),
+        None => OFFLOAD.close(flight.route),
     }
     counters::count(flight.shape.function, Outcome::Abandoned);
     thread::end();

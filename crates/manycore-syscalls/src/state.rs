@@ -101,7 +101,7 @@ pub fn end(why: Outcome) {
     word().store(IN_PLACE, Ordering::Relaxed);
 }
 
-/// Called in the child of a fork: the parent's lanes and workers do not exist here. If the parent
+/// Called in the child of a fork: the parent's routes and workers do not exist here. If the parent
 /// executed calls in place by then, so does the child; but workers may have been left, and their
 /// descriptors.
 fn renew() -> Result<(), Outcome> {

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 
-use crate::offload::{Lane, Offload};
+use crate::offload::{Offload, Route};
 use manycore_channel::descriptors::{Entry, SLOTS_MAX, Slot, Table};
 use syscalls::{Errno, Sysno, raw_syscall};
 
@@ -11,7 +11,7 @@ use syscalls::{Errno, Sysno, raw_syscall};
 pub static OFFLOAD: Offload = Offload::new();
 
 /// The table's type.
-pub type Descriptors = Table<'static, Lane, fn(Lane)>;
+pub type Descriptors = Table<'static, Route, fn(Route)>;
 
 static TABLE: OnceLock<Descriptors> = OnceLock::new();
 
@@ -25,9 +25,9 @@ pub fn prepare(files: bool) -> bool {
     FILES.store(files, Ordering::Relaxed);
     let count = limit();
     // SAFETY: an entry of zeros is one that is not known, and a slot of zeros is free.
-    let (entries, slots) = unsafe { (zeroed::<Entry>(count), zeroed::<Slot<Lane>>(count)) };
+    let (entries, slots) = unsafe { (zeroed::<Entry>(count), zeroed::<Slot<Route>>(count)) };
     let (Some(entries), Some(slots)) = (entries, slots) else { return false };
-    TABLE.set(Table::new(entries, slots, |lane| OFFLOAD.close(lane))).is_ok()
+    TABLE.set(Table::new(entries, slots, |route| OFFLOAD.close(route))).is_ok()
 }
 
 /// How many descriptors the process can have, as far as there are slots.

@@ -84,12 +84,12 @@ pub mod clock;
 pub mod collections;
 mod counters;
 pub mod delegate;
-mod depot;
 mod due;
 mod exhaust;
 pub mod ldu;
 pub mod lock;
 pub mod mvrlu;
+mod object_pool;
 pub mod oplog;
 #[cfg(doctest)]
 mod outlive;

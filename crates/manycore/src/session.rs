@@ -33,7 +33,7 @@
 
 pub(crate) mod object;
 pub(crate) mod pool;
-pub(crate) mod turns;
+pub(crate) mod retry_queue;
 
 use core::marker::PhantomData;
 

@@ -1,4 +1,4 @@
-/* Signal handlers that interrupt the allocator, and make calls: the first of a process, of a lane,
+/* Signal handlers that interrupt the allocator, and make calls: the first of a process, of a route,
    or ones that block. */
 #define PROGRAM "handlers"
 #include "call.h"

@@ -28,8 +28,8 @@ const WORDS: usize = 24;
 
 /// A few lines for each thread of a process, then of its children and theirs.
 pub fn account(pid: u32) -> String {
-    let processes: Vec<_> = family(pid).into_iter().map(Look::at).collect();
-    let before: Vec<_> = processes.iter().map(Look::all_ticks).collect();
+    let processes: Vec<_> = family(pid).into_iter().map(ProcessSample::at).collect();
+    let before: Vec<_> = processes.iter().map(ProcessSample::all_ticks).collect();
     thread::sleep(LOOK);
     let accounts = processes.iter().zip(before).map(|(process, before)| process.account(&before));
     accounts.collect::<Vec<_>>().join("\n")
@@ -57,11 +57,11 @@ fn numbers(list: String) -> Vec<u32> {
     list.split_whitespace().filter_map(|number| number.parse().ok()).collect()
 }
 
-struct Look {
+struct ProcessSample {
     proc: PathBuf,
 }
 
-impl Look {
+impl ProcessSample {
     fn at(pid: u32) -> Self {
         Self { proc: PathBuf::from(format!("/proc/{pid}")) }
     }

@@ -143,13 +143,13 @@ macro_rules! bags {
                 }
 
                 fn take(&self, found: &mut dyn FnMut(Interval)) {
-                    struct Found<'a>(&'a mut dyn FnMut(Interval));
-                    impl Extend<Interval> for Found<'_> {
+                    struct Sink<'a>(&'a mut dyn FnMut(Interval));
+                    impl Extend<Interval> for Sink<'_> {
                         fn extend<I: IntoIterator<Item = Interval>>(&mut self, items: I) {
                             items.into_iter().for_each(|item| (self.0)(item));
                         }
                     }
-                    self.pop_into(BATCH, &mut Found(found));
+                    self.pop_into(BATCH, &mut Sink(found));
                 }
             }
 

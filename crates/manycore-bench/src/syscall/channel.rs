@@ -13,10 +13,10 @@ use manycore_simulated::sync::{CachePadded, cpu, node};
 
 use super::kernel::Call;
 
-/// The only hand of a lane.
+/// The only hand of a route.
 const HAND: u32 = 0;
 
-/// One worker's: what `manycore-channel` calls a lane with one hand.
+/// One worker's: what `manycore-channel` calls a route with one hand.
 #[derive(Default)]
 pub(super) struct Channel {
     /// The CPU of its thread.

@@ -144,7 +144,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         threads: *clients,
         program: Program::of(&options.assumed),
         measured: options.duration,
-        // Seats are given by the program.
+        // Starting CPUs are given by the program.
         pinning: Pinning::None,
         seed: options.seed,
         every_turn: false,

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use hdrhistogram::Histogram;
-use manycore_sim::thread::{self, Seat};
+use manycore_sim::thread::{self, StartCpu};
 
 use super::assumptions::Assumptions;
 use super::channel::Channel;
@@ -39,7 +39,7 @@ fn simulate(run: &Run, assumed: &Assumptions) -> Result<Finding, String> {
         THREAD => true,
         other => return Err(format!("there is no `{other}` to simulate")),
     };
-    let seats = seats(run, assumed, moved);
+    let starts = starts(run, assumed, moved);
     let window = run.window(0);
     let workers = job.threads as usize;
     let recorders: Vec<_> = (0..workers).map(|_| Cell::new(Some(recorder()))).collect();
@@ -48,7 +48,7 @@ fn simulate(run: &Run, assumed: &Assumptions) -> Result<Finding, String> {
         let spin = (assumed.spin_ns * run.ghz()) as u64;
         let channels: Vec<Channel> =
             (0..workers).map(|worker| Channel::new(thread_cpu(run, assumed, worker))).collect();
-        let outcomes = thread::parallel_at(&seats, |number| {
+        let outcomes = thread::parallel_at(&starts, |number| {
             let number = number as usize;
             let first = assumed.interrupt_cpus as usize;
             if number < first {
@@ -90,19 +90,19 @@ fn thread_cpu(run: &Run, assumed: &Assumptions, worker: usize) -> u32 {
 
 /// Interrupts on the first CPUs of the first package; workers wherever there is room, but for
 /// those; syscall threads near the interrupts.
-fn seats(run: &Run, assumed: &Assumptions, moved: bool) -> Vec<Seat> {
+fn starts(run: &Run, assumed: &Assumptions, moved: bool) -> Vec<StartCpu> {
     let topology = &run.machine.topology;
     let (first, package) = (assumed.interrupt_cpus, topology.cores_per_socket);
-    let interrupts = (0..first).map(|cpu| Seat { cpu, pinned: true });
+    let interrupts = (0..first).map(|cpu| StartCpu { cpu, pinned: true });
     // Where a worker begins: one package after the other, so that each CPU has as many as the next
     // one.
     let in_package = |at: u32| (at..topology.cores()).step_by(package as usize);
     let others: Vec<u32> = (0..package).flat_map(in_package).filter(|cpu| *cpu >= first).collect();
     let turn = |number: u32| others[number as usize % others.len()];
-    let workers = (0..run.job.threads).map(|number| Seat { cpu: turn(number), pinned: false });
+    let workers = (0..run.job.threads).map(|number| StartCpu { cpu: turn(number), pinned: false });
     let calls = 0..if moved { run.job.threads } else { 0 };
     let calls = calls.map(|worker| thread_cpu(run, assumed, worker as usize));
-    let calls = calls.map(|cpu| Seat { cpu, pinned: true });
+    let calls = calls.map(|cpu| StartCpu { cpu, pinned: true });
     interrupts.chain(workers).chain(calls).collect()
 }
 

@@ -25,17 +25,17 @@ const _: () = assert!(size_of::<Contents>() == 48);
 /// # Safety
 ///
 /// Null or a string; null or a pointer that may be written.
-unsafe fn look(
+unsafe fn read_contents(
     directory: *const c_char,
     out: *mut Contents,
-    look: impl FnOnce(&str) -> timestone::Result<inspect::Contents>,
+    read: impl FnOnce(&str) -> timestone::Result<inspect::Contents>,
 ) -> Status {
     // SAFETY: the contract of this function.
     let directory = match unsafe { text(directory) } {
         Ok(directory) => directory,
         Err(status) => return status,
     };
-    let found = match look(directory) {
+    let found = match read(directory) {
         Ok(found) => found,
         Err(error) => return refuse(&error),
     };
@@ -61,7 +61,7 @@ unsafe fn look(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_probe(directory: *const c_char, out: *mut Contents) -> Status {
     // SAFETY: the contract of this function.
-    unsafe { look(directory, out, |path| inspect::probe(path)) }
+    unsafe { read_contents(directory, out, |path| inspect::probe(path)) }
 }
 
 /// # Safety
@@ -70,5 +70,5 @@ pub unsafe extern "C" fn ts_probe(directory: *const c_char, out: *mut Contents) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_verify(directory: *const c_char, out: *mut Contents) -> Status {
     // SAFETY: the contract of this function.
-    unsafe { look(directory, out, |path| inspect::verify(path)) }
+    unsafe { read_contents(directory, out, |path| inspect::verify(path)) }
 }

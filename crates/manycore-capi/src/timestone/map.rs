@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use timestone::Session;
 use timestone::untyped::ByteMap;
 
-use super::member::{Look, TsMember, change, get, read};
+use super::member::{Query, TsMember, change, get, read};
 use super::objects::there;
 use super::store::TsMap;
 use crate::status::Status;
@@ -46,10 +46,10 @@ unsafe fn entry<'a>(
 /// Copies the value of a key, if it is there.
 struct Copied<'a>(Entry<'a>, *mut c_void);
 
-impl Look for Copied<'_> {
+impl Query for Copied<'_> {
     type Seen = bool;
 
-    fn look(self, session: &impl Session) -> bool {
+    fn run(self, session: &impl Session) -> bool {
         let Self(Entry { map, key }, into) = self;
         let Some(value) = map.get(session, key) else { return false };
         if !into.is_null() {
@@ -163,10 +163,10 @@ pub unsafe extern "C" fn ts_map_each(
 /// All keys and values.
 struct All<'a>(&'a ByteMap);
 
-impl Look for All<'_> {
+impl Query for All<'_> {
     type Seen = Vec<(Box<[u8]>, Box<[u8]>)>;
 
-    fn look(self, session: &impl Session) -> Self::Seen {
+    fn run(self, session: &impl Session) -> Self::Seen {
         let mut all = Vec::new();
         self.0.for_each(session, |key, value| all.push((key.into(), value.into())));
         all

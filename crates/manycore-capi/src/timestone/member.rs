@@ -84,9 +84,9 @@ pub unsafe fn change<R>(
 }
 
 /// What reads, in any session.
-pub trait Look {
+pub trait Query {
     type Seen;
-    fn look(self, session: &impl Session) -> Self::Seen;
+    fn run(self, session: &impl Session) -> Self::Seen;
 }
 
 /// Reads in what is open.
@@ -94,15 +94,15 @@ pub trait Look {
 /// # Safety
 ///
 /// As of [`get`].
-pub unsafe fn read<L: Look>(me: *mut TsMember, look: L) -> Result<L::Seen, Status> {
+pub unsafe fn read<L: Query>(me: *mut TsMember, query: L) -> Result<L::Seen, Status> {
     // SAFETY: the contract of this function.
     match &unsafe { get(me) }?.session {
         Open::Nothing => Err(Status::NoSession),
         Open::Calling => Err(Status::Busy),
-        Open::Snapshot(snapshot) => Ok(look.look(snapshot)),
-        Open::Transaction(tx, _) => Ok(look.look(tx)),
+        Open::Snapshot(snapshot) => Ok(query.run(snapshot)),
+        Open::Transaction(tx, _) => Ok(query.run(tx)),
         // SAFETY: it is there until the operation returns, and is reached through this member only.
-        Open::Called(tx, _) => Ok(look.look(unsafe { tx.as_ref() })),
+        Open::Called(tx, _) => Ok(query.run(unsafe { tx.as_ref() })),
     }
 }
 

@@ -6,16 +6,16 @@ use timestone::Session;
 use timestone::untyped::{self, BYTES_MAX};
 
 use super::give;
-use super::member::{Look, TsMember, change, read};
+use super::member::{Query, TsMember, change, read};
 use crate::status::Status;
 
 /// The object at a place; null if there is none.
 struct Object(u64);
 
-impl Look for Object {
+impl Query for Object {
     type Seen = *const u64;
 
-    fn look(self, session: &impl Session) -> *const u64 {
+    fn run(self, session: &impl Session) -> *const u64 {
         untyped::object(session, self.0).map_or(core::ptr::null(), <[u64]>::as_ptr)
     }
 }

@@ -1,12 +1,12 @@
-//! A table from descriptors to the lanes on which their calls are executed.
+//! A table from descriptors to the routes on which their calls are executed.
 //!
 //! ```text
 //! entries, by descriptor    epoch:32 | slot:24 | state:8        one word, replaced as a whole
-//! slots                     references | next | traits | lane   one for each open description
+//! slots                     references | next | traits | route   one for each open description
 //! ```
 //!
 //! Descriptors that share an open description share a slot, and so do calls in flight on it. The
-//! drop of a slot's last reference closes its lane: that is the `close` of the descriptor, if no
+//! drop of a slot's last reference closes its route: that is the `close` of the descriptor, if no
 //! call is in flight; otherwise the last of those calls. So a descriptor's number may belong to
 //! another socket already while calls on the one before it still wait for their answers.
 //!
@@ -30,30 +30,30 @@
 //!
 //! # Forks
 //!
-//! A child has a copy of the table, but none of the threads that serve lanes. [`Table::forked`]
+//! A child has a copy of the table, but none of the threads that serve routes. [`Table::forked`]
 //! begins another epoch: entries of earlier ones are unknown, and all slots are free again.
 //!
 //! ```
 //! # #[cfg(not(loom))] {
 //! use std::cell::Cell;
-//! use manycore_channel::descriptors::{Entry, Found, Slot, Table};
+//! use manycore_channel::descriptors::{Entry, Lookup, Slot, Table};
 //!
 //! let (entries, slots) = ([const { Entry::new() }; 8], [const { Slot::new() }; 4]);
 //! let closed = Cell::new("none");
-//! let table = Table::new(&entries, &slots, |lane| closed.set(lane));
-//! assert!(matches!(table.find(3), Found::Unknown));
-//! assert!(table.steer(3, "a lane", 0));
-//! let Found::Steered(held) = table.find(3) else { panic!("it is steered") };
-//! assert_eq!(*table.lane(&held), "a lane");
-//! // The descriptor is closed while a call is in flight: the lane is closed when that comes back.
+//! let table = Table::new(&entries, &slots, |route| closed.set(route));
+//! assert!(matches!(table.find(3), Lookup::Unknown));
+//! assert!(table.steer(3, "a route", 0));
+//! let Lookup::Steered(held) = table.find(3) else { panic!("it is steered") };
+//! assert_eq!(*table.route(&held), "a route");
+//! // The descriptor is closed while a call is in flight: the route is closed when that comes back.
 //! table.forget(3);
 //! assert_eq!(closed.get(), "none");
 //! table.leave(held);
-//! assert_eq!(closed.get(), "a lane");
+//! assert_eq!(closed.get(), "a route");
 //! # }
 //! ```
 mod slot;
 mod table;
 
 pub use slot::{Held, Slot};
-pub use table::{Entry, Found, Left, SLOTS_MAX, Table};
+pub use table::{Entry, Left, Lookup, SLOTS_MAX, Table};

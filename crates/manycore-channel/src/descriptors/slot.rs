@@ -1,4 +1,4 @@
-//! What descriptors of one open description share: the lane, and what is known of the description.
+//! What descriptors of one open description share: the route, and what is known of the description.
 
 use core::mem::MaybeUninit;
 
@@ -16,17 +16,17 @@ pub struct Slot<L> {
     pub(crate) next: AtomicU32,
     /// Bits that the table's user defines.
     pub(crate) traits: AtomicU32,
-    lane: UnsafeCell<MaybeUninit<L>>,
+    route: UnsafeCell<MaybeUninit<L>>,
 }
 
-// SAFETY: the lane is written by the one thread that has taken the slot off the free list, before
+// SAFETY: the route is written by the one thread that has taken the slot off the free list, before
 // `publish` lets others have references, and copied by those (`L: Send + Sync`).
 unsafe impl<L: Send + Sync> Sync for Slot<L> {}
 
 /// A reference to a slot, to be given back by [`Table::leave`](super::Table::leave). It has no
 /// destructor, for a thread that is cancelled may leave a call without returning from it.
 #[derive(Debug)]
-#[must_use = "the lane stays open until it is given back"]
+#[must_use = "the route stays open until it is given back"]
 pub struct Held(pub(crate) u32);
 
 impl Held {
@@ -49,7 +49,7 @@ impl<L: Copy> Slot<L> {
             references: AtomicU32::new(0),
             next: AtomicU32::new(0),
             traits: AtomicU32::new(0),
-            lane: UnsafeCell::new(MaybeUninit::uninit()),
+            route: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
@@ -60,22 +60,23 @@ impl<L: Copy> Slot<L> {
             references: AtomicU32::new(0),
             next: AtomicU32::new(0),
             traits: AtomicU32::new(0),
-            lane: UnsafeCell::new(MaybeUninit::uninit()),
+            route: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
-    /// Puts a lane in, with one reference: the caller's.
+    /// Puts a route in, with one reference: the caller's.
     ///
     /// # Safety
     ///
     /// The caller has taken the slot off the free list.
-    pub(crate) unsafe fn publish(&self, lane: L, traits: u32) {
+    pub(crate) unsafe fn publish(&self, route: L, traits: u32) {
         // SAFETY: the caller has taken the slot off the free list (contract of this function), and
         // no other thread touches a slot that is neither there nor has references.
-        self.lane.with_mut(|place| unsafe { (*place).write(lane) });
-        // Relaxed: published with the lane, below.
+        self.route.with_mut(|place| unsafe { (*place).write(route) });
+        // Relaxed: published with the route, below.
         self.traits.store(traits, Ordering::Relaxed);
-        // Release: partner of the Acquire in `join`: a thread that gets a reference finds the lane.
+        // Release: partner of the Acquire in `join`: a thread that gets a reference finds the
+        // route.
         self.references.store(1, order!(Release, "slot-publish"));
     }
 
@@ -87,7 +88,7 @@ impl<L: Copy> Slot<L> {
         let mut references = self.references.load(order!(Acquire, "slot-free"));
         while references != 0 {
             // Acquire: partner of the Release in `publish`, and through it of what came before
-            // that: the entry that referred to an earlier lane in this slot is seen to have
+            // that: the entry that referred to an earlier route in this slot is seen to have
             // changed.
             match self.references.compare_exchange_weak(
                 references,
@@ -102,18 +103,19 @@ impl<L: Copy> Slot<L> {
         false
     }
 
-    /// A copy of the lane.
+    /// A copy of the route.
     ///
     /// # Safety
     ///
     /// The caller has a reference.
-    pub(crate) unsafe fn lane(&self) -> &L {
-        // SAFETY: `publish` has written the lane before there was a reference, of which the caller
+    pub(crate) unsafe fn route(&self) -> &L {
+        // SAFETY: `publish` has written the route before there was a reference, of which the caller
         // has one (contract of this function): it is not written again before that is gone.
-        self.lane.with(|place| unsafe { (*place).assume_init_ref() })
+        self.route.with(|place| unsafe { (*place).assume_init_ref() })
     }
 
-    /// Drops a reference; gives the lane if it was the last one, and then the slot is the caller's.
+    /// Drops a reference; gives the route if it was the last one, and then the slot is the
+    /// caller's.
     ///
     /// # Safety
     ///
@@ -124,12 +126,12 @@ impl<L: Copy> Slot<L> {
         if self.references.fetch_sub(1, order!(AcqRel, "slot-leave")) != 1 {
             return None;
         }
-        // SAFETY: the last reference is gone, so that no other thread looks at the lane, nor can
+        // SAFETY: the last reference is gone, so that no other thread looks at the route, nor can
         // get a reference before `publish`.
-        Some(self.lane.with_mut(|place| unsafe { (*place).assume_init_read() }))
+        Some(self.route.with_mut(|place| unsafe { (*place).assume_init_read() }))
     }
 
-    /// Drops all references; gives the lane if there were any.
+    /// Drops all references; gives the route if there were any.
     ///
     /// # Safety
     ///
@@ -137,10 +139,10 @@ impl<L: Copy> Slot<L> {
     pub(crate) unsafe fn reset(&self) -> Option<L> {
         // Relaxed: there is one thread.
         let references = self.references.swap(0, Ordering::Relaxed);
-        // SAFETY: there were references, so that `publish` has written the lane; nobody else has
+        // SAFETY: there were references, so that `publish` has written the route; nobody else has
         // the table (contract of this function).
         (references != 0)
-            .then(|| self.lane.with_mut(|place| unsafe { (*place).assume_init_read() }))
+            .then(|| self.route.with_mut(|place| unsafe { (*place).assume_init_read() }))
     }
 }
 

@@ -57,7 +57,7 @@ pub enum Left {
 
 /// What [`Table::find`] finds.
 #[derive(Debug)]
-pub enum Found {
+pub enum Lookup {
     /// Nothing is known: a thread that wants to know asks the kernel.
     Unknown,
     /// Calls on it are executed in place.
@@ -73,7 +73,7 @@ pub enum Found {
 pub struct Table<'m, L, C> {
     entries: &'m [Entry],
     slots: &'m [Slot<L>],
-    /// Closes a lane to which nothing refers any more.
+    /// Closes a route to which nothing refers any more.
     close: C,
     /// How often a slot was put back, and the first free slot plus one.
     free: AtomicU64,
@@ -106,39 +106,39 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
 
     /// What is known of a descriptor.
     #[inline]
-    pub fn find(&self, descriptor: i32) -> Found {
-        let Some(entry) = self.entry(descriptor) else { return Found::Beyond };
+    pub fn find(&self, descriptor: i32) -> Lookup {
+        let Some(entry) = self.entry(descriptor) else { return Lookup::Beyond };
         loop {
             // Acquire: partner of the Release in `replace`; the slot that it refers to has been
             // published.
             let word = entry.0.load(order!(Acquire, "entry-find"));
             match word & STATE {
-                PLAIN => return Found::Left(Left::Plain),
-                STREAM => return Found::Left(Left::Stream),
-                TIED => return Found::Left(Left::Tied),
+                PLAIN => return Lookup::Left(Left::Plain),
+                STREAM => return Lookup::Left(Left::Stream),
+                TIED => return Lookup::Left(Left::Tied),
                 STEERED if self.is_current(word) => {}
-                CLOSING if self.is_current(word) => return Found::Left(Left::Closing),
-                _ => return Found::Unknown,
+                CLOSING if self.is_current(word) => return Lookup::Left(Left::Closing),
+                _ => return Lookup::Unknown,
             }
             let number = slot_of(word);
             if !self.slots[number as usize].join() {
                 continue; // freed in between: then the entry has changed
             }
-            // Relaxed: if the slot has had another lane in between, the Acquire in `join` has made
+            // Relaxed: if the slot has had another route in between, the Acquire in `join` has made
             // the change visible.
             if mutation!("entry-trusted") || entry.0.load(Ordering::Relaxed) == word {
-                return Found::Steered(Held(number));
+                return Lookup::Steered(Held(number));
             }
-            // What was joined is another lane, which may have lost its descriptor since.
+            // What was joined is another route, which may have lost its descriptor since.
             self.leave(Held(number));
         }
     }
 
-    /// Has calls on a descriptor take this lane from now on, which the caller has just made. If
-    /// there is no entry or no slot for it, closes the lane, leaves the descriptor unknown, and
+    /// Has calls on a descriptor take this route from now on, which the caller has just made. If
+    /// there is no entry or no slot for it, closes the route, leaves the descriptor unknown, and
     /// returns false.
-    pub fn steer(&self, descriptor: i32, lane: L, traits: u32) -> bool {
-        let Some(number) = self.published(descriptor, lane, traits) else {
+    pub fn steer(&self, descriptor: i32, route: L, traits: u32) -> bool {
+        let Some(number) = self.published(descriptor, route, traits) else {
             self.forget(descriptor);
             return false;
         };
@@ -149,8 +149,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
     /// The same for a descriptor that the caller has asked the kernel about, if nothing is known of
     /// it still. The descriptor may have been closed since. So the caller asks the kernel once
     /// more, and forgets the entry if the descriptor is another file by now.
-    pub fn adopt(&self, descriptor: i32, lane: L, traits: u32) -> bool {
-        let Some(number) = self.published(descriptor, lane, traits) else { return false };
+    pub fn adopt(&self, descriptor: i32, route: L, traits: u32) -> bool {
+        let Some(number) = self.published(descriptor, route, traits) else { return false };
         let is_noted = self.note_if_unknown(descriptor, self.referring(descriptor, number));
         if !is_noted {
             self.leave(Held(number));
@@ -164,19 +164,19 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.note_if_unknown(descriptor, PLAIN);
     }
 
-    /// A slot with this lane and one reference, the caller's; otherwise the lane is closed.
-    fn published(&self, descriptor: i32, lane: L, traits: u32) -> Option<u32> {
+    /// A slot with this route and one reference, the caller's; otherwise the route is closed.
+    fn published(&self, descriptor: i32, route: L, traits: u32) -> Option<u32> {
         let slot = if self.entry(descriptor).is_some() { self.take() } else { None };
         let Some(number) = slot else {
-            (self.close)(lane);
+            (self.close)(route);
             return None;
         };
         // SAFETY: `take` has taken the slot off the free list for this thread.
-        unsafe { self.slots[number as usize].publish(lane, traits) };
+        unsafe { self.slots[number as usize].publish(route, traits) };
         Some(number)
     }
 
-    /// Has calls on a descriptor take the lane of another one: they share an open description.
+    /// Has calls on a descriptor take the route of another one: they share an open description.
     pub fn share(&self, descriptor: i32, held: &Held) {
         if self.entry(descriptor).is_some() {
             let joined = self.slots[held.0 as usize].join();
@@ -221,11 +221,11 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.replace(descriptor, UNKNOWN);
     }
 
-    /// The lane of a slot.
+    /// The route of a slot.
     #[inline]
-    pub fn lane(&self, held: &Held) -> &L {
+    pub fn route(&self, held: &Held) -> &L {
         // SAFETY: `held` is a reference to the slot, which stays as long as it is borrowed.
-        unsafe { self.slots[held.0 as usize].lane() }
+        unsafe { self.slots[held.0 as usize].route() }
     }
 
     /// What is known of the open description.
@@ -241,11 +241,11 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.slots[held.0 as usize].traits.fetch_or(set, Ordering::Relaxed);
     }
 
-    /// Gives a reference back. If it was the last one, the lane is closed.
+    /// Gives a reference back. If it was the last one, the route is closed.
     pub fn leave(&self, held: Held) {
         // SAFETY: `held` is a reference to the slot, and is consumed by this.
-        if let Some(lane) = unsafe { self.slots[held.0 as usize].leave() } {
-            (self.close)(lane);
+        if let Some(route) = unsafe { self.slots[held.0 as usize].leave() } {
+            (self.close)(route);
             self.put(held.0);
         }
     }
@@ -257,7 +257,7 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.end.load(Ordering::Acquire) as i32
     }
 
-    /// Called in the child of a fork, by its one thread: closes all lanes, and frees all slots.
+    /// Called in the child of a fork, by its one thread: closes all routes, and frees all slots.
     /// Calls that the parent's other threads had in flight do not count here.
     pub fn forked(&self) {
         // Relaxed throughout this function: there is one thread.
@@ -265,8 +265,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         for slot in self.slots.iter().take(used as usize) {
             // SAFETY: the caller is the one thread of a forked child, so that nobody else has the
             // table.
-            if let Some(lane) = unsafe { slot.reset() } {
-                (self.close)(lane);
+            if let Some(route) = unsafe { slot.reset() } {
+                (self.close)(route);
             }
         }
         self.free.store(0, Ordering::Relaxed);

@@ -261,18 +261,18 @@ fn numbers_change_hands() {
     });
 }
 
-/// The mechanism `thread`: a lane with one worker.
-struct OneHand {
+/// The mechanism `thread`: a route with one worker.
+struct OneWorker {
     worker: BlockingWorker,
     idle: Stack,
 }
 
-impl OneHand {
+impl OneWorker {
     /// Waits on the stack, as a worker does after a call.
     fn new() -> Arc<Self> {
-        let lane = Arc::new(Self { worker: BlockingWorker::default(), idle: Stack::default() });
-        lane.put(&lane.idle);
-        lane
+        let route = Arc::new(Self { worker: BlockingWorker::default(), idle: Stack::default() });
+        route.put(&route.idle);
+        route
     }
 
     fn put(&self, home: &Stack) {
@@ -314,12 +314,12 @@ impl OneHand {
 #[test]
 fn a_worker_has_one_call_after_the_other() {
     check(3, || {
-        let lane = OneHand::new();
-        let other = lane.clone();
+        let route = OneWorker::new();
+        let other = route.clone();
         let thread = thread::spawn(move || other.work());
-        assert!(lane.call(1));
-        assert!(lane.call(2), "it is back before it has answered");
-        lane.end();
+        assert!(route.call(1));
+        assert!(route.call(2), "it is back before it has answered");
+        route.end();
         thread.join().unwrap();
     });
 }
@@ -329,14 +329,14 @@ fn a_worker_has_one_call_after_the_other() {
 #[test]
 fn two_callers_and_a_blocking_worker() {
     check(2, || {
-        let lane = OneHand::new();
-        let [worker, other] = [lane.clone(), lane.clone()];
+        let route = OneWorker::new();
+        let [worker, other] = [route.clone(), route.clone()];
         let thread = thread::spawn(move || worker.work());
         let caller = thread::spawn(move || other.call(1));
-        let own = lane.call(2);
+        let own = route.call(2);
         let others = caller.join().unwrap();
         assert!(own || others, "one of them finds it");
-        lane.end();
+        route.end();
         thread.join().unwrap();
     });
 }
@@ -363,7 +363,7 @@ fn a_caller_sleeps_otherwise_when_a_part_is_gone() {
         // SAFETY: the caller's own, which stays until it is answered.
         let of = unsafe { &*slot };
         let gate = of.gate();
-        while gate.doze().is_none() && gate.look().is_none() {
+        while gate.doze().is_none() && gate.poll().is_none() {
             if of.is_partly_done() {
                 ends_for_handlers.store(1, Ordering::Relaxed);
                 futex::wake(&raw const *ends_for_handlers, 1);

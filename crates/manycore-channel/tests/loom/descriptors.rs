@@ -1,58 +1,59 @@
 //! The table of descriptors.
 //!
-//! A lane is used only while it is open, and closed exactly once, whatever finds, closes and opens
+//! A route is used only while it is open, and closed exactly once, whatever finds, closes and opens
 //! descriptors meanwhile.
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
-use manycore_channel::descriptors::{Entry, Found, Slot, Table};
+use manycore_channel::descriptors::{Entry, Lookup, Slot, Table};
 
-const LANES: usize = 6;
+const ROUTES: usize = 6;
 
-/// Whether each lane is open: threads that open or close it write it, threads that use it read it.
+/// Whether each route is open: threads that open or close it write it, threads that use it read it.
 /// The checker reports a use that is not ordered before the close.
-struct Lanes([UnsafeCell<u32>; LANES]);
+struct RouteTable([UnsafeCell<u32>; ROUTES]);
 
 // SAFETY: the checker reports races.
-unsafe impl Sync for Lanes {}
+unsafe impl Sync for RouteTable {}
 // SAFETY: numbers.
-unsafe impl Send for Lanes {}
+unsafe impl Send for RouteTable {}
 
 const OPEN: u32 = 1;
 const CLOSED: u32 = 2;
 
-impl Lanes {
+impl RouteTable {
     fn new() -> Arc<Self> {
         Arc::new(Self(std::array::from_fn(|_| UnsafeCell::new(0))))
     }
 
-    fn open(&self, lane: usize) -> usize {
+    fn open(&self, route: usize) -> usize {
         // SAFETY: the checker reports races.
-        self.0[lane].with_mut(|state| unsafe { *state = OPEN });
-        lane
+        self.0[route].with_mut(|state| unsafe { *state = OPEN });
+        route
     }
 
-    fn close(&self, lane: usize) {
+    fn close(&self, route: usize) {
         // SAFETY: the checker reports it if another thread writes meanwhile.
-        self.0[lane].with_mut(|state| unsafe {
-            assert_eq!(*state, OPEN, "lane {lane} is closed twice, or was never opened");
+        self.0[route].with_mut(|state| unsafe {
+            assert_eq!(*state, OPEN, "route {route} is closed twice, or was never opened");
             *state = CLOSED;
         });
     }
 
-    fn used(&self, lane: usize) {
+    fn used(&self, route: usize) {
         // SAFETY: the checker reports it if another thread writes meanwhile.
-        self.0[lane].with(|state| unsafe {
-            assert_eq!(*state, OPEN, "lane {lane} is used after its end");
+        self.0[route].with(|state| unsafe {
+            assert_eq!(*state, OPEN, "route {route} is used after its end");
         });
     }
 
-    fn all_closed(&self, lanes: std::ops::Range<usize>) {
-        for lane in lanes {
+    fn all_closed(&self, routes: std::ops::Range<usize>) {
+        for route in routes {
             // SAFETY: the checker reports it if another thread writes meanwhile.
-            self.0[lane].with(|state| unsafe { assert_eq!(*state, CLOSED, "lane {lane} leaks") });
+            self.0[route]
+                .with(|state| unsafe { assert_eq!(*state, CLOSED, "route {route} leaks") });
         }
     }
 }
@@ -60,18 +61,18 @@ impl Lanes {
 type Model = Table<'static, usize, Box<dyn Fn(usize) + Send + Sync>>;
 
 /// A table of three descriptors and as many slots as said.
-fn table(lanes: &Arc<Lanes>, slots: usize) -> Arc<Model> {
+fn table(routes: &Arc<RouteTable>, slots: usize) -> Arc<Model> {
     let entries: &'static [Entry] = Box::leak((0..3).map(|_| Entry::new()).collect());
     let slots: &'static [Slot<usize>] = Box::leak((0..slots).map(|_| Slot::new()).collect());
-    let lanes = lanes.clone();
-    Arc::new(Table::new(entries, slots, Box::new(move |lane| lanes.close(lane))))
+    let routes = routes.clone();
+    Arc::new(Table::new(entries, slots, Box::new(move |route| routes.close(route))))
 }
 
-fn call(table: &Model, lanes: &Lanes, descriptor: i32, mine: &[usize]) {
-    if let Found::Steered(held) = table.find(descriptor) {
-        let lane = *table.lane(&held);
-        assert!(mine.contains(&lane), "lane {lane} is not one of descriptor {descriptor}");
-        lanes.used(lane);
+fn call(table: &Model, routes: &RouteTable, descriptor: i32, mine: &[usize]) {
+    if let Lookup::Steered(held) = table.find(descriptor) {
+        let route = *table.route(&held);
+        assert!(mine.contains(&route), "route {route} is not one of descriptor {descriptor}");
+        routes.used(route);
         table.leave(held);
     }
 }
@@ -87,18 +88,18 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
 #[test]
 fn closing_while_a_call_is_in_flight() {
     check(|| {
-        let lanes = Lanes::new();
-        let table = table(&lanes, 2);
-        assert!(table.steer(0, lanes.open(0), 0));
+        let routes = RouteTable::new();
+        let table = table(&routes, 2);
+        assert!(table.steer(0, routes.open(0), 0));
         let caller = {
-            let (table, lanes) = (table.clone(), lanes.clone());
-            thread::spawn(move || call(&table, &lanes, 0, &[0, 1]))
+            let (table, routes) = (table.clone(), routes.clone());
+            thread::spawn(move || call(&table, &routes, 0, &[0, 1]))
         };
         table.forget(0);
-        assert!(table.steer(0, lanes.open(1), 0));
+        assert!(table.steer(0, routes.open(1), 0));
         caller.join().unwrap();
         table.forget(0);
-        lanes.all_closed(0..2);
+        routes.all_closed(0..2);
     });
 }
 
@@ -106,19 +107,19 @@ fn closing_while_a_call_is_in_flight() {
 #[test]
 fn a_slot_changes_descriptors() {
     check(|| {
-        let lanes = Lanes::new();
-        let table = table(&lanes, 1);
-        assert!(table.steer(0, lanes.open(0), 0));
+        let routes = RouteTable::new();
+        let table = table(&routes, 1);
+        assert!(table.steer(0, routes.open(0), 0));
         let caller = {
-            let (table, lanes) = (table.clone(), lanes.clone());
-            thread::spawn(move || call(&table, &lanes, 0, &[0]))
+            let (table, routes) = (table.clone(), routes.clone());
+            thread::spawn(move || call(&table, &routes, 0, &[0]))
         };
         table.forget(0);
-        let lane = lanes.open(1);
-        let _ = table.steer(1, lane, 0); // no slot is free while the call has it
+        let route = routes.open(1);
+        let _ = table.steer(1, route, 0); // no slot is free while the call has it
         caller.join().unwrap();
         table.forget(1);
-        lanes.all_closed(0..2);
+        routes.all_closed(0..2);
     });
 }
 
@@ -126,25 +127,25 @@ fn a_slot_changes_descriptors() {
 #[test]
 fn slots_are_given_once() {
     check(|| {
-        let lanes = Lanes::new();
-        let table = table(&lanes, 2);
-        assert!(table.steer(0, lanes.open(0), 0));
-        assert!(table.steer(1, lanes.open(1), 0));
+        let routes = RouteTable::new();
+        let table = table(&routes, 2);
+        assert!(table.steer(0, routes.open(0), 0));
+        assert!(table.steer(1, routes.open(1), 0));
         table.forget(0);
         table.forget(1);
         let other = {
-            let (table, lanes) = (table.clone(), lanes.clone());
+            let (table, routes) = (table.clone(), routes.clone());
             thread::spawn(move || {
-                assert!(table.steer(0, lanes.open(2), 0));
-                call(&table, &lanes, 0, &[2]);
+                assert!(table.steer(0, routes.open(2), 0));
+                call(&table, &routes, 0, &[2]);
                 table.forget(0);
             })
         };
-        assert!(table.steer(1, lanes.open(3), 0));
-        call(&table, &lanes, 1, &[3]);
+        assert!(table.steer(1, routes.open(3), 0));
+        call(&table, &routes, 1, &[3]);
         table.forget(1);
         other.join().unwrap();
-        lanes.all_closed(0..4);
+        routes.all_closed(0..4);
     });
 }
 
@@ -153,52 +154,52 @@ fn slots_are_given_once() {
 #[test]
 fn a_slot_comes_back_to_the_list() {
     check(|| {
-        let lanes = Lanes::new();
-        let table = table(&lanes, 2);
+        let routes = RouteTable::new();
+        let table = table(&routes, 2);
         for descriptor in 0..2 {
-            assert!(table.steer(descriptor, lanes.open(descriptor as usize), 0));
+            assert!(table.steer(descriptor, routes.open(descriptor as usize), 0));
         }
         table.forget(0);
         table.forget(1);
         let other = {
-            let (table, lanes) = (table.clone(), lanes.clone());
+            let (table, routes) = (table.clone(), routes.clone());
             thread::spawn(move || {
-                let _ = table.steer(2, lanes.open(2), 0);
+                let _ = table.steer(2, routes.open(2), 0);
             })
         };
-        let _ = table.steer(0, lanes.open(3), 0);
-        let is_steered = table.steer(1, lanes.open(4), 0);
+        let _ = table.steer(0, routes.open(3), 0);
+        let is_steered = table.steer(1, routes.open(4), 0);
         table.forget(0);
         other.join().unwrap();
-        let _ = table.steer(0, lanes.open(5), 0);
+        let _ = table.steer(0, routes.open(5), 0);
         if is_steered {
-            call(&table, &lanes, 1, &[4]);
+            call(&table, &routes, 1, &[4]);
         }
         (0..3).for_each(|descriptor| table.forget(descriptor));
-        lanes.all_closed(0..LANES);
+        routes.all_closed(0..ROUTES);
     });
 }
 
-/// A duplicate is closed by one thread, the descriptor by another: the last one closes the lane.
+/// A duplicate is closed by one thread, the descriptor by another: the last one closes the route.
 #[test]
-fn duplicates_share_a_lane() {
+fn duplicates_share_a_route() {
     check(|| {
-        let lanes = Lanes::new();
-        let table = table(&lanes, 1);
-        assert!(table.steer(0, lanes.open(0), 0));
-        let Found::Steered(held) = table.find(0) else { panic!("just steered") };
+        let routes = RouteTable::new();
+        let table = table(&routes, 1);
+        assert!(table.steer(0, routes.open(0), 0));
+        let Lookup::Steered(held) = table.find(0) else { panic!("just steered") };
         table.share(1, &held);
         table.leave(held);
         let other = {
-            let (table, lanes) = (table.clone(), lanes.clone());
+            let (table, routes) = (table.clone(), routes.clone());
             thread::spawn(move || {
-                call(&table, &lanes, 1, &[0]);
+                call(&table, &routes, 1, &[0]);
                 table.forget(1);
             })
         };
         table.forget(0);
         other.join().unwrap();
-        lanes.all_closed(0..1);
+        routes.all_closed(0..1);
     });
 }
 
@@ -207,11 +208,11 @@ const SOCKET: u32 = 1;
 const PIPE: u32 = 2;
 
 /// Asks the kernel, as the library does; `looks`: how often.
-fn ask(table: &Model, lanes: &Lanes, kernel: &AtomicU32, looks: u32) {
+fn ask(table: &Model, routes: &RouteTable, kernel: &AtomicU32, looks: u32) {
     if kernel.load(Ordering::Relaxed) != SOCKET {
         return table.adopt_plain(0);
     }
-    let is_noted = table.adopt(0, lanes.open(0), 0);
+    let is_noted = table.adopt(0, routes.open(0), 0);
     if is_noted && looks > 1 && kernel.load(Ordering::Relaxed) != SOCKET {
         table.forget(0);
     }
@@ -220,14 +221,14 @@ fn ask(table: &Model, lanes: &Lanes, kernel: &AtomicU32, looks: u32) {
 /// A thread asks what a descriptor is which another closes, and which is something else then.
 fn asked_while_it_is_closed(looks: u32) {
     check(move || {
-        let lanes = Lanes::new();
-        let table = table(&lanes, 1);
+        let routes = RouteTable::new();
+        let table = table(&routes, 1);
         let kernel = Arc::new(AtomicU32::new(SOCKET));
         let asking = {
-            let (table, lanes, kernel) = (table.clone(), lanes.clone(), kernel.clone());
+            let (table, routes, kernel) = (table.clone(), routes.clone(), kernel.clone());
             thread::spawn(move || {
-                if matches!(table.find(0), Found::Unknown) {
-                    ask(&table, &lanes, &kernel, looks);
+                if matches!(table.find(0), Lookup::Unknown) {
+                    ask(&table, &routes, &kernel, looks);
                 }
             })
         };
@@ -235,7 +236,7 @@ fn asked_while_it_is_closed(looks: u32) {
         kernel.store(PIPE, Ordering::Relaxed);
         table.closed(0);
         asking.join().unwrap();
-        assert!(!matches!(table.find(0), Found::Steered(_)), "a pipe is steered");
+        assert!(!matches!(table.find(0), Lookup::Steered(_)), "a pipe is steered");
     });
 }
 
@@ -255,16 +256,16 @@ fn one_look_is_not_enough() {
 #[test]
 fn what_comes_next_keeps_its_entry() {
     check(|| {
-        let lanes = Lanes::new();
-        let table = table(&lanes, 2);
+        let routes = RouteTable::new();
+        let table = table(&routes, 2);
         let is_closed = Arc::new(AtomicU32::new(0));
         table.closes(0);
         let next = {
-            let (table, lanes, is_closed) = (table.clone(), lanes.clone(), is_closed.clone());
+            let (table, routes, is_closed) = (table.clone(), routes.clone(), is_closed.clone());
             thread::spawn(move || {
                 let is_made = is_closed.load(Ordering::Acquire) == 1;
                 if is_made {
-                    assert!(table.steer(0, lanes.open(0), 0));
+                    assert!(table.steer(0, routes.open(0), 0));
                 }
                 is_made
             })
@@ -272,6 +273,6 @@ fn what_comes_next_keeps_its_entry() {
         is_closed.store(1, Ordering::Release);
         table.closed(0);
         let is_made = next.join().unwrap();
-        assert_eq!(matches!(table.find(0), Found::Steered(_)), is_made);
+        assert_eq!(matches!(table.find(0), Lookup::Steered(_)), is_made);
     });
 }

@@ -41,7 +41,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("free-uncounted", "descriptors::a_slot_comes_back_to_the_list", "is not one of descriptor"),
     ("slot-free", "descriptors::a_slot_changes_descriptors", ENDLESS),
     ("slot-join", "descriptors::a_slot_changes_descriptors", RACE),
-    ("slot-leave", "descriptors::duplicates_share_a_lane", RACE),
+    ("slot-leave", "descriptors::duplicates_share_a_route", RACE),
     ("slot-publish", "descriptors::a_slot_changes_descriptors", RACE),
 ];
 

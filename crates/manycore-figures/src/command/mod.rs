@@ -5,7 +5,7 @@ mod array;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::{Extent, Figure, Found, library, render};
+use crate::{Extent, Figure, Reproduction, library, render};
 use clap::Args;
 use manycore_bench::simulated::{Merged, Plan, SimulatorPool};
 use manycore_measure::{Claim, Column, Judgement, Results, Table};
@@ -187,7 +187,7 @@ fn refuse_the_same_twice(figures: &[Figure]) -> Result<()> {
 
 /// An error if a claim failed that was expected to pass, or could not be judged though all of it
 /// was run.
-fn broken(found: &[Found], extent: Extent) -> Result<()> {
+fn broken(found: &[Reproduction], extent: Extent) -> Result<()> {
     let is_broken = |claim: &&Claim| {
         let is_missing = claim.value.is_none() && extent == Extent::Whole;
         let is_broken = claim.verdict == Judgement::Fail || is_missing;

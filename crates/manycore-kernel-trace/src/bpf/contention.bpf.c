@@ -1,7 +1,7 @@
 /* Waits for locks, added up where they happen.
  *
  * A wait begins and ends in the context of one task, or in an interrupt that came upon it: each
- * task has a seat with a short stack of waits that have begun. When one ends, it is added to a sum,
+ * task has a `task_state` with a short stack of waits that have begun. When one ends, it is added to a sum,
  * and the sums are all that anybody reads.
  *
  * A wait that finds no room is dropped, and counted. So are those that began before this was
@@ -48,7 +48,7 @@ volatile __u32 turn = 0;
  * their address, if they are the kernel's variables, or have none of these. */
 enum { UNKNOWN, MMAP_LOCK, SIGLOCK, FILE_LOCK, ALLOC_LOCK, PI_LOCK, PAGE_TABLE_LOCK };
 
-/* A seat's `followed`. */
+/* The values of `followed`. */
 #define ITSELF 1
 #define ITS_CHILDREN 2
 
@@ -63,7 +63,7 @@ struct wait {
 	__u32 flags;
 };
 
-struct seat {
+struct task_state {
 	__u32 followed;
 	__u32 depth;
 	struct wait waits[NESTED];
@@ -95,7 +95,7 @@ struct totals {
 	__u64 without_stack;
 	/* Sleeps in processes that there was no room for. */
 	__u64 without_maps;
-	/* Tasks that were to be followed, and for whose seat there was no room. */
+	/* Tasks that were to be followed, and for whose state there was no room. */
 	__u64 unfollowed;
 };
 
@@ -103,8 +103,8 @@ struct {
 	NUMBER(type, BPF_MAP_TYPE_TASK_STORAGE);
 	NUMBER(map_flags, BPF_F_NO_PREALLOC);
 	TYPE(key, int);
-	TYPE(value, struct seat);
-} seats SEC(".maps");
+	TYPE(value, struct task_state);
+} task_states SEC(".maps");
 
 struct stacks {
 	NUMBER(type, BPF_MAP_TYPE_STACK_TRACE);
@@ -182,26 +182,26 @@ INLINE struct scratch *scratch(__u32 whose)
 			__sync_fetch_and_add(&all->field, by);                                     \
 	})
 
-/* The seat of a task whose waits count; none of another, or where nobody has waited and `flags` do
+/* The state of a task whose waits count; none of another, or where nobody has waited and `flags` do
    not say to make it. */
-INLINE struct seat *seat_of(struct task_struct *task, __u64 flags)
+INLINE struct task_state *task_state_of(struct task_struct *task, __u64 flags)
 {
-	struct seat *seat;
+	struct task_state *task_state;
 
 	if (scope == PROCESS) {
-		seat = bpf_task_storage_get(&seats, task->group_leader, 0, 0);
-		if (!seat || !(seat->followed & ITSELF))
+		task_state = bpf_task_storage_get(&task_states, task->group_leader, 0, 0);
+		if (!task_state || !(task_state->followed & ITSELF))
 			return 0;
 	} else if (scope == COMMAND) {
-		seat = bpf_task_storage_get(&seats, task, 0, 0);
-		return seat && (seat->followed & ITSELF) ? seat : 0;
+		task_state = bpf_task_storage_get(&task_states, task, 0, 0);
+		return task_state && (task_state->followed & ITSELF) ? task_state : 0;
 	}
-	seat = bpf_task_storage_get(&seats, task, 0, flags);
-	if (!seat && flags) {
+	task_state = bpf_task_storage_get(&task_states, task, 0, flags);
+	if (!task_state && flags) {
 		COUNT(OF_LOCKS, waits, 1);
 		COUNT(OF_LOCKS, dropped, 1);
 	}
-	return seat;
+	return task_state;
 }
 
 INLINE __u64 identity_of(struct task_struct *task, __u64 lock)
@@ -320,17 +320,17 @@ int contention_begin(__u64 *context)
 	__u64 lock = context[0];
 	__u32 flags = context[1];
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct seat *seat = seat_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_state *task_state = task_state_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct wait *wait;
 	__u64 now;
 	__u32 depth;
 
-	if (!seat)
+	if (!task_state)
 		return 0;
 	now = bpf_ktime_get_ns();
-	depth = seat->depth;
+	depth = task_state->depth;
 	if (depth && depth <= NESTED) {
-		wait = &seat->waits[(depth - 1) & (NESTED - 1)];
+		wait = &task_state->waits[(depth - 1) & (NESTED - 1)];
 		/* A mutex is first spun for, then slept for, and says so each time. */
 		if (wait->lock == lock && (wait->flags & flags & LCB_F_MUTEX)) {
 			if (wait->flags & LCB_F_SPIN)
@@ -353,7 +353,7 @@ int contention_begin(__u64 *context)
 		COUNT(OF_LOCKS, waits, depth);
 		depth = 0;
 	}
-	wait = &seat->waits[depth & (NESTED - 1)];
+	wait = &task_state->waits[depth & (NESTED - 1)];
 	wait->lock = lock;
 	wait->identity = identity_of(task, lock);
 	wait->flags = flags;
@@ -365,7 +365,7 @@ int contention_begin(__u64 *context)
 				      (flags & LCB_F_MUTEX || !(flags & LCB_F_SPIN)) ?
 			      owner_of(lock, flags) :
 			      0;
-	seat->depth = depth + 1;
+	task_state->depth = depth + 1;
 	/* The time that this took is not the lock's. */
 	wait->began = wait->phase_began = bpf_ktime_get_ns();
 	return 0;
@@ -375,22 +375,22 @@ SEC("tp_btf/contention_end")
 int contention_end(__u64 *context)
 {
 	__u64 lock = context[0];
-	struct seat *seat = seat_of(bpf_get_current_task_btf(), 0);
+	struct task_state *task_state = task_state_of(bpf_get_current_task_btf(), 0);
 	struct wait *wait = 0;
 	struct key key = {};
 	struct sum *sum;
 	__u64 now, ns;
 	__u32 depth;
 
-	if (!seat || !seat->depth)
+	if (!task_state || !task_state->depth)
 		return 0;
 	now = bpf_ktime_get_ns();
-	depth = seat->depth;
+	depth = task_state->depth;
 #pragma unroll
 	for (int at = NESTED - 1; at >= 0; at--) {
-		if (!wait && at < depth && seat->waits[at].lock == lock) {
-			wait = &seat->waits[at];
-			seat->depth = at;
+		if (!wait && at < depth && task_state->waits[at].lock == lock) {
+			wait = &task_state->waits[at];
+			task_state->depth = at;
 		}
 	}
 	if (!wait)
@@ -419,10 +419,10 @@ int contention_end(__u64 *context)
 
 INLINE void follow(struct task_struct *task, __u32 followed)
 {
-	struct seat *seat = bpf_task_storage_get(&seats, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_state *task_state = bpf_task_storage_get(&task_states, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (seat)
-		seat->followed = followed;
+	if (task_state)
+		task_state->followed = followed;
 	else
 		COUNT(OF_LOCKS, unfollowed, 1);
 }
@@ -433,14 +433,14 @@ int sched_process_fork(__u64 *context)
 {
 	struct task_struct *parent = (struct task_struct *)context[0];
 	struct task_struct *child = (struct task_struct *)context[1];
-	struct seat *seat = bpf_task_storage_get(&seats, parent, 0, 0);
+	struct task_state *task_state = bpf_task_storage_get(&task_states, parent, 0, 0);
 
-	if (!seat)
-		seat = bpf_task_storage_get(&seats, parent->group_leader, 0, 0);
-	if (!seat || !(seat->followed & ITS_CHILDREN))
+	if (!task_state)
+		task_state = bpf_task_storage_get(&task_states, parent->group_leader, 0, 0);
+	if (!task_state || !(task_state->followed & ITS_CHILDREN))
 		return 0;
 	/* Another thread of who follows, and is not followed. */
-	if (!(seat->followed & ITSELF) && child->tgid == parent->tgid)
+	if (!(task_state->followed & ITSELF) && child->tgid == parent->tgid)
 		return 0;
 	follow(child, ITSELF | ITS_CHILDREN);
 	return 0;

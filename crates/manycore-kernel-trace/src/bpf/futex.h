@@ -83,9 +83,9 @@ struct {
 
 INLINE int is_followed(struct task_struct *task)
 {
-	struct seat *seat = bpf_task_storage_get(&seats, scope == PROCESS ? task->group_leader : task, 0, 0);
+	struct task_state *task_state = bpf_task_storage_get(&task_states, scope == PROCESS ? task->group_leader : task, 0, 0);
 
-	return seat && (seat->followed & ITSELF);
+	return task_state && (task_state->followed & ITSELF);
 }
 
 /* Whether the word is one that waits for an event, and not a lock's. Nobody sleeps for a lock that

@@ -124,7 +124,7 @@ fn tracefs() -> Result<Tracefs, String> {
 
 /// How often a process is inspected again because it makes new threads while its threads are
 /// listed.
-const LOOKS: usize = 8;
+const PROBES: usize = 8;
 
 /// `room` is that of each buffer if there are this many.
 fn open(
@@ -140,7 +140,7 @@ fn open(
         Scope::Process(pid) => pid,
     };
     let mut tasks = threads(pid)?;
-    for _ in 1..LOOKS {
+    for _ in 1..PROBES {
         let rings = open(&tasks)?;
         // None if it has ended meanwhile.
         let now = threads(pid).unwrap_or_default();

@@ -8,9 +8,9 @@ use manycore_stats::{BLOCKED, BY_STACK, Blocked, Mapping};
 use super::index::{self, key};
 use super::modules;
 
-/// A key is in its own place or one of the next; a look-up tries `LOOKS` of them. If these are all
+/// A key is in its own place or one of the next; a look-up tries `PROBES` of them. If these are all
 /// taken, a new key is not recorded.
-const LOOKS: usize = 16;
+const PROBES: usize = 16;
 
 // Relaxed throughout, unless noted: counters are independent of each other.
 
@@ -24,7 +24,7 @@ pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64)
     }
     let key = key([class.into(), stack.into(), holder]);
     let places =
-        (0..LOOKS).map(|look| &mapping.blocked[(key as usize).wrapping_add(look) % BLOCKED]);
+        (0..PROBES).map(|probe| &mapping.blocked[(key as usize).wrapping_add(probe) % BLOCKED]);
     let Some(place) = places.into_iter().find(|place| index::claim(&place.key, key).is_some())
     else {
         mapping.header.blocked_dropped.fetch_add(1, Ordering::Relaxed);

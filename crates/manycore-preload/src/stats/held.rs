@@ -11,7 +11,7 @@ use manycore_stats::{HELD, Held, Mapping, SHARED, Slab};
 use super::{Attempt, Mode, Object, mapping, orders};
 
 /// The most threads in whose lists a lock is searched.
-const LOOKS: usize = 256;
+const PROBES: usize = 256;
 
 // Relaxed throughout: the list is its thread's own. Others look at it now and then, and may find
 // what has just changed.
@@ -139,7 +139,7 @@ pub fn holder(mapping: &Mapping, address: *const (), owner: u32) -> u64 {
 
 fn slabs(mapping: &Mapping) -> impl Iterator<Item = &Slab> {
     let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;
-    mapping.slabs[..used.min(LOOKS)].iter()
+    mapping.slabs[..used.min(PROBES)].iter()
 }
 
 fn of(slab: &Slab) -> &[Held] {

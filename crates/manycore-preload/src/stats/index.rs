@@ -27,8 +27,8 @@ impl<const PLACES: usize> Index<PLACES> {
 
     /// The number of a key, or the place for it; neither if all places are taken.
     fn find(&self, key: u64) -> (Option<u32>, Option<&Place>) {
-        for look in 0..PLACES {
-            let place = &self.places[(key as usize).wrapping_add(look) % PLACES];
+        for probe in 0..PLACES {
+            let place = &self.places[(key as usize).wrapping_add(probe) % PLACES];
             // Acquire: partner of the Release in `number`; a thread that sees the key sees the
             // number, and what has it.
             match place.key.load(Ordering::Acquire) {

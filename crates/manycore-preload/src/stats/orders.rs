@@ -12,9 +12,9 @@ use manycore_stats::{
 use super::index::{self, key};
 use super::{Object, mapping, modules, records, stacks};
 
-/// A key is in its own place or one of the next; a look-up tries `LOOKS` of them. If these are all
+/// A key is in its own place or one of the next; a look-up tries `PROBES` of them. If these are all
 /// taken, a new order is not recorded.
-const LOOKS: usize = 16;
+const PROBES: usize = 16;
 
 /// In place of a manner: to be looked at again.
 const UNKNOWN: u64 = u64::MAX;
@@ -99,8 +99,8 @@ fn count(slab: &Slab, taken: &Taken, times: u64) {
 fn note(mapping: &Mapping, slab: &Slab, step: &Step, taken: &Taken, manner: u64, times: u64) {
     flush(mapping, step);
     let key = key([taken.pair(), taken.modes.into()]);
-    let found = (0..LOOKS).find_map(|look| {
-        let number = (key as usize).wrapping_add(look) % ORDERS;
+    let found = (0..PROBES).find_map(|probe| {
+        let number = (key as usize).wrapping_add(probe) % ORDERS;
         let order = &mapping.orders[number];
         index::claim(&order.key, key).map(|is_new| (number, is_new))
     });

@@ -24,7 +24,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// How many slabs a thread tries before it takes a fresh one. With two, most slabs in use belong to
 /// living threads.
-const LOOKS: usize = 2;
+const PROBES: usize = 2;
 
 // Relaxed throughout: `GIVING` orders all accesses but those of the one thread of a forked child.
 
@@ -47,7 +47,7 @@ pub fn attach() -> Option<&'static Slab> {
 /// A slab whose thread has ended.
 fn left_behind(mapping: &Mapping) -> Option<&Slab> {
     let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;
-    (0..LOOKS.min(used)).find_map(|_| {
+    (0..PROBES.min(used)).find_map(|_| {
         let number = NEXT.load(Ordering::Relaxed);
         NEXT.store(number.wrapping_add(1), Ordering::Relaxed);
         let slab = &mapping.slabs[number as usize % used];

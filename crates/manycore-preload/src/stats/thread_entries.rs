@@ -8,7 +8,9 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::sync::thread;
-use manycore_stats::{Mapping, Slab, THREAD_ENTRIES, ThreadEntry, WAITS, WAITS_APART, WAITS_LOOKS};
+use manycore_stats::{
+    Mapping, Slab, THREAD_ENTRIES, ThreadEntry, WAITS, WAITS_APART, WAITS_PROBES,
+};
 use syscalls::{Errno, Sysno, raw_syscall};
 
 use super::room::{self, Part};
@@ -42,7 +44,7 @@ pub fn prepare() {
 /// Gives the calling thread an entry. One thread at a time does this.
 pub fn give(mapping: &Mapping) -> u32 {
     let number = mapping.header.thread_entries.load(Ordering::Relaxed);
-    let with_waits = (number as usize + 1) * WAITS_APART + WAITS_LOOKS;
+    let with_waits = (number as usize + 1) * WAITS_APART + WAITS_PROBES;
     let has_room = |_: &&ThreadEntry| {
         number > 0
             && room::has(mapping, Part::ThreadEntries, number as usize + 1)
@@ -176,7 +178,7 @@ fn note(mapping: &Mapping, thread_entry: u32, record: u32, ticks: u64, is_new: b
     }
     let key = u64::from(thread_entry) << 32 | u64::from(record);
     let first = thread_entry as usize * WAITS_APART + record as usize % WAITS_APART;
-    let mut places = (0..WAITS_LOOKS).map(|look| &mapping.waits[(first + look) % WAITS]);
+    let mut places = (0..WAITS_PROBES).map(|probe| &mapping.waits[(first + probe) % WAITS]);
     if let Some(place) = places.find(|place| index::claim(&place.key, key).is_some()) {
         place.contended.fetch_add(is_new.into(), Ordering::Relaxed);
         place.wait.fetch_add(ticks, Ordering::Relaxed);

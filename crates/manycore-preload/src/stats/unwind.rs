@@ -28,15 +28,15 @@ pub fn use_once() {
 /// asked without a lock.
 pub fn is_in_library(address: u64) -> Option<bool> {
     /// Room for the answer: twelve words, of which none matters here.
-    type Found = [usize; 16];
+    type ObjectInfo = [usize; 16];
     // Relaxed: see `prepare`.
     let find = FIND_OBJECT.load(Ordering::Relaxed);
     if find == 0 {
         return None;
     }
-    let mut found: Found = [0; 16];
+    let mut found: ObjectInfo = [0; 16];
     // SAFETY: glibc's function of this name, whose address `prepare` has noted, has this signature.
-    let find: unsafe extern "C" fn(*const c_void, *mut Found) -> c_int =
+    let find: unsafe extern "C" fn(*const c_void, *mut ObjectInfo) -> c_int =
         unsafe { core::mem::transmute(find) };
     // SAFETY: any address may be asked for, and the answer, twelve words, has room here.
     Some(unsafe { find(address as *const c_void, &raw mut found) } == 0)

@@ -107,7 +107,7 @@ pub struct Explored {
 
 /// A schedule under which a program fails.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FailingSchedule {
     /// The seed of the schedule: with `MANYCORE_SEED` set to it, only this one is tried.
     pub seed: u64,
     /// What happens then.
@@ -192,7 +192,7 @@ impl Exploration {
     ///
     /// The first schedule under which the program fails, or which goes another way when it is
     /// repeated.
-    pub fn run(&self, program: impl Fn()) -> Result<Explored, Found> {
+    pub fn run(&self, program: impl Fn()) -> Result<Explored, FailingSchedule> {
         let (first, schedules) = match replayed() {
             Some(seed) => (seed, 1),
             None => (self.first_seed, self.schedules),
@@ -202,7 +202,7 @@ impl Exploration {
         for seed in (first..).take(schedules as usize) {
             let execution = self.execute(seed, &program);
             let failed = execution.failure.is_some();
-            let found = |failure| Found { seed, failure, before: explored };
+            let found = |failure| FailingSchedule { seed, failure, before: explored };
             if (failed || seed % REPEATED == 0) && self.execute(seed, &program).differs(&execution)
             {
                 let cause = Cause::Nondeterminism;
@@ -301,7 +301,7 @@ fn commit() -> Option<String> {
     output.status.success().then(|| text.trim().to_owned())
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for FailingSchedule {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let commit = commit().map_or(String::new(), |commit| format!(", commit {commit}"));
         let (seed, tried) = (self.seed, self.before.schedules);
@@ -310,7 +310,7 @@ impl fmt::Display for Found {
     }
 }
 
-impl std::error::Error for Found {}
+impl std::error::Error for FailingSchedule {}
 
 /// CPU time of the calling thread of the host.
 fn cpu_time() -> Duration {

@@ -30,7 +30,7 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     known::closing(fd, || unsafe { close_found(fd, found) })
 }
 
-/// `close` of a descriptor that has this lane, or none for this reason.
+/// `close` of a descriptor that has this route, or none for this reason.
 ///
 /// # Safety
 ///

@@ -3,11 +3,11 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use crate::offload::{Call, Lane};
+use crate::offload::{Call, Route};
 use libc::{iovec, mode_t, off_t};
 use manycore_stats::syscalls::{Function, Outcome};
 
-use super::{looks, moved_as_they_are, sockets, ties};
+use super::{moved_as_they_are, sockets, stat, ties};
 use crate::in_flight::Shape;
 use crate::moved;
 use crate::table::OFFLOAD;
@@ -45,7 +45,7 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
 type Opening = (c_int, *const c_char, c_int, mode_t);
 
 /// Opens it in another thread, where calls on files are moved; none if it is to be opened in place.
-/// Its lane is for this call alone: what it is, the kernel is asked at its first use.
+/// Its route is for this call alone: what it is, the kernel is asked at its first use.
 ///
 /// # Safety
 ///
@@ -60,14 +60,14 @@ unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_in
         counters::count(Function::Open, Outcome::Unsure);
         return None;
     }
-    let lane = descriptors::new_lane(Function::Open);
+    let route = descriptors::new_route(Function::Open);
     let args = [directory as usize, path.addr(), flags as usize, mode as usize, 0, 0];
     let call = Call { number: libc::SYS_openat as usize, args };
     // SAFETY: the arguments are right for `openat` (contract of this function), and so for the
     // system call.
-    let answer = unsafe { sockets::make(lane, Shape::waits(Function::Open).makes(), call) };
-    if lane != Lane::NONE {
-        OFFLOAD.close(lane);
+    let answer = unsafe { sockets::make(route, Shape::waits(Function::Open).makes(), call) };
+    if route != Route::NONE {
+        OFFLOAD.close(route);
     }
     answer.map(|answer| moved::result(answer) as c_int)
 }
@@ -96,7 +96,7 @@ macro_rules! opening {
                 // SAFETY: the arguments are right for libc's function of this name (contract of
                 // this function), and the path is the one that is opened.
                 unsafe {
-                    looks::looked_at($path);
+                    stat::note_own_threads($path);
                     let elsewhere = open_elsewhere(($directory, $path, $flags, $mode));
                     let fd = elsewhere.unwrap_or_else(|| real::$real($($arg),*));
                     opened(fd, $path, $flags)

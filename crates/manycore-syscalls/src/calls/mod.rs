@@ -4,10 +4,10 @@
 pub mod descriptors;
 pub mod files;
 pub mod jumps;
-pub mod looks;
 pub mod processes;
 pub mod signals;
 pub mod sockets;
+pub mod stat;
 pub mod streams;
 pub mod threads;
 pub mod ties;

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::offload::{Answer, Call, Lane, Reason};
+use crate::offload::{Answer, Call, Reason, Route};
 use libc::{sockaddr, socklen_t};
 use manycore_stats::syscalls::{Function, Outcome};
 
@@ -36,23 +36,24 @@ moved_as_they_are! {
         };
 }
 
-/// Makes something on the lane that will serve it, so that the kernel's memory for it is there,
+/// Makes something on the route that will serve it, so that the kernel's memory for it is there,
 /// too; or says that it is to be made in place.
 ///
 /// # Safety
 ///
 /// The caller vouches for the call's arguments.
-pub unsafe fn make(lane: Lane, shape: Shape, call: Call) -> Option<Answer> {
-    if lane == Lane::NONE {
+pub unsafe fn make(route: Route, shape: Shape, call: Call) -> Option<Answer> {
+    if route == Route::NONE {
         return None;
     }
-    if OFFLOAD.bypass(&lane).is_some() {
+    if OFFLOAD.bypass(&route).is_some() {
         counters::count(shape.function, Outcome::Bypassed);
         return None;
     }
     // SAFETY: the arguments are those of the call, and what they lead to is valid during it
     // (contract of this function).
-    let answer: Result<_, Reason> = unsafe { moved::perform(lane, None, &call, shape.kind, shape) };
+    let answer: Result<_, Reason> =
+        unsafe { moved::perform(route, None, &call, shape.kind, shape) };
     answer.ok()
 }
 
@@ -62,20 +63,20 @@ pub unsafe fn make(lane: Lane, shape: Shape, call: Call) -> Option<Answer> {
 ///
 /// As the manual page says; so for all functions here.
 pub unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
-    let lane = descriptors::new_lane(Function::Socket);
+    let route = descriptors::new_route(Function::Socket);
     let args = [domain as usize, kind as usize, protocol as usize, 0, 0, 0];
     let call = Call { number: libc::SYS_socket as usize, args };
     // SAFETY: no argument is a pointer.
     let fd = unsafe {
-        match make(lane, Shape::quick(Function::Socket).makes(), call) {
+        match make(route, Shape::quick(Function::Socket).makes(), call) {
             Some(answer) => moved::result(answer) as c_int,
             None => real::socket(domain, kind, protocol),
         }
     };
     if fd >= 0 {
-        descriptors::steer(fd, lane, 0);
-    } else if lane != Lane::NONE {
-        OFFLOAD.close(lane);
+        descriptors::steer(fd, route, 0);
+    } else if route != Route::NONE {
+        OFFLOAD.close(route);
     }
     fd
 }
@@ -91,22 +92,22 @@ pub unsafe extern "C-unwind" fn socketpair(
     protocol: c_int,
     pair: *mut c_int,
 ) -> c_int {
-    let lane = descriptors::new_lane(Function::Socketpair);
+    let route = descriptors::new_route(Function::Socketpair);
     let args = [domain as usize, kind as usize, protocol as usize, pair as usize, 0, 0];
     let call = Call { number: libc::SYS_socketpair as usize, args };
     // SAFETY: `pair` has room for two descriptors (contract of this function), which are there if
     // the call succeeds.
     unsafe {
         // It makes two, and its answer is neither.
-        let result = match make(lane, Shape::quick(Function::Socketpair), call) {
+        let result = match make(route, Shape::quick(Function::Socketpair), call) {
             Some(answer) => moved::result(answer) as c_int,
             None => real::socketpair(domain, kind, protocol, pair),
         };
         if result == 0 {
-            descriptors::steer(*pair, lane, 0);
+            descriptors::steer(*pair, route, 0);
             descriptors::opened(*pair.add(1), 0);
-        } else if lane != Lane::NONE {
-            OFFLOAD.close(lane);
+        } else if route != Route::NONE {
+            OFFLOAD.close(route);
         }
         result
     }

@@ -23,7 +23,7 @@ moved_as_they_are! {
         };
 }
 
-/// Moves a call to the lane of the first descriptor that has one. `mask` is one to wait with: that
+/// Moves a call to the route of the first descriptor that has one. `mask` is one to wait with: that
 /// is the caller's.
 ///
 /// # Safety
@@ -43,7 +43,7 @@ unsafe fn with_first(
         return Verdict::InPlace(Measurement::NONE);
     }
     let first: Option<Held> =
-        fds.take(LOOKS).find_map(|fd| moved::find(fd).map_err(|left| why = left).ok());
+        fds.take(PROBES).find_map(|fd| moved::find(fd).map_err(|left| why = left).ok());
     let first = first.and_then(|held| {
         if mask.is_null() {
             return Some(held);
@@ -63,8 +63,8 @@ unsafe fn with_first(
     }
 }
 
-/// Up to this many descriptors are searched for one that has a lane.
-const LOOKS: usize = 16;
+/// Up to this many descriptors are searched for one that has a route.
+const PROBES: usize = 16;
 
 /// The descriptors of a list, as far as there is memory.
 ///
@@ -261,7 +261,7 @@ pub unsafe extern "C-unwind" fn pselect(
     }
 }
 
-/// `epoll_create`: what it makes has a lane as sockets have.
+/// `epoll_create`: what it makes has a route as sockets have.
 ///
 /// # Safety
 ///

@@ -2,7 +2,7 @@
 //!
 //! The command chose the CPUs by the affinity mask that it started the program with. The program
 //! may change it, or somebody else may. No call is executed outside of it then: our threads read
-//! the mask when they start, and a caller reads it when it opens a lane, or when it moves a call
+//! the mask when they start, and a caller reads it when it opens a route, or when it moves a call
 //! half a second or more after the last look. Threads that find it changed bind themselves anew,
 //! before their next call: to their CPU if that may be used, and else to all that may. (The set of
 //! a control group the kernel sees to by itself, for threads that run as for those that are bound.)

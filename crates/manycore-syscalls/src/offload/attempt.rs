@@ -1,7 +1,7 @@
 //! Calls that might block, tried so that they do not.
 //!
-//! A worker of the pool serves many lanes and must not sleep for one of them. A call on a socket is
-//! made in its non-blocking form, which gives the same answer if there is one; if there is none
+//! A worker of the pool serves many routes and must not sleep for one of them. A call on a socket
+//! is made in its non-blocking form, which gives the same answer if there is one; if there is none
 //! yet, the worker waits for the descriptor together with all others. What has no such form is left
 //! to a thread that may block.
 //!

@@ -1,16 +1,16 @@
-//! When to leave calls in place: measured, for each lane.
+//! When to leave calls in place: measured, for each route.
 //!
 //! # Idea
 //!
 //! A moved call costs a hand-over, and saves what the caller's caches would have lost. Which is
 //! more depends on the machine, on what else runs there and on the call; so both ways are timed,
-//! and the faster one is the lane's habit.
+//! and the faster one is the route's habit.
 //!
-//! A lane begins with the habit of its process and all that were forked from the same, and that
-//! begins in place. Of [`PERIOD`] calls on a lane [`BURST`] in a row go the other way: the first
-//! ones pay for waking who executes them. So do the first calls on some lanes, more of them in the
+//! A route begins with the habit of its process and all that were forked from the same, and that
+//! begins in place. Of [`PERIOD`] calls on a route [`BURST`] in a row go the other way: the first
+//! ones pay for waking who executes them. So do the first calls on some routes, more of them in the
 //! beginning: short connections never come to [`PERIOD`] calls. One of [`SAMPLE`] calls in place is
-//! timed, and all that are moved, but for those that have a thread made; of these the lane learns
+//! timed, and all that are moved, but for those that have a thread made; of these the route learns
 //! from each, and the others from one of [`SAMPLE`]. The habit changes when the other way is faster
 //! by a quarter.
 //!
@@ -41,9 +41,9 @@ pub const BURST: u32 = 8;
 /// One of `SAMPLE` calls in place is timed: a prime, so that programs which send and receive in
 /// turns have both timed.
 pub const SAMPLE: u32 = 61;
-/// One of `LANES` lanes begins with a trial, and among the first `LANES` each whose number is a
+/// One of `ROUTES` routes begins with a trial, and among the first `ROUTES` each whose number is a
 /// power of two.
-const LANES: u32 = 1024;
+const ROUTES: u32 = 1024;
 /// Before `FIRST` calls were timed nothing is known of what they take.
 const FIRST: u32 = 8;
 
@@ -114,11 +114,11 @@ impl PathPreference {
         }
     }
 
-    /// Begins the policy of a new lane, with the values that all lanes have.
+    /// Begins the policy of a new route, with the values that all routes have.
     pub fn begin(&self, all: &Self) {
         let opened = all.calls.fetch_add(1, ORDER);
         let has_trial =
-            opened.is_multiple_of(LANES) || (opened < LANES && opened.is_power_of_two());
+            opened.is_multiple_of(ROUTES) || (opened < ROUTES && opened.is_power_of_two());
         // Each begins somewhere else between two calls that are timed: of short connections some
         // have one, too.
         let begin = if has_trial { 0 } else { BURST + opened % SAMPLE };
@@ -142,7 +142,7 @@ impl PathPreference {
         Some(if is_timed { clock::now() } else { 0 })
     }
 
-    /// A call in place is over that began then: a lane's, which adds to what is known of all.
+    /// A call in place is over that began then: a route's, which adds to what is known of all.
     pub fn stayed(&self, began: u64, all: &Self) {
         if began != 0 {
             let ticks = clock::now().wrapping_sub(began);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_takes_to_what_is_faster() {
+    fn a_route_takes_to_what_is_faster() {
         if cpu::count() == 1 {
             return assert_eq!(moved_of(1, 2, PERIOD), 0);
         }
@@ -222,12 +222,12 @@ mod tests {
         let moved_of = |connections: u32, moved: u64| {
             let mut count = 0;
             for number in 0..connections {
-                let lane = PathPreference::new();
-                lane.begin(&all);
+                let route = PathPreference::new();
+                route.begin(&all);
                 for call in 0..10 {
-                    let stays = lane.stay();
+                    let stays = route.stay();
                     let slow = if number == 0 && call == 0 { 100 } else { 1 };
-                    for habit in [&all, &lane] {
+                    for habit in [&all, &route] {
                         match stays {
                             None => habit.moved.add(slow * moved),
                             Some(0) => {}

@@ -1,4 +1,4 @@
-//! All lanes and workers of a process: started, opened and closed, and taken leave of in the child
+//! All routes and workers of a process: started, opened and closed, and taken leave of in the child
 //! of a fork. How a call is sent is in [`perform`](super::perform).
 
 use core::cell::UnsafeCell;
@@ -10,9 +10,9 @@ use super::affinity;
 use super::blocking::Blocking;
 use super::cpu_worker::CpuWorker;
 use super::internal_fds;
-use super::lanes::Lanes;
 use super::pending::PendingCall;
 use super::raw;
+use super::routes::RouteTable;
 use super::settings::{CPUS_MAX, Mechanism, Settings};
 use super::shared_across_fork::SharedAcrossFork;
 use super::slab::Slab;
@@ -24,12 +24,12 @@ use manycore_channel::stack::Stack;
 /// nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Lane {
-    /// Its number plus one, among the lanes of the process.
+pub struct Route {
+    /// Its number plus one, among the routes of the process.
     pub(crate) number: u32,
 }
 
-impl Lane {
+impl Route {
     /// Nowhere: calls are executed in place.
     pub const NONE: Self = Self { number: 0 };
 }
@@ -48,16 +48,17 @@ impl Timer {
 const OFF: u32 = 0;
 const ON: u32 = 1;
 
-/// All lanes and workers of a process. One, in a `static`.
+/// All routes and workers of a process. One, in a `static`.
 #[derive(Debug)]
 pub struct Offload {
     state: AtomicU32,
     settings: UnsafeCell<Option<Settings>>,
-    pub(crate) lanes: Lanes,
+    pub(crate) routes: RouteTable,
     pub(crate) cpu_workers: Slab<CpuWorker, CPUS_MAX>,
     pub(crate) feeds: Slab<Feed, CPUS_MAX>,
     pub(crate) blocking: Blocking,
-    /// For the mechanism `thread`: workers of lanes that are closed, for new lanes of the same CPU.
+    /// For the mechanism `thread`: workers of routes that are closed, for new routes of the same
+    /// CPU.
     pub(crate) resting: [Stack; CPUS_MAX],
     pub(crate) rest: AtomicU32,
     pub(crate) family: SharedAcrossFork,
@@ -67,7 +68,7 @@ pub struct Offload {
 // else is atomic.
 unsafe impl Sync for Offload {}
 
-/// WorkerPool of closed lanes that are kept for new ones.
+/// WorkerPool of closed routes that are kept for new ones.
 const RESTING_MAX: u32 = 64;
 
 impl Offload {
@@ -76,7 +77,7 @@ impl Offload {
         Self {
             state: AtomicU32::new(OFF),
             settings: UnsafeCell::new(None),
-            lanes: Lanes::new(),
+            routes: RouteTable::new(),
             cpu_workers: Slab::new(),
             feeds: Slab::new(),
             blocking: Blocking::new(),
@@ -115,40 +116,40 @@ impl Offload {
         Some((unsafe { (*self.settings.get()).as_ref()? }, self.cpu_workers.get()?))
     }
 
-    /// Chooses where calls on a new descriptor are executed; [`Lane::NONE`] if there is no room. No
-    /// thread is made.
-    pub fn open(&'static self) -> Lane {
-        let Some((settings, cpu_workers)) = self.chosen() else { return Lane::NONE };
+    /// Chooses where calls on a new descriptor are executed; [`Route::NONE`] if there is no room.
+    /// No thread is made.
+    pub fn open(&'static self) -> Route {
+        let Some((settings, cpu_workers)) = self.chosen() else { return Route::NONE };
         affinity::look();
         let family = self.family.page();
-        let number = self.lanes.open(&settings.groups, settings.rule, cpu_workers, family);
-        number.map_or(Lane::NONE, |number| Lane { number })
+        let number = self.routes.open(&settings.groups, settings.rule, cpu_workers, family);
+        number.map_or(Route::NONE, |number| Route { number })
     }
 
-    /// The CPU that executes calls of a kind on a lane; none if the calls stay in place, or if any
+    /// The CPU that executes calls of a kind on a route; none if the calls stay in place, or if any
     /// free CPU executes them.
-    pub fn cpu(&'static self, lane: &Lane, kind: Kind) -> Option<u16> {
+    pub fn cpu(&'static self, route: &Route, kind: Kind) -> Option<u16> {
         let (settings, _) = self.chosen()?;
         if kind == Kind::File && settings.mechanism != Mechanism::Thread {
             return None;
         }
-        self.lanes.get(lane.number).map(|lane| settings.groups.cpus()[Lanes::at(lane)])
+        self.routes.get(route.number).map(|route| settings.groups.cpus()[RouteTable::at(route)])
     }
 
-    /// No call will come on this lane any more, and none is in flight on it.
-    pub fn close(&'static self, lane: Lane) {
+    /// No call will come on this route any more, and none is in flight on it.
+    pub fn close(&'static self, route: Route) {
         let (Some(state), Some(cpu_workers)) =
-            (self.lanes.get(lane.number), self.cpu_workers.get())
+            (self.routes.get(route.number), self.cpu_workers.get())
         else {
             return;
         };
         while let Some(worker) = self.blocking.pool.take(&state.idle) {
-            self.rest(worker, Lanes::at(state));
+            self.rest(worker, RouteTable::at(state));
         }
-        self.lanes.close(lane.number, cpu_workers);
+        self.routes.close(route.number, cpu_workers);
     }
 
-    /// Keeps a worker for another lane, or has it end.
+    /// Keeps a worker for another route, or has it end.
     fn rest(&self, worker: u32, at: usize) {
         let more = |rest| (rest < RESTING_MAX).then_some(rest + 1);
         // Relaxed, both: only the number matters.
@@ -174,18 +175,18 @@ impl Offload {
         flight.forked();
     }
 
-    /// Counts a call on a lane. If it is to be executed in place, because that was measured to be
+    /// Counts a call on a route. If it is to be executed in place, because that was measured to be
     /// faster, its timer: to be [stopped](Self::stop) when it is over, if it runs. Otherwise the
     /// call is for [`perform`](Self::perform).
     #[inline]
-    pub fn bypass(&'static self, lane: &Lane) -> Option<Timer> {
+    pub fn bypass(&'static self, route: &Route) -> Option<Timer> {
         self.chosen().filter(|(settings, _)| settings.bypass)?;
-        self.lanes.get(lane.number)?.habit.stay().map(Timer)
+        self.routes.get(route.number)?.habit.stay().map(Timer)
     }
 
     /// The call in place is over.
-    pub fn stop(&'static self, lane: &Lane, timer: Timer) {
-        if let (true, Some(state)) = (timer.runs(), self.lanes.get(lane.number)) {
+    pub fn stop(&'static self, route: &Route, timer: Timer) {
+        if let (true, Some(state)) = (timer.runs(), self.routes.get(route.number)) {
             state.habit.stayed(timer.0, &self.family.page().habit);
         }
     }
@@ -215,7 +216,7 @@ impl Offload {
     }
 
     /// Called in the child of a fork, by its one thread, before any other call here: the parent's
-    /// threads are not there. Lanes stay valid in both; the child's get threads of their own at
+    /// threads are not there. Routes stay valid in both; the child's get threads of their own at
     /// their first calls. Waits for nobody.
     pub fn forked(&'static self) {
         thread::forked();
@@ -232,7 +233,7 @@ impl Offload {
             self.blocking.forked();
         }
         if settings.mechanism == Mechanism::Thread {
-            self.lanes.used().iter().for_each(|lane| lane.idle.clear());
+            self.routes.used().iter().for_each(|route| route.idle.clear());
             self.resting[..count].iter().for_each(Stack::clear);
             self.rest.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
         }
@@ -245,7 +246,7 @@ impl Offload {
         // Relaxed: no call is in flight.
         self.state.store(OFF, Ordering::Relaxed);
         cpu_workers[..settings.groups.len()].iter().for_each(CpuWorker::end);
-        let stacks = self.lanes.used().iter().map(|lane| &lane.idle);
+        let stacks = self.routes.used().iter().map(|route| &route.idle);
         for stack in stacks.chain(&self.resting).chain([&self.blocking.idle]) {
             while let Some(worker) = self.blocking.pool.take(stack) {
                 // SAFETY: the worker was taken off its stack just now, and was sent nothing.

@@ -12,14 +12,14 @@
 //!
 //! # How a call travels
 //!
-//! A descriptor gets a [`Lane`] when it is opened: a CPU, chosen by a [`Rule`].
+//! A descriptor gets a [`Route`] when it is opened: a CPU, chosen by a [`Rule`].
 //! [`Offload::perform`] writes the call into a slot of its own cache lines and sends that where the
 //! [`Mechanism`] says:
 //!
 //! | mechanism | who executes the call | a call that has to wait |
 //! |---|---|---|
-//! | `thread` | a thread of the lane, bound to its CPU | blocks its thread |
-//! | `pool` | the worker of the lane's CPU, without blocking | waits in the worker's epoll |
+//! | `thread` | a thread of the route, bound to its CPU | blocks its thread |
+//! | `pool` | the worker of the route's CPU, without blocking | waits in the worker's epoll |
 //! | `uring` | a kernel thread, bound to the CPU (`IORING_SETUP_SQ_AFF`) | goes to the pool |
 //!
 //! - `thread`: if the thread is in a call, another one executes the next; there are up to 4,096 in
@@ -28,7 +28,7 @@
 //!   be tried goes to one of at most four threads that may block, or stays in place.
 //!
 //! Both sides spin for some microseconds before they sleep (`manycore::sync::tuning::spin_limit`),
-//! where the process may use more than one CPU. With [`Settings::bypass`] each lane measures both
+//! where the process may use more than one CPU. With [`Settings::bypass`] each route measures both
 //! ways, and keeps to the faster one.
 //!
 //! # Limits
@@ -54,7 +54,7 @@
 //! - The affinity masks of the process' first thread and of those that make calls are obeyed, from
 //!   a second after they were changed; where that is one CPU for both, calls are left in place
 //!   until a thread with more looks. A call that waits already is not followed.
-//! - [`Rule::Spill`] counts the lanes of each process by itself.
+//! - [`Rule::Spill`] counts the routes of each process by itself.
 
 mod affinity;
 mod attempt;
@@ -62,13 +62,13 @@ mod blocking;
 mod cpu_worker;
 mod inline_policy;
 mod internal_fds;
-mod lanes;
 mod lifecycle;
 mod pending;
 mod perform;
 mod raw;
 mod ring;
 mod ring_backoff;
+mod routes;
 pub mod settings;
 mod shared_across_fork;
 mod slab;
@@ -76,7 +76,7 @@ mod uring;
 mod waits;
 mod worker_pool;
 
-pub use lifecycle::{Lane, Offload, Timer};
+pub use lifecycle::{Offload, Route, Timer};
 pub use manycore_channel::call::{Answer, Call, Kind, Reason};
 pub use pending::PendingCall;
 pub use settings::{Groups, Mechanism, Rule, Settings};

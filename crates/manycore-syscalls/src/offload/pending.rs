@@ -129,7 +129,7 @@ impl PendingCall {
             if let Some(feed) = feed {
                 feed.cancel(self.slot());
             }
-            let is_over = gate.look().is_some();
+            let is_over = gate.poll().is_some();
             if is_over && (cpu_worker.is_none() || slot.is_noted()) {
                 let reply = slot.reply();
                 let call = slot.order().call;
@@ -188,7 +188,7 @@ impl PendingCall {
         self.cpu_worker.store(null_mut(), Ordering::Relaxed);
         self.goes_into(None, -1);
         self.is_enlisted.store(false, Ordering::Relaxed);
-        if slot.gate().look().is_none() {
+        if slot.gate().poll().is_none() {
             let reply = Reply { answer: raw::error(libc::EINTR), signal: 0 };
             // SAFETY: the call was not answered, and the thread that would answer it is not in this
             // process.
@@ -205,13 +205,13 @@ impl PendingCall {
 /// gone is never begun anew.
 fn sleep(settings: &Settings, kind: Kind, slot: &Slot) -> bool {
     let gate = slot.gate();
-    while gate.doze().is_none() && gate.look().is_none() {
+    while gate.doze().is_none() && gate.poll().is_none() {
         let never_restarts = kind == Kind::Timed || slot.is_partly_done();
         let word = gate.word().as_ptr().cast_const();
         // SAFETY: the word is in the slot, which stays until `land`; the thread has nothing to drop
         // where it may be cancelled.
         let error = unsafe { (settings.sleep)(word, Gate::ASLEEP, never_restarts) };
-        if error == libc::EINTR && gate.look().is_none() {
+        if error == libc::EINTR && gate.poll().is_none() {
             return true;
         }
     }

@@ -9,10 +9,10 @@ use super::affinity;
 use super::attempt;
 use super::cpu_worker::CpuWorker;
 use super::internal_fds;
-use super::lanes::{LaneState, Lanes};
-use super::lifecycle::{Lane, Offload};
+use super::lifecycle::{Offload, Route};
 use super::pending::PendingCall;
 use super::raw;
+use super::routes::{RouteState, RouteTable};
 use super::settings::{Maker, Mechanism, Settings};
 use super::uring::{self, Meaning};
 use super::worker_pool::WORKERS_MAX;
@@ -20,8 +20,8 @@ use manycore_channel::call::{Answer, Call, Kind, Reason};
 use manycore_channel::slot::{IN_PLACE, Order, Reply, Slot};
 
 impl Offload {
-    /// Has the call executed where the lane says, and waits for the answer; or says why it is to be
-    /// executed in place.
+    /// Has the call executed where the route says, and waits for the answer; or says why it is to
+    /// be executed in place.
     ///
     /// SIGPIPE or SIGXFSZ that the call brought about has been raised in the caller when this
     /// returns.
@@ -33,7 +33,7 @@ impl Offload {
     /// returning; and only then that is called. The flight is empty.
     pub unsafe fn perform(
         &'static self,
-        lane: &Lane,
+        route: &Route,
         call: &Call,
         kind: Kind,
         flight: &PendingCall,
@@ -43,10 +43,10 @@ impl Offload {
         if affinity::is_one() {
             return Err(Reason::OneCpu);
         }
-        let state = self.lanes.get(lane.number).ok_or(Reason::Off)?;
-        let at = Lanes::at(state);
+        let state = self.routes.get(route.number).ok_or(Reason::Off)?;
+        let at = RouteTable::at(state);
         let cpu = settings.groups.cpus()[at];
-        let place = Place { settings, lane: state, cpu_worker: &cpu_workers[at], at, cpu };
+        let place = Place { settings, route: state, cpu_worker: &cpu_workers[at], at, cpu };
         let (began, threads) =
             if settings.bypass { (clock::now(), self.threads()) } else { (0, 0) };
         // SAFETY: what the call's arguments lead to is valid until this returns or `abandon` has,
@@ -182,7 +182,7 @@ impl Offload {
         way: Way,
         before: u64,
     ) -> Option<By> {
-        let Place { settings, lane, cpu_worker, at, cpu } = place;
+        let Place { settings, route, cpu_worker, at, cpu } = place;
         let maker = Maker { settings, blocked: before };
         let slot = node::take::<Slot>().as_ptr();
         // SAFETY: the slot is new, and no other thread has it until it is handed on below.
@@ -207,7 +207,7 @@ impl Offload {
                     (By::Thread, self.blocking.send(slot, maker))
                 }
                 _ if settings.mechanism == Mechanism::Thread => {
-                    (By::Thread, self.give(cpu, lane, at, slot, maker))
+                    (By::Thread, self.give(cpu, route, at, slot, maker))
                 }
                 _ => {
                     flight.goes_to(cpu_worker);
@@ -260,7 +260,7 @@ impl Offload {
         is_sent
     }
 
-    /// The mechanism `thread`: sends the call to a worker of the lane; a resting or a new one if
+    /// The mechanism `thread`: sends the call to a worker of the route; a resting or a new one if
     /// all are in calls.
     ///
     /// # Safety
@@ -270,7 +270,7 @@ impl Offload {
     unsafe fn give(
         &'static self,
         cpu: u16,
-        lane: &'static LaneState,
+        route: &'static RouteState,
         at: usize,
         slot: *const Slot,
         maker: Maker,
@@ -283,19 +283,19 @@ impl Offload {
         };
         // SAFETY: all signals are blocked (contract of this function).
         let new = || unsafe { pool.make(maker, Some(cpu), WORKERS_MAX as u32) };
-        let worker = pool.take(&lane.idle).or_else(resting).or_else(new);
+        let worker = pool.take(&route.idle).or_else(resting).or_else(new);
         // SAFETY: the worker was taken off a stack or made here, and was sent nothing; the slot is
-        // written, and stays until it is answered (contract of this function). Lanes are there for
+        // written, and stays until it is answered (contract of this function). Routes are there for
         // good.
-        worker.map(|worker| unsafe { pool.send(worker, slot, &raw const lane.idle) }).is_some()
+        worker.map(|worker| unsafe { pool.send(worker, slot, &raw const route.idle) }).is_some()
     }
 }
 
-/// Where the calls on a lane are executed.
+/// Where the calls on a route are executed.
 #[derive(Clone, Copy)]
 struct Place {
     settings: &'static Settings,
-    lane: &'static LaneState,
+    route: &'static RouteState,
     cpu_worker: &'static CpuWorker,
     /// Which of the CPUs, and its number.
     at: usize,
@@ -311,7 +311,7 @@ enum By {
 /// How a call is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Through the ring of the lane's CPU, if it is one for that.
+    /// Through the ring of the route's CPU, if it is one for that.
     Ring,
     /// To threads of ours.
     Threads,

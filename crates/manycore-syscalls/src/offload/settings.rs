@@ -8,9 +8,9 @@ use core::ffi::{c_int, c_void};
 pub enum Mechanism {
     /// Nobody but the caller.
     InPlace = 0,
-    /// A system call thread for each lane, as published.
+    /// A system call thread for each route, as published.
     Thread = 1,
-    /// A worker for each CPU, which serves all lanes of that CPU.
+    /// A worker for each CPU, which serves all routes of that CPU.
     Pool = 2,
     /// io_uring with a submission thread of the kernel on each CPU; calls that io_uring does not
     /// have go to the pool.
@@ -32,19 +32,19 @@ impl Mechanism {
     }
 }
 
-/// Which group of CPUs serves a new lane.
+/// Which group of CPUs serves a new route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// The first group, round robin.
     First,
-    /// The group of the CPU on which the lane is opened, or the first if none has it.
+    /// The group of the CPU on which the route is opened, or the first if none has it.
     Own,
-    /// The first group of which a CPU serves fewer lanes of this process than this number; the one
+    /// The first group of which a CPU serves fewer routes of this process than this number; the one
     /// with the fewest if there is none.
     Spill(u32),
 }
 
-/// CPUs that a lane may be put on, at most.
+/// CPUs that a route may be put on, at most.
 pub const CPUS_MAX: usize = 1024;
 /// Groups of them, at most.
 pub const GROUPS_MAX: usize = 64;
@@ -188,7 +188,7 @@ pub struct Settings {
     pub mechanism: Mechanism,
     /// Where.
     pub groups: Groups,
-    /// Which group serves a new lane.
+    /// Which group serves a new route.
     pub rule: Rule,
     /// Whether calls are left in place where moving them costs more than it saves.
     pub bypass: bool,

@@ -12,24 +12,24 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use super::inline_policy::PathPreference;
 use super::raw;
 
-/// What is shared. The parts are lines of their own: the turn is written with each lane.
+/// What is shared. The parts are lines of their own: the turn is written with each route.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Page {
-    /// What new lanes begin with.
+    /// What new routes begin with.
     pub habit: PathPreference,
-    turn: Turn,
+    next_cpu: NextCpu,
 }
 
 /// Counts up, for the rules that go round.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Turn(AtomicU32);
+struct NextCpu(AtomicU32);
 
 impl Page {
     /// Whose turn it is.
-    pub fn turn(&self) -> usize {
-        self.turn.0.fetch_add(1, Ordering::Relaxed) as usize // Relaxed: any order will do
+    pub fn next_cpu(&self) -> usize {
+        self.next_cpu.0.fetch_add(1, Ordering::Relaxed) as usize // Relaxed: any order will do
     }
 }
 
@@ -44,7 +44,7 @@ pub struct SharedAcrossFork {
 impl SharedAcrossFork {
     /// Nothing is shared yet.
     pub const fn new() -> Self {
-        let own = Page { habit: PathPreference::new(), turn: Turn(AtomicU32::new(0)) };
+        let own = Page { habit: PathPreference::new(), next_cpu: NextCpu(AtomicU32::new(0)) };
         Self { shared: AtomicPtr::new(core::ptr::null_mut()), own }
     }
 
@@ -54,14 +54,14 @@ impl SharedAcrossFork {
         let page = raw::map_for_children(size_of::<Page>()).cast::<Page>();
         // Release: partner of the Acquire in `page`.
         self.shared.store(page, Ordering::Release);
-        self.page().turn.0.store(scattered(raw::process_id()), Ordering::Relaxed); // Relaxed: nobody else is there
+        self.page().next_cpu.0.store(scattered(raw::process_id()), Ordering::Relaxed); // Relaxed: nobody else is there
     }
 
     /// Called in the child of a fork: without memory to share it goes its own way.
     pub fn forked(&self) {
         // Relaxed, both: nobody else is there.
         if self.shared.load(Ordering::Relaxed).is_null() {
-            self.own.turn.0.store(scattered(raw::process_id()), Ordering::Relaxed);
+            self.own.next_cpu.0.store(scattered(raw::process_id()), Ordering::Relaxed);
         }
     }
 
@@ -87,13 +87,13 @@ mod tests {
     fn children_go_on_where_others_were() {
         let family = SharedAcrossFork::new();
         family.start();
-        let first = family.page().turn();
+        let first = family.page().next_cpu();
         for _ in 0..3 {
             // SAFETY: the child makes one system call, and ends by `_exit`.
             let child = unsafe { libc::fork() };
             if child == 0 {
                 family.forked();
-                family.page().turn();
+                family.page().next_cpu();
                 // SAFETY: ends the child.
                 unsafe { libc::_exit(0) };
             }
@@ -101,7 +101,7 @@ mod tests {
             // SAFETY: the kernel writes a number.
             assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         }
-        assert_eq!(family.page().turn(), first + 4);
+        assert_eq!(family.page().next_cpu(), first + 4);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The mechanism `uring`: a thread of the kernel on each CPU executes calls, out of rings.
 //!
-//! A caller puts an entry into the ring of its lane's CPU, and spins: a caller that finds
+//! A caller puts an entry into the ring of its route's CPU, and spins: a caller that finds
 //! completions takes all of them and answers their calls. Before it sleeps it has the pool's worker
 //! of that CPU listen to the ring. Calls that have to wait, operations that io_uring has not, or
 //! whose answer could differ from the system call's, go to the pool: `close` would answer before
@@ -161,7 +161,7 @@ impl Feed {
     pub fn spin(&self, slot: &Slot, limit: u64) -> bool {
         let start = clock::now();
         loop {
-            if slot.gate().look().is_some() {
+            if slot.gate().poll().is_some() {
                 return true;
             }
             if self.ring().is_some_and(Ring::is_ready) {

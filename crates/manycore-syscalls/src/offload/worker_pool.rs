@@ -1,7 +1,7 @@
 //! The threads that execute one call at a time and may block with it:
 //! [blocking workers](manycore_channel::blocking_worker).
 //!
-//! Under the mechanism `thread` each lane has workers of its own; the pool has a few, for calls
+//! Under the mechanism `thread` each route has workers of its own; the pool has a few, for calls
 //! that cannot be tried without blocking.
 
 use core::cell::UnsafeCell;

@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::offload::{Lane, Mechanism};
+use crate::offload::{Mechanism, Route};
 use crate::rig::{MECHANISMS, Rig, cpus};
 
 /// Gives the process' first thread a mask, as `taskset -p` does.
@@ -31,9 +31,9 @@ fn give(thread: libc::pid_t, cpus: &[u32]) {
 }
 
 /// One on each CPU, in the order of these.
-fn a_lane_on_each(rig: &'static Rig, all: &[u32]) -> Vec<Lane> {
-    let lanes: Vec<_> = all.iter().map(|_| rig.steer.open()).collect();
-    let on = |cpu| *lanes.iter().find(|lane| rig.executed_within(**lane) == [cpu]).unwrap();
+fn a_route_on_each(rig: &'static Rig, all: &[u32]) -> Vec<Route> {
+    let routes: Vec<_> = all.iter().map(|_| rig.steer.open()).collect();
+    let on = |cpu| *routes.iter().find(|route| rig.executed_within(**route) == [cpu]).unwrap();
     all.iter().map(|cpu| on(*cpu)).collect()
 }
 
@@ -55,26 +55,26 @@ fn by_itself() {
     for mechanism in MECHANISMS {
         let rig = Rig::new(*mechanism);
         give_all(&all);
-        let lanes = a_lane_on_each(rig, &all);
+        let routes = a_route_on_each(rig, &all);
         assert_eq!(rig.in_place(), 0, "{mechanism:?}");
         // There is no other CPU than the caller's.
         for (round, narrow) in [first, second].into_iter().enumerate() {
             give_all(&[narrow]);
-            for lane in &lanes {
-                assert_eq!(rig.executed_within(*lane), [narrow], "{mechanism:?}");
+            for route in &routes {
+                assert_eq!(rig.executed_within(*route), [narrow], "{mechanism:?}");
             }
             assert_eq!(rig.in_place(), ((round + 1) * all.len()) as u64, "{mechanism:?}");
         }
         let in_place = rig.in_place();
         if !others.is_empty() {
             give_all(&[first, second]);
-            for lane in &lanes[2..] {
-                assert_eq!(rig.executed_within(*lane), [first, second], "{mechanism:?}");
+            for route in &routes[2..] {
+                assert_eq!(rig.executed_within(*route), [first, second], "{mechanism:?}");
             }
         }
         give_all(&all);
-        for (lane, cpu) in lanes.iter().zip(&all) {
-            assert_eq!(rig.executed_within(*lane), [*cpu], "{mechanism:?}");
+        for (route, cpu) in routes.iter().zip(&all) {
+            assert_eq!(rig.executed_within(*route), [*cpu], "{mechanism:?}");
         }
         assert_eq!(rig.in_place(), in_place, "{mechanism:?}");
     }
@@ -82,13 +82,13 @@ fn by_itself() {
     let rig = Rig::new(Mechanism::Pool);
     give_first(&[first]);
     std::thread::sleep(Duration::from_millis(1000));
-    let lanes = a_lane_on_each(rig, &all);
-    assert_eq!(rig.executed_within(lanes[1]), [second]);
-    // New lanes are on CPUs that may be used.
+    let routes = a_route_on_each(rig, &all);
+    assert_eq!(rig.executed_within(routes[1]), [second]);
+    // New routes are on CPUs that may be used.
     give_all(&[second]);
-    let lanes: Vec<_> = all.iter().map(|_| rig.steer.open()).collect();
+    let routes: Vec<_> = all.iter().map(|_| rig.steer.open()).collect();
     give_all(&all);
-    for lane in lanes {
-        assert_eq!(rig.executed_within(lane), [second]);
+    for route in routes {
+        assert_eq!(rig.executed_within(route), [second]);
     }
 }

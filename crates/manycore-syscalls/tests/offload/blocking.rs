@@ -12,17 +12,17 @@ fn full_duplex() {
     for mechanism in MECHANISMS {
         let rig = Rig::new(*mechanism);
         let [near, far] = socketpair(libc::SOCK_STREAM);
-        let (lane, other) = (rig.steer.open(), rig.steer.open());
+        let (route, other) = (rig.steer.open(), rig.steer.open());
         thread::scope(|scope| {
             let received = scope.spawn(move || {
                 let mut byte = [0];
-                assert_eq!(rig.read(lane, near, &mut byte), 1);
+                assert_eq!(rig.read(route, near, &mut byte), 1);
                 byte[0]
             });
             a_while();
             let mut bytes = [0; 100];
             for _ in 0..100 {
-                assert_eq!(rig.write(lane, near, b"x"), 1);
+                assert_eq!(rig.write(route, near, b"x"), 1);
                 assert_eq!(rig.read(other, far, &mut bytes), 1);
             }
             assert_eq!(rig.write(other, far, b"y"), 1);
@@ -38,15 +38,15 @@ fn closed_while_blocked() {
     for mechanism in MECHANISMS {
         let rig = Rig::new(*mechanism);
         let [near, far] = socketpair(libc::SOCK_STREAM);
-        let lane = rig.steer.open();
+        let route = rig.steer.open();
         thread::scope(|scope| {
             let received = scope.spawn(move || {
                 let mut byte = [0];
-                (rig.read(lane, near, &mut byte), byte[0])
+                (rig.read(route, near, &mut byte), byte[0])
             });
             a_while();
             assert!(!rig.steer.owns(near) && !rig.steer.owns(far));
-            assert_eq!(rig.close(lane, near), 0);
+            assert_eq!(rig.close(route, near), 0);
             // Somebody else's file gets the number.
             let other = socketpair(libc::SOCK_STREAM);
             a_while();
@@ -63,12 +63,12 @@ fn shut_down_while_blocked() {
     for mechanism in MECHANISMS {
         let rig = Rig::new(*mechanism);
         let [near, _far] = socketpair(libc::SOCK_STREAM);
-        let lane = rig.steer.open();
+        let route = rig.steer.open();
         thread::scope(|scope| {
-            let received = scope.spawn(move || rig.read(lane, near, &mut [0]));
+            let received = scope.spawn(move || rig.read(route, near, &mut [0]));
             a_while();
             let both = [near as usize, libc::SHUT_RDWR as usize];
-            assert_eq!(rig.call(lane, libc::SYS_shutdown, &both, Kind::Quick), 0);
+            assert_eq!(rig.call(route, libc::SYS_shutdown, &both, Kind::Quick), 0);
             assert_eq!(received.join().unwrap(), 0, "{mechanism:?}");
         });
     }
@@ -84,8 +84,8 @@ fn many_block_at_once() {
             let readers: Vec<_> = pairs
                 .iter()
                 .map(|[near, _]| {
-                    let lane = rig.steer.open();
-                    scope.spawn(move || rig.read(lane, *near, &mut [0; 8]))
+                    let route = rig.steer.open();
+                    scope.spawn(move || rig.read(route, *near, &mut [0; 8]))
                 })
                 .collect();
             a_while();

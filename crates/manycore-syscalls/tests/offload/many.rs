@@ -1,10 +1,10 @@
-//! Ten thousand lanes.
+//! Ten thousand routes.
 
-use crate::offload::{Lane, Mechanism};
+use crate::offload::{Mechanism, Route};
 
 use crate::rig::{Rig, cpus, socketpair};
 
-const LANES: usize = 10_000;
+const ROUTES: usize = 10_000;
 
 /// Memory of this process that is its own, in bytes.
 fn own_memory() -> usize {
@@ -16,12 +16,12 @@ fn own_memory() -> usize {
 
 /// In a process of its own: other tests take memory, too.
 #[test]
-fn idle_lanes_cost_little() {
+fn idle_routes_cost_little() {
     let inner = std::env::var_os("MANYCORE_TEST_ALONE").is_some();
     if !inner {
         let this = std::env::current_exe().unwrap();
         let run = std::process::Command::new(this)
-            .args(["--exact", "many::idle_lanes_cost_little", "--nocapture"])
+            .args(["--exact", "many::idle_routes_cost_little", "--nocapture"])
             .env("MANYCORE_TEST_ALONE", "1")
             .output()
             .unwrap();
@@ -31,21 +31,21 @@ fn idle_lanes_cost_little() {
     for mechanism in [Mechanism::Pool, Mechanism::Uring] {
         let rig = Rig::new(mechanism);
         let pair = socketpair(libc::SOCK_DGRAM);
-        let mut lanes: Vec<Lane> = Vec::with_capacity(LANES);
-        let ping = |lane| {
-            assert_eq!(rig.write(lane, pair[0], b"ping"), 4);
-            assert_eq!(rig.read(lane, pair[1], &mut [0; 8]), 4);
+        let mut routes: Vec<Route> = Vec::with_capacity(ROUTES);
+        let ping = |route| {
+            assert_eq!(rig.write(route, pair[0], b"ping"), 4);
+            assert_eq!(rig.read(route, pair[1], &mut [0; 8]), 4);
         };
         (0..100).for_each(|_| ping(rig.steer.open()));
         let before = own_memory();
-        for _ in 0..LANES {
-            let lane = rig.steer.open();
-            ping(lane);
-            lanes.push(lane);
+        for _ in 0..ROUTES {
+            let route = rig.steer.open();
+            ping(route);
+            routes.push(route);
         }
-        let each = (own_memory() - before).div_ceil(LANES);
-        println!("{mechanism:?}: {each} bytes a lane, {} threads", rig.steer.threads());
-        assert!(each < 200, "{mechanism:?}: {each} bytes a lane");
+        let each = (own_memory() - before).div_ceil(ROUTES);
+        println!("{mechanism:?}: {each} bytes a route, {} threads", rig.steer.threads());
+        assert!(each < 200, "{mechanism:?}: {each} bytes a route");
         assert!(rig.steer.threads() as usize <= cpus().len() + 4);
         assert_eq!(rig.in_place(), 0);
     }

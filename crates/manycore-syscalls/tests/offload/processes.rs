@@ -7,16 +7,16 @@ use crate::offload::{Mechanism, Rule};
 
 use crate::rig::{MECHANISMS, Rig, a_while, cpus, socketpair};
 
-/// While a call blocks in the parent the child makes calls on the same lanes.
+/// While a call blocks in the parent the child makes calls on the same routes.
 #[test]
 fn a_child_has_workers_of_its_own() {
     for mechanism in MECHANISMS {
         let rig = Rig::new(*mechanism);
         let [near, far] = socketpair(libc::SOCK_STREAM);
         let [child_end, parent_end] = socketpair(libc::SOCK_STREAM);
-        let lane = rig.steer.open();
+        let route = rig.steer.open();
         thread::scope(|scope| {
-            let reader = scope.spawn(move || rig.read(lane, near, &mut [0; 8]));
+            let reader = scope.spawn(move || rig.read(route, near, &mut [0; 8]));
             a_while();
             // SAFETY: the child makes system calls only, and ends by `_exit`.
             let child = unsafe { libc::fork() };
@@ -25,8 +25,8 @@ fn a_child_has_workers_of_its_own() {
                 let before = rig.steer.threads();
                 let mut bytes = [0; 5];
                 let fine = before == 0
-                    && rig.write(lane, child_end, b"hello") == 5
-                    && rig.read(lane, child_end, &mut bytes) == 5
+                    && rig.write(route, child_end, b"hello") == 5
+                    && rig.read(route, child_end, &mut bytes) == 5
                     && bytes == *b"world"
                     && rig.steer.threads() > 0
                     && rig.in_place() == 0;
@@ -34,20 +34,20 @@ fn a_child_has_workers_of_its_own() {
                 unsafe { libc::_exit(if fine { 0 } else { 1 }) };
             }
             let mut bytes = [0; 5];
-            assert_eq!(rig.read(lane, parent_end, &mut bytes), 5);
-            assert_eq!(rig.write(lane, parent_end, b"world"), 5);
+            assert_eq!(rig.read(route, parent_end, &mut bytes), 5);
+            assert_eq!(rig.write(route, parent_end, b"world"), 5);
             let mut status = 0;
             // SAFETY: touches no memory but its own result.
             assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
             assert_eq!(status, 0, "{mechanism:?}");
-            assert_eq!(rig.write(lane, far, b"on"), 2);
+            assert_eq!(rig.write(route, far, b"on"), 2);
             assert_eq!(reader.join().unwrap(), 2);
         });
     }
 }
 
-/// Whether the first lane that a child opens is on the first of the CPUs.
-fn first_lane_of_a_child(rig: &'static Rig) -> bool {
+/// Whether the first route that a child opens is on the first of the CPUs.
+fn first_route_of_a_child(rig: &'static Rig) -> bool {
     // SAFETY: the child makes system calls only, and ends by `_exit`.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -72,7 +72,7 @@ fn children_do_not_all_choose_the_same() {
     }
     for rule in [Rule::First, Rule::Spill(8)] {
         let rig = Rig::with_rule(Mechanism::Pool, rule);
-        let first = (0..16).filter(|_| first_lane_of_a_child(rig)).count();
+        let first = (0..16).filter(|_| first_route_of_a_child(rig)).count();
         let even = 16 / cpus().len();
         assert!((1..16).contains(&first) && first <= even + 1, "{rule:?}: {first} of 16");
     }
@@ -84,9 +84,9 @@ fn all_threads_end() {
         let rig = Rig::new(*mechanism);
         let pairs: Vec<_> = (0..5).map(|_| socketpair(libc::SOCK_STREAM)).collect();
         for [near, far] in &pairs {
-            let lane = rig.steer.open();
-            assert_eq!(rig.write(lane, *near, b"x"), 1);
-            assert_eq!(rig.read(lane, *far, &mut [0]), 1);
+            let route = rig.steer.open();
+            assert_eq!(rig.write(route, *near, b"x"), 1);
+            assert_eq!(rig.read(route, *far, &mut [0]), 1);
         }
         assert!(rig.steer.threads() > 0);
         rig.steer.retire();

@@ -60,7 +60,7 @@ fn a_handler_finds_no_call_that_was_not_sent() {
     for (mechanism, granted) in [(Mechanism::Thread, 0), (Mechanism::Pool, 0), (Mechanism::Pool, 1)]
     {
         let rig = Rig::with(mechanism, sleep, refuse);
-        let lane = rig.steer.open();
+        let route = rig.steer.open();
         let (mut byte, mut flight) = (0u8, PendingCall::default());
         let args = [pipe[0] as usize, &raw mut byte as usize, 1, 0, 0, 0];
         let call = Call { number: libc::SYS_read as usize, args };
@@ -73,7 +73,7 @@ fn a_handler_finds_no_call_that_was_not_sent() {
         // SAFETY: what the arguments point to outlives the call; the handler ends before that goes
         // on.
         let answer = unsafe {
-            rig.steer.perform(&lane, &call, Kind::Waits, &*FLIGHT.load(Ordering::SeqCst))
+            rig.steer.perform(&route, &call, Kind::Waits, &*FLIGHT.load(Ordering::SeqCst))
         };
         // SAFETY: ends the alarm that was set above.
         unsafe { libc::alarm(0) };

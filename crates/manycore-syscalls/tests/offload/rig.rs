@@ -1,11 +1,11 @@
-//! A process' worth of lanes, and calls on them as a program makes them.
+//! A process' worth of routes, and calls on them as a program makes them.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::offload::settings::{CreateThread, Sleep};
 use crate::offload::{
-    Call, Groups, Kind, Lane, Mechanism, Offload, PendingCall, Reason, Rule, Settings,
+    Call, Groups, Kind, Mechanism, Offload, PendingCall, Reason, Route, Rule, Settings,
 };
 
 pub const MECHANISMS: &[Mechanism] = &[Mechanism::Thread, Mechanism::Pool, Mechanism::Uring];
@@ -73,10 +73,10 @@ impl Rig {
     /// executes its call in place if the machine is too busy.
     pub fn ready(mechanism: Mechanism) -> &'static Self {
         let rig = Self::new(mechanism);
-        let lanes: Vec<_> = cpus().iter().map(|_| rig.steer.open()).collect();
-        for lane in lanes {
-            rig.call(lane, libc::SYS_getpid, &[], Kind::Quick);
-            rig.steer.close(lane);
+        let routes: Vec<_> = cpus().iter().map(|_| rig.steer.open()).collect();
+        for route in routes {
+            rig.call(route, libc::SYS_getpid, &[], Kind::Quick);
+            rig.steer.close(route);
         }
         rig
     }
@@ -116,11 +116,11 @@ impl Rig {
     }
 
     /// Makes a call as the library does: elsewhere, or in place if it is not moved.
-    pub fn call(&self, lane: Lane, number: i64, args: &[usize], kind: Kind) -> isize {
+    pub fn call(&self, route: Route, number: i64, args: &[usize], kind: Kind) -> isize {
         let mut call = Call { number: number as usize, args: [0; 6] };
         call.args[..args.len()].copy_from_slice(args);
         // SAFETY: what the arguments point to outlives the call.
-        let answer = unsafe { self.steer.perform(&lane, &call, kind, &PendingCall::default()) };
+        let answer = unsafe { self.steer.perform(&route, &call, kind, &PendingCall::default()) };
         match answer {
             Ok(answer) => {
                 self.moved.fetch_add(1, Ordering::Relaxed);
@@ -141,25 +141,25 @@ impl Rig {
         }
     }
 
-    pub fn read(&self, lane: Lane, fd: i32, buffer: &mut [u8]) -> isize {
+    pub fn read(&self, route: Route, fd: i32, buffer: &mut [u8]) -> isize {
         let args = [fd as usize, buffer.as_mut_ptr() as usize, buffer.len()];
-        self.call(lane, libc::SYS_read, &args, Kind::Waits)
+        self.call(route, libc::SYS_read, &args, Kind::Waits)
     }
 
-    pub fn write(&self, lane: Lane, fd: i32, bytes: &[u8]) -> isize {
+    pub fn write(&self, route: Route, fd: i32, bytes: &[u8]) -> isize {
         let args = [fd as usize, bytes.as_ptr() as usize, bytes.len()];
-        self.call(lane, libc::SYS_write, &args, Kind::Waits)
+        self.call(route, libc::SYS_write, &args, Kind::Waits)
     }
 
-    pub fn close(&self, lane: Lane, fd: i32) -> isize {
-        self.call(lane, libc::SYS_close, &[fd as usize], Kind::Quick)
+    pub fn close(&self, route: Route, fd: i32) -> isize {
+        self.call(route, libc::SYS_close, &[fd as usize], Kind::Quick)
     }
 
-    /// The CPUs that may be used by the thread that executes a call on a lane.
-    pub fn executed_within(&self, lane: Lane) -> Vec<u32> {
+    /// The CPUs that may be used by the thread that executes a call on a route.
+    pub fn executed_within(&self, route: Route) -> Vec<u32> {
         let mut mask = [0_u8; 128];
         let args = [0, mask.len(), mask.as_mut_ptr() as usize];
-        let length = self.call(lane, libc::SYS_sched_getaffinity, &args, Kind::Quick);
+        let length = self.call(route, libc::SYS_sched_getaffinity, &args, Kind::Quick);
         assert!(length > 0, "{length}");
         (0..1024).filter(|cpu| mask[*cpu as usize / 8] >> (cpu % 8) & 1 != 0).collect()
     }

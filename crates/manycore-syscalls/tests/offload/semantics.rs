@@ -16,14 +16,14 @@ fn errors() {
     for mechanism in MECHANISMS {
         let rig = Rig::new(*mechanism);
         let [near, _far] = socketpair(libc::SOCK_STREAM | libc::SOCK_NONBLOCK);
-        let lane = rig.steer.open();
-        assert_eq!(rig.read(lane, near, &mut [0]), error(libc::EAGAIN));
-        assert_eq!(rig.read(lane, 1 << 20, &mut [0]), error(libc::EBADF));
+        let route = rig.steer.open();
+        assert_eq!(rig.read(route, near, &mut [0]), error(libc::EAGAIN));
+        assert_eq!(rig.read(route, 1 << 20, &mut [0]), error(libc::EBADF));
         let nowhere = [near as usize, 8, 1];
-        assert_eq!(rig.call(lane, libc::SYS_write, &nowhere, Kind::Waits), error(libc::EFAULT));
-        assert_eq!(rig.call(lane, libc::SYS_writev, &nowhere, Kind::Waits), error(libc::EFAULT));
-        assert_eq!(rig.call(lane, libc::SYS_sendmsg, &nowhere, Kind::Waits), error(libc::EFAULT));
-        assert_eq!(rig.call(lane, 9999, &[], Kind::Quick), error(libc::ENOSYS));
+        assert_eq!(rig.call(route, libc::SYS_write, &nowhere, Kind::Waits), error(libc::EFAULT));
+        assert_eq!(rig.call(route, libc::SYS_writev, &nowhere, Kind::Waits), error(libc::EFAULT));
+        assert_eq!(rig.call(route, libc::SYS_sendmsg, &nowhere, Kind::Waits), error(libc::EFAULT));
+        assert_eq!(rig.call(route, 9999, &[], Kind::Quick), error(libc::ENOSYS));
         assert_eq!(rig.in_place(), 0, "{mechanism:?}");
     }
 }
@@ -34,13 +34,13 @@ fn empty_reads() {
     for mechanism in MECHANISMS {
         let rig = Rig::new(*mechanism);
         let [near, far] = socketpair(libc::SOCK_DGRAM);
-        let lane = rig.steer.open();
-        assert_eq!(rig.write(lane, far, b""), 0);
-        assert_eq!(rig.write(lane, far, b"message"), 7);
-        assert_eq!(rig.read(lane, near, &mut []), 0);
+        let route = rig.steer.open();
+        assert_eq!(rig.write(route, far, b""), 0);
+        assert_eq!(rig.write(route, far, b"message"), 7);
+        assert_eq!(rig.read(route, near, &mut []), 0);
         let mut message = [0; 20];
-        assert_eq!(rig.read(lane, near, &mut message), 0, "the empty message");
-        assert_eq!(rig.read(lane, near, &mut message), 7, "{mechanism:?}");
+        assert_eq!(rig.read(route, near, &mut message), 0, "the empty message");
+        assert_eq!(rig.read(route, near, &mut message), 7, "{mechanism:?}");
     }
 }
 
@@ -52,16 +52,16 @@ fn pipes_and_files() {
         let mut pipe = [0; 2];
         // SAFETY: writes two descriptors into the array.
         assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
-        let lane = rig.steer.open();
+        let route = rig.steer.open();
         thread::scope(|scope| {
-            let reader = scope.spawn(move || rig.read(lane, pipe[0], &mut [0; 8]));
+            let reader = scope.spawn(move || rig.read(route, pipe[0], &mut [0; 8]));
             a_while();
-            assert_eq!(rig.write(lane, pipe[1], b"12345"), 5);
+            assert_eq!(rig.write(route, pipe[1], b"12345"), 5);
             assert_eq!(reader.join().unwrap(), 5);
         });
         let file = std::fs::File::open("/proc/self/status").unwrap();
         let mut buffer = [0; 5];
-        assert_eq!(rig.read(lane, std::os::fd::AsRawFd::as_raw_fd(&file), &mut buffer), 5);
+        assert_eq!(rig.read(route, std::os::fd::AsRawFd::as_raw_fd(&file), &mut buffer), 5);
         assert_eq!(&buffer, b"Name:");
         assert_eq!(rig.in_place(), 0, "{mechanism:?}");
     }
@@ -72,11 +72,11 @@ fn polls() {
     for mechanism in MECHANISMS {
         let rig = Rig::new(*mechanism);
         let [near, far] = socketpair(libc::SOCK_STREAM);
-        let lane = rig.steer.open();
+        let route = rig.steer.open();
         let poll = |milliseconds: i32| {
             let mut polled = libc::pollfd { fd: near, events: libc::POLLIN, revents: 0 };
             let args = [&raw mut polled as usize, 1, milliseconds as usize];
-            (rig.call(lane, libc::SYS_poll, &args, Kind::Timed), polled.revents)
+            (rig.call(route, libc::SYS_poll, &args, Kind::Timed), polled.revents)
         };
         assert_eq!(poll(0), (0, 0));
         let start = Instant::now();
@@ -85,7 +85,7 @@ fn polls() {
         thread::scope(|scope| {
             let polling = scope.spawn(|| poll(-1));
             a_while();
-            assert_eq!(rig.write(lane, far, b"1"), 1);
+            assert_eq!(rig.write(route, far, b"1"), 1);
             assert_eq!(polling.join().unwrap(), (1, libc::POLLIN));
         });
         assert_eq!(poll(1000), (1, libc::POLLIN));
@@ -97,21 +97,21 @@ fn epolls() {
     for mechanism in MECHANISMS {
         let rig = Rig::new(*mechanism);
         let [near, far] = socketpair(libc::SOCK_STREAM);
-        let lane = rig.steer.open();
-        let epoll = rig.call(lane, libc::SYS_epoll_create1, &[0], Kind::Quick) as usize;
+        let route = rig.steer.open();
+        let epoll = rig.call(route, libc::SYS_epoll_create1, &[0], Kind::Quick) as usize;
         let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 77 };
         let add = [epoll, libc::EPOLL_CTL_ADD as usize, near as usize, &raw mut event as usize];
-        assert_eq!(rig.call(lane, libc::SYS_epoll_ctl, &add, Kind::Quick), 0);
+        assert_eq!(rig.call(route, libc::SYS_epoll_ctl, &add, Kind::Quick), 0);
         let wait = |milliseconds: i32| {
             let mut event = libc::epoll_event { events: 0, u64: 0 };
             let args = [epoll, &raw mut event as usize, 1, milliseconds as usize];
-            (rig.call(lane, libc::SYS_epoll_wait, &args, Kind::Timed), { event.u64 })
+            (rig.call(route, libc::SYS_epoll_wait, &args, Kind::Timed), { event.u64 })
         };
         assert_eq!(wait(10), (0, 0));
         thread::scope(|scope| {
             let waiting = scope.spawn(|| wait(-1));
             a_while();
-            assert_eq!(rig.write(lane, far, b"1"), 1);
+            assert_eq!(rig.write(route, far, b"1"), 1);
             assert_eq!(waiting.join().unwrap(), (1, 77), "{mechanism:?}");
         });
     }
@@ -138,9 +138,9 @@ fn receive_timeouts() {
         assert_eq!(set, 0);
         let mut byte = 0u8;
         let args = [near as usize, &raw mut byte as usize, 1, 0, 0, 0];
-        let lane = rig.steer.open();
+        let route = rig.steer.open();
         let start = Instant::now();
-        assert_eq!(rig.call(lane, libc::SYS_recvfrom, &args, Kind::Timed), error(libc::EAGAIN));
+        assert_eq!(rig.call(route, libc::SYS_recvfrom, &args, Kind::Timed), error(libc::EAGAIN));
         assert!(start.elapsed() >= Duration::from_millis(20), "{mechanism:?}");
     }
 }
@@ -148,6 +148,6 @@ fn receive_timeouts() {
 #[test]
 fn nothing_runs_in_place() {
     let rig = Rig::new(Mechanism::InPlace);
-    assert_eq!(rig.steer.open(), crate::offload::Lane::NONE);
+    assert_eq!(rig.steer.open(), crate::offload::Route::NONE);
     assert_eq!(rig.steer.threads(), 0);
 }

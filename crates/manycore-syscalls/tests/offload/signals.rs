@@ -80,18 +80,18 @@ fn handlers() {
     for mechanism in MECHANISMS {
         let rig = Rig::with_sleep(*mechanism, sleep);
         let [near, far] = socketpair(libc::SOCK_STREAM);
-        let lane = rig.steer.open();
-        let read = || rig.read(lane, near, &mut [0; 8]);
+        let route = rig.steer.open();
+        let read = || rig.read(route, near, &mut [0; 8]);
         let poll = || {
             let mut polled = libc::pollfd { fd: near, events: libc::POLLIN, revents: 0 };
             let args = [&raw mut polled as usize, 1, usize::MAX];
-            rig.call(lane, libc::SYS_poll, &args, Kind::Timed)
+            rig.call(route, libc::SYS_poll, &args, Kind::Timed)
         };
         for _ in 0..5 {
             assert_eq!(interrupt(libc::SIGUSR1, read, || ()), EINTR, "{mechanism:?}");
             assert_eq!(interrupt(libc::SIGUSR1, poll, || ()), EINTR, "{mechanism:?}");
             assert_eq!(interrupt(libc::SIGUSR2, poll, || ()), EINTR, "{mechanism:?}");
-            let send = || assert_eq!(rig.write(lane, far, b"after"), 5);
+            let send = || assert_eq!(rig.write(route, far, b"after"), 5);
             assert_eq!(interrupt(libc::SIGUSR2, read, send), 5, "{mechanism:?}");
         }
         interrupted_pipe(rig);
@@ -105,29 +105,29 @@ fn interrupted_pipe(rig: &Rig) {
     let mut pipe = [0; 2];
     // SAFETY: writes two descriptors into the array.
     assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
-    let lane = rig.steer.open();
-    let read = || rig.read(lane, pipe[0], &mut [0; 8]);
+    let route = rig.steer.open();
+    let read = || rig.read(route, pipe[0], &mut [0; 8]);
     assert_eq!(interrupt(libc::SIGUSR1, read, || ()), EINTR);
-    let write = || assert_eq!(rig.write(lane, pipe[1], b"after"), 5);
+    let write = || assert_eq!(rig.write(route, pipe[1], b"after"), 5);
     assert_eq!(interrupt(libc::SIGUSR2, read, write), 5);
 }
 
 /// What was sent before the handler ran counts.
 fn interrupted_send(rig: &Rig) {
     let [near, far] = socketpair(libc::SOCK_STREAM);
-    let lane = rig.steer.open();
+    let route = rig.steer.open();
     let bytes = vec![7; 8 << 20];
-    let sent = interrupt(libc::SIGUSR1, || rig.write(lane, near, &bytes), || ());
+    let sent = interrupt(libc::SIGUSR1, || rig.write(route, near, &bytes), || ());
     assert!(sent > 0 && sent < bytes.len() as isize, "{sent}");
     let mut left = sent as usize;
     let mut buffer = vec![0; 1 << 20];
     while left > 0 {
-        let got = rig.read(lane, far, &mut buffer);
+        let got = rig.read(route, far, &mut buffer);
         assert!(got > 0);
         left -= got as usize;
     }
     let args = [far as usize, buffer.as_mut_ptr() as usize, 1, libc::MSG_DONTWAIT as usize, 0, 0];
-    let more = rig.call(lane, libc::SYS_recvfrom, &args, Kind::Waits);
+    let more = rig.call(route, libc::SYS_recvfrom, &args, Kind::Waits);
     assert_eq!(more, -(libc::EAGAIN as isize), "no byte more than was counted");
 }
 
@@ -137,14 +137,14 @@ fn broken_pipe(rig: &Rig) {
     let [near, far] = socketpair(libc::SOCK_STREAM);
     // SAFETY: a descriptor of this test, closed once.
     unsafe { libc::close(far) };
-    let lane = rig.steer.open();
+    let route = rig.steer.open();
     let before = HANDLED.load(Ordering::SeqCst);
-    assert_eq!(rig.write(lane, near, b"x"), -(libc::EPIPE as isize));
+    assert_eq!(rig.write(route, near, b"x"), -(libc::EPIPE as isize));
     assert_eq!(HANDLED.load(Ordering::SeqCst), before + 1);
     // SAFETY: touches no memory but its own result.
     assert_eq!(HANDLED_BY.load(Ordering::SeqCst), unsafe { libc::gettid() });
     let quiet = [near as usize, b"x".as_ptr() as usize, 1, libc::MSG_NOSIGNAL as usize, 0, 0];
-    assert_eq!(rig.call(lane, libc::SYS_sendto, &quiet, Kind::Waits), -(libc::EPIPE as isize));
+    assert_eq!(rig.call(route, libc::SYS_sendto, &quiet, Kind::Waits), -(libc::EPIPE as isize));
     assert_eq!(HANDLED.load(Ordering::SeqCst), before + 1);
 }
 
@@ -161,7 +161,7 @@ fn abandoned() {
     for mechanism in MECHANISMS {
         let rig = Rig::with_sleep(*mechanism, torn);
         let [near, _far] = socketpair(libc::SOCK_STREAM);
-        let lane = rig.steer.open();
+        let route = rig.steer.open();
         for _ in 0..20 {
             let mut byte = 0u8;
             let call = Call {
@@ -171,7 +171,7 @@ fn abandoned() {
             let flight = PendingCall::default();
             // SAFETY: structures of this function, as the manual page says.
             let torn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe {
-                rig.steer.perform(&lane, &call, Kind::Waits, &flight)
+                rig.steer.perform(&route, &call, Kind::Waits, &flight)
             }));
             assert!(torn.is_err() && SLEPT.take());
             assert_eq!(rig.steer.abandon(&flight), Some(EINTR), "{mechanism:?}");

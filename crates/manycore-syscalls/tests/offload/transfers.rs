@@ -13,10 +13,10 @@ fn fill(buffer: &mut [u8], offset: usize) {
     }
 }
 
-fn read_exactly(rig: &Rig, lane: crate::offload::Lane, fd: i32, buffer: &mut [u8]) {
+fn read_exactly(rig: &Rig, route: crate::offload::Route, fd: i32, buffer: &mut [u8]) {
     let mut have = 0;
     while have < buffer.len() {
-        let got = rig.read(lane, fd, &mut buffer[have..]);
+        let got = rig.read(route, fd, &mut buffer[have..]);
         assert!(got > 0, "read: {got}");
         have += got as usize;
     }
@@ -24,12 +24,12 @@ fn read_exactly(rig: &Rig, lane: crate::offload::Lane, fd: i32, buffer: &mut [u8
 
 /// Messages of many sizes there and back.
 fn ping_pong(rig: &Rig, [near, far]: [i32; 2], rounds: usize) {
-    let lanes = [rig.steer.open(), rig.steer.open()];
+    let routes = [rig.steer.open(), rig.steer.open()];
     let size = |round: usize| {
         1 + round.wrapping_mul(7919) % if round.is_multiple_of(50) { 300_000 } else { 300 }
     };
     thread::scope(|scope| {
-        for (end, lane) in [near, far].into_iter().zip(lanes) {
+        for (end, route) in [near, far].into_iter().zip(routes) {
             scope.spawn(move || {
                 let mut offset = 0;
                 for round in 0..rounds {
@@ -37,21 +37,21 @@ fn ping_pong(rig: &Rig, [near, far]: [i32; 2], rounds: usize) {
                     fill(&mut sent, offset);
                     offset += sent.len();
                     if end == near {
-                        assert_eq!(rig.write(lane, end, &sent), sent.len() as isize, "all of it");
+                        assert_eq!(rig.write(route, end, &sent), sent.len() as isize, "all of it");
                     }
                     let mut received = vec![0; sent.len()];
-                    read_exactly(rig, lane, end, &mut received);
+                    read_exactly(rig, route, end, &mut received);
                     assert!(sent == received, "round {round}");
                     if end == far {
-                        assert_eq!(rig.write(lane, end, &received), sent.len() as isize);
+                        assert_eq!(rig.write(route, end, &received), sent.len() as isize);
                     }
                 }
             });
         }
     });
-    lanes.into_iter().zip([near, far]).for_each(|(lane, fd)| {
-        assert_eq!(rig.close(lane, fd), 0);
-        rig.steer.close(lane);
+    routes.into_iter().zip([near, far]).for_each(|(route, fd)| {
+        assert_eq!(rig.close(route, fd), 0);
+        rig.steer.close(route);
     });
 }
 
@@ -71,9 +71,9 @@ fn socket_pairs() {
 
 /// A pair of TCP sockets over loopback, all of whose calls are moved.
 fn tcp_pair(rig: &'static Rig) -> [i32; 2] {
-    let lane = rig.steer.open();
+    let route = rig.steer.open();
     let quick = |number, args: &[usize]| {
-        let answer = rig.call(lane, number, args, Kind::Quick);
+        let answer = rig.call(route, number, args, Kind::Quick);
         assert!(answer >= 0, "{number}: {answer}");
         answer as usize
     };
@@ -85,8 +85,9 @@ fn tcp_pair(rig: &'static Rig) -> [i32; 2] {
     quick(libc::SYS_getsockname, &name);
     address[4..8].copy_from_slice(&[127, 0, 0, 1]);
     let near = quick(libc::SYS_socket, &stream);
-    let accepted =
-        thread::spawn(move || rig.call(lane, libc::SYS_accept4, &[listener, 0, 0, 0], Kind::Waits));
+    let accepted = thread::spawn(move || {
+        rig.call(route, libc::SYS_accept4, &[listener, 0, 0, 0], Kind::Waits)
+    });
     crate::rig::a_while();
     let connect = [near, address.as_ptr() as usize, 16];
     assert_eq!(rig.call(rig.steer.open(), libc::SYS_connect, &connect, Kind::Waits), 0);
@@ -121,16 +122,16 @@ fn sends_that_are_longer_than_the_buffers() {
         let [near, far] = socketpair(libc::SOCK_STREAM);
         let mut bytes = vec![0; 3 << 20];
         fill(&mut bytes, 0);
-        let lanes = [rig.steer.open(), rig.steer.open()];
+        let routes = [rig.steer.open(), rig.steer.open()];
         thread::scope(|scope| {
             scope.spawn(|| {
                 let mut received = vec![0; bytes.len()];
                 for _ in 0..3 {
-                    read_exactly(rig, lanes[1], far, &mut received);
+                    read_exactly(rig, routes[1], far, &mut received);
                     assert!(received == bytes);
                 }
             });
-            assert_eq!(rig.write(lanes[0], near, &bytes), bytes.len() as isize);
+            assert_eq!(rig.write(routes[0], near, &bytes), bytes.len() as isize);
             let pieces: Vec<_> = bytes
                 .chunks(5_000)
                 .map(|piece| libc::iovec {
@@ -140,7 +141,7 @@ fn sends_that_are_longer_than_the_buffers() {
                 .collect();
             let args = [near as usize, pieces.as_ptr() as usize, pieces.len()];
             assert_eq!(
-                rig.call(lanes[0], libc::SYS_writev, &args, Kind::Waits),
+                rig.call(routes[0], libc::SYS_writev, &args, Kind::Waits),
                 bytes.len() as isize
             );
             // SAFETY: zero is a value of the structure.
@@ -148,7 +149,7 @@ fn sends_that_are_longer_than_the_buffers() {
             (message.msg_iov, message.msg_iovlen) = (pieces.as_ptr().cast_mut(), pieces.len());
             let args = [near as usize, &raw const message as usize, 0];
             assert_eq!(
-                rig.call(lanes[0], libc::SYS_sendmsg, &args, Kind::Waits),
+                rig.call(routes[0], libc::SYS_sendmsg, &args, Kind::Waits),
                 bytes.len() as isize
             );
         });
@@ -162,7 +163,7 @@ fn many_receive_from_one() {
     for mechanism in MECHANISMS {
         let rig = Rig::ready(*mechanism);
         let [near, far] = socketpair(libc::SOCK_DGRAM);
-        let (lane, sender) = (rig.steer.open(), rig.steer.open());
+        let (route, sender) = (rig.steer.open(), rig.steer.open());
         let mut seen: Vec<u32> = thread::scope(|scope| {
             let receivers: Vec<_> = (0..5)
                 .map(|_| {
@@ -170,7 +171,7 @@ fn many_receive_from_one() {
                         let mut seen = Vec::new();
                         loop {
                             let mut message = [0; 4];
-                            assert_eq!(rig.read(lane, near, &mut message), 4);
+                            assert_eq!(rig.read(route, near, &mut message), 4);
                             match u32::from_ne_bytes(message) {
                                 u32::MAX => return seen,
                                 number => seen.push(number),

@@ -100,7 +100,7 @@ pub(super) use scarcity::has_sign as is_oversubscribed;
 
 use learned::Spins;
 use noted::SOON;
-use place::{Passes, Place, Seat, Told};
+use place::{Passes, Place, PlaceRef, Told};
 use waiter::{
     ENOUGH_POLLERS, HELD, LED, POLLER, POLLERS, RESERVED, ROTATES, Role, SLEEPERS, Waiter,
 };
@@ -177,15 +177,15 @@ impl Adaptive {
 
     /// The place by which the calling thread holds the lock.
     #[inline]
-    fn noted_seat(&self) -> Option<Seat<'_>> {
-        Seat::noted(self.address(), &self.tail)
+    fn noted_place_ref(&self) -> Option<PlaceRef<'_>> {
+        PlaceRef::noted(self.address(), &self.tail)
     }
 
     /// The holder's place, if it has one and another thread releases the lock.
-    fn find_led(&self) -> Option<Seat<'_>> {
+    fn find_led(&self) -> Option<PlaceRef<'_>> {
         // Relaxed: only holders set and clear the mark.
         let is_led = self.word.load(Ordering::Relaxed) & LED != 0;
-        if is_led { Seat::find(&self.tail) } else { None }
+        if is_led { PlaceRef::find(&self.tail) } else { None }
     }
 
     /// Acquires the lock unless the deadline passes first; says whether it did.
@@ -201,13 +201,13 @@ impl Adaptive {
         if !self.queues(start) {
             return self.contend(&mut waiter, start, deadline);
         }
-        let (seat, others) =
-            Seat::join(&self.tail, noted::has_left_soon_before(self.address(), start));
+        let (place_ref, others) =
+            PlaceRef::join(&self.tail, noted::has_left_soon_before(self.address(), start));
         if others {
-            match seat.wait(deadline, JUMP) {
+            match place_ref.wait(deadline, JUMP) {
                 Told::First => {}
                 Told::Holder => {
-                    seat.note(self.address());
+                    place_ref.note(self.address());
                     return true;
                 }
                 Told::Nothing => {
@@ -217,15 +217,15 @@ impl Adaptive {
             }
         }
         if scarcity::has_sign() {
-            seat.make_next_first();
+            place_ref.make_next_first();
             return self.contend(&mut waiter, start, deadline);
         }
         waiter.role = Role::First(time::now());
         let acquired = self.contend(&mut waiter, start, deadline);
         if acquired {
-            self.settle(seat)
+            self.settle(place_ref)
         } else {
-            seat.make_next_first()
+            place_ref.make_next_first()
         }
         acquired
     }
@@ -243,13 +243,13 @@ impl Adaptive {
     }
 
     /// The first in the queue has the lock, and keeps its place if it is to hand over.
-    fn settle(&self, seat: Seat<'_>) {
+    fn settle(&self, place_ref: PlaceRef<'_>) {
         if self.spins().stays() || scarcity::has_sign() {
-            seat.make_next_first();
-        } else if seat.keep_as_holder() {
+            place_ref.make_next_first();
+        } else if place_ref.keep_as_holder() {
             // Relaxed: for this thread, and for a thread that releases the lock in its stead.
             self.word.fetch_or(LED, Ordering::Relaxed);
-            seat.note(self.address());
+            place_ref.note(self.address());
         }
     }
 
@@ -483,20 +483,20 @@ impl Adaptive {
 
     /// Releases the lock, which is marked, or of which the holder has a place in the queue.
     #[cold]
-    fn release_contended(&self, noted: Option<Seat<'_>>) {
-        if let Some(seat) = noted {
+    fn release_contended(&self, noted: Option<PlaceRef<'_>>) {
+        if let Some(place_ref) = noted {
             noted::note_leaving(self.address());
-            return self.release_from(seat);
+            return self.release_from(place_ref);
         }
         match self.find_led() {
-            Some(seat) => self.release_from(seat),
+            Some(place_ref) => self.release_from(place_ref),
             None => self.free(),
         }
     }
 
     /// Releases the lock as the holder that has this place.
-    fn release_from(&self, seat: Seat<'_>) {
-        let Passes { passes, soon } = seat.passes();
+    fn release_from(&self, place_ref: PlaceRef<'_>) {
+        let Passes { passes, soon } = place_ref.passes();
         let mut next = Passes { passes: passes + 1, soon };
         let mut frees = scarcity::has_sign();
         if next.passes >= LOOK_UP {
@@ -509,8 +509,8 @@ impl Adaptive {
             next = Passes { passes: 0, soon: 0 };
         }
         if frees {
-            seat.make_next_first();
-        } else if seat.hand_over(&next) {
+            place_ref.make_next_first();
+        } else if place_ref.hand_over(&next) {
             return;
         }
         self.free();
@@ -587,9 +587,9 @@ unsafe impl PlainLock for Adaptive {
         // Release: partner of the Acquires in `try_acquire` and `take`. Relaxed otherwise: no
         // change.
         let release = order!(Release, "adaptive-release");
-        let seat = self.noted_seat();
-        if seat.is_some() {
-            return self.release_contended(seat);
+        let place_ref = self.noted_place_ref();
+        if place_ref.is_some() {
+            return self.release_contended(place_ref);
         }
         if self.word.compare_exchange(HELD, 0, release, Ordering::Relaxed).is_err() {
             self.release_contended(None);

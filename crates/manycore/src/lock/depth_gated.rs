@@ -44,7 +44,7 @@ use crate::{LockInfo, Order};
 const SLEEPERS: u32 = 4;
 
 /// How often each looks.
-const LOOKS: u32 = 20;
+const PROBES: u32 = 20;
 
 /// Pauses between two looks: this many, and up to as many more.
 const PAUSES: u32 = 64;
@@ -70,12 +70,12 @@ impl DepthGated {
     fn spin(&self) -> bool {
         // Relaxed: see the page.
         let deep = self.sleepers.load(Ordering::Relaxed) >= SLEEPERS;
-        if deep && self.word.look() == CONTENDED {
+        if deep && self.word.poll() == CONTENDED {
             return false;
         }
         let delay = RandomDelays::pauses(PAUSES, PAUSES);
-        for _ in 0..tuning::rounds_of(LOOKS) {
-            match self.word.look() {
+        for _ in 0..tuning::rounds_of(PROBES) {
+            match self.word.poll() {
                 FREE if self.word.try_take(HELD) => return true,
                 CONTENDED => return false,
                 _ => hint::delay(delay),

@@ -65,7 +65,7 @@ impl Futex {
 
     /// What the word says now.
     #[inline]
-    pub(super) fn look(&self) -> u32 {
+    pub(super) fn poll(&self) -> u32 {
         self.state.load(Ordering::Relaxed) // Relaxed: as in `looks_free`
     }
 

@@ -90,7 +90,7 @@ impl Gate {
 
     /// The message, if it is there.
     #[inline]
-    pub fn look(&self) -> Option<u32> {
+    pub fn poll(&self) -> Option<u32> {
         // Acquire: partner of the Release in `open`.
         let word = self.word.load(order!(Acquire, "gate-woken"));
         (word >= MESSAGE).then_some(word)
@@ -113,7 +113,7 @@ impl Gate {
     fn sleep(&self, deadline: Option<Deadline>) -> Option<u32> {
         let mut message = self.doze();
         loop {
-            message = message.or_else(|| self.look());
+            message = message.or_else(|| self.poll());
             if message.is_some() {
                 return message;
             }
@@ -141,7 +141,7 @@ impl Gate {
         // SAFETY: the gate is there until it has a message (contract of this function), and only
         // the caller sends one: it is there when its address is taken.
         let word = unsafe { &raw const (*gate).word };
-        // AcqRel: Release, partner of the Acquires in `spin`, `doze` and `look`; Acquire, partner
+        // AcqRel: Release, partner of the Acquires in `spin`, `doze` and `poll`; Acquire, partner
         // of the Release in `abandon`. A waiter that sleeps, or leaves, has said so by a
         // compare-and-swap of the same word, so that one of the two sees the other.
         // SAFETY: the gate is there until the swap has taken effect (contract of this function);

@@ -121,7 +121,7 @@ impl ParkingLot {
         &buckets[hash as usize % buckets.len()]
     }
 
-    fn look(&self) -> u32 {
+    fn poll(&self) -> u32 {
         self.state.load(Ordering::Relaxed) // Relaxed: the compare-and-swap that follows decides and orders
     }
 
@@ -137,7 +137,7 @@ impl ParkingLot {
     /// Says whether the lock was acquired before the deadline.
     fn wait(&self, deadline: Option<Deadline>) -> bool {
         let mut round = 0;
-        let mut state = self.look();
+        let mut state = self.poll();
         loop {
             if state & LOCKED == 0 {
                 match self.take(state) {
@@ -148,7 +148,7 @@ impl ParkingLot {
             }
             if state & PARKED == 0 {
                 if spin(&mut round) {
-                    state = self.look();
+                    state = self.poll();
                     continue;
                 }
                 // Relaxed, both: says only that somebody is about to park.
@@ -161,7 +161,7 @@ impl ParkingLot {
             match self.park(deadline) {
                 Parked::HandedOver => return true,
                 Parked::TimedOut => return false,
-                Parked::Woken | Parked::Not => (round, state) = (0, self.look()),
+                Parked::Woken | Parked::Not => (round, state) = (0, self.poll()),
             }
         }
     }
@@ -171,7 +171,7 @@ impl ParkingLot {
         let bucket = Self::bucket(address);
         let waiter = Waiter::with_role(address);
         let joined = bucket.queue.with_chain(|chain| {
-            let is_held = self.look() == LOCKED | PARKED;
+            let is_held = self.poll() == LOCKED | PARKED;
             if is_held {
                 // SAFETY: the waiter is new, and does not go out of scope before it has been
                 // marked, or removed below.
@@ -248,7 +248,7 @@ unsafe impl PlainLock for ParkingLot {
 
     #[inline]
     fn try_acquire(&self) -> bool {
-        let state = self.look();
+        let state = self.poll();
         state & LOCKED == 0 && self.take(state).is_ok()
     }
 

@@ -5,7 +5,7 @@
 //! Each CPU has a counter. A reader adds one to that of its CPU, sees that no writer is about, and
 //! is in: it has written nothing that another CPU reads. A writer says that it is about, and waits
 //! until all counters together are zero. Readers that come meanwhile wait in line: they, and the
-//! writers, take turns at a [`PhaseRw`], which a writer holds all the time, and such a reader only
+//! writers, wait at a [`PhaseRw`], which a writer holds all the time, and such a reader only
 //! while it counts itself. So nobody starves: a writer that waits lets no more readers in, and the
 //! readers that have waited for one writer get in before the next.
 //!
@@ -17,7 +17,7 @@
 //! The "big-reader" lock of Linux (`brlock`, I. Molnar and D. Miller, 2000), later `lglock`, and
 //! its successor `percpu_rw_semaphore` (M. Patocka, O. Nesterov, P. Zijlstra), from which counting
 //! down elsewhere comes. There a writer waits for a grace period of RCU if readers are to do
-//! without a fence; here an atomic addition is fence enough. Waiting in turns is ours.
+//! without a fence; here an atomic addition is fence enough. Waiting in phases is ours.
 //!
 //! # Memory order
 //!
@@ -60,7 +60,7 @@ pub struct PerCpuRw {
     /// Readers that have come in on a CPU, less those that have left on it.
     counters: [CachePadded<AtomicU32>; COUNTERS],
     door: CachePadded<SideDoor>,
-    turns: CachePadded<PhaseRw>,
+    phases: CachePadded<PhaseRw>,
 }
 
 impl PerCpuRw {
@@ -70,7 +70,7 @@ impl PerCpuRw {
             Self {
                 counters: array_of!(CachePadded(AtomicU32::new(0)); COUNTERS),
                 door: CachePadded(SideDoor::new(true)),
-                turns: CachePadded(PhaseRw::new()),
+                phases: CachePadded(PhaseRw::new()),
             }
         }
     }
@@ -104,18 +104,18 @@ impl PerCpuRw {
 
     #[cold]
     fn wait_to_read(&self) {
-        self.turns.acquire_read();
-        // Relaxed: `turns` orders it before the next writer.
+        self.phases.acquire_read();
+        // Relaxed: `phases` orders it before the next writer.
         self.counter().fetch_add(1, Ordering::Relaxed);
         // SAFETY: `acquire_read`, three lines up, has acquired it in this thread.
-        unsafe { RawRwLock::release_read(&*self.turns) };
+        unsafe { RawRwLock::release_read(&*self.phases) };
     }
 
     /// Lets readers in, and the next writer.
     fn end_write(&self) {
         self.door.open();
         // SAFETY: the caller holds it.
-        unsafe { RawRwLock::release_write(&*self.turns) };
+        unsafe { RawRwLock::release_write(&*self.phases) };
     }
 }
 
@@ -125,7 +125,7 @@ impl Default for PerCpuRw {
     }
 }
 
-// SAFETY: writers hold `turns`, and wait until the counters say that no reader is in; see the page
+// SAFETY: writers hold `phases`, and wait until the counters say that no reader is in; see the page
 // for why readers that come meanwhile are seen, or see the writer.
 unsafe impl RawRwLock for PerCpuRw {
     const INFO: LockInfo = LockInfo {
@@ -168,7 +168,7 @@ unsafe impl RawRwLock for PerCpuRw {
     }
 
     fn try_acquire_write(&self) -> bool {
-        if !self.turns.try_acquire_write() {
+        if !self.phases.try_acquire_write() {
             return false;
         }
         self.door.shut();
@@ -180,7 +180,7 @@ unsafe impl RawRwLock for PerCpuRw {
     }
 
     fn acquire_write(&self) {
-        self.turns.acquire_write();
+        self.phases.acquire_write();
         self.door.shut();
         self.door.wait_until(|| self.is_empty());
     }

@@ -50,14 +50,14 @@ impl RustStd {
 
     /// Looks until the word says something else than *held*, or often enough; returns what it says.
     fn spin(&self) -> u32 {
-        let mut looks = tuning::polls();
+        let mut polls = tuning::polls();
         loop {
-            let state = self.word.look();
-            if state != HELD || looks == 0 {
+            let state = self.word.poll();
+            if state != HELD || polls == 0 {
                 return state;
             }
             hint::pause();
-            looks -= 1;
+            polls -= 1;
         }
     }
 
@@ -68,7 +68,7 @@ impl RustStd {
             if self.word.try_take(HELD) {
                 return true;
             }
-            state = self.word.look();
+            state = self.word.poll();
         }
         loop {
             // A waiter that was woken acquires the lock as contended: others may still be asleep.

@@ -319,18 +319,18 @@ impl Learned {
         self.0 & Self::PAID
     }
 
-    fn turn(self) -> u32 {
+    fn in_round(self) -> u32 {
         self.0 / Self::WAIT % Self::ROUND
     }
 
     /// Whether the next waiter is to poll before it sleeps.
     fn polls(self) -> bool {
-        self.paid() > 0 || self.turn() == 0
+        self.paid() > 0 || self.in_round() == 0
     }
 
     /// Whether the eldest can wait once more.
     fn is_patient(self) -> bool {
-        self.turn() != 0
+        self.in_round() != 0
     }
 
     fn and_wait(self) -> Self {

@@ -122,8 +122,8 @@ impl<C: Clock> Handle<'_, C> {
         if !self.has_room_for(size) {
             return None;
         }
-        let depot = &self.domain.depot;
-        let place = self.local().pool.take(HEADER + size, depot);
+        let shared_pool = &self.domain.shared_pool;
+        let place = self.local().pool.take(HEADER + size, shared_pool);
         // SAFETY: `take` returns memory of at least `HEADER + size` bytes, aligned to 32, in no
         // other use: the head, the size and the data are within it.
         unsafe {

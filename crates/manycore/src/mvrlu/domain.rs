@@ -9,8 +9,8 @@ use super::stats::Stats;
 use super::waits::{Account, ClockWaitPolicy, Waiting};
 use crate::asymmetry::Asymmetry;
 use crate::clock::{Clock, Ordo};
-use crate::session::pool::Depot;
-use crate::session::turns::Turns;
+use crate::session::pool::SharedPool;
+use crate::session::retry_queue::RetryQueues;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, full_fence, mutation};
 use crate::thread_registry::ThreadRegistry;
@@ -21,12 +21,13 @@ use crate::thread_registry::ThreadRegistry;
 pub struct Domain<C: Clock = Ordo> {
     pub(super) clock: C,
     pub(super) config: Config,
-    /// Before the depot, because its end comes first: what they have is the depot's memory.
+    /// Before the shared pool, because its end comes first: what they have is the shared pool's
+    /// memory.
     pub(super) members: ThreadRegistry<Record, Local>,
-    pub(super) depot: Depot,
+    pub(super) shared_pool: SharedPool,
     periods: CachePadded<Periods>,
     /// For sessions after a conflict.
-    pub(super) turns: Turns,
+    pub(super) retry_queues: RetryQueues,
     /// Until when nobody looks for a grace period, by the clock; or [`NOBODY`], or [`SOMEBODY`].
     looking: CachePadded<AtomicU64>,
     /// The watermark is never above it: see [`Domain::raise_floor`].
@@ -82,23 +83,28 @@ impl<C: Clock> Domain<C> {
     ///
     /// If the limits contradict each other: see [`Config`].
     pub fn new(clock: C, config: Config) -> Self {
-        Self::with_parts(clock, config, Depot::new(), NO_FLOOR)
+        Self::with_parts(clock, config, SharedPool::new(), NO_FLOOR)
     }
 
-    pub(super) fn with_parts(clock: C, config: Config, depot: Depot, floor: u64) -> Self {
+    pub(super) fn with_parts(
+        clock: C,
+        config: Config,
+        shared_pool: SharedPool,
+        floor: u64,
+    ) -> Self {
         config.check();
         let epoch = AtomicU64::new(clock.horizon());
         Self {
             clock,
             config,
-            depot,
+            shared_pool,
             periods: CachePadded(Periods {
                 epoch,
                 watermark: AtomicU64::new(0),
                 asymmetry: Asymmetry::new(true),
                 waits: ClockWaitPolicy::new(),
             }),
-            turns: Turns::new(),
+            retry_queues: RetryQueues::new(),
             members: ThreadRegistry::new(),
             looking: CachePadded(AtomicU64::new(NOBODY)),
             floor: CachePadded(AtomicU64::new(floor)),
@@ -274,7 +280,7 @@ impl<C: Clock> Domain<C> {
 
     /// Bytes of memory for objects that the domain has, whether in use or free.
     pub fn object_bytes(&self) -> usize {
-        self.depot.bytes()
+        self.shared_pool.bytes()
     }
 
     /// The clock.

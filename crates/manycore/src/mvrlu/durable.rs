@@ -18,9 +18,9 @@ use super::handle::Handle;
 use super::object::{Head, Version};
 use super::record::Record;
 use crate::clock::{Clock, UNDECIDED};
-use crate::depot::Memory;
+use crate::object_pool::Memory;
 use crate::session::object::{FREED, head};
-use crate::session::pool::Depot;
+use crate::session::pool::SharedPool;
 use crate::sync::atomic::{Ordering, fence};
 use crate::sync::{hint, mutation};
 
@@ -71,7 +71,7 @@ impl<C: Clock> Domain<C> {
     ///
     /// As [`new`](Self::new).
     pub fn with_memory(clock: C, config: Config, memory: Box<dyn Memory>, floor: u64) -> Self {
-        Self::with_parts(clock, config, Depot::with_memory(memory), floor)
+        Self::with_parts(clock, config, SharedPool::with_memory(memory), floor)
     }
 
     /// When this returns, no new commit with a stamp up to this time can appear, except of

@@ -13,7 +13,7 @@ use super::record::{Kept, Local, Member, Record};
 use super::waits::Waiting;
 use crate::clock::{Clock, LATEST, Ordo, UNDECIDED, record_of, undecided_by};
 use crate::session::object::{BARE, FREED, NEVER, head};
-use crate::session::turns::{HAS_TURNS, Turn};
+use crate::session::retry_queue::{HAS_RETRY_QUEUES, QueueGuard};
 use crate::sync::atomic::Ordering;
 use crate::sync::{head_of, hint, mutation, order, thread};
 use crate::thread_registry::EachThreadRegistersItsOwn;
@@ -48,7 +48,7 @@ pub struct Handle<'a, C: Clock = Ordo> {
     /// The object at which the next session is to have its turn; 0 if there is none.
     wanted: usize,
     /// The session's turn at that.
-    turn: Option<Turn<'a>>,
+    queue_guard: Option<QueueGuard<'a>>,
     pub(super) is_open: bool,
     /// The first conflict that the session has met; from then on it can only abort.
     pub(super) doomed: Option<Conflict>,
@@ -83,7 +83,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             hops_max: domain.hops_max(),
             contended: 0,
             wanted: 0,
-            turn: None,
+            queue_guard: None,
             is_open: false,
             doomed: None,
             _not_send: EachThreadRegistersItsOwn::default(),
@@ -111,17 +111,17 @@ impl<'a, C: Clock> Handle<'a, C> {
     /// do so when they begin, except those of [`begin_at_floor`](Self::begin_at_floor): their
     /// caller has read the clock already, and that time must not be from before the wait.
     #[inline]
-    pub fn take_turn(&mut self) {
+    pub fn wait_to_retry(&mut self) {
         self.contended = 0;
         if self.wanted != 0 {
-            self.turn = self.domain.turns.take(core::mem::take(&mut self.wanted));
+            self.queue_guard = self.domain.retry_queues.take(core::mem::take(&mut self.wanted));
         }
     }
 
     #[inline]
     pub(super) fn open(&mut self, view: View) {
         debug_assert!(!self.is_open, "a session has begun in a session");
-        self.take_turn();
+        self.wait_to_retry();
         self.is_open = true;
         self.kept.sessions = self.kept.sessions.saturating_add(1);
         if view == View::Snapshot && self.kept.account.count(1, self.domain.config.hysteresis) {
@@ -157,7 +157,7 @@ impl<'a, C: Clock> Handle<'a, C> {
     pub(super) fn close(&mut self) {
         self.record.leave();
         self.is_open = false;
-        self.turn = None;
+        self.queue_guard = None;
     }
 
     /// The session has met a conflict with another.
@@ -170,7 +170,7 @@ impl<'a, C: Clock> Handle<'a, C> {
     /// The session has met a conflict on an object.
     #[cold]
     pub(super) fn meet_at<T>(&mut self, link: Link<T>, conflict: Conflict) -> Conflict {
-        if HAS_TURNS && matches!(conflict, Conflict::Locked | Conflict::Changed) {
+        if HAS_RETRY_QUEUES && matches!(conflict, Conflict::Locked | Conflict::Changed) {
             self.contended = link.as_ptr().addr();
         }
         self.meet(conflict)
@@ -372,26 +372,26 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     }
 
     fn make_owned<T: Send + Sync + 'static>(&mut self, value: T) -> Link<T> {
-        let (kind, depot) = (&OwnedKindOf::<T>::KIND, &self.domain.depot);
-        self.local().pool.make_owned(kind, value, depot)
+        let (kind, shared_pool) = (&OwnedKindOf::<T>::KIND, &self.domain.shared_pool);
+        self.local().pool.make_owned(kind, value, shared_pool)
     }
 
     unsafe fn end_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>) {
-        let (kind, depot) = (&OwnedKindOf::<T>::KIND, &self.domain.depot);
+        let (kind, shared_pool) = (&OwnedKindOf::<T>::KIND, &self.domain.shared_pool);
         // SAFETY: `make_owned` has made it, and nobody has it (contract of
         // `RawSession::end_owned`).
         unsafe {
             let Local { pool, dying, .. } = self.local();
-            dying.end(link.as_ptr().cast(), kind, pool, depot);
+            dying.end(link.as_ptr().cast(), kind, pool, shared_pool);
         }
     }
 
     fn end_dying(&mut self) {
         debug_assert!(!self.is_open, "destructors run in no session");
-        let depot = &self.domain.depot;
+        let shared_pool = &self.domain.shared_pool;
         while let Some((object, kind)) = self.local().dying.pop() {
             // SAFETY: nobody has an object that is dying, and it has been taken out to end it once.
-            unsafe { self.local().pool.end(object, kind, depot) };
+            unsafe { self.local().pool.end(object, kind, shared_pool) };
         }
     }
 
@@ -456,7 +456,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
         // with 50 % updates by uniform keys does 0.93x of what it does without turns, rather than
         // 0.89x.
         let object = self.contended;
-        if object != 0 && (attempts > 0 || self.domain.turns.are_taken(object)) {
+        if object != 0 && (attempts > 0 || self.domain.retry_queues.is_busy(object)) {
             self.wanted = object;
         }
         // With more threads than CPUs the owner may wait for one: see `ThreadSlot::back_off`.

@@ -167,4 +167,4 @@ pub use handle::Handle;
 pub(crate) use pair::Pair;
 pub use stats::Stats;
 
-pub use crate::depot::Memory;
+pub use crate::object_pool::Memory;

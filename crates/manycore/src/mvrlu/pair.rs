@@ -147,8 +147,8 @@ impl<C: Clock> Handle<'_, C> {
             let large = Large { lengths, bytes: bytes.into_boxed_slice() };
             return Pair(Link::from_ptr(self.make_owned(large).as_ptr()));
         }
-        let depot = &self.domain.depot;
-        let place = self.local().pool.take(size, depot);
+        let shared_pool = &self.domain.shared_pool;
+        let place = self.local().pool.take(size, shared_pool);
         // SAFETY: `take` returns memory of at least `size` bytes, aligned to 32, in no other use:
         // the head, the lengths and the bytes are within it.
         unsafe {
@@ -178,12 +178,12 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// No commit has put it into a node, or nobody uses the node; once.
     pub(crate) unsafe fn end_pair(&mut self, pair: Pair) {
-        let depot = &self.domain.depot;
+        let shared_pool = &self.domain.shared_pool;
         // SAFETY: the pair was made, of this kind, and nobody has it (contract of this function).
         unsafe {
             let kind = pair.lengths().kind();
             let Local { pool, dying, .. } = self.local();
-            dying.end(pair.0.as_ptr().cast(), kind, pool, depot);
+            dying.end(pair.0.as_ptr().cast(), kind, pool, shared_pool);
         }
     }
 

@@ -253,7 +253,7 @@ fn discard<C: Clock>(
             // SAFETY: the object ended with this version, which was committed; no session is open
             // that could have found it (3 on the module's page), and its end is seen once, since
             // the version is.
-            unsafe { dying.end(version.master(), version.kind, pool, &domain.depot) };
+            unsafe { dying.end(version.master(), version.kind, pool, &domain.shared_pool) };
             done.freed += 1;
         }
         discarded += 1;

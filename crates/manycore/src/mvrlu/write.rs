@@ -253,8 +253,8 @@ impl<C: Clock> Handle<'_, C> {
         if kind.object > SIZE_MAX || log::versions_in(segment_bytes, kind.room()) == 0 {
             too_large(size_of::<T>(), segment_bytes);
         }
-        let depot = &self.domain.depot;
-        let object = self.local().pool.make(kind, data, depot);
+        let shared_pool = &self.domain.shared_pool;
+        let object = self.local().pool.make(kind, data, shared_pool);
         self.kept.fresh.push((object, kind));
         Link::from_ptr(object.cast())
     }
@@ -363,14 +363,14 @@ impl<C: Clock> Handle<'_, C> {
         }
         self.close();
         count(&self.record.counters.aborts, 1);
-        let depot = &self.domain.depot;
+        let shared_pool = &self.domain.shared_pool;
         while let Some((object, kind)) = self.kept.fresh.pop() {
             // SAFETY: `make` has given the object to this session only, and what the session has
             // published is not committed: no other thread has the object (contract of
             // `RawSession::alloc`).
             unsafe {
                 let Local { pool, dying, .. } = self.local();
-                dying.end(object, kind, pool, depot);
+                dying.end(object, kind, pool, shared_pool);
             }
         }
         self.between_sessions();

@@ -28,8 +28,9 @@ unsafe impl Sync for CpuHandles {}
 impl CpuHandles {
     /// Creates one for a structure whose nodes are of this type.
     pub fn of_nodes<T>(config: Config) -> Self {
-        let domain =
-            NonNull::from(Box::leak(Box::new(Domain::of_nodes::<T>(config, 0).used_in_turns())));
+        let domain = NonNull::from(Box::leak(Box::new(
+            Domain::of_nodes::<T>(config, 0).shared_by_threads(),
+        )));
         // SAFETY: a handle in no section may be used by another thread: all that it has for itself
         // is in its record, which goes from thread to thread in any case, see `ThreadRegistry`.
         Self { handles: unsafe { PerCpu::new() }, domain }

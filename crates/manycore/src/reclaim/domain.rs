@@ -31,7 +31,7 @@ pub struct Domain {
     pub(super) waits: AtomicUsize,
     pub(super) overruns: AtomicUsize,
     pub(super) config: Config,
-    in_turns: bool,
+    is_shared_by_threads: bool,
     /// Memory, which goes after all that is in it.
     pub(super) nodes: Nodes,
 }
@@ -103,7 +103,7 @@ impl Domain {
             waits: AtomicUsize::new(0),
             overruns: AtomicUsize::new(0),
             config,
-            in_turns: false,
+            is_shared_by_threads: false,
             nodes,
         }
     }
@@ -175,12 +175,12 @@ impl Domain {
     /// Whether it is the calling thread that is inside. Records that threads use in turns do not
     /// say.
     pub(super) fn is_own(&self, blocker: &Slot) -> bool {
-        !self.in_turns && blocker.thread() == thread::id()
+        !self.is_shared_by_threads && blocker.thread() == thread::id()
     }
 
     /// Handles of this domain are used by threads in turns.
-    pub(super) fn used_in_turns(mut self) -> Self {
-        self.in_turns = true;
+    pub(super) fn shared_by_threads(mut self) -> Self {
+        self.is_shared_by_threads = true;
         self
     }
 

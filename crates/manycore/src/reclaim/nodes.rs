@@ -3,7 +3,7 @@
 //! A list's reader goes from node to node, and how fast depends on how many lines of the cache
 //! those take. From the allocator each has 8 bytes of its own at least, and lies between others'
 //! memory. So a domain that is a structure's has
-//! [chunks](crate::depot) full of nodes; what is destroyed goes to the next who needs one.
+//! [chunks](crate::object_pool) full of nodes; what is destroyed goes to the next who needs one.
 //!
 //! The model checker and the simulator are to see each node come and go, and notice one that is
 //! lost: there they are boxes. So are large ones, which gain nothing.
@@ -11,7 +11,7 @@
 use core::mem::needs_drop;
 use core::ptr::drop_in_place;
 
-use crate::depot::{Batches, Chunks, Free, List, Rest};
+use crate::object_pool::{BumpTail, Chunks, Free, GlobalFreeList, List};
 
 /// The largest node that is not a box, in bytes.
 pub(super) const LARGEST: usize = 256;
@@ -28,19 +28,19 @@ pub(super) struct Nodes {
     pub bytes: usize,
     /// The end of what is in one; none if nothing has to be done.
     end: Option<unsafe fn(*mut ())>,
-    pub batches: Batches,
+    pub batches: GlobalFreeList,
     chunks: Chunks,
 }
 
 /// What a thread has for them.
 pub(super) struct Pool {
     pub list: List,
-    rest: Rest,
+    rest: BumpTail,
 }
 
 impl Nodes {
     pub fn none() -> Self {
-        Self { bytes: 0, end: None, batches: Batches::new(), chunks: Chunks::new() }
+        Self { bytes: 0, end: None, batches: GlobalFreeList::new(), chunks: Chunks::new() }
     }
 
     /// Each takes this many bytes at least.
@@ -81,7 +81,7 @@ impl Nodes {
 
 impl Pool {
     pub fn new() -> Self {
-        Self { list: List::EMPTY, rest: Rest::NONE }
+        Self { list: List::EMPTY, rest: BumpTail::NONE }
     }
 
     /// Memory for a node.

@@ -6,7 +6,7 @@ use super::record::object::Dying;
 use super::record::{Local, Record};
 use super::stats::Stats;
 use crate::clock::{Clock, Counter};
-use crate::session::pool::Depot;
+use crate::session::pool::SharedPool;
 use crate::sync::atomic::Ordering;
 use crate::sync::{barrier, full_fence};
 use crate::thread_registry::ThreadRegistry;
@@ -19,9 +19,10 @@ pub struct Domain<C: Clock = Counter> {
     /// Not used where the clock is exact.
     epoch: Epoch,
     pub(super) config: Config,
-    /// Before the depot, because its end comes first: what they have is the depot's memory.
+    /// Before the shared pool, because its end comes first: what they have is the shared pool's
+    /// memory.
     pub(super) members: ThreadRegistry<Record, Local>,
-    pub(super) depot: Depot,
+    pub(super) shared_pool: SharedPool,
     /// Whether threads begin sessions without a fence.
     asymmetric: bool,
 }
@@ -49,8 +50,8 @@ impl<C: Clock> Domain<C> {
     /// Creates one with a clock and parameters.
     pub fn new(clock: C, config: Config) -> Self {
         let asymmetric = config.deferred >= COMMITS_A_BARRIER && barrier::is_asymmetric();
-        let (depot, members) = (Depot::new(), ThreadRegistry::new());
-        Self { clock, epoch: Epoch::new(), config, depot, members, asymmetric }
+        let (shared_pool, members) = (SharedPool::new(), ThreadRegistry::new());
+        Self { clock, epoch: Epoch::new(), config, shared_pool, members, asymmetric }
     }
 
     /// The time that a session writes into its record when it begins. A thread that reads the time
@@ -125,7 +126,7 @@ impl<C: Clock> Domain<C> {
 
     /// Bytes of memory for objects and copies that the domain has, whether in use or free.
     pub fn object_bytes(&self) -> usize {
-        self.depot.bytes()
+        self.shared_pool.bytes()
     }
 
     /// The clock.

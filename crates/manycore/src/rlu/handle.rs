@@ -269,26 +269,26 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     }
 
     fn make_owned<T: Send + Sync + 'static>(&mut self, value: T) -> Link<T> {
-        let (kind, depot) = (&OwnedKindOf::<T>::KIND, &self.domain.depot);
-        self.local().pool.make_owned(kind, value, depot)
+        let (kind, shared_pool) = (&OwnedKindOf::<T>::KIND, &self.domain.shared_pool);
+        self.local().pool.make_owned(kind, value, shared_pool)
     }
 
     unsafe fn end_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>) {
-        let (kind, depot) = (&OwnedKindOf::<T>::KIND, &self.domain.depot);
+        let (kind, shared_pool) = (&OwnedKindOf::<T>::KIND, &self.domain.shared_pool);
         // SAFETY: `make_owned` has made it, and nobody has it (contract of
         // `RawSession::end_owned`).
         unsafe {
             let Local { pool, dying, .. } = self.local();
-            dying.end(link.as_ptr().cast(), kind, pool, depot);
+            dying.end(link.as_ptr().cast(), kind, pool, shared_pool);
         }
     }
 
     fn end_dying(&mut self) {
         debug_assert!(!self.is_open, "destructors run in no session");
-        let depot = &self.domain.depot;
+        let shared_pool = &self.domain.shared_pool;
         while let Some((object, kind)) = self.local().dying.pop() {
             // SAFETY: nobody has an object that is dying, and it has been taken out to end it once.
-            unsafe { self.local().pool.end(object, kind, depot) };
+            unsafe { self.local().pool.end(object, kind, shared_pool) };
         }
     }
 

@@ -60,7 +60,7 @@ impl<C: Clock> Handle<'_, C> {
         if self.locked.is_empty() {
             self.record.decision.open(0);
         }
-        let copy = self.local().pool.take(kind.copy, &domain.depot).cast::<CopyOf<T>>();
+        let copy = self.local().pool.take(kind.copy, &domain.shared_pool).cast::<CopyOf<T>>();
         let place = core::ptr::from_ref(object).cast_mut();
         let header =
             Header::new(self.mine, core::ptr::from_ref(&**self.record), kind, place, flags);
@@ -69,7 +69,7 @@ impl<C: Clock> Handle<'_, C> {
         unsafe { copy.write(CopyOf { header, data: UnsafeCell::new(data) }) };
         if !lock(object, copy.cast()) {
             // SAFETY: taken above with this size, and the lock has not shown it to others.
-            unsafe { self.local().pool.give(copy.cast(), kind.copy, &domain.depot) };
+            unsafe { self.local().pool.give(copy.cast(), kind.copy, &domain.shared_pool) };
             return Err(self.meet(Conflict::Locked));
         }
         self.locked.push(copy.cast());
@@ -80,7 +80,7 @@ impl<C: Clock> Handle<'_, C> {
     #[inline]
     pub(super) fn make<T: Copy>(&mut self, data: T) -> Link<T> {
         let (kind, domain) = (kind_of::<T>(), self.domain);
-        let object = self.local().pool.make(kind, data, &domain.depot);
+        let object = self.local().pool.make(kind, data, &domain.shared_pool);
         self.fresh.push((object, kind));
         Link::from_ptr(object.cast())
     }
@@ -167,7 +167,7 @@ impl<C: Clock> Handle<'_, C> {
             // committed: nobody has the object (contract of `RawSession::alloc`).
             unsafe {
                 let Local { pool, dying, .. } = self.local();
-                dying.end(object, kind, pool, &domain.depot);
+                dying.end(object, kind, pool, &domain.shared_pool);
             }
         }
         self.clear_limbo();

@@ -57,7 +57,7 @@ impl<C: Clock> Handle<'_, C> {
     /// Puts the copies in the place of their objects: no session reads those.
     fn apply(&mut self, committed: &mut Committed) {
         self.free_limbo(committed.stamp);
-        let depot = &self.domain.depot;
+        let shared_pool = &self.domain.shared_pool;
         let mut freed = 0;
         for &copy in &committed.copies {
             // SAFETY: the copies are committed and still locked, and are this thread's to write
@@ -68,7 +68,7 @@ impl<C: Clock> Handle<'_, C> {
                 let (kind, object) = ((*copy).kind, (*copy).master());
                 if (*copy).has(FREED) {
                     let Local { pool, dying, .. } = self.local();
-                    dying.end(object, kind, pool, depot);
+                    dying.end(object, kind, pool, shared_pool);
                     freed += 1;
                 } else {
                     (kind.write_back)(copy, object);
@@ -113,7 +113,7 @@ impl<C: Clock> Handle<'_, C> {
             unsafe {
                 let kind = (*copy).kind;
                 (kind.end_copy)(copy);
-                local.pool.give(copy.cast(), kind.copy, &domain.depot);
+                local.pool.give(copy.cast(), kind.copy, &domain.shared_pool);
             }
         }
     }

@@ -19,7 +19,7 @@ use core::ptr::{NonNull, null_mut};
 
 use manycore_traits::Link;
 
-use super::pool::{Depot, Pool, SIZE_MAX};
+use super::pool::{Pool, SIZE_MAX, SharedPool};
 use crate::exhaust::exhaust;
 use crate::sync::atomic::{AtomicPtr, AtomicU64};
 use crate::sync::cell::UnsafeCell;
@@ -310,13 +310,13 @@ impl<X: 'static> Dying<X> {
         object: *mut Head<X>,
         kind: &'static Kind<X>,
         pool: &mut Pool,
-        depot: &Depot,
+        shared_pool: &SharedPool,
     ) {
         if kind.drops {
             self.0.push((object, kind));
         } else {
             // SAFETY: the contract of this function.
-            unsafe { pool.end(object, kind, depot) };
+            unsafe { pool.end(object, kind, shared_pool) };
         }
     }
 
@@ -385,7 +385,7 @@ impl Pool {
         &mut self,
         kind: &Kind<X>,
         value: T,
-        depot: &Depot,
+        shared_pool: &SharedPool,
     ) -> Link<T> {
         assert!(
             kind.object <= SIZE_MAX && align_of::<Master<X, T>>() <= 32,
@@ -393,13 +393,18 @@ impl Pool {
             size_of::<T>(),
             align_of::<T>()
         );
-        Link::from_ptr(self.make(kind, value, depot).cast())
+        Link::from_ptr(self.make(kind, value, shared_pool).cast())
     }
 
     /// A new object, which nobody knows.
     #[inline]
-    pub fn make<X: 'static, T>(&mut self, kind: &Kind<X>, data: T, depot: &Depot) -> *mut Head<X> {
-        let place = self.take(kind.object, depot).cast::<Master<X, T>>();
+    pub fn make<X: 'static, T>(
+        &mut self,
+        kind: &Kind<X>,
+        data: T,
+        shared_pool: &SharedPool,
+    ) -> *mut Head<X> {
+        let place = self.take(kind.object, shared_pool).cast::<Master<X, T>>();
         let object = Master { head: Head::new(null_mut()), data: UnsafeCell::new(data) };
         // SAFETY: `take` returns memory of `kind.object` bytes, which is the size of a `Master<X,
         // T>`, aligned to 32 bytes, and in no other use.
@@ -411,15 +416,20 @@ impl Pool {
     ///
     /// # Safety
     ///
-    /// [`make`](Self::make) has made it, of this kind and with this depot, in this pool or another;
-    /// and nobody has it any more.
-    pub unsafe fn end<X: 'static>(&mut self, object: *mut Head<X>, kind: &Kind<X>, depot: &Depot) {
+    /// [`make`](Self::make) has made it, of this kind and with this shared pool, in this pool or
+    /// another; and nobody has it any more.
+    pub unsafe fn end<X: 'static>(
+        &mut self,
+        object: *mut Head<X>,
+        kind: &Kind<X>,
+        shared_pool: &SharedPool,
+    ) {
         // SAFETY: the object is of this kind, and no thread has it any more (contract of this
-        // function); `make` has taken its memory from a pool of this depot, by the same size.
+        // function); `make` has taken its memory from a pool of this shared pool, by the same size.
         unsafe {
             (kind.end)(object);
             if kind.object > 0 {
-                self.give(object.cast(), kind.object, depot);
+                self.give(object.cast(), kind.object, shared_pool);
             }
         }
     }

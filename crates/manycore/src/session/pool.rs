@@ -1,11 +1,11 @@
-//! Memory for objects of all sizes: see [`depot`](crate::depot).
+//! Memory for objects of all sizes: see [`object_pool`](crate::object_pool).
 //!
 //! Objects are aligned to 32 bytes, so that one of up to 32 (its head, a key and a link) is on one
 //! line.
 
 use alloc::boxed::Box;
 
-use crate::depot::{Batches, Chunks, List, Memory, Rest};
+use crate::object_pool::{BumpTail, Chunks, GlobalFreeList, List, Memory};
 use crate::sync::CachePadded;
 use crate::sync::array_of;
 
@@ -38,7 +38,7 @@ pub(crate) fn rounded(size: usize) -> Option<usize> {
 /// One thread's free objects.
 pub(crate) struct Pool {
     lists: [List; CLASSES],
-    rest: Rest,
+    rest: BumpTail,
 }
 
 // SAFETY: the memory on its lists and of its rest is in no other use, so that it may go to another
@@ -47,43 +47,47 @@ unsafe impl Send for Pool {}
 
 impl Pool {
     pub fn new() -> Self {
-        Self { lists: [List::EMPTY; CLASSES], rest: Rest::NONE }
+        Self { lists: [List::EMPTY; CLASSES], rest: BumpTail::NONE }
     }
 
     /// Memory for an object of this many bytes.
     #[inline]
-    pub fn take(&mut self, size: usize, depot: &Depot) -> *mut u8 {
+    pub fn take(&mut self, size: usize, shared_pool: &SharedPool) -> *mut u8 {
         let class = class_of(size);
         let list = &mut self.lists[class];
-        let (size, batches) = (size_of_class(class), &depot.batches[class]);
-        list.take().unwrap_or_else(|| list.refill(size, batches, &mut self.rest, &depot.chunks))
+        let (size, batches) = (size_of_class(class), &shared_pool.batches[class]);
+        list.take()
+            .unwrap_or_else(|| list.refill(size, batches, &mut self.rest, &shared_pool.chunks))
     }
 
     /// Takes back the memory of an object.
     ///
     /// # Safety
     ///
-    /// [`take`](Self::take) has returned it, for this size and from this depot, to this pool or
-    /// another; and it is in no other use.
+    /// [`take`](Self::take) has returned it, for this size and from this shared pool, to this pool
+    /// or another; and it is in no other use.
     #[inline]
-    pub unsafe fn give(&mut self, object: *mut u8, size: usize, depot: &Depot) {
+    pub unsafe fn give(&mut self, object: *mut u8, size: usize, shared_pool: &SharedPool) {
         let class = class_of(size);
         // SAFETY: the smallest class is larger than a `Free`, and all are aligned to 32 bytes; the
-        // chunks stay as long as the depot, whose batches these are. No other use is the contract
-        // of this function.
-        unsafe { self.lists[class].give(object, &depot.batches[class]) };
+        // chunks stay as long as the shared pool, whose batches these are. No other use is the
+        // contract of this function.
+        unsafe { self.lists[class].give(object, &shared_pool.batches[class]) };
     }
 }
 
 /// What a domain's threads have in common: batches of free objects, and all chunks.
-pub(crate) struct Depot {
-    batches: [CachePadded<Batches>; CLASSES],
+pub(crate) struct SharedPool {
+    batches: [CachePadded<GlobalFreeList>; CLASSES],
     chunks: Chunks,
 }
 
-impl Depot {
+impl SharedPool {
     pub fn new() -> Self {
-        Self { batches: array_of!(CachePadded(Batches::new()); CLASSES), chunks: Chunks::new() }
+        Self {
+            batches: array_of!(CachePadded(GlobalFreeList::new()); CLASSES),
+            chunks: Chunks::new(),
+        }
     }
 
     /// Creates one that allocates from memory of the caller's.
@@ -112,13 +116,13 @@ mod tests {
 
     #[test]
     fn what_one_thread_frees_another_gets() {
-        let depot = Depot::new();
+        let shared_pool = SharedPool::new();
         let (mut one, mut other) = (Pool::new(), Pool::new());
-        let objects: alloc::vec::Vec<_> = (0..1000).map(|_| one.take(24, &depot)).collect();
-        let bytes = depot.bytes();
-        // SAFETY: taken above with this size from this depot, and not used.
-        objects.into_iter().for_each(|object| unsafe { other.give(object, 24, &depot) });
-        (0..740).for_each(|_| assert!(!one.take(24, &depot).is_null()));
-        assert_eq!(depot.bytes(), bytes);
+        let objects: alloc::vec::Vec<_> = (0..1000).map(|_| one.take(24, &shared_pool)).collect();
+        let bytes = shared_pool.bytes();
+        // SAFETY: taken above with this size from this shared pool, and not used.
+        objects.into_iter().for_each(|object| unsafe { other.give(object, 24, &shared_pool) });
+        (0..740).for_each(|_| assert!(!one.take(24, &shared_pool).is_null()));
+        assert_eq!(shared_pool.bytes(), bytes);
     }
 }

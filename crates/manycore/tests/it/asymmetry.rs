@@ -1,12 +1,12 @@
-//! The turns of `src/asymmetry.rs`, of readers with and without a fence, in all schedules of a
+//! The phases of `src/asymmetry.rs`, of readers with and without a fence, in all schedules of a
 //! machine on which a CPU's writes wait in a buffer before others see them, as on x86 (TSO). The
 //! model checker of the other tests knows no barrier that one thread has all others pass, so this
 //! is a model of the protocol, written out: a reader, one who waits for it, and two who wait again
-//! and again, and take the turns on as they like.
+//! and again, and take the phases on as they like.
 
 use std::collections::HashSet;
 
-/// The turns, counted on from one round to the next.
+/// The phases, counted on from one round to the next.
 const BARE: u8 = 0;
 const FENCED: u8 = 2;
 const ROUND: u8 = 3;
@@ -17,14 +17,14 @@ const LAST: u8 = 2 * ROUND;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mistake {
     None,
-    /// A reader does not look for the turn once more.
-    OneLook,
+    /// A reader does not look for the phase once more.
+    OneRead,
     /// Readers are taken to pass fences as soon as they are asked to.
-    NoMixedTurn,
-    /// A thread that waits asks for the turn before its own fence.
-    EarlyTurn,
-    /// A possible mistake: turns are not counted, so a thread that has made all others pass a
-    /// barrier ends the mixed turn of the next round, too.
+    NoMixedPhase,
+    /// A thread that waits asks for the phase before its own fence.
+    EarlyPhase,
+    /// A possible mistake: phases are not counted, so a thread that has made all others pass a
+    /// barrier ends the mixed phase of the next round, too.
     NotCounted,
 }
 
@@ -37,14 +37,14 @@ const THREADS: usize = 4;
 /// What the threads have done, and what is in memory and in buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct State {
-    turn: u8,
+    phase: u8,
     /// Whether the reader has announced itself: in its buffer, and in memory.
     announced: [bool; 2],
     /// Whether the waiter has changed what the reader reads: likewise.
     changed: [bool; 2],
     /// Each thread's next step.
     at: [u8; THREADS],
-    /// The turn as each has found it.
+    /// The phase as each has found it.
     found: [u8; THREADS],
     /// Whether the reader and the waiter have still to pass the barrier that a thread has asked
     /// for.
@@ -90,7 +90,7 @@ impl State {
         self
     }
 
-    /// Asks for a barrier if the turn that was found wants one.
+    /// Asks for a barrier if the phase that was found wants one.
     fn ask(mut self, thread: usize) -> Self {
         if self.found[thread] % ROUND != FENCED {
             self.to_pass[thread] = [READER, WAITER].map(|other| other != thread);
@@ -103,20 +103,20 @@ impl State {
     }
 
     fn reader(mut self, mistake: Mistake) -> Option<Self> {
-        let is_bare = |turn| turn % ROUND == BARE;
+        let is_bare = |phase| phase % ROUND == BARE;
         let (again, fence, read, end) = (2, 3, 4, 5);
         match self.at[READER] {
             0 => {
-                self.found[READER] = self.turn;
+                self.found[READER] = self.phase;
                 Some(self.go(READER, 1))
             }
             1 => {
                 self.announced[0] = true;
-                let unfenced = if mistake == Mistake::OneLook { read } else { again };
+                let unfenced = if mistake == Mistake::OneRead { read } else { again };
                 let step = if is_bare(self.found[READER]) { unfenced } else { fence };
                 Some(self.go(READER, step))
             }
-            2 => Some(self.go(READER, if is_bare(self.turn) { read } else { fence })),
+            2 => Some(self.go(READER, if is_bare(self.phase) { read } else { fence })),
             3 => self.is_drained(READER).then(|| self.go(READER, read)),
             4 => {
                 self.reader_found = Some(self.changed[1]);
@@ -130,13 +130,13 @@ impl State {
         match self.at[WAITER] {
             0 => {
                 self.changed[0] = true;
-                self.found[WAITER] = self.turn;
+                self.found[WAITER] = self.phase;
                 Some(self.go(WAITER, 1))
             }
             1 => self.is_drained(WAITER).then(|| self.go(WAITER, 2)), // a fence
             2 => {
-                if mistake != Mistake::EarlyTurn {
-                    self.found[WAITER] = self.turn;
+                if mistake != Mistake::EarlyPhase {
+                    self.found[WAITER] = self.phase;
                 }
                 Some(self.ask(WAITER).go(WAITER, 3))
             }
@@ -148,10 +148,10 @@ impl State {
         }
     }
 
-    /// Waits, takes the turn on or not, and begins again. What it waits for itself is left out.
+    /// Waits, takes the phase on or not, and begins again. What it waits for itself is left out.
     fn steerer(mut self, thread: usize, mistake: Mistake) -> Vec<Self> {
         if self.at[thread] == 0 {
-            self.found[thread] = self.turn;
+            self.found[thread] = self.phase;
             return vec![self.ask(thread).go(thread, 1)];
         }
         if !self.has_barrier(thread) {
@@ -159,13 +159,13 @@ impl State {
         }
         let left = self.go(thread, 0);
         let is_same = if mistake == Mistake::NotCounted {
-            self.turn % ROUND == self.found[thread] % ROUND
+            self.phase % ROUND == self.found[thread] % ROUND
         } else {
-            self.turn == self.found[thread]
+            self.phase == self.found[thread]
         };
-        let skips = mistake == Mistake::NoMixedTurn && self.turn % ROUND == BARE;
-        let taken_on = Self { turn: self.turn + if skips { 2 } else { 1 }, ..left };
-        if is_same && taken_on.turn <= LAST { vec![left, taken_on] } else { vec![left] }
+        let skips = mistake == Mistake::NoMixedPhase && self.phase % ROUND == BARE;
+        let taken_on = Self { phase: self.phase + if skips { 2 } else { 1 }, ..left };
+        if is_same && taken_on.phase <= LAST { vec![left, taken_on] } else { vec![left] }
     }
 
     /// Neither has found the other.
@@ -176,7 +176,7 @@ impl State {
 
 /// Counts the states, and finds one in which neither thread has found the other.
 fn explore(mistake: Mistake) -> (usize, Option<State>) {
-    let first = |turn| State { turn, ..State::default() };
+    let first = |phase| State { phase, ..State::default() };
     let mut ahead: Vec<_> = (0..ROUND).map(first).collect();
     let mut seen: HashSet<_> = ahead.iter().copied().collect();
     while let Some(state) = ahead.pop() {
@@ -197,8 +197,8 @@ fn one_finds_the_other() {
 
 #[test]
 fn mistakes_are_found() {
-    use Mistake::{EarlyTurn, NoMixedTurn, NotCounted, OneLook};
-    for mistake in [OneLook, NoMixedTurn, EarlyTurn, NotCounted] {
+    use Mistake::{EarlyPhase, NoMixedPhase, NotCounted, OneRead};
+    for mistake in [OneRead, NoMixedPhase, EarlyPhase, NotCounted] {
         let (states, wrong) = explore(mistake);
         assert!(wrong.is_some(), "{mistake:?} is not found in {states} states");
     }

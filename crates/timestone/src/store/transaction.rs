@@ -116,7 +116,7 @@ fn object<'a>(thread: &'a Thread<'_>, place: u64, words: usize) -> &'a [u64] {
 
 impl<'m, 's> Transaction<'m, 's> {
     pub(super) fn begin(thread: &'m mut Thread<'s>, isolation: Isolation) -> Self {
-        thread.handle.take_turn();
+        thread.handle.wait_to_retry();
         let clock = thread.handle.domain().clock();
         let now = match isolation {
             Isolation::Linearizable => clock.0.fresh(),

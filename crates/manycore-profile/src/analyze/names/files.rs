@@ -32,7 +32,7 @@ const KEPT_SHARE: u64 = 2;
 
 /// A file that can be read.
 #[derive(Debug)]
-pub struct Found {
+pub struct ReadableFile {
     /// A path by which it can be opened here and now.
     pub path: PathBuf,
     /// The path that it has in the process.
@@ -271,7 +271,7 @@ fn started(process: u32) -> Option<SystemTime> {
 }
 
 /// Finds a file that a process had mapped.
-pub fn find(listed: &Listed) -> Result<Found, Unusable> {
+pub fn find(listed: &Listed) -> Result<ReadableFile, Unusable> {
     let known = kept().files.get(listed).cloned();
     if let Some(Some(one)) = known {
         if written(&one.file) != Some(one.was) {
@@ -281,13 +281,13 @@ pub fn find(listed: &Listed) -> Result<Found, Unusable> {
         let descriptor = || format!("/proc/self/fd/{}", one.file.as_raw_fd()).into();
         // By its own path, beside which its symbols may be.
         let path = if is_there { one.called.clone() } else { descriptor() };
-        return Ok(Found { path, called: one.called.clone() });
+        return Ok(ReadableFile { path, called: one.called.clone() });
     }
     let mut is_other = false;
     for path in listed.paths().into_iter().filter(|_| listed.is_file()) {
         let Ok(file) = regular::open(&path) else { continue };
         if is_listed(&file, listed) {
-            return Ok(Found { called: path.clone(), path });
+            return Ok(ReadableFile { called: path.clone(), path });
         }
         is_other = true;
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::decode::{get, get32};
 use manycore_stats::{
     Blocked, HELD, Mapping, ORDERS, Order, Record, SEVERAL, SHARED, SLABS, Slab, THREAD_ENTRIES,
-    ThreadEntry, WAITS_APART, WAITS_LOOKS, queue,
+    ThreadEntry, WAITS_APART, WAITS_PROBES, queue,
 };
 
 /// What a process noted, of which nothing is added up yet.
@@ -236,7 +236,7 @@ fn listed(number: u32, thread_entry: &ThreadEntry, in_slab: u64) -> ListedThread
 fn waits(mapping: &Mapping, thread_entries: usize) -> Vec<EntryWaits> {
     // To look at a page that was never written takes memory for it: only those that these entries
     // can have used.
-    let near = mapping.waits.iter().take(thread_entries * WAITS_APART + WAITS_LOOKS);
+    let near = mapping.waits.iter().take(thread_entries * WAITS_APART + WAITS_PROBES);
     let used = near.filter(|waits| get(&waits.key) != 0);
     used.map(|waits| EntryWaits {
         thread_entry: (get(&waits.key) >> 32) as u32,

@@ -130,9 +130,9 @@ impl Observed {
     }
 }
 
-type Found = ((Shape, String), Vec<HandOver>);
+type Derivation = ((Shape, String), Vec<HandOver>);
 
-fn of_matrix(reader: &Reader, table: &mut Table, matrix: &Value) -> Result<Found, Problem> {
+fn of_matrix(reader: &Reader, table: &mut Table, matrix: &Value) -> Result<Derivation, Problem> {
     let number =
         |value: &Value| value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
     let row = |row: &Value| row.as_array()?.iter().map(number).collect::<Option<Vec<f64>>>();

@@ -39,8 +39,8 @@ pub struct CpuWorker {
     pub(crate) event: AtomicI32,
     /// For the mechanism `uring`: whose completions the worker listens to, when asked.
     pub(crate) feed: AtomicPtr<Feed>,
-    /// Lanes that have their calls executed here.
-    pub lanes: AtomicU32,
+    /// Routes that have their calls executed here.
+    pub routes: AtomicU32,
     pub(crate) waits: Table,
     pub(crate) blocking: AtomicPtr<Blocking>,
 }

@@ -1,4 +1,4 @@
-//! What a worker of the pool does: it executes the calls of all lanes of its CPU.
+//! What a worker of the pool does: it executes the calls of all routes of its CPU.
 //!
 //! A worker never sleeps for a single call. It takes all calls that were put into its queue, tries
 //! each ([`attempt`](super::super::attempt)), keeps those that have to wait in a table of its own

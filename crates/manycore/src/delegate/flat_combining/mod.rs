@@ -102,7 +102,7 @@ unsafe impl<T: Send> Sync for FlatCombining<T> {}
 unsafe impl<T: Send> Send for FlatCombining<T> {}
 
 /// The right to be the combiner: the lock's word when it is free again.
-struct Turn(u32);
+struct CombinerToken(u32);
 
 /// A section, and then what came of it.
 struct Section<F, R> {
@@ -136,7 +136,7 @@ impl<T> FlatCombining<T> {
 
     /// Tries to become the combiner.
     #[inline]
-    fn try_lock(&self) -> Option<Turn> {
+    fn try_lock(&self) -> Option<CombinerToken> {
         // SeqCst: partner of the swap in `combine`.
         let word = self.lock.load(Ordering::SeqCst);
         if word & HELD != 0 {
@@ -147,11 +147,14 @@ impl<T> FlatCombining<T> {
         }
         // Acquire: partner of the swap in `combine`. Relaxed on failure: nothing was acquired.
         let (done, failed) = (order!(Acquire, "combining-lock"), Ordering::Relaxed);
-        self.lock.compare_exchange(word, word | HELD, done, failed).is_ok().then_some(Turn(word))
+        self.lock
+            .compare_exchange(word, word | HELD, done, failed)
+            .is_ok()
+            .then_some(CombinerToken(word))
     }
 
     #[cold]
-    fn try_lock_after_fork(&self, word: u32) -> Option<Turn> {
+    fn try_lock_after_fork(&self, word: u32) -> Option<CombinerToken> {
         // Relaxed, both: what the parent did came before the fork.
         let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
         let clearing = free() | HELD | CLEARING;
@@ -159,18 +162,18 @@ impl<T> FlatCombining<T> {
         self.list.clear();
         // Release: partner of the Acquire in `lock_or_claim`.
         self.lock.store(free() | HELD, Ordering::Release);
-        Some(Turn(free()))
+        Some(CombinerToken(free()))
     }
 
     /// Runs what is published, and releases the lock.
-    fn combine(&self, turn: &Turn) {
+    fn combine(&self, token: &CombinerToken) {
         loop {
             // Acquire: partner of the addition in `sleep`. A thread that is counted has published
             // before.
             let seen = self.sleeps.load(order!(Acquire, "combining-seen"));
             let _idle = (0..PASSES).any(|_| !self.list.pass(&self.data));
             // SeqCst: partner of the load in `try_lock`; and it releases the data.
-            self.lock.swap(turn.0, order!(SeqCst, "combining-release"));
+            self.lock.swap(token.0, order!(SeqCst, "combining-release"));
             store_load!("combining-look");
             // SeqCst: partner of the addition in `sleep`.
             if self.sleeps.load(Ordering::SeqCst) == seen || self.try_lock().is_none() {
@@ -183,8 +186,8 @@ impl<T> FlatCombining<T> {
     fn wait(&self, record: &Record<T>) {
         let (start, limit) = (clock::now(), tuning::spin_limit());
         while !record.is_done() {
-            if let Some(turn) = self.try_lock() {
-                return self.combine(&turn);
+            if let Some(token) = self.try_lock() {
+                return self.combine(&token);
             }
             if clock::has_passed(start, limit) {
                 return self.sleep(record);
@@ -199,18 +202,18 @@ impl<T> FlatCombining<T> {
         self.sleeps.fetch_add(1, Ordering::SeqCst);
         store_load!("combining-sleep");
         match self.try_lock() {
-            Some(turn) => self.combine(&turn),
+            Some(token) => self.combine(&token),
             None => record.sleep(),
         }
     }
 
     /// Becomes the combiner, or takes a record, if need be after a while.
     #[cold]
-    fn lock_or_claim(&self) -> Result<Turn, &Record<T>> {
+    fn lock_or_claim(&self) -> Result<CombinerToken, &Record<T>> {
         let mut pause_ns = 1_000;
         loop {
-            if let Some(turn) = self.try_lock() {
-                return Ok(turn);
+            if let Some(token) = self.try_lock() {
+                return Ok(token);
             }
             // Acquire: partner of the Release in `try_lock_after_fork`.
             let word = self.lock.load(Ordering::Acquire);
@@ -246,14 +249,14 @@ impl<T: Send> FlatCombining<T> {
     /// of a fork, if another thread of the parent was changing the data.
     pub fn with<R: Send>(&self, section: impl FnOnce(&mut T) -> R + Send) -> R {
         let mut section = Section { section: Some(section), result: None };
-        let turn = match self.try_lock() {
-            Some(turn) => Ok(turn),
+        let token = match self.try_lock() {
+            Some(token) => Ok(token),
             None => self.lock_or_claim(),
         };
-        match turn {
-            Ok(turn) => {
+        match token {
+            Ok(token) => {
                 self.data.with_mut(|data| section.run(data));
-                self.combine(&turn);
+                self.combine(&token);
             }
             Err(record) => {
                 record.publish(section.as_job());

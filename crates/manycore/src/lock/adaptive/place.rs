@@ -76,7 +76,7 @@ mortal!(Place { state });
 /// A place that has joined the queue `tail`, for its thread, or for a thread that releases the lock
 /// in its stead.
 #[derive(Clone, Copy)]
-pub(super) struct Seat<'a> {
+pub(super) struct PlaceRef<'a> {
     place: NonNull<Place>,
     tail: &'a Link<Place>,
     /// Whether its memory is for a thread that holds this, and not for the thread that has noted
@@ -90,24 +90,24 @@ pub(super) struct Passes {
     pub soon: u32,
 }
 
-impl<'a> Seat<'a> {
+impl<'a> PlaceRef<'a> {
     /// Joins the queue; says whether another is before.
     pub(super) fn join(tail: &'a Link<Place>, soon: bool) -> (Self, bool) {
         let place: NonNull<Place> = node::take();
-        let seat = Self { place, tail, is_own: true };
-        let this = seat.place();
+        let place_ref = Self { place, tail, is_own: true };
+        let this = place_ref.place();
         this.soon.store(soon.into(), Ordering::Relaxed);
         // AcqRel: Release, partner of the Acquires in the successor's swap and in `find`: the place
         // is initialised; Acquire likewise.
         let before = tail.swap(place.as_ptr(), order!(AcqRel, "adaptive-swap"));
         // In the child of a fork, those of the parent do not count.
-        let Linked::Node(before) = before else { return (seat, false) };
+        let Linked::Node(before) = before else { return (place_ref, false) };
         // Release: partner of the Acquire in `find`.
         this.before.store(before, Ordering::Release);
         // Release: partner of the Acquire in `next`.
         // SAFETY: a place stays until its thread has seen that there is none behind it, or who is.
         unsafe { (*before).next.store(place.as_ptr(), order!(Release, "adaptive-link")) };
-        (seat, true)
+        (place_ref, true)
     }
 
     /// The holder's, which this thread has noted for the lock at this address; none if it holds the
@@ -124,15 +124,15 @@ impl<'a> Seat<'a> {
         // Acquire: partner of the Release in `join`.
         let Linked::Node(mut place) = tail.load(Ordering::Acquire) else { return None };
         loop {
-            let seat = Self { place: NonNull::new(place)?, tail, is_own: false };
+            let place_ref = Self { place: NonNull::new(place)?, tail, is_own: false };
             // Relaxed: written by the thread that has handed over to whom this thread has the lock
             // from.
-            if seat.place().state.load(Ordering::Relaxed) == HOLDER {
-                return Some(seat);
+            if place_ref.place().state.load(Ordering::Relaxed) == HOLDER {
+                return Some(place_ref);
             }
             place = loop {
                 // Acquire: partner of the Release in `join`.
-                let before = seat.place().before.load(Ordering::Acquire);
+                let before = place_ref.place().before.load(Ordering::Acquire);
                 if !before.is_null() {
                     break before;
                 }
@@ -252,16 +252,16 @@ impl<'a> Seat<'a> {
     }
 
     fn pass(self, message: u32, prepare: impl Fn(&Place)) -> bool {
-        let mut seat = self;
+        let mut place_ref = self;
         loop {
-            let next = seat.next();
-            seat.give_back();
+            let next = place_ref.next();
+            place_ref.give_back();
             let Some(next) = next else { return false };
             prepare(next.place());
             if next.tell(message) {
                 return true;
             }
-            seat = next;
+            place_ref = next;
         }
     }
 

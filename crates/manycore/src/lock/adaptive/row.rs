@@ -2,7 +2,7 @@
 //! to the next in the queue, in a row of holders of which each knows that it is not the first.
 
 use super::noted;
-use super::place::{Passes, Seat};
+use super::place::{Passes, PlaceRef};
 use super::waiter::{HELD, LED};
 use super::{Adaptive, scarcity};
 use crate::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ impl Adaptive {
     /// caller; none if the caller does not hold it, or not by a place in the queue.
     #[inline]
     pub(in crate::lock) fn row(&self) -> Option<u32> {
-        self.noted_seat().map(|seat| seat.passes().passes)
+        self.noted_place_ref().map(|place_ref| place_ref.passes().passes)
     }
 
     /// Hands the lock to a thread that waits in its queue, unless there is none; then the caller
@@ -27,12 +27,12 @@ impl Adaptive {
     ///
     /// The caller holds the lock. All who release it do so by this or [`end_row`](Self::end_row).
     pub(in crate::lock) unsafe fn hand_over(&self) -> bool {
-        let Some(seat) = self.noted_seat() else { return false };
+        let Some(place_ref) = self.noted_place_ref() else { return false };
         if scarcity::has_sign() {
             return false;
         }
         noted::note_leaving(self.address());
-        self.pass_on(seat, seat.passes().passes + 1)
+        self.pass_on(place_ref, place_ref.passes().passes + 1)
     }
 
     /// Releases the lock; whom it goes to is the first in a row.
@@ -41,20 +41,20 @@ impl Adaptive {
     ///
     /// The caller holds the lock.
     pub(in crate::lock) unsafe fn end_row(&self) {
-        let noted = self.noted_seat();
+        let noted = self.noted_place_ref();
         if noted.is_some() {
             noted::note_leaving(self.address());
         }
         match noted.or_else(|| self.find_led()) {
-            Some(seat) if scarcity::has_sign() => seat.make_next_first(),
-            Some(seat) if self.pass_on(seat, 0) => return,
+            Some(place_ref) if scarcity::has_sign() => place_ref.make_next_first(),
+            Some(place_ref) if self.pass_on(place_ref, 0) => return,
             Some(_) | None => {}
         }
         self.free();
     }
 
-    fn pass_on(&self, seat: Seat<'_>, passes: u32) -> bool {
-        let handed = seat.hand_over(&Passes { passes, soon: 0 });
+    fn pass_on(&self, place_ref: PlaceRef<'_>, passes: u32) -> bool {
+        let handed = place_ref.hand_over(&Passes { passes, soon: 0 });
         if !handed {
             // The holder has no place any more. Relaxed: as in `settle`.
             self.word.fetch_and(!LED, Ordering::Relaxed);

@@ -42,7 +42,7 @@
 //! For sections of less than a microsecond, a mutex is as good. Where reads are many and parallel,
 //! the counter in one word is what limits them.
 
-mod turns;
+mod handoff;
 
 use super::preference::{Preference, raw_by_preference};
 use super::waiter::chain::Chain;

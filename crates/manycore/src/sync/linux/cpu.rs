@@ -72,7 +72,7 @@ const NODE: u32 = 0xFF;
 
 /// How often a thread reads its place before it asks the kernel anew: a system call is this many
 /// times as expensive.
-const LOOKS: u32 = 256;
+const PROBES: u32 = 256;
 
 #[inline]
 fn place() -> u32 {
@@ -132,7 +132,7 @@ fn cpu_and_node() -> (u32, u32) {
 fn ask_place() -> u32 {
     let (cpu, node) = cpu_and_node();
     let place = (cpu & CPU) | ((node & NODE) << CPU_BITS);
-    local().set_place(place, LOOKS);
+    local().set_place(place, PROBES);
     place
 }
 
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_somewhere() {
-        for _ in 0..2 * LOOKS {
+        for _ in 0..2 * PROBES {
             assert!(node() < nodes());
         }
         assert!(count() >= 1);

@@ -54,7 +54,7 @@ static GIVING: AtomicBool = AtomicBool::new(false);
 
 /// How many old stores are read before a fresh one is taken: with two, most stores belong to
 /// living threads.
-const LOOKS: u32 = 2;
+const PROBES: u32 = 2;
 
 /// A node in its initial state. It is the caller's until [`give_back`].
 pub fn take<T: Default>() -> NonNull<T> {
@@ -140,7 +140,7 @@ fn left_behind() -> Option<&'static Store> {
     // Relaxed, here and in the closure: under `GIVING`, but for `free`, in which nodes only come
     // back.
     let given = GIVEN.load(Ordering::Relaxed);
-    (0..LOOKS.min(given)).find_map(|_| {
+    (0..PROBES.min(given)).find_map(|_| {
         let number = NEXT.load(Ordering::Relaxed) % given;
         NEXT.store(number + 1, Ordering::Relaxed);
         let store = store(number);

@@ -9,7 +9,7 @@ use addr2line::Loader;
 use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSymbol, ReadRef, SymbolKind};
 
-use crate::analyze::names::files::Found;
+use crate::analyze::names::files::ReadableFile;
 use crate::analyze::names::modules::Place;
 use manycore_launch::regular;
 
@@ -55,7 +55,7 @@ impl<'a> ReadRef<'a> for Cut<'a> {
 
 impl Binary {
     /// Reads a file; none if it is no ELF file.
-    pub fn read(found: &Found) -> Option<Self> {
+    pub fn read(found: &ReadableFile) -> Option<Self> {
         let path = &*found.path;
         let cache = ReadCache::new(regular::open(path).ok()?);
         let file = object::File::parse(Cut(&cache)).ok()?;
@@ -211,7 +211,7 @@ mod tests {
         let modules = Modules::of_maps((1, 0), maps);
         manycore_fuzz::bytes("an ELF file", &[&valid], |input| {
             std::fs::write(&path, input).unwrap();
-            let found = Found { path: path.clone(), called: path.clone() };
+            let found = ReadableFile { path: path.clone(), called: path.clone() };
             if let Some(binary) = Binary::read(&found) {
                 for address in [0, 0x1005, 0x3010, u64::MAX] {
                     _ = modules.find(address, NOW).and_then(|place| binary.address_of(&place));
@@ -234,7 +234,7 @@ mod tests {
         std::fs::write(&source, text).unwrap();
         let built = std::process::Command::new("cc").arg("-o").args([&program, &source]).status();
         assert!(built.unwrap().success());
-        let found = Found { path: program.clone(), called: program };
+        let found = ReadableFile { path: program.clone(), called: program };
         let binary = Binary::read(&found).unwrap();
         let length = |symbol: &&Symbol| symbol.name.1 - symbol.name.0;
         let longest = binary.functions.symbols.iter().max_by_key(length).unwrap();

@@ -31,7 +31,7 @@ pub struct Way {
 }
 
 /// A leaf at the end of a walk.
-pub struct Found<'s, K, V> {
+pub struct EndLeaf<'s, K, V> {
     pub link: Link<Leaf<K, V>>,
     pub leaf: &'s Leaf<K, V>,
     /// Whether it is the key's.
@@ -139,7 +139,7 @@ impl Art {
         anchor: Link<Anchor>,
         session: &'s S,
         key: &[u8],
-    ) -> (Way, Option<Found<'s, K, V>>) {
+    ) -> (Way, Option<EndLeaf<'s, K, V>>) {
         let begin = Slot { holder: anchor.into(), byte: None };
         // SAFETY: the anchor lives as long as the tree; links that a session has found lead to
         // objects that stay until its end, and their kinds give the types (contract of this
@@ -154,7 +154,7 @@ impl Art {
                     let leaf = &*session.deref(link);
                     let is_there =
                         leaf.key.get().bytes().as_ref() == key || mutation!("art-trusts-way");
-                    return (way, Some(Found { link, leaf, is_there }));
+                    return (way, Some(EndLeaf { link, leaf, is_there }));
                 }
                 let (path, next) = Self::step(session, way.below, kind, (key, way.depth));
                 let Some((byte, below)) = next else { return (way, None) };

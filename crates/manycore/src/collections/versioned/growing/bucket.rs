@@ -37,7 +37,7 @@ pub struct Entry<K, V> {
 }
 
 /// An entry in a chain, and where it is.
-type Found<'s, K, V> = (Link<Entry<K, V>>, &'s Entry<K, V>);
+type LinkedEntry<'s, K, V> = (Link<Entry<K, V>>, &'s Entry<K, V>);
 
 impl<K: Copy, V: Copy> Clone for Bucket<K, V> {
     fn clone(&self) -> Self {
@@ -218,7 +218,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         &self,
         session: &'s S,
         is: impl Fn(&K) -> bool,
-    ) -> Option<Found<'s, K, V>> {
+    ) -> Option<LinkedEntry<'s, K, V>> {
         let mut next = self.more;
         while !next.is_null() {
             // SAFETY: the bucket was found in this session (contract of this function), and so is

@@ -1,5 +1,5 @@
-//! Turns: a session that begins again after a conflict on an object waits in a queue for it, rather
-//! than to run into the same conflict with hundreds of others.
+//! RetryQueues: a session that begins again after a conflict on an object waits in a queue for it,
+//! rather than to run into the same conflict with hundreds of others.
 //!
 //! Objects share queues, by their addresses. A session has one turn at most, takes it before it
 //! begins, and gives it back when it ends: so none waits for another's turn with a turn or an open
@@ -25,7 +25,7 @@ type Queues = [CachePadded<Adaptive>; QUEUES];
 
 /// Whether there are turns: where there is a clock by which a wait can end. The model checker has
 /// none, and a kernel tells ours no deadlines yet.
-pub(crate) const HAS_TURNS: bool =
+pub(crate) const HAS_RETRY_QUEUES: bool =
     cfg!(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare))));
 
 #[cfg(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare))))]
@@ -35,41 +35,42 @@ fn after(duration: Duration) -> Deadline {
 
 #[cfg(not(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare)))))]
 fn after(_duration: Duration) -> Deadline {
-    unreachable!("no session waits for a turn here: see `HAS_TURNS`")
+    unreachable!("no session waits for a turn here: see `HAS_RETRY_QUEUES`")
 }
 
 /// The queues of a domain.
-pub(crate) struct Turns {
+pub(crate) struct RetryQueues {
     /// Null before the first conflict.
     queues: AtomicPtr<Queues>,
 }
 
 /// The right to try first. Dropped, it is the next one's.
-pub(crate) struct Turn<'q>(&'q Adaptive);
+pub(crate) struct QueueGuard<'q>(&'q Adaptive);
 
-impl Drop for Turn<'_> {
+impl Drop for QueueGuard<'_> {
     fn drop(&mut self) {
-        // SAFETY: `Turns::take` has acquired the lock for the one `Turn` that it has made.
+        // SAFETY: `RetryQueues::take` has acquired the lock for the one `QueueGuard` that it has
+        // made.
         unsafe { self.0.release() };
     }
 }
 
-impl Turns {
+impl RetryQueues {
     pub fn new() -> Self {
         Self { queues: AtomicPtr::new(null_mut()) }
     }
 
     /// Waits for a turn at the object with this address; none if that takes too long. Only where
-    /// there [are](HAS_TURNS) turns.
+    /// there [are](HAS_RETRY_QUEUES) turns.
     #[cold]
-    pub fn take(&self, object: usize) -> Option<Turn<'_>> {
+    pub fn take(&self, object: usize) -> Option<QueueGuard<'_>> {
         let queue = self.queue(object);
-        (queue.try_acquire() || queue.acquire_until(after(WAIT_MAX))).then_some(Turn(queue))
+        (queue.try_acquire() || queue.acquire_until(after(WAIT_MAX))).then_some(QueueGuard(queue))
     }
 
     /// Whether a session has a turn at the object with this address.
     #[cold]
-    pub fn are_taken(&self, object: usize) -> bool {
+    pub fn is_busy(&self, object: usize) -> bool {
         self.queue(object).looks_held()
     }
 
@@ -101,7 +102,7 @@ impl Turns {
     }
 }
 
-impl Drop for Turns {
+impl Drop for RetryQueues {
     fn drop(&mut self) {
         let queues = self.queues.load(Ordering::Relaxed); // Relaxed: nobody else is left
         if !queues.is_null() {

@@ -135,20 +135,20 @@ impl PhaseRw {
         // Relaxed, here and on failure: the compare-and-swap decides and orders.
         let mut state = self.state.load(Ordering::Relaxed);
         let address = &raw const self.state;
-        let mut turn = Turn::NOBODYS;
+        let mut handoff = Handoff::NONE;
         let message = loop {
-            if turn.batch.role().is_none() {
+            if handoff.batch.role().is_none() {
                 // Anew after each change: the caller may have become the last to leave.
-                turn = Turn::next(chain, state - held, held == WRITER);
+                handoff = Handoff::choose(chain, state - held, held == WRITER);
             }
-            let rest = (state - held) & !(turn.settled | LOCKED | CONTENDED);
+            let rest = (state - held) & !(handoff.flags_to_clear | LOCKED | CONTENDED);
             debug_assert!(
-                turn.batch.role() != Some(TO_READ) || rest & WRITER == 0,
-                "see `Turn::next`"
+                handoff.batch.role() != Some(TO_READ) || rest & WRITER == 0,
+                "see `Handoff::choose`"
             );
-            let (next, message) = match turn.batch.role() {
+            let (next, message) = match handoff.batch.role() {
                 None => (rest, TRY),
-                Some(TO_READ) => (rest + u64::from(turn.batch.len) * READER, HOLDS),
+                Some(TO_READ) => (rest + u64::from(handoff.batch.len) * READER, HOLDS),
                 Some(INSISTS) if rest < READER && rest & WRITER == 0 => (rest | WRITER, HOLDS),
                 Some(_) => (rest | WOKEN, TRY),
             };
@@ -165,7 +165,7 @@ impl PhaseRw {
         wake_for_chain(address, state);
         // SAFETY: `take_first` and `take_all` have claimed the waiters and taken them off; the
         // compare-and-swap has unlocked the chain.
-        unsafe { turn.batch.mark(message) };
+        unsafe { handoff.batch.mark(message) };
     }
 
     pub(super) fn lock_chain(&self) -> Locked<'_> {
@@ -234,13 +234,13 @@ fn wake_for_chain(lock: *const AtomicU64, before: u64) {
 }
 
 /// Who goes on, taken off the chain; and the flags that have lost their reason.
-struct Turn {
+struct Handoff {
     batch: Batch,
-    settled: u64,
+    flags_to_clear: u64,
 }
 
-impl Turn {
-    const NOBODYS: Self = Self { batch: Batch::NONE, settled: 0 };
+impl Handoff {
+    const NONE: Self = Self { batch: Batch::NONE, flags_to_clear: 0 };
 
     /// Decides when a writer (`after_writer`), a reader or a mere waiter leaves the lock in the
     /// state `rest`.
@@ -249,30 +249,30 @@ impl Turn {
     /// holds the lock, the flag keeps the last holder from leaving while the chain is locked. And a
     /// lock that is free while readers wait has a woken writer, since otherwise the readers would
     /// have been chosen when it became free.
-    fn next(chain: &Locked<'_>, rest: u64, after_writer: bool) -> Self {
+    fn choose(chain: &Locked<'_>, rest: u64, after_writer: bool) -> Self {
         let to_write = |w: &Waiter| w.role() != TO_READ;
         let one_writer = || chain.take_first(|w| to_write(w) && w.claim());
         let no_writer =
             || rest & WOKEN == 0 && !chain.iter().any(|w| to_write(w) && !w.is_leaving());
 
         let is_free = rest < READER && rest & (WRITER | WOKEN) == 0;
-        let mut turn = Self::NOBODYS;
+        let mut handoff = Self::NONE;
         if is_free && !after_writer {
-            turn.batch = one_writer();
+            handoff.batch = one_writer();
         }
         // After the attempt above: a writer that was there may be leaving now.
-        let of_readers = after_writer || turn.batch.len == 0 && no_writer();
+        let of_readers = after_writer || handoff.batch.len == 0 && no_writer();
         if rest & WRITER == 0 && rest & READERS_WAIT != 0 && of_readers {
-            turn.batch = chain.take_all(|w| !to_write(w) && w.claim());
-            turn.settled |= READERS_WAIT;
+            handoff.batch = chain.take_all(|w| !to_write(w) && w.claim());
+            handoff.flags_to_clear |= READERS_WAIT;
         }
-        if is_free && turn.batch.len == 0 {
-            turn.batch = one_writer();
+        if is_free && handoff.batch.len == 0 {
+            handoff.batch = one_writer();
         }
-        if turn.batch.role().is_none_or(|role| role == TO_READ) && no_writer() {
-            turn.settled |= WRITERS_WAIT;
+        if handoff.batch.role().is_none_or(|role| role == TO_READ) && no_writer() {
+            handoff.flags_to_clear |= WRITERS_WAIT;
         }
-        turn
+        handoff
     }
 }
 

@@ -14,25 +14,25 @@ use syscalls::{Sysno, raw_syscall};
 use crate::{memory, real, threads};
 
 /// `name = function that notes(arguments ahead of the path)`.
-macro_rules! looks {
+macro_rules! stat_calls {
     ($($name:ident = $note:ident($($ahead:ident),*);)*) => {
         noted! { $($name = $note;)* }
 
         $(
             /// # Safety
             ///
-            /// As for [`looked_at`]; the jump to here brings libc's arguments.
+            /// As for [`note_own_threads`]; the jump to here brings libc's arguments.
             unsafe extern "C" fn $note($($ahead: usize,)* path: *const c_char) -> usize {
                 // SAFETY: the program has libc's function look at the path next (contract of this
                 // function).
-                unsafe { looked_at(path) };
+                unsafe { note_own_threads(path) };
                 real::$name.address()
             }
         )*
     };
 }
 
-looks! {
+stat_calls! {
     stat = note_stat();
     stat64 = note_stat64();
     lstat = note_lstat();
@@ -54,7 +54,7 @@ looks! {
 /// # Safety
 ///
 /// No other thread changes the path or takes its memory away meanwhile.
-pub unsafe fn looked_at(path: *const c_char) {
+pub unsafe fn note_own_threads(path: *const c_char) {
     // SAFETY: no other thread changes the path (contract of this function).
     if threads::are_ours_alone() && is_of_own_threads(unsafe { memory::text(path) }) {
         threads::leave_alone();

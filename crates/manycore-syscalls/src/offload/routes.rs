@@ -1,6 +1,6 @@
-//! Lanes: where the calls on a descriptor are executed.
+//! Routes: where the calls on a descriptor are executed.
 //!
-//! A lane is a place, and knows nothing of the descriptor. It is chosen when the descriptor is
+//! A route is a place, and knows nothing of the descriptor. It is chosen when the descriptor is
 //! opened, by a rule over groups of CPUs, and takes 64 bytes while nothing happens on it.
 
 use core::ops::Range;
@@ -16,16 +16,16 @@ use super::shared_across_fork::Page;
 use super::slab::{Slab, Zeroed};
 use manycore_channel::stack::Stack;
 
-/// As many lanes as a process has at most.
-pub const LANES_MAX: usize = 1 << 20;
+/// As many routes as a process has at most.
+pub const ROUTES_MAX: usize = 1 << 20;
 
-/// One lane.
+/// One route.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
-pub struct LaneState {
-    /// For the mechanism `thread`: workers of this lane that have nothing to do.
+pub struct RouteState {
+    /// For the mechanism `thread`: workers of this route that have nothing to do.
     pub idle: Stack,
-    /// The next unused lane.
+    /// The next unused route.
     below: AtomicU32,
     /// Which of the CPUs.
     at: AtomicU32,
@@ -34,22 +34,22 @@ pub struct LaneState {
 }
 
 // SAFETY: it consists of an empty stack and numbers, all of which zero is.
-unsafe impl Zeroed for LaneState {}
+unsafe impl Zeroed for RouteState {}
 
-/// All lanes of a process.
+/// All routes of a process.
 #[derive(Debug)]
-pub struct Lanes {
-    all: Slab<LaneState, LANES_MAX>,
+pub struct RouteTable {
+    all: Slab<RouteState, ROUTES_MAX>,
     free: Stack,
     used: AtomicU32,
 }
 
-impl Lanes {
+impl RouteTable {
     pub const fn new() -> Self {
         Self { all: Slab::new(), free: Stack::new(), used: AtomicU32::new(0) }
     }
 
-    /// A new lane on one of the CPUs: its number plus one.
+    /// A new route on one of the CPUs: its number plus one.
     pub fn open(
         &self,
         groups: &Groups,
@@ -59,53 +59,53 @@ impl Lanes {
     ) -> Option<u32> {
         let all = self.all.get()?;
         let number = self.free.pop(|number| &all[number as usize].below).or_else(|| {
-            let more = |used| ((used as usize) < LANES_MAX).then_some(used + 1);
+            let more = |used| ((used as usize) < ROUTES_MAX).then_some(used + 1);
             // Relaxed, both: the number alone.
             self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()
         })?;
-        let lane = &all[number as usize];
-        let (here, turn) = (cpu::current() as u16, family.turn());
-        let at = choose(groups, rule, cpu_workers, (here, turn), affinity::has);
-        cpu_workers[at].lanes.fetch_add(1, Ordering::Relaxed); // Relaxed: a number for the rules
-        lane.at.store(at as u32, Ordering::Relaxed); // Relaxed: the lane is its opener's, who passes it on
-        lane.habit.begin(&family.habit);
+        let route = &all[number as usize];
+        let (here, next) = (cpu::current() as u16, family.next_cpu());
+        let at = choose(groups, rule, cpu_workers, (here, next), affinity::has);
+        cpu_workers[at].routes.fetch_add(1, Ordering::Relaxed); // Relaxed: a number for the rules
+        route.at.store(at as u32, Ordering::Relaxed); // Relaxed: the route is its opener's, who passes it on
+        route.habit.begin(&family.habit);
         Some(number + 1)
     }
 
-    /// The lane with this number plus one.
-    pub fn get(&self, number: u32) -> Option<&LaneState> {
+    /// The route with this number plus one.
+    pub fn get(&self, number: u32) -> Option<&RouteState> {
         let number = number.checked_sub(1)?;
         self.all.get()?.get(number as usize)
     }
 
-    /// Which of the CPUs a lane is on.
-    pub fn at(lane: &LaneState) -> usize {
-        lane.at.load(Ordering::Relaxed) as usize // Relaxed: as in `open`
+    /// Which of the CPUs a route is on.
+    pub fn at(route: &RouteState) -> usize {
+        route.at.load(Ordering::Relaxed) as usize // Relaxed: as in `open`
     }
 
-    /// The lane may be used for another descriptor.
+    /// The route may be used for another descriptor.
     pub fn close(&self, number: u32, cpu_workers: &[CpuWorker]) {
-        if let (Some(lane), Some(all)) = (self.get(number), self.all.get()) {
-            cpu_workers[Self::at(lane)].lanes.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `open`
+        if let (Some(route), Some(all)) = (self.get(number), self.all.get()) {
+            cpu_workers[Self::at(route)].routes.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `open`
             self.free.push(number - 1, |number| &all[number as usize].below);
         }
     }
 
     /// All that were ever used.
-    pub fn used(&self) -> &[LaneState] {
+    pub fn used(&self) -> &[RouteState] {
         let used = self.used.load(Ordering::Relaxed) as usize; // Relaxed: nobody else is there
         self.all.mapped().map_or(&[], |all| &all[..used])
     }
 }
 
-/// Which of the CPUs serves a new lane of a thread that runs on `here`. `turn` counts up; `may`
+/// Which of the CPUs serves a new route of a thread that runs on `here`. `turn` counts up; `may`
 /// tells of a CPU whether the process may use it by now. A group of which it may use none is as
 /// good as another.
 fn choose(
     groups: &Groups,
     rule: Rule,
     cpu_workers: &[CpuWorker],
-    (here, turn): (u16, usize),
+    (here, next): (u16, usize),
     may: impl Fn(u16) -> bool,
 ) -> usize {
     let all = 0..groups.len();
@@ -113,13 +113,13 @@ fn choose(
     // The CPUs of a range that may be used, beginning with the next one in the rotation.
     let in_turn = |range: Range<usize>| {
         let can_be_used = range.clone().filter(can).count();
-        let first = turn % can_be_used.max(1);
+        let first = next % can_be_used.max(1);
         range.clone().filter(can).skip(first).chain(range.filter(can).take(first))
     };
     let round = |group: usize| {
         let range = groups.range(group);
         let chosen = in_turn(range.clone()).next().or_else(|| in_turn(all.clone()).next());
-        chosen.unwrap_or(range.start + turn % range.len())
+        chosen.unwrap_or(range.start + next % range.len())
     };
     match rule {
         Rule::First => round(0),
@@ -128,7 +128,7 @@ fn choose(
             round((0..groups.groups()).find(has).unwrap_or(0))
         }
         Rule::Spill(limit) => {
-            let load = |at: &usize| cpu_workers[*at].lanes.load(Ordering::Relaxed); // Relaxed: as in `open`
+            let load = |at: &usize| cpu_workers[*at].routes.load(Ordering::Relaxed); // Relaxed: as in `open`
             // The first of those that have as few: the one whose turn it is.
             let least = |range: Range<usize>| in_turn(range).min_by_key(load);
             let not_full = |at: &usize| load(at) < limit;
@@ -160,14 +160,14 @@ mod tests {
         (0..5).map(|_| unsafe { core::mem::zeroed() }).collect()
     }
 
-    fn chosen(rule: Rule, lanes: usize) -> Vec<usize> {
+    fn chosen(rule: Rule, routes: usize) -> Vec<usize> {
         let groups = two_groups();
         let cpu_workers = cpu_workers();
-        for turn in 0..lanes {
-            let at = choose(&groups, rule, &cpu_workers, (0, turn), |_| true);
-            cpu_workers[at].lanes.fetch_add(1, Ordering::Relaxed);
+        for next in 0..routes {
+            let at = choose(&groups, rule, &cpu_workers, (0, next), |_| true);
+            cpu_workers[at].routes.fetch_add(1, Ordering::Relaxed);
         }
-        cpu_workers.iter().map(|s| s.lanes.load(Ordering::Relaxed) as usize).collect()
+        cpu_workers.iter().map(|s| s.routes.load(Ordering::Relaxed) as usize).collect()
     }
 
     #[test]
@@ -180,29 +180,29 @@ mod tests {
 
     #[test]
     fn own_is_the_group_of_the_thread_that_opens_it() {
-        let at = |here, turn| choose(&two_groups(), Rule::Own, &[], (here, turn), |_| true);
+        let at = |here, next| choose(&two_groups(), Rule::Own, &[], (here, next), |_| true);
         assert_eq!([at(4, 0), at(4, 1), at(5, 2)], [0, 1, 0]);
         assert_eq!([at(6, 0), at(8, 1), at(7, 2), at(7, 3)], [2, 3, 4, 2]);
         assert_eq!(at(9, 1), 1, "a CPU of no group has the first");
     }
 
-    /// Processes that have no lanes yet, one after the other, as a server's children are: their
+    /// Processes that have no routes yet, one after the other, as a server's children are: their
     /// turn is what differs.
     #[test]
     fn those_that_begin_together_begin_with_different_ones() {
         let cpu_workers = cpu_workers();
-        let begins = |rule, turn| choose(&two_groups(), rule, &cpu_workers, (4, turn), |_| true);
+        let begins = |rule, next| choose(&two_groups(), rule, &cpu_workers, (4, next), |_| true);
         for rule in [Rule::First, Rule::Own, Rule::Spill(8)] {
-            assert_eq!([0, 1, 2, 3].map(|turn| begins(rule, turn)), [0, 1, 0, 1], "{rule:?}");
+            assert_eq!([0, 1, 2, 3].map(|next| begins(rule, next)), [0, 1, 0, 1], "{rule:?}");
         }
     }
 
     #[test]
-    fn cpus_that_are_forbidden_by_now_serve_no_new_lanes() {
+    fn cpus_that_are_forbidden_by_now_serve_no_new_routes() {
         let cpu_workers = cpu_workers();
         let at = |rule, allowed: &[u16]| {
             let may = |cpu| allowed.contains(&cpu);
-            [0, 1, 2].map(|turn| choose(&two_groups(), rule, &cpu_workers, (6, turn), may))
+            [0, 1, 2].map(|next| choose(&two_groups(), rule, &cpu_workers, (6, next), may))
         };
         assert_eq!(at(Rule::First, &[5, 7]), [1; 3]);
         assert_eq!(at(Rule::Own, &[5, 6, 8]), [2, 4, 2]);
@@ -215,17 +215,17 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_lane_is_used_again() {
+    fn a_closed_route_is_used_again() {
         let mut groups = Groups::new();
         assert!(groups.begin() && groups.add(0));
         // SAFETY: zero is a CPU worker (`Zeroed`).
         let cpu_workers = [unsafe { core::mem::zeroed::<CpuWorker>() }];
-        let (all, family) = (Lanes::new(), SharedAcrossFork::new());
+        let (all, family) = (RouteTable::new(), SharedAcrossFork::new());
         let open = || all.open(&groups, Rule::First, &cpu_workers, family.page()).unwrap();
         let (first, second) = (open(), open());
         assert_ne!(first, second);
         all.close(first, &cpu_workers);
         assert_eq!(open(), first);
-        assert_eq!(cpu_workers[0].lanes.load(Ordering::Relaxed), 2);
+        assert_eq!(cpu_workers[0].routes.load(Ordering::Relaxed), 2);
     }
 }

@@ -79,7 +79,7 @@ impl List {
     /// It is large enough for a [`Free`] and aligned for it, stays as long as the batches, and is
     /// in no other use: `take` or `refill` of a list over the same batches has returned it.
     #[inline]
-    pub unsafe fn give(&mut self, object: *mut u8, batches: &Batches) {
+    pub unsafe fn give(&mut self, object: *mut u8, batches: &GlobalFreeList) {
         let free = object.cast::<Free>();
         // SAFETY: the memory is large enough for a `Free`, aligned for it, and in no other use
         // (contract of this function).
@@ -92,7 +92,7 @@ impl List {
 
     /// Half of what there is, to the thread that needs it.
     #[cold]
-    fn give_batch(&mut self, batches: &Batches) {
+    fn give_batch(&mut self, batches: &GlobalFreeList) {
         let first = self.first;
         let mut last = first;
         for _ in 1..KEPT / 2 {
@@ -114,8 +114,8 @@ impl List {
     pub fn refill(
         &mut self,
         size: usize,
-        from: &Batches,
-        rest: &mut Rest,
+        from: &GlobalFreeList,
+        rest: &mut BumpTail,
         chunks: &Chunks,
     ) -> *mut u8 {
         let batch = from.take();
@@ -143,9 +143,9 @@ impl List {
 }
 
 /// Free objects of a size that are for all, by the batch.
-pub(crate) struct Batches(AtomicPtr<Free>);
+pub(crate) struct GlobalFreeList(AtomicPtr<Free>);
 
-impl Batches {
+impl GlobalFreeList {
     const_new! {
         pub fn new() -> Self {
             Self(AtomicPtr::new(null_mut()))
@@ -200,12 +200,12 @@ impl Batches {
 }
 
 /// What is left of the chunk that a thread got last.
-pub(crate) struct Rest {
+pub(crate) struct BumpTail {
     place: *mut u8,
     bytes: usize,
 }
 
-impl Rest {
+impl BumpTail {
     pub const NONE: Self = Self { place: null_mut(), bytes: 0 };
 
     /// New memory for an object.
@@ -256,7 +256,7 @@ impl Chunks {
     }
 
     /// A new one, in which there is room for an object of this size.
-    fn add(&self, size: usize) -> Rest {
+    fn add(&self, size: usize) -> BumpTail {
         if self.bytes() >= REGIONS_FROM && size <= LARGEST {
             return self.add_to_region();
         }
@@ -267,11 +267,11 @@ impl Chunks {
         let memory = unsafe { alloc_zeroed(layout) };
         self.note(memory, layout);
         // SAFETY: a chunk has more bytes than a line.
-        Rest { place: unsafe { memory.add(LINE) }, bytes: bytes - LINE }
+        BumpTail { place: unsafe { memory.add(LINE) }, bytes: bytes - LINE }
     }
 
     /// As large a part of a region as a chunk may be.
-    fn add_to_region(&self) -> Rest {
+    fn add_to_region(&self) -> BumpTail {
         loop {
             // Acquire: partner of the Release below.
             let region = self.region.load(Ordering::Acquire);
@@ -282,7 +282,7 @@ impl Chunks {
                 if from + LARGEST <= REGION {
                     // SAFETY: within the region, and given out once.
                     let place = unsafe { region.cast::<u8>().add(from) };
-                    return Rest { place, bytes: LARGEST };
+                    return BumpTail { place, bytes: LARGEST };
                 }
             }
             let new = self.new_region();
@@ -292,7 +292,7 @@ impl Chunks {
             if self.region.compare_exchange(region, new, done, Ordering::Relaxed).is_err() {
                 // SAFETY: this thread's, since no other knows it.
                 let place = unsafe { new.cast::<u8>().add(LINE) };
-                return Rest { place, bytes: REGION - LINE };
+                return BumpTail { place, bytes: REGION - LINE };
             }
         }
     }
