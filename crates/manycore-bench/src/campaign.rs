@@ -1,10 +1,9 @@
 //! Candidates at many points, in rounds: the measuring protocol applied to slices in worker
 //! processes.
 //!
-//! In a round every candidate runs one slice at every point. Points come in random order, and at
-//! each point the candidates run one after another in random order, so that the slices of which a
-//! ratio is taken lie seconds apart at most. Each candidate has a process of its own, which lives
-//! for a round.
+//! In a round every candidate runs one slice at every point. Points come in random order. At each
+//! point the candidates run one after another in random order, so the slices of a ratio are at most
+//! seconds apart. Each candidate has a process of its own, which lives for a round.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -75,8 +74,8 @@ pub(crate) type SamplesOf<C> = Samples<
 pub(crate) const BASE: usize = 0;
 
 impl Campaign {
-    /// Runs it all. A candidate that fails is left out from then on; if it is the base line, all is
-    /// in vain.
+    /// Runs the whole campaign. A candidate that fails is left out from then on; if the base line
+    /// fails, the campaign fails.
     pub fn run<C: Contest>(
         self,
         contest: &C,
@@ -163,13 +162,13 @@ pub(crate) fn values<S>(slices: &[S], value: impl Fn(&S) -> f64) -> Vec<f64> {
     slices.iter().map(value).collect()
 }
 
-/// All that take part, the base line first: ours, then those of others that are not named twice.
+/// All candidates, the base line first: ours, then those of others that are not named twice.
 pub(crate) fn subjects(syncs: &[String], against: &[String]) -> Vec<String> {
     let others = against.iter().filter(|peer| !syncs.contains(peer));
     syncs.iter().chain(others).cloned().collect()
 }
 
-/// What is wrong with a campaign whatever it measures; `None` if nothing is.
+/// A fault of the campaign that does not depend on its workload; `None` if there is none.
 pub(crate) fn fault(
     slice: Duration,
     operations: Option<u64>,

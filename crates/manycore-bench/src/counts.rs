@@ -14,7 +14,7 @@ impl Counts {
         Self(counts)
     }
 
-    /// What has come since an earlier moment, for each of this many operations.
+    /// The counts since an earlier moment, for each of this many operations.
     pub fn since(&self, earlier: &Self, operations: u64) -> BTreeMap<String, f64> {
         let each = |(name, count): (&&'static str, &u64)| {
             let before = earlier.0.get(name).copied().unwrap_or_default();

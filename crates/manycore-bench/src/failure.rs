@@ -1,4 +1,4 @@
-//! What can go wrong, in the two kinds that the command line tells apart.
+//! The two kinds of failures that the command line distinguishes.
 
 /// Why there is no result, in one line that names the culprit and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]

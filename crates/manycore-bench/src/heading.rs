@@ -1,4 +1,4 @@
-//! What tables of measurements have in common: headings, verdicts, and lines below.
+//! The common parts of tables of measurements: headings, verdicts, and lines below.
 
 use manycore_measure::paired::{Better, Protocol, Verdict};
 use manycore_measure::{Measurement, Tone, significant};

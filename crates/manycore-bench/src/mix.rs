@@ -1,4 +1,5 @@
-//! What threads do: which locks they take how often, for how long, and what they do in between.
+//! The work of threads: the locks that they take, how often and for how long, and the time in
+//! between.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,8 +42,8 @@ pub struct Latch {
     pub weight: f64,
     /// Time in a section.
     pub section: Length,
-    /// Where it is a reader-writer lock beside mutexes: the share of its sections that only read,
-    /// in percent. It is then the one that `manycore run` puts into a program, whichever lock the
+    /// For a reader-writer lock beside mutexes: the share of its sections that only read, in
+    /// percent. It is then the lock that `manycore run` puts into a program, whichever lock the
     /// others are. Simulated only.
     #[serde(default)]
     pub shared: Option<f64>,

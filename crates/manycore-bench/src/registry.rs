@@ -25,7 +25,7 @@
 //! }
 //! ```
 //!
-//! Stores and file systems are added in the same way. What cannot run in a process of
+//! Stores and file systems are added in the same way. A candidate that cannot run in a process of
 //! this executable, such as a server, has no executor: its command starts it.
 
 use std::io;

@@ -1,9 +1,9 @@
 //! How one thread that executes calls, a *worker*, gets them from others, and waits meanwhile.
 //!
-//! A worker that has nothing to do is on a stack, with a gate at which it waits. The thread that
-//! takes it off the stack may send it one call, or have it end. It goes back onto the stack
-//! *before* it answers, so that its caller's next call finds it there; and its gate is shut before
-//! that, because from then on the next call may come.
+//! An idle worker is on a stack, and waits at its gate. The thread that takes it off the stack may
+//! send it one call, or have it end. The worker goes back onto the stack *before* it answers, so
+//! its caller's next call finds it there. It shuts its gate even before that, because the next call
+//! may come as soon as it is on the stack.
 
 use manycore::lock::Gate;
 use manycore::mutation;
@@ -16,7 +16,8 @@ use crate::stack::Stack;
 const CALL: u32 = Gate::MESSAGE;
 const END: u32 = Gate::MESSAGE + 1;
 
-/// What a worker and those who send it calls share. All zero waits for the first call.
+/// The data that a worker shares with the threads that send it calls. All zero is a worker that
+/// waits for its first call.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct BlockingWorker {
@@ -34,8 +35,8 @@ struct Sent {
     home: *const Stack,
 }
 
-// SAFETY: what is sent is written by the thread that has taken the worker off its stack, before it
-// opens the gate, and read by the worker after it has received: the gate orders them.
+// SAFETY: the thread that has taken the worker off its stack writes the sent data before it opens
+// the gate, and the worker reads them after it has received: the gate orders the two.
 unsafe impl Sync for BlockingWorker {}
 // SAFETY: its pointers lead to a slot and a stack that another thread may use: they are handed on
 // with the call.
@@ -53,9 +54,9 @@ impl BlockingWorker {
     ///
     /// # Safety
     ///
-    /// The caller has the worker off a stack, or made it, and has sent it nothing; the slot is
-    /// written, in nobody else's hands, and stays until it is answered; worker and `home` stay for
-    /// good.
+    /// The caller has taken the worker off a stack, or made it, and has sent it nothing. The slot
+    /// is written, no other thread has it, and it stays until it is answered; worker and `home`
+    /// stay for good.
     pub unsafe fn send(&self, slot: *const Slot, home: *const Stack) {
         // SAFETY: the worker is the caller's until the gate opens, and is there for good; no other
         // message is on its way (contract of this function).
@@ -76,8 +77,9 @@ impl BlockingWorker {
         unsafe { Gate::open(&raw const self.gate, END) };
     }
 
-    /// The life of the worker's thread: executes what is sent until it is to end. `put` puts the
-    /// worker onto a stack; the worker spins `spin` ticks for a call before it sleeps.
+    /// The life of the worker's thread: it executes the calls that it is sent until it has to end.
+    /// `put` puts the worker onto a stack; the worker spins `spin` ticks for a call before it
+    /// sleeps.
     pub fn work(&self, spin: u64, put: impl Fn(&Stack), mut execute: impl FnMut(&Slot) -> Reply) {
         while self.gate.wait_after(spin) == CALL {
             // SAFETY: the gate has brought the message, so that `sent` is written, and this

@@ -2,8 +2,8 @@
 
 /// A system call: its number and its arguments, as they go into registers.
 ///
-/// The thread that has another one execute it keeps everything alive that the arguments point to,
-/// until the answer is there.
+/// The calling thread keeps everything alive to which the arguments point, until the answer has
+/// come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Call {
@@ -13,11 +13,11 @@ pub struct Call {
     pub args: [usize; 6],
 }
 
-/// What the kernel returns: a result, or an error number negated (-4095 to -1).
+/// The kernel's return value: a result, or a negated error number (-4095 to -1).
 pub type Answer = isize;
 
-/// How long a call can take, and what a signal handler does to it: the caller knows, from the call
-/// and from what the program has set on the descriptor.
+/// How long a call can take, and what a signal handler does to it. The caller derives this from the
+/// call and from the options that the program has set on the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -52,7 +52,7 @@ pub enum Reason {
     /// The process may use one CPU: another thread that executes the call would have to wait for
     /// that.
     OneCpu = 1,
-    /// There is no thread for it: it may block and all that may block with it are taken, or the
-    /// kernel refused one, or memory.
+    /// No thread is available: the call may block, and all threads for such calls are busy, or the
+    /// kernel refused another thread, or memory.
     NoThread = 2,
 }

@@ -1,8 +1,8 @@
-//! What carries a system call to the thread that executes it, and which descriptors' calls are
-//! carried.
+//! The parts that carry a system call to the thread that executes it, and a table of the
+//! descriptors whose calls are carried.
 //!
-//! These are the parts in which threads meet: the model checker checks them, and the simulator runs
-//! them (`manycore-channel-simulated` is built from these sources). They call no kernel;
+//! In these parts threads share data: the model checker checks them, and the simulator runs them
+//! (`manycore-channel-simulated` is built from these sources). They call no kernel;
 //! `manycore-syscalls` does.
 //!
 //! | module | what is in it |

@@ -1,13 +1,13 @@
 //! Calls on their way to a worker, and the bell that wakes it.
 //!
-//! Callers put calls in, the worker takes all there are: nobody takes a single one, so that none
-//! comes back to the head while somebody looks at it. The links are in the calls, so that nothing
-//! is allocated.
+//! Callers put calls in, and the worker takes all of them at once. No thread takes a single one, so
+//! no call returns to the head while another thread reads it. The links are in the calls, so
+//! nothing is allocated.
 //!
-//! The bell says whether the worker sleeps. A caller puts its call in and then rings; the worker
-//! says that it sleeps and then looks into the queue once more. Both touch the bell by
-//! read-modify-writes: whichever comes second sees what the other did before, so that no call is
-//! left behind by a sleeping worker.
+//! The bell says whether the worker sleeps. A caller puts its call in and then rings. The worker
+//! announces that it sleeps and then checks the queue once more. Both access the bell by
+//! read-modify-writes: whichever comes second sees what the other did before, so no sleeping worker
+//! leaves a call behind.
 
 use core::marker::PhantomData;
 use core::ptr::null_mut;
@@ -63,7 +63,7 @@ impl<L: Link> Queue<L> {
     ///
     /// It is in no queue of this link, and stays until it was taken out.
     pub unsafe fn push(&self, slot: *mut Slot) {
-        // SAFETY: the slot is there until it was taken out (contract of this function), and only
+        // SAFETY: the slot is valid until it was taken out (contract of this function), and only
         // this thread puts it in.
         let link = L::of(unsafe { &*slot });
         // Relaxed, here and on failure: the compare-and-swap decides.
@@ -129,8 +129,8 @@ impl Bell {
     /// After something was put in: whether the worker sleeps, and is to be woken by the caller.
     #[must_use]
     pub fn ring(&self) -> bool {
-        // AcqRel: partner of that in `doze`: this swap releases the push before it to a worker that
-        // goes to sleep later, or finds that it has gone to sleep.
+        // AcqRel: partner of the swap in `doze`. This swap releases the push before it to a worker
+        // that goes to sleep later, or sees that the worker has gone to sleep.
         self.word.swap(AWAKE, order!(AcqRel, "bell-ring")) == ASLEEP
     }
 

@@ -1,10 +1,11 @@
 //! A call in flight: written by the caller, executed and answered by a thread of ours.
 //!
-//! A slot is a node of 128 bytes out of the calling thread's own store ([`manycore::sync::node`]),
-//! for one call at a time: no allocation, and no two callers in one line. It has no owner at two
-//! times: the caller writes it, hands it on (a [`BlockingWorker`](crate::blocking_worker) or a
-//! [`Queue`](crate::queue) releases it), the thread that executes the call writes the reply and
-//! opens the gate, and the caller has it back. Only the words for cancelling are shared meanwhile.
+//! A slot is a node of 128 bytes from the calling thread's own store ([`manycore::sync::node`]),
+//! for one call at a time. So there is no allocation, and no two callers share a line. It has one
+//! owner at any time: the caller writes it and hands it on (a
+//! [`BlockingWorker`](crate::blocking_worker) or a [`Queue`](crate::queue) releases it); the thread
+//! that executes the call writes the reply and opens the gate; then the caller has it back. Only
+//! the words for cancelling are shared meanwhile.
 
 use core::ptr::null_mut;
 
@@ -97,7 +98,7 @@ impl Default for Slot {
 impl Slot {
     /// Writes the call: by the caller, before it hands the slot on.
     pub fn write(&self, call: &Call, kind: Kind) {
-        // SAFETY: the caller of this has taken the slot and not handed it on, so that no other
+        // SAFETY: the caller of this function has taken the slot and not handed it on, so no other
         // thread has it.
         self.order.with_mut(|order| unsafe {
             *order = Order { call: *call, kind, descriptor: -1, done: 0 }
@@ -135,9 +136,9 @@ impl Slot {
         self.order.with_mut(|order| unsafe { (*order).done = done });
     }
 
-    /// Some of a send is gone: no signal handler has the kernel begin anew with it, whatever its
-    /// flags, so that a caller that sleeps already is woken, to sleep otherwise. The thread that
-    /// executes the call calls this before it answers.
+    /// A part of a send is done: no signal handler makes the kernel restart it, whatever the
+    /// handler's flags. So a caller that sleeps already is woken, and then sleeps in another way.
+    /// The thread that executes the call calls this before it answers.
     pub fn note_part(&self) {
         self.notes.fetch_or(PART, Ordering::Relaxed); // Relaxed: ordered by the fence
         if !mutation!("part-note") {
@@ -146,7 +147,7 @@ impl Slot {
             fence(Ordering::SeqCst);
         }
         let word = self.done.word();
-        // Relaxed, both: all that the caller learns from it is that it has to read the slot again.
+        // Relaxed, both: the caller only learns that it has to read the slot again.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         if word.compare_exchange(Gate::ASLEEP, 0, success, failure).is_ok() {
             futex::wake(word, 1);
@@ -169,7 +170,7 @@ impl Slot {
     /// The caller executes the call, and has not answered it.
     pub unsafe fn answer(slot: *const Self, reply: Reply) {
         // SAFETY: the caller executes the call and has not answered it (contract of this function),
-        // so that the slot is there and its own until the gate opens.
+        // so the slot is valid and its own until the gate opens.
         unsafe {
             (*slot).reply.with_mut(|place| *place = reply);
             Gate::open(&raw const (*slot).done, ANSWERED);
@@ -191,8 +192,8 @@ impl Slot {
     /// Asks the thread that executes the call to end it with `EINTR`; false if that was asked
     /// already.
     pub fn cancel(&self) -> bool {
-        // SeqCst: against `executor`, which is written before `is_cancelled` is read; the caller
-        // repeats its signals, so that no more depends on it than how soon it is seen.
+        // SeqCst: against `executor`, which is written before `is_cancelled` is read. The caller
+        // repeats its signals, so this ordering only affects how soon the cancellation is seen.
         self.cancelled.compare_exchange(0, REQUESTED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
@@ -207,8 +208,7 @@ impl Slot {
     pub fn signal(&self, send: impl FnOnce(u32)) {
         // SeqCst: before `executor` is read; partner of the load in `released`.
         self.notes.fetch_or(SIGNALLING, Ordering::SeqCst);
-        // SeqCst: partner of the fence in `released`; one of the two sees what the other has
-        // written.
+        // SeqCst: partner of the fence in `released`; one of the two sees the other's write.
         fence(Ordering::SeqCst);
         // SeqCst: as in `cancel`, and after the note.
         let executor = self.executor.load(Ordering::SeqCst);
@@ -219,9 +219,9 @@ impl Slot {
         self.notes.fetch_and(!SIGNALLING, Ordering::Release);
     }
 
-    /// The executing thread will not block with this call any more; once this returns no signal is
-    /// sent to it on the call's account, so that none ends its next one. Says whether there may
-    /// have been one.
+    /// The executing thread will not block with this call any more. Once this returns, the thread
+    /// gets no signal for this call, so no signal ends its next call. Returns whether there may
+    /// have been a signal.
     pub fn released(&self) -> bool {
         // SeqCst: before the note is read, which is written before this is read.
         self.executor.store(0, Ordering::SeqCst);

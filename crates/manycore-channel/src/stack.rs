@@ -1,9 +1,9 @@
 //! Threads that have nothing to do, the one that had something last on top: its stack and its
 //! caches are warm.
 //!
-//! A stack of numbers. The owner of the array that is numbered keeps each number's link; a count in
-//! the head's upper half changes with every push and pop, so that a head which left and came back
-//! is noticed (the ABA problem; it would take 2^32 of them within one `pop`).
+//! A stack of numbers. The owner of the numbered array keeps each number's link. A count in the
+//! head's upper half changes with every push and pop, so a head that was popped and pushed again is
+//! noticed (the ABA problem; it would take 2^32 changes within one `pop`).
 
 use manycore::order;
 use manycore::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -51,7 +51,7 @@ impl Stack {
             // link, and the count differs.
             let below = link(number).load(Ordering::Relaxed);
             let new = (head & !(COUNT - 1)).wrapping_add(COUNT) | u64::from(below);
-            // Acquire: as above. What comes with the number, from its push, is read after this.
+            // Acquire: as above. Data that a push publishes with the number are read after this.
             let acquire = order!(Acquire, "stack-pop");
             match self.head.compare_exchange(head, new, acquire, acquire) {
                 Ok(_) => return Some(number),

@@ -33,7 +33,7 @@ Exit status:
   2   a file is no profile: the line on stderr says which, and what to do
 ";
 
-/// Compare two profiles lock by lock: what is waited for more, or less, and what is new
+/// Compare two profiles lock by lock: which waits have grown or shrunk, and which locks are new
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {

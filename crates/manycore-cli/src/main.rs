@@ -15,7 +15,7 @@
 //! | `calls` | where system calls are executed, and what became of them |
 //! | the others | a command each |
 //!
-//! Commands that are not here are in the crates that do what they say.
+//! The other commands are in the crates that do their work.
 
 mod calls;
 mod cli;

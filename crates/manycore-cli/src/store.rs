@@ -119,7 +119,8 @@ Exit status:
       directory
 ";
 
-/// Copy a store that no program has open; what a crash has left is recovered in the copy
+/// Copy a store that no program has open; if a crash has left work for recovery, it is done in the
+/// copy
 #[derive(Args, Debug)]
 #[command(after_long_help = BACKUP_NOTES)]
 struct BackupOptions {

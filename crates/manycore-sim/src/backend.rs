@@ -1,8 +1,7 @@
 //! What a simulated program's own facade is built on: accesses, waiting, clocks.
 //!
-//! A program that can be simulated names atomics only through a facade of its own. The back end of
-//! that facade for the simulator does each operation twice: here, to be charged for it, and for
-//! real.
+//! A program that can be simulated names atomics only through a facade of its own. The facade's
+//! back end for the simulator does each operation twice: here, to charge its cost, and for real.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,8 +23,8 @@
 //! assert_eq!(report.unwrap().result, 1);
 //! ```
 //!
-//! On a thread of the host that is part of no simulation, nothing is charged, and a wait returns at
-//! once: one can set up and look at simulated data there.
+//! On a host thread that is part of no simulation, nothing is charged, and a wait returns at once.
+//! So a test can set up and read simulated data there.
 
 use crate::coherence::Kind;
 use crate::engine::{self, Handle};
@@ -34,8 +33,8 @@ use crate::explore;
 /// How many [`word`]s there are.
 pub use crate::engine::WORDS;
 
-/// Charges a load of up to 8 bytes; the caller does it when this returns, and nothing in between.
-/// So do the others.
+/// Charges a load of up to 8 bytes. The caller executes the load when this returns, with nothing in
+/// between. The other functions work the same way.
 #[inline]
 pub fn load(address: usize) {
     engine::access(address, Kind::Load);
@@ -53,15 +52,16 @@ pub fn rmw(address: usize) {
     engine::access(address, Kind::Rmw);
 }
 
-/// Asks for a line ahead of its use, without waiting until it has come: only until its home serves
-/// it. One that is changed by somebody else meanwhile has to be fetched anew.
+/// Requests a line ahead of its use. Waits only until the line's home serves the request, and not
+/// until the line has arrived. If another thread changes the line meanwhile, it has to be fetched
+/// again.
 #[inline]
 pub fn prefetch(address: usize) {
     engine::prefetch(address);
 }
 
-/// Charges a branch that goes one way as often as the other, for no reason that a core could see:
-/// half of what it costs to guess wrong.
+/// Charges a branch that goes either way equally often, unpredictably for a core: half of the cost
+/// of a misprediction.
 #[inline]
 pub fn unforeseen_branch() {
     engine::unforeseen_branch();
@@ -98,9 +98,9 @@ pub fn write_plain(address: usize, bytes: usize) {
     engine::touch(address, bytes, Kind::Store);
 }
 
-/// One turn of a polling loop that goes on until another thread writes what it reads, or until
-/// [`has_passed`] says so. The simulator parks the CPU until then. A loop that ends by itself, say
-/// after a number of turns, uses [`pause`].
+/// One iteration of a polling loop that goes on until another thread writes what it reads, or until
+/// [`has_passed`] returns true. The simulator parks the CPU until then. A loop that ends by itself,
+/// say after a number of iterations, uses [`pause`].
 pub fn spin_loop() {
     match Handle::current() {
         Some(handle) => engine::spin_loop(handle),
@@ -161,9 +161,9 @@ pub fn has_passed(start: u64, ticks: u64) -> bool {
     Handle::current().is_none_or(|handle| engine::has_passed(handle, start, ticks))
 }
 
-/// By how much the counters of two cores differ at most, as threads find that measure it: see
-/// [`Core::clock_boundary`](crate::machine::Core::clock_boundary). None on the host, and where
-/// schedules are explored, in which times mean nothing.
+/// The largest difference between the counters of two cores, as measured by threads: see
+/// [`Core::clock_boundary`](crate::machine::Core::clock_boundary). None on the host, and none where
+/// schedules are explored, because times mean nothing there.
 pub fn boundary() -> Option<u64> {
     Handle::current().and_then(engine::boundary)
 }
@@ -176,8 +176,8 @@ pub fn nanoseconds() -> u64 {
 /// Sleeps if `unchanged` says so, until [`futex_wake`] of the address or the moment `until` (in
 /// [`nanoseconds`]); says whether that had come.
 ///
-/// The question, a look at the word, and going to sleep are one step. On the host there is nobody
-/// to wait for.
+/// The check, the read of the word, and going to sleep are one step. On the host there is no other
+/// thread to wait for.
 pub fn futex_wait(address: usize, unchanged: impl FnOnce() -> bool, until: Option<u64>) -> bool {
     let Some(handle) = Handle::current() else {
         outside();
@@ -230,8 +230,8 @@ pub fn local_rmw() {
     }
 }
 
-/// Does something that is no part of the simulated program: it costs nothing, and what it allocates
-/// is the host's.
+/// Runs code that is not part of the simulated program: it costs nothing, and its allocations are
+/// the host's.
 pub fn on_host<R>(f: impl FnOnce() -> R) -> R {
     crate::arena::global::host(f)
 }
@@ -255,8 +255,8 @@ pub fn set_word(number: usize, value: u64) {
     }
 }
 
-/// What the calling thread has noted for itself, 0 at its start: what would be in memory of its own
-/// elsewhere. Free of charge. 0 on the host.
+/// A number that the calling thread has noted for itself, 0 at its start; it replaces thread-local
+/// memory. Free of charge. 0 on the host.
 pub fn thread_words() -> [u64; 2] {
     Handle::current().map_or([0; 2], |handle| handle.get().thread().words)
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::coherence::Kind;
 
-/// The lines of simulated memory that a thread has read and written for a while: what it shares
-/// with another follows from the two, exactly, whatever time they took.
+/// The lines of simulated memory that a thread has read and written for a while. Two threads'
+/// footprints determine exactly which lines they share, independent of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     reads: BTreeSet<u32>,

@@ -1,9 +1,9 @@
 //! A deterministic simulator of cache-coherent machines with many cores.
 //!
-//! Programs run as they are, on threads that are coroutines, against a model of the machine:
-//! private and shared caches, a directory that serves each line's requests in order, memory nodes,
-//! links, and an operating system with time slices and futexes. Time is virtual; the same seed
-//! gives the same result to the byte, in any environment.
+//! Programs run unchanged, on threads that are coroutines, against a model of the machine: private
+//! and shared caches, a directory that serves each line's requests in order, memory nodes, links,
+//! and an operating system with time slices and futexes. Time is virtual; the same seed gives the
+//! same result to the byte, in any environment.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -58,8 +58,8 @@
 //!
 //! Memory order: accesses take effect one after the other, so a missing ordering does no harm here
 //! (a model checker finds those). Out-of-order execution: an access ends before the next begins,
-//! but for stores, which a buffer hides. What is no access through the facade is free, unless the
-//! program says what it costs ([`thread::compute`]).
+//! except for stores, which a buffer hides. Work that is no access through the facade is free,
+//! unless the program declares its cost ([`thread::compute`]).
 
 mod arena;
 pub mod backend;

@@ -1,8 +1,8 @@
 //! TimeStone beside other embedded stores: the same numbers, in turn, on the same disk.
 //!
-//! Rounds are interleaved: in each, every engine has one slice, in an order drawn for the round.
-//! What is printed is each engine's median, and the ratio of TimeStone to it, from the pairs within
-//! rounds.
+//! Rounds are interleaved: in each round, every engine has one slice, in an order drawn for the
+//! round. The output is each engine's median, and TimeStone's ratio to that engine, from the pairs
+//! within rounds.
 //!
 //! ```
 //! use clap::Parser;

@@ -1,4 +1,4 @@
-//! What can go wrong, and what the caller can do about it.
+//! The errors, and how the caller can react to each.
 
 use std::fmt;
 use std::io;
@@ -27,7 +27,7 @@ pub enum Error {
     /// A write has failed whose outcome on the disk is unknown. Nothing is acknowledged any more;
     /// open the store again.
     Poisoned(String),
-    /// A file does not hold what was written to it, or does not belong to this store.
+    /// A file does not hold the data that was written to it, or does not belong to this store.
     Corrupted {
         /// The file.
         file: &'static str,
@@ -65,7 +65,7 @@ pub enum Error {
         /// How many transactions in the journal are calls of it.
         records: u64,
     },
-    /// An operation, run again with what it had in the first place, does not do what it did.
+    /// An operation that was run again with its original inputs did not do the same as before.
     ReplayDiffers {
         /// Its name.
         name: String,

@@ -35,7 +35,7 @@ pub struct Contents {
 }
 
 /// Reads the superblock and the journal of the store in a directory, and writes nothing. The image
-/// is read, and its objects are not looked at: the numbers of objects are 0.
+/// is read but its objects are not checked, so the numbers of objects are 0.
 ///
 /// # Errors
 ///
@@ -51,15 +51,15 @@ pub fn probe(directory: impl AsRef<Path>) -> Result<Contents> {
 ///
 /// # Errors
 ///
-/// As of [`Store::open`](crate::Store::open); and if there is no store.
+/// The errors of [`Store::open`](crate::Store::open), and an error if there is no store.
 /// [`Error::UnknownOperation`](crate::Error::UnknownOperation) if the journal has calls of
-/// operations: recovery runs them again, and they are the program's.
+/// operations: recovery would have to run them again, and only the program has their functions.
 pub fn verify(directory: impl AsRef<Path>) -> Result<Contents> {
     dump(directory, |_, _| ())
 }
 
-/// As [`verify`], and visits what is read: the image's objects with no record, and the records of
-/// the journal, each with its entries.
+/// As [`verify`], and calls a visitor for the data that it reads: the image's objects, which have
+/// no record, and the journal's records, each with its entries.
 ///
 /// # Errors
 ///

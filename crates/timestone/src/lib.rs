@@ -1,9 +1,9 @@
 //! Durable transactions on objects in memory.
 //!
 //! Programs keep their objects in memory, as versions of `manycore::mvrlu`: threads read them
-//! without waiting, and change several of them at once in a transaction. What a transaction has
-//! changed goes into a journal, with those of all threads that commit at the same time, and one
-//! flush of the disk is for all of them.
+//! without waiting, and change several objects atomically in a transaction. The changes of a
+//! transaction go into a journal, together with those of all threads that commit at the same time;
+//! one flush of the disk covers all of them.
 //!
 //! ```
 //! use timestone::{Map, Store};
@@ -43,11 +43,11 @@
 //!
 //! - A transaction is atomic, for other threads and over crashes.
 //! - Transactions have snapshot isolation, unless they ask for more ([`Isolation`]): each reads as
-//!   of its begin, and of two that change the same object at the same time one runs again. Two that
-//!   read what the other changes may both commit (write skew).
-//! - A snapshot ([`Member::read`]) sees what is on the disk, and its thread's own commits. What it
-//!   has seen, no crash takes back, but for those.
-//! - A crash takes back the last commits or none, and never one that was acknowledged.
+//!   of its begin, and if two change the same object at the same time, one of them runs again. If
+//!   each of two transactions reads what the other changes, both may commit (write skew).
+//! - A snapshot ([`Member::read`]) sees the transactions that are on the disk, and its own thread's
+//!   commits. No crash takes back what it has seen, except for its own thread's commits.
+//! - A crash takes back the last commits or none, and never an acknowledged one.
 //!
 //! # When not to use it
 //!
@@ -55,7 +55,7 @@
 //! When the journal is half full, an image is written of all objects: for large stores the journal
 //! is to be large.
 //!
-//! [`volume`] says what is in the files, and in which order they are written.
+//! [`volume`] describes the contents of the files, and the order of writes.
 
 const _: () =
     assert!(cfg!(target_endian = "little"), "words in files are as in memory: little endian");

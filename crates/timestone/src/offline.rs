@@ -18,7 +18,7 @@ pub struct Sizes {
     pub objects: u64,
     /// Bytes of their slots.
     pub object_bytes: u64,
-    /// Bytes of the runs in which they are: what they take of a program's memory.
+    /// Bytes of the runs in which the objects are: their use of a program's memory.
     pub heap_bytes: u64,
 }
 
@@ -33,12 +33,14 @@ impl Sizes {
     }
 }
 
-/// Copies a store into a directory that has none; what a crash has left is recovered in the copy.
-/// The store is only read: other programs may read it at the same time.
+/// Copies a store into a directory that has no store. If a crash has left work for recovery,
+/// recovery runs in the copy. The original is only read, and other programs may read it at the same
+/// time.
 ///
 /// # Errors
 ///
-/// As of [`Store::open`](crate::Store::open); if there is no store, or one in the other directory.
+/// The errors of [`Store::open`](crate::Store::open); also if there is no store, or if the other
+/// directory has one.
 pub fn backup(directory: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Sizes> {
     let from = Directory::open_to_read(directory)?;
     let heap = Heap::to_read()?;
@@ -49,8 +51,8 @@ pub fn backup(directory: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Sizes
     Ok(Sizes::of(&heap))
 }
 
-/// Moves the objects of a store close together, and leaves out those that no structure has any
-/// more. Returns how much there was, and how much there is. A crash leaves the store as it was, or
+/// Moves the objects of a store close together, and drops those to which no structure leads any
+/// more. Returns the sizes before and after. A crash leaves the store either unchanged or
 /// compacted.
 ///
 /// # Errors

@@ -6,8 +6,8 @@
 //! | the leader | takes the time B, *closes* it, takes all records up to B, writes and flushes them |
 //! | | raises the domain's floor to B, and then the durable horizon D |
 //!
-//! Each step is before the next one for a reason, which the models of `tests/loom` know: they run
-//! what is here, and notice each step that is out of its order.
+//! The order of the steps matters: the models in `tests/loom` run this code, and fail if any step
+//! is out of order.
 
 use manycore::clock::Clock;
 use manycore::mvrlu::{Domain, Handle, MemberId};
@@ -17,8 +17,8 @@ use manycore::sync::{hint, mutation, order};
 
 use crate::ring::{Reader, Writer};
 
-/// Commits what a session has written, whose record is this; returns the stamp. `decided` is told
-/// the stamp while the session's locks are held.
+/// Commits a session with this record of its writes; returns the stamp. `decided` gets the stamp
+/// while the session still holds its locks.
 ///
 /// # Errors
 ///
@@ -90,9 +90,8 @@ impl Rings {
         self.horizon
     }
 
-    /// Closes a time that is not before `stamp`, and takes all records up to it that were not
-    /// taken before: exactly those of the commits that are later than the last horizon and not
-    /// later than this one.
+    /// Closes a time that is not before `stamp`. Takes all records up to it that were not taken
+    /// yet: exactly the commits that are later than the last horizon and not later than this one.
     ///
     /// # Safety
     ///
@@ -156,8 +155,8 @@ impl Horizons {
         self.written.store(horizon, Ordering::Release);
     }
 
-    /// The leader brings onto the disk what was written, and lets sessions at the floor see it, and
-    /// those go on that wait.
+    /// The leader flushes the written frame to the disk, lets sessions at the floor see it, and
+    /// wakes the threads that wait for it.
     ///
     /// # Errors
     ///

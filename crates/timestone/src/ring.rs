@@ -1,8 +1,8 @@
 //! A ring of records between a thread that commits and the thread that writes the journal.
 //!
-//! The thread *stages* a record before its transaction is decided, and gives it its stamp
-//! afterwards. The reader takes records in their order, as far as they have stamps up to a horizon.
-//! Of a record without a stamp, it asks for its fate.
+//! The thread *stages* a record before its transaction is decided, and gives it a stamp afterwards.
+//! The reader takes records in order, as far as their stamps are not later than a horizon. For a
+//! record without a stamp, the reader asks for the transaction's decision.
 //!
 //! ```text
 //!       head                                  tail
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use manycore::sync::atomic::{AtomicU64, Ordering, fence};
 use manycore::sync::{CachePadded, mutation, order};
 
-/// What comes before a record: its length in words, and its stamp, 0 if it has none yet.
+/// The header of a record: its length in words, and its stamp, which is 0 if it has none yet.
 const HEADER: u64 = 2;
 
 struct Ring {
@@ -103,9 +103,9 @@ impl Writer {
 
     /// Says when the record's transaction has committed.
     pub fn stamp(&mut self, staged: Staged, stamp: u64) {
-        // Relaxed: a number. A reader that sees the decision of this thread's next transaction sees
-        // it: the thread opens that later (Release), and the reader asks for the decision before it
-        // reads this again (Acquire).
+        // Relaxed: only a number. A reader that sees the decision of this thread's next transaction
+        // also sees this number: the thread opens that transaction later (Release), and the reader
+        // reads the decision before it reads this number again (Acquire).
         self.ring.word(staged.at + 1).store(stamp, Ordering::Relaxed);
     }
 }

@@ -1,8 +1,8 @@
 //! The superblock: which image, and the journal from where on, make up the store.
 //!
-//! The file `store` has two copies, of a sector each, 4096 bytes apart. A change writes and flushes
-//! the first, then the second. So after a crash at least one is whole, and the newer one counts;
-//! and at other times they are the same, so that damage to one is harmless.
+//! The file `store` has two copies of the superblock, of one sector each, 4096 bytes apart. A
+//! change writes and flushes the first copy, then the second. So after a crash at least one copy is
+//! intact, and the newer one counts. At other times they are equal, so damage to one is harmless.
 //!
 //! ```text
 //!   0    magic 16 bytes       16   major u16      18   minor u16     20   flags u32      24   uuid u128
@@ -112,7 +112,7 @@ pub struct Superblock {
 }
 
 impl Superblock {
-    /// That of a store that is made now. Nothing is in it, and the image has no frame.
+    /// The superblock of a new store. The store is empty, and the image has no frame.
     pub fn new(uuid: u128, journal_bytes: u64) -> Self {
         let (life, end) = (Life::new(1), Link::FIRST);
         Self {

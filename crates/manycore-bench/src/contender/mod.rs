@@ -1,7 +1,7 @@
 //! The locks that compete: all of manycore's, and their peers.
 //!
-//! A benchmark is written once over [`Contender`] and compiled for each lock ([`with`]), so that no
-//! call through a pointer stands between the loop and the lock. `simulated` has manycore's locks
+//! A benchmark is written once over [`Contender`] and compiled for each lock ([`with`]), so there
+//! is no call through a pointer between the loop and the lock. `simulated` has manycore's locks
 //! once more, built for the simulator.
 
 mod peer;
@@ -93,11 +93,11 @@ impl<L: RawRwLock + 'static> Contender for NativeRw<L> {
     }
 }
 
-/// A section, and what it returns, on its way to the thread that runs it and back.
+/// A section and its result, on their way to the thread that runs the section, and back.
 struct Lent<T>(T);
 
-// SAFETY: the thread that lends it waits until it is back, so that one thread at a time uses it and
-// what it borrows. The sections of benchmarks touch nothing that belongs to one thread for good.
+// SAFETY: the thread that lends it waits until it is back, so one thread at a time uses it and its
+// borrows. The sections of benchmarks touch nothing that is bound to one thread.
 unsafe impl<T> Send for Lent<T> {}
 
 impl<T> Lent<T> {

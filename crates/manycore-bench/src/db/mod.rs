@@ -1,16 +1,16 @@
 //! `manycore sim db`: the situation of a database server on a machine with 24 CPUs, as "Locking in
 //! Practice: Performance of a Database System on a Multicore Machine" (H. Han) has it.
 //!
-//! Terminals send transactions, each from a thread of its own, of which there are as many as the
-//! *multiprogramming level*. A transaction takes a few hot latches again and again, for times that
-//! vary, and computes in between. Then its terminal takes a while to send the next one.
+//! Terminals send transactions, each from a thread of its own; the number of these threads is the
+//! *multiprogramming level*. A transaction takes a few hot latches again and again, for varying
+//! times, and computes in between. Then its terminal pauses before it sends the next one.
 //!
-//! Some transactions update what others read: they go on to change 20 rows of another table, by
-//! more sections of the same latches and of that of the log.
+//! Some transactions update data that others read: afterwards they also change 20 rows of another
+//! table, by more sections of the same latches and of the log's latch.
 //!
-//! The publication says what was run, not how often a transaction takes which latch, nor for how
-//! long. So the shape below is assumed, with one number fitted: the mean time between two sections,
-//! [`OUTSIDE_NS`].
+//! The publication says which transactions were run, but not how often a transaction takes each
+//! latch, nor for how long. So the shape below is assumed, with one fitted number: the mean time
+//! between two sections, [`OUTSIDE_NS`].
 
 mod command;
 mod render;
@@ -42,15 +42,15 @@ pub const OUTSIDE_NS: u64 = 1_500;
 pub const THINK_NS: u64 = 200_000;
 
 /// The latches: how often each is taken, relative to the others, and the mean time in its sections.
-/// Assumed: the list of transactions, the table of locks, an index's root and its leaves.
+/// Assumed latches: the list of transactions, the table of locks, an index's root and its leaves.
 const LATCHES: [(f64, f64); 4] = [(2.0, 2_000.0), (2.0, 1_000.0), (4.0, 300.0), (4.0, 150.0)];
 
 /// Rows that a transaction changes that updates.
 const UPDATES: u32 = 20;
 
-/// The same latches for a row that is changed: its lock, the root of the index, its leaf, which is
-/// written and not only read, and the log. Assumed; that each is taken once follows from what a
-/// change of a row is.
+/// The latches for a row that is changed: its lock, the root of the index, its leaf, which is also
+/// written, and the log. The times are assumed; each latch is taken once, as a change of a row
+/// requires.
 const LATCHES_OF_UPDATE: [(f64, f64); 5] =
     [(0.0, 0.0), (1.0, 1_000.0), (1.0, 300.0), (1.0, 300.0), (1.0, 500.0)];
 
@@ -203,7 +203,7 @@ impl Options {
         }
     }
 
-    /// What all threads do, with this many percent of transactions that update.
+    /// The work of all threads, with this many percent of updating transactions.
     fn mix(&self, update: f64) -> Mix {
         let latch = |(weight, ns)| Latch {
             weight,

@@ -1,4 +1,4 @@
-//! A benchmark as a command: its flags, what it measures, and what becomes of that.
+//! A benchmark as a command: its flags, its measurements, and the output of the results.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ use manycore_measure::{Figure, Results};
 use super::output::{failed_claims, failed_locks, print_results};
 use super::plot::PlotOptions;
 
-/// What a benchmark came to: its rows, and how they are shown.
+/// A benchmark's results: its rows, and how they are shown.
 #[derive(Debug)]
 pub struct Outcome {
     /// The rows, and claims that are judged by them.

@@ -1,4 +1,4 @@
-//! What the commands of all workloads have in common: flags, and how results are printed.
+//! The common parts of all workloads' commands: flags, and the printing of results.
 //!
 //! | module | what is in it |
 //! |---|---|

@@ -9,7 +9,7 @@ pub(super) fn on_this_host(text: &str) -> String {
     format!("{}\n\n{}\n", Host::describe(), text.trim_end())
 }
 
-/// Prints results: for machines, or as text; what was measured on this host below its name.
+/// Prints results, for machines or as text; measurements of this host appear below its name.
 pub fn print_results(results: &Results, json: bool, text: &str) -> Result<()> {
     if !json {
         return match results.host {

@@ -39,8 +39,8 @@ pub struct Canvas {
 }
 
 impl PlotOptions {
-    /// Makes sure of the file, if one is asked for: before anything is measured, so that it is not
-    /// measured in vain.
+    /// If a file is requested, checks before any measurement that it can be written, so that no
+    /// measurement is lost.
     pub fn open(&self) -> Result<Option<Canvas>> {
         let Some(PlotFile(path)) = &self.plot else { return Ok(None) };
         let is_page = match path.extension().and_then(|end| end.to_str()) {
@@ -65,7 +65,8 @@ impl PlotOptions {
     }
 }
 
-/// Tries it, and leaves everything as it was: there may be nothing to draw in the end.
+/// Tries to write the file, and leaves everything unchanged: there may be nothing to draw in the
+/// end.
 fn can_be_replaced(path: &Path) -> io::Result<()> {
     match File::options().append(true).open(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -90,7 +91,7 @@ impl Canvas {
         })
     }
 
-    /// What was drawn there before stays until all of what is new is written.
+    /// The old drawing stays until the new one is completely written.
     fn replace(&self, text: &str) -> io::Result<()> {
         let rights = match fs::metadata(&self.path) {
             Ok(old) => old.permissions(),

@@ -16,7 +16,7 @@ pub struct SimulatorOptions {
     /// Simulations at a time [default: as many as CPUs]
     #[arg(long, value_name = "N")]
     workers: Option<NonZero<usize>>,
-    /// Neither use results of earlier runs nor keep those of this one
+    /// Neither use results of earlier runs nor keep the results of this one
     #[arg(long)]
     no_cache: bool,
     /// Keep results in this directory, which others may use at the same time [default: the user's
@@ -25,7 +25,8 @@ pub struct SimulatorOptions {
     cache: Option<PathBuf>,
 }
 
-/// What else every workload has that is drawn: by which seed, on which machines, and told how.
+/// The other options of every workload that is drawn: its seed, its machines, and its progress
+/// reports.
 #[derive(Args, Debug)]
 pub struct VariationOptions {
     /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each

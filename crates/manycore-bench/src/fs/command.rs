@@ -58,7 +58,7 @@ pub struct Options {
     file_systems: FileSystemOptions,
     #[command(flatten)]
     slices: SliceOptions,
-    /// Operations of each thread in a slice, which then takes as long as it takes
+    /// Operations of each thread in a slice, whose duration is then not limited
     #[arg(long, value_name = "N", conflicts_with = "slice")]
     operations: Option<u64>,
     /// Print the result as JSON

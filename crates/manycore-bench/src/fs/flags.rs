@@ -1,4 +1,4 @@
-//! File systems and what is done with them, as the flags of `bench fs` and `sim fs` say.
+//! File systems and the operations on them, as given by the flags of `bench fs` and `sim fs`.
 
 use clap::Args;
 

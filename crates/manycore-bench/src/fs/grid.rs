@@ -1,4 +1,4 @@
-//! What threads do with file systems: a grid of points, for every machine alike.
+//! The operations of threads on file systems: a grid of points, the same for every machine.
 
 use super::own;
 use super::task::Task;

@@ -4,7 +4,7 @@ use super::task::Task;
 
 /// A file system, and what its threads do.
 pub(super) trait FileSystem: Send + Sync {
-    /// Makes what is there at the start, and calls `progress` after each name.
+    /// Creates the initial files, and calls `progress` after each name.
     fn fill(&self, progress: &mut dyn FnMut());
 
     /// A thread's access.

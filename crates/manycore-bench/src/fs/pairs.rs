@@ -1,5 +1,5 @@
-//! Lines that two calls on names of their own share, one of them writing: counted in a simulated
-//! program, and the same on every machine.
+//! Lines that two calls on names of their own share, where at least one call writes: counted in a
+//! simulated program, and the same on every machine.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

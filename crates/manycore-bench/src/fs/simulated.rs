@@ -1,8 +1,8 @@
 //! `manycore sim fs`: threads use KhronOS' file system on a simulated machine, by several
 //! mechanisms.
 //!
-//! What is done is what [`bench fs`](crate::fs) does. Beside its accesses, an operation costs 5 ns
-//! unless told otherwise: an assumption, the same for all mechanisms.
+//! The operations are those of [`bench fs`](crate::fs). Beside its accesses, an operation costs 5
+//! ns unless an option says otherwise: an assumption, the same for all mechanisms.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! One slice: threads use a file system for a short time, or this many operations, and are counted.
 //!
-//! It begins with a file system that was filled before; the same is used by the slices after it. At
-//! the end threads have put back what they have moved, and all links and names must agree.
+//! It begins with a file system that was filled before; later slices use the same one. At the end
+//! threads have moved everything back, and all links and names must agree.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub(crate) fn executor() -> Executor {
     Executor::new(move |settings| run(&settings, &mut kept))
 }
 
-/// Runs one. The error, in one line, says what the file system did wrong or what the machine
-/// refused.
+/// Runs one slice. The error, in one line, names the file system's mistake or the machine's
+/// refusal.
 fn run(settings: &Settings<Task>, kept: &mut Option<Filled>) -> Result<Slice, String> {
     let task = &settings.task;
     let filled = match kept.take() {

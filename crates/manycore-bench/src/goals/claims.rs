@@ -11,7 +11,7 @@ use crate::unjudged::{Part, UnjudgedClaim};
 use crate::wait_pool::Pooled;
 use manycore_measure::paired::{Better, Protocol};
 
-/// What MV-RLU's own implementation does with 2 threads on a machine such as that on which the
+/// The results of MV-RLU's own implementation with 2 threads on a machine like the one on which the
 /// goals were set, in operations a second: structure, updates in percent, throughput.
 const ORIGINAL: [(&str, f64, f64); 6] = [
     ("list", 2.0, 0.57e6),
@@ -99,8 +99,8 @@ impl Judge<'_> {
         self.close(open, &[own, base], &self.pairs(own, base, is_meant))
     }
 
-    /// What is said of lists and hash tables alike; the numbers are shares of updates and what
-    /// MV-RLU is to reach of RCU there.
+    /// Claims for lists and hash tables alike; the numbers are shares of updates, and the part of
+    /// RCU's throughput that MV-RLU has to reach there.
     fn against_rcu(&self, shares: &[(f64, f64)]) -> Result<Vec<Claim>, Failure> {
         let mut claims = Vec::new();
         for peer in ["crossbeam-epoch", "urcu-memb", "urcu-qsbr"] {

@@ -31,7 +31,7 @@ const RIVALS: [&str; 4] = ["scc-tree", "skiplist", "ferntree", "congee"];
 /// What chains in buckets are on a simulated machine.
 const CHAINS: &str = "rcu-mcs";
 
-/// What is to be reached of the best of them, with few records and with many.
+/// The part of the best index's throughput that has to be reached, with few records and with many.
 const BARS: [(Mix, [f64; 2]); 5] = [
     (Mix::YcsbA, [0.70, 0.80]),
     (Mix::YcsbB, [0.90, 0.85]),

@@ -1,10 +1,10 @@
 //! `manycore bench goals`: how fast the library's sets, indexes and reverse maps are to be, and
 //! whether they are.
 //!
-//! What is measured are a few parts ([`NAMES`]), each a campaign of [`set`],
-//! [`index`](crate::index) or [`rmap`], natively or simulated; from each a list of claims is
-//! judged. A mechanism that a claim names and that is not in this build, or failed, leaves the
-//! claim undecided.
+//! The measurement consists of a few parts ([`NAMES`]), each a campaign of [`set`],
+//! [`index`](crate::index) or [`rmap`], natively or simulated. A list of claims is judged from
+//! each. If a claim names a mechanism that failed or is not in this build, the claim stays
+//! undecided.
 
 mod claims;
 mod command;

@@ -49,7 +49,7 @@ pub(super) struct Part {
     pub mechanisms: Vec<String>,
 }
 
-/// A part that is about sets; with those of C libraries, if they are there.
+/// A part about sets, including those of C libraries if they are in the build.
 pub(super) fn of_sets(name: &str, foreign: bool) -> Part {
     let hash = Keys { buckets: 1_000, ..Keys::of(10_000) };
     let (structure, updates, threads, keys): (_, &[f64], &[u32], Vec<Keys>) = match name {
@@ -101,7 +101,7 @@ pub(super) fn of_sets(name: &str, foreign: bool) -> Part {
     Part { points, mechanisms }
 }
 
-/// A bucket a key, for those that do not grow: tables of others have as much room.
+/// One bucket for each key in tables that do not grow; other projects' tables have as much room.
 fn large(keys: u64) -> Keys {
     Keys { buckets: keys, ..Keys::of(keys) }
 }

@@ -68,9 +68,9 @@ fn against_the_best(view: &View) -> Result<Vec<Claim>, Failure> {
 
 /// A lock and the best of the others at a point, round by round.
 ///
-/// A lock that is chosen because it is best in some rounds looks better in these than it is. So the
-/// best of the even rounds is compared in the odd ones, and the best of the odd rounds in the even
-/// ones.
+/// A lock that is chosen because it is best in some rounds looks better in those rounds than it is.
+/// So the best lock of the even rounds is compared in the odd rounds, and the best of the odd
+/// rounds in the even ones.
 struct Rivals {
     own: Vec<f64>,
     best: Vec<f64>,

@@ -29,7 +29,7 @@ Exit status:
   2   bad usage
 ";
 
-/// All locks from 1 to 64 threads, and whether they keep what is promised
+/// All locks from 1 to 64 threads, and whether they keep our promises
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {

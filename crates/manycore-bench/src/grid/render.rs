@@ -5,8 +5,7 @@ use manycore_measure::{Cell, Claim, Column, Measurement, Table, Tone, duration, 
 use super::Found;
 use crate::heading::warning;
 
-/// What each table shows: a metric, in words and by name, and whether small values are the good
-/// ones.
+/// The contents of each table: a metric, in words and by name, and whether small values are good.
 const SHOWN: [(&str, &str, bool); 3] = [
     ("throughput over glibc's", "ratio", false),
     ("p99.9 wait over glibc's", "wait_p99_9_ratio", true),

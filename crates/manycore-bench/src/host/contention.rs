@@ -1,8 +1,9 @@
 //! Two CPUs that change one line by compare-and-swap: how often that succeeds, and how many a
 //! second.
 //!
-//! A line that has arrived at a CPU stays there for a while before the other gets it (the *hold*).
-//! The longer it stays, the more often a compare-and-swap finds the value that its load has seen.
+//! A line that has arrived at a CPU stays there for a while before the other CPU gets it (the
+//! *hold*). The longer it stays, the more often a compare-and-swap finds the value that its load
+//! has read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! A word that two CPUs hand to each other by compare-and-swap, for each pair of CPUs: the matrix
-//! from which `machines derive` makes a model.
+//! A word that two CPUs hand to each other by compare-and-swap, measured for each pair of CPUs:
+//! from this matrix `machines derive` makes a model.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What the kernel takes: system calls, wake-ups, switches between threads, time slices.
+//! The kernel's costs: system calls, wake-ups, switches between threads, time slices.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What the machine that this runs on costs: the constants of a machine model, measured.
+//! Measures the costs of the machine that this runs on: the constants of a machine model.
 //!
 //! | module | what it measures |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | `kernel` | system calls, wake-ups, switches between threads, time slices |
 //! | `model` | from what was measured to a model for the simulator |
 //!
-//! Each kernel runs many short batches. What else the machine does can only make a batch longer, so
-//! the value is the 10th percentile of the batches; the range goes from the fastest batch to the
+//! Each kernel runs many short batches. Other activity of the machine can only make a batch longer.
+//! So the value is the 10th percentile of the batches; the range goes from the fastest batch to the
 //! 75th percentile.
 //!
 //! ```no_run
@@ -55,7 +55,7 @@ impl Host {
     }
 }
 
-/// Measures this machine; takes some seconds. `progress` is told what is measured next.
+/// Measures this machine; takes some seconds. `progress` gets the name of the next measurement.
 pub fn measure(mut progress: impl FnMut(&str)) -> Result<Host, Failure> {
     let topology = Topology::read().map_err(Failure::Failed)?;
     if topology.cpus.len() < 2 {

@@ -1,7 +1,7 @@
 //! From readings to a model of this machine.
 //!
-//! A cycle of the model is a tick of the time-stamp counter, so that its times are those of the
-//! clock whatever the core's frequency was.
+//! A cycle of the model is a tick of the time-stamp counter, so its times are those of the clock,
+//! independent of the core's frequency.
 
 use manycore_sim::model::{Constant, FIELDS, Field, Model, Origin, Provenance};
 
@@ -330,9 +330,10 @@ impl Host {
         ))
     }
 
-    /// While two CPUs change a line by compare-and-swap, the first of each stay of the line at a
-    /// CPU fails, because the other has come between its load and its swap; the others succeed. So
-    /// a share `s` of successes means a stay of `s / (1 - s)` of them.
+    /// While two CPUs change a line by compare-and-swap, each stay of the line at a CPU begins with
+    /// a failure, because the other CPU has come between its load and its swap; the later attempts
+    /// of the stay succeed. So a share `s` of successes means that a stay has `s / (1 - s)`
+    /// successes.
     fn hold(&self) -> Entry {
         let name = format!("cas_success_{}", self.classes()[0].name());
         let Some(success) = self.reading(&name) else {
@@ -404,7 +405,7 @@ fn constant(field: &'static Field, class: Option<usize>, entry: Entry) -> Consta
         number.clamp(field.least, field.most)
     };
     let (value, mut low, mut high) = (fit(entry.value), fit(entry.low), fit(entry.high));
-    // What is assumed has a range, even where a small number was rounded.
+    // An assumed constant has a range, even where a small number was rounded.
     if entry.provenance == Provenance::Assumed && low == high {
         low = field.least;
         high = (value + 1.0).min(field.most);

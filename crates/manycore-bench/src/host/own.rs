@@ -1,4 +1,4 @@
-//! What a CPU does alone, on lines that are in its own cache.
+//! Operations of a single CPU on lines in its own cache.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -54,7 +54,8 @@ fn readings() -> Vec<Reading> {
     ]
 }
 
-/// Branches that go where they are told, each a byte: more of them than a core can learn.
+/// Branches whose directions are read from memory, a byte for each: more of them than a core can
+/// learn.
 fn branches(way: impl Fn(&mut fastrand::Rng, usize) -> bool) -> Sample {
     const BRANCHES: usize = 1 << 16;
     let mut random = fastrand::Rng::with_seed(1);

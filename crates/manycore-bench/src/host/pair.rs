@@ -9,7 +9,7 @@ use super::not_pinned;
 use crate::cpus;
 use crate::failure::Failure;
 
-/// Whose turn it is: a count of turns, of which the even ones are the first thread's.
+/// The next thread to act, as a count of turns: at even counts it is the first thread.
 #[derive(Debug)]
 pub(super) struct Turns(CachePadded<AtomicU32>);
 
@@ -21,7 +21,8 @@ impl Turns {
     /// Waits by polling, without a pause, for the turn of this number.
     #[inline]
     pub fn wait(&self, turn: u32) {
-        // Acquire: partner of the Release in `pass`; what the other did in its turn has happened.
+        // Acquire: partner of the Release in `pass`; this thread sees everything that the other did
+        // in its turn.
         while self.0.load(Ordering::Acquire) != turn {}
     }
 
@@ -44,8 +45,8 @@ pub(super) fn run<T: Send>(
         start.wait();
         pinned
     };
-    // A thread that could not be pinned runs all the same, because the other waits for it; its
-    // failure is reported.
+    // A thread that could not be pinned runs all the same, because the other thread waits for it;
+    // the failure is reported.
     std::thread::scope(|scope| {
         let second = scope.spawn(|| {
             let pinned = begin(cpus[1]);

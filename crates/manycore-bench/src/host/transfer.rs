@@ -1,9 +1,9 @@
 //! Cache lines that go from one CPU to another.
 //!
-//! One CPU writes to many lines; the other then runs through them, each access depending on the one
-//! before it. Some processors let a load of a changed line take the line over, because a CPU that
-//! reads what another has changed is likely to change it next. So after one load of each line this
-//! CPU may have the only copy, and only when both have loaded it since do both have one.
+//! One CPU writes to many lines; the other then runs through them, and each of its accesses depends
+//! on the one before. On some processors a load of a changed line takes the line over, because a
+//! CPU that reads changed data is likely to change it next. So after one load of each line this CPU
+//! may have the only copy. Only when both CPUs have loaded the line since, do both have one.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -69,8 +69,8 @@ fn links() -> Vec<Link> {
     order.into_iter().map(|next| Link(AtomicU32::new(next))).collect()
 }
 
-// Relaxed throughout: the turns order what one thread does to the links before what the other does;
-// each `Turns` method names its partner.
+// Relaxed throughout: the turns order one thread's accesses to the links before the other's; each
+// method of `Turns` names its partner.
 
 /// Runs through all links; `access` gives the number of the next.
 fn follow(links: &[Link], access: impl Fn(&AtomicU32) -> u32) {

@@ -125,7 +125,7 @@ fn look(bytes: u64) -> Reading {
     sample.reading("look_l1", what)
 }
 
-/// Runs on a thread that ends with it, so that the caller keeps its CPUs.
+/// Runs on a thread of its own, so that the caller keeps its CPUs.
 pub(super) fn on_its_own_thread<T: Send + 'static>(
     run: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {

@@ -1,5 +1,5 @@
-//! An index whose structure, keys and values are not known, so that what is done with indexes is
-//! compiled once. A call through a pointer then stands before every operation, which takes a
+//! An index behind an interface that hides its structure, keys and values, so that the operations
+//! on indexes are compiled once. Each operation then needs a call through a pointer, which takes a
 //! nanosecond natively and no simulated time.
 
 use super::data::{KeyKind, Scan, Seen, ValueSize};
@@ -36,7 +36,7 @@ pub trait IndexHandle {
     ///
     /// # Panics
     ///
-    /// If keys are in no order here. What has scans, its [`Contender`] says.
+    /// If keys are in no order here. The index's [`Contender`] says whether it has scans.
     fn scan(&mut self, _from: u64, most: u32) -> Scan {
         unreachable!("a scan of {most} keys that are in no order: its task was not checked")
     }
@@ -128,7 +128,8 @@ pub(crate) fn names(contenders: &'static [Contender], structure: &str) -> Vec<&'
     contenders.iter().filter(|known| known.structure == structure).map(|known| known.name).collect()
 }
 
-/// Makes what follows for the kinds of keys and values of a task, which have these names in it.
+/// Expands the code that follows for each kind of keys and values of a task, which have these names
+/// in it.
 macro_rules! for_kinds {
     ($task:expr, $key:ident, $value:ident => $make:expr) => {{
         use $crate::index::data::{Field, KeyKind, ValueSize};

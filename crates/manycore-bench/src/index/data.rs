@@ -1,7 +1,7 @@
 //! Keys and values of an index, made of numbers.
 //!
-//! A value carries a *mark* of its key, by which a thread knows that it has read what is the key's,
-//! and a *count*, which changes with each update.
+//! A value carries a *mark* of its key, by which a thread checks that it has read the key's own
+//! value, and a *count*, which changes with each update.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -138,7 +138,7 @@ pub trait Value: Copy + Send + Sync + 'static {
     /// Made of a word.
     fn new(word: u64) -> Self;
 
-    /// The word that it was made of; another one if it is none that was made.
+    /// The word from which it was made; another word if it was not made from one.
     fn word(&self) -> u64;
 }
 

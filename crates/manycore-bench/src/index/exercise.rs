@@ -1,4 +1,4 @@
-//! What an index must do before it is measured, of the library or of others.
+//! The checks that every index, of the library or of others, must pass before it is measured.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ fn all() -> impl Iterator<Item = &'static Contender> {
     own::native::CONTENDERS.iter().chain(peers::CONTENDERS)
 }
 
-/// What it answers to one thread is what the standard library's map answers.
+/// Its answers to one thread are those of the standard library's map.
 fn alone(contender: &Contender, task: &Task) {
     let (index, mut model) = ((contender.make)(task), BTreeMap::new());
     let mut handle = index.handle();

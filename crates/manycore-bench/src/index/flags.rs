@@ -1,4 +1,4 @@
-//! Indexes and what is done with them, as the flags of `bench index` and `sim index` say.
+//! Indexes and the operations on them, as given by the flags of `bench index` and `sim index`.
 
 use clap::Args;
 

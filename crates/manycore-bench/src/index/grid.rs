@@ -1,4 +1,4 @@
-//! What threads do with indexes: a grid of points, for every machine alike.
+//! The operations of threads on indexes: a grid of points, the same for every machine.
 
 use super::any_index::{Contender, names};
 use super::task::{Mix, Records, Task};
@@ -9,7 +9,7 @@ use crate::slice::MOST_THREADS;
 /// The largest index that is asked about: each of its records has a number in a list.
 const RECORDS_MAX: u64 = 1 << 30;
 
-/// The most records of which some are more popular than others: each has a number in a table.
+/// The largest number of records with unequal popularity: each has a number in a table.
 const POPULAR_MAX: u64 = 10_000_000;
 
 /// What there is to choose from.
@@ -88,7 +88,7 @@ impl TaskGrid {
         }
     }
 
-    /// Why one of these, by name, cannot do what is asked; `None` if all can.
+    /// The reason why one of these, by name, cannot do the requested task; `None` if all can.
     pub(crate) fn refusal(
         &self,
         contenders: &'static [Contender],

@@ -1,4 +1,4 @@
-//! What one thread does with an index, drawn the same way for real and for simulated machines.
+//! One thread's operations on an index, drawn the same way for real and for simulated machines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +36,7 @@ const SCAN_MAX: u32 = 100;
 /// and then uses them again and again.
 const DRAWN: usize = 1 << 16;
 
-/// Records that threads insert. Those of one thread lie between those of the others:
+/// Records that threads insert. The records of one thread lie between those of the others:
 ///
 /// ```text
 ///   0 ... initial | kept by earlier slices ... base | 0 1 2 .. of threads | 0 1 2 .. | ...
@@ -313,7 +313,7 @@ mod tests {
         (0..3).for_each(|_| inserted.insert(1, |number| seen.push(number)));
         inserted.insert(0, |number| seen.push(number));
         assert_eq!(seen, [251, 253, 255, 250]);
-        // The newest of each thread, the next newest, and then those of the start.
+        // The newest record of each thread, the next newest, and then those of the start.
         let ranks = [0, 1, 2, 3, 5, 4, 7].map(|rank| inserted.latest(rank));
         assert_eq!(ranks, [250, 255, 99, 253, 251, 97, 98]);
         assert!((0..100).all(|rank| inserted.latest(rank) < 256));

@@ -1,8 +1,8 @@
 //! `manycore sim index`: threads use an index on a simulated machine, by several mechanisms.
 //!
-//! What is done is what [`bench index`](crate::index) does. Beside its accesses to the index, an
-//! operation costs 5 ns unless told otherwise, and each entry of a scan 1 ns: assumptions, the same
-//! for all mechanisms.
+//! The operations are those of [`bench index`](crate::index). Beside its accesses to the index, an
+//! operation costs 5 ns, and each entry of a scan 1 ns, unless options say otherwise: assumptions,
+//! the same for all mechanisms.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::structure::{
     self, Grid, GridPoint, Load, SimulatedActor, SimulatedOptions, SimulatedUse,
 };
 
-/// What an entry of a scan takes beside its accesses, in nanoseconds. A guess, the same for all.
+/// The time of a scan's entry beside its accesses, in nanoseconds. A guess, the same for all.
 const ENTRY_NS: f64 = 1.0;
 
 /// What to simulate.
@@ -72,7 +72,7 @@ impl Grid for TaskGrid {
     }
 }
 
-/// What the simulated program has seen of scans: entries for each operation.
+/// The scans of the simulated program: entries for each operation.
 const SCANNED: &str = "scanned";
 
 /// Entries a second, from the entries that one operation reads. The value is exact for the model as

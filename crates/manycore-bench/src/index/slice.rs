@@ -1,8 +1,8 @@
 //! One slice: threads use an index for a short time, or for this many operations, and are counted.
 //!
 //! It begins with an empty index, which the first thread fills; a large one is kept for the next
-//! slice. At the end every record must be there, with a value of its own, and no update may be
-//! missing that read and wrote in one step.
+//! slice. At the end every record must be there, with its own value. No update that read and wrote
+//! in one step may be missing.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ pub(crate) struct Slice {
     pub scanned: f64,
     /// Look-ups that have missed a record that is there, for each operation.
     pub missed: f64,
-    /// Updates that read and then wrote, and that another update has undone, for each operation;
-    /// none if that was not counted.
+    /// For each operation, the number of updates that read and then wrote, and were undone by
+    /// another update; none if that was not counted.
     pub lost: Option<f64>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn executor() -> Executor {
     Executor::new(move |settings| run(&settings, &mut kept))
 }
 
-/// Runs one. The error, in one line, says what the index did wrong or what the machine refused.
+/// Runs one slice. The error, in one line, names the index's mistake or the machine's refusal.
 fn run(settings: &Settings<Task>, kept: &mut Option<Filled>) -> Result<Slice, String> {
     let task = &settings.task;
     let mut filled = match kept.take() {

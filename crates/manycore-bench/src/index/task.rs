@@ -1,9 +1,9 @@
 //! What threads do with an index: the workloads of YCSB.
 //!
 //! From B. Cooper, A. Silberstein, E. Tam, R. Ramakrishnan and R. Sears, "Benchmarking cloud
-//! serving systems with YCSB", SoCC 2010. Records have numbers: those of the start from 0 on, then
-//! those that are inserted. A record's key is a mixture of the bits of its number, so that records
-//! that are popular, or new, lie anywhere in the order of keys.
+//! serving systems with YCSB", SoCC 2010. Records have numbers: first the initial ones from 0 on,
+//! then the inserted ones. A record's key is made by mixing the bits of its number, so popular or
+//! new records lie anywhere in the order of keys.
 
 use std::fmt;
 use std::str::FromStr;

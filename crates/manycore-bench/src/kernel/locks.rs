@@ -1,6 +1,6 @@
-//! The kernel's locks, by ours: semaphores that readers share are `phase-rw`, which spins and then
-//! sleeps; mutexes are `futex`; spin locks are `ticket`, as those of Linux 3.19 were. What waits
-//! for which is counted, as `lock_stat` counts it.
+//! The kernel's locks, represented by ours: semaphores that readers share are `phase-rw`, which
+//! spins and then sleeps; mutexes are `futex`; spin locks are `ticket`, like those of Linux 3.19.
+//! The waits for each lock are counted, as `lock_stat` counts them.
 
 use std::cell::Cell;
 

@@ -1,12 +1,11 @@
 //! `manycore sim kernel`: the situation of "An Analysis of Lock Contention in Linux Memory
 //! Management for Many-core System" (J. Kyong, S.-S. Lim). An application's threads compute and
-//! call the kernel, which takes several locks with names; what is waited for is counted lock by
-//! lock.
+//! call the kernel, which takes several named locks; waits are counted lock by lock.
 //!
-//! Two applications: AIM7, processes that make processes, and SPECjbb2013, threads of one process.
-//! How often which call takes which lock follows from what the calls do; every number is in a table
-//! with where it comes from. One is fitted for each application: the computation between two
-//! operations, which decides with how many cores the first lock is a bottleneck.
+//! Two applications: AIM7, whose processes make processes, and SPECjbb2013, threads of one process.
+//! The calls' work determines how often each call takes each lock; a table has every number and its
+//! source. One number is fitted for each application: the computation between two operations, which
+//! decides with how many cores the first lock is a bottleneck.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -57,7 +56,7 @@ pub enum Application {
 pub const JOBS: &str = "jobs";
 /// Requests, as many as are served.
 pub const MAX: &str = "max-jops";
-/// Requests, as many as can come so that nearly all are served in time.
+/// Requests, at the highest rate at which nearly all are served in time.
 pub const CRITICAL: &str = "critical-jops";
 
 /// By how many cores' worth of work requests come, to find out how many can.
@@ -88,8 +87,8 @@ pub(crate) struct Load {
     /// The mean computation between two operations, in nanoseconds.
     pub compute_ns: f64,
     pub numbers: Numbers,
-    /// By how many cores' worth of work requests come; if nothing is said, each thread always has
-    /// one.
+    /// The rate of requests, in cores' worth of work; if no rate is given, each thread always has a
+    /// request.
     pub offered: Option<f64>,
 }
 
@@ -245,8 +244,9 @@ impl Options {
         record
     }
 
-    /// The rate `critical-jops`, of requests offered in ascending steps, each on all variants of
-    /// the machine: what was served at the last step up to which requests were in time.
+    /// The rate `critical-jops`. Requests are offered in ascending steps, each step on all variants
+    /// of the machine; the rate is the throughput at the last step up to which requests were in
+    /// time.
     fn critical(&self, findings: &[Finding], machines: usize) -> Measurement {
         let limit = self.numbers.get("limit") * self.load(None).own_ns();
         let of_machine = |machine: usize| {

@@ -1,5 +1,5 @@
-//! AIM7: processes that make processes. All come from one ancestor, so that they share its
-//! `anon_vma`s' locks, the files that they map, and the log that was open when they were made.
+//! AIM7: processes that make processes. All come from one ancestor, so they share the locks of its
+//! `anon_vma`s, its mapped files, and the log that was open when they were made.
 
 use manycore_sim::thread;
 
@@ -80,7 +80,7 @@ impl<'a> Processes<'a> {
         let own = Own { me, tally, threads };
         let mappings = self.numbers.count("mappings");
         let file_mappings = self.numbers.count("file_mappings");
-        // Half of it is that of the fork, half of it that of the exit.
+        // Half of it is the fork's, half of it the exit's.
         let step = self.numbers.get("fork_ns") / 2.0 / (mappings + file_mappings) as f64;
         self.lock_tasks(&own);
         for mapping in 0..mappings {

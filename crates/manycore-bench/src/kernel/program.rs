@@ -107,8 +107,8 @@ fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
     Ok(Finding { slice: run.slice(window, counts, times), sight })
 }
 
-/// When requests arrive, if they do so whether or not others have been served: as many a second as
-/// keep a number of cores busy with their own work.
+/// When requests arrive, if their arrival does not depend on served requests: at the rate that
+/// keeps this number of cores busy with the requests' own work.
 fn arrivals(load: &Load, ghz: f64, window: Window, seed: u64) -> Option<Vec<u64>> {
     let offered = load.offered?;
     let apart = load.own_ns() * ghz / offered;
@@ -134,8 +134,8 @@ fn begin(arrivals: Option<&[u64]>, next: &AtomicU64, window: Window) -> Option<u
     Some(arrival)
 }
 
-/// For each lock, its share of all waiting in percent, and how often it was taken for an operation;
-/// of each site, its share of the contentions of its lock.
+/// For each lock, its share of all waiting in percent, and its acquisitions for each operation; for
+/// each site, its share of the contentions of its lock.
 fn waits(tallies: &[Tally], operations: u64) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let sum = |site: Site, part: fn(&super::locks::Count) -> u64| -> f64 {
@@ -200,15 +200,15 @@ mod tests {
             let taken = alone[name];
             assert!((0.8..1.25).contains(&(taken / expected)), "{name}: {taken}, not {expected}");
         };
-        // Of 14 mappings: two links at a fork, one taken off at an exit; nobody is in the way, so
-        // that nobody is waited for.
+        // Of 14 mappings: two links at a fork, one removed at an exit. No other thread runs, so
+        // there is no wait.
         near("taken_anon_vma_write", 42.0);
         near("taken_i_mmap", 28.0);
         near("taken_tasklist_lock", 3.0);
         assert_eq!(alone["share_wait_anon_vma"], 0.0);
         let alone = finding(1, load(Application::Threads)).sight;
         assert!((7.0..9.0).contains(&alone["taken_mmap_sem_read"]));
-        // Each in the other, but for one at either end of the time that is counted.
+        // Each one within another one, except for one at either end of the counted time.
         let both = alone["taken_mmap_sem_read"] / alone["taken_page_table_lock"];
         assert!((0.99..1.01).contains(&both), "{both}");
     }

@@ -41,9 +41,9 @@ impl<'a> RunQueues<'a> {
         self.queue(me as usize, switch, tally);
     }
 
-    /// For a wait for a semaphore, when that has been let go: so that what follows is in no
-    /// section. A long wait ended the thread's turn: it went off its queue and came back. After a
-    /// longer one its CPU has looked for another thread on the busiest queue.
+    /// For a wait for a semaphore, after its release, so that the following accesses are in no
+    /// section. A long wait took the thread off its CPU: it left the run queue and came back. After
+    /// a longer wait its CPU has searched the busiest queue for another thread.
     pub fn after_wait(&self, waited: u64, me: u32, tally: &Tally) {
         if waited <= self.cycles("sleeps_after_ns") {
             return;

@@ -43,8 +43,8 @@ impl<'a> Space<'a> {
         thread::compute((ns * self.ghz) as u64);
     }
 
-    /// The kernel's part of a request: its page faults, with its share of computation between two
-    /// of them, and now and then a change of what is mapped.
+    /// The kernel's part of a request: its page faults, with a share of the request's computation
+    /// between two of them, and now and then a change of the mappings.
     pub fn operation(
         &self,
         me: u32,
@@ -98,7 +98,7 @@ impl<'a> Space<'a> {
         threads.after_wait(waited, me, tally);
     }
 
-    /// What a request takes if nobody is waited for, beside its computation, in nanoseconds.
+    /// The time of a request without any waits and without its computation, in nanoseconds.
     pub fn own_ns(numbers: &Numbers) -> f64 {
         let faults = numbers.count("faults") as f64;
         let maps = faults / numbers.get("faults_per_map").max(1.0);

@@ -1,9 +1,9 @@
 //! `manycore bench forks` and `manycore bench faults`: loads on the kernel, and which of its locks
 //! they wait for.
 //!
-//! Throughput comes from runs that nobody watches, in rounds. The kernel's locks are watched in
-//! other runs afterwards, which cost the load something, and count towards no throughput but one
-//! that is shown beside.
+//! Throughput comes from unobserved runs, in rounds. Afterwards the kernel's locks are observed in
+//! other runs. Observing costs the load something, so these runs only count towards a separate
+//! throughput that is shown beside.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! Threads in one address space: some operations touch a page that is not there yet, the others map
-//! memory and unmap it.
+//! Threads in one address space: some operations touch a page that is not there yet, others map and
+//! unmap memory.
 //!
-//! A fault needs the address space to stay as it is, a mapping changes it: the readers and the
-//! writers of `mmap_lock`. Since Linux 6.4 a fault takes the lock of its mapping alone, where that
-//! works, and then waits for no writer of another one.
+//! A fault needs an unchanged address space, and a mapping changes it: they are the readers and the
+//! writers of `mmap_lock`. Since Linux 6.4 a fault takes only the lock of its mapping if possible,
+//! and then does not wait for a writer of another mapping.
 
 use std::io;
 use std::sync::RwLock;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 
 /// The size of each thread's part of the one mapping in which all threads touch pages.
 const PART: usize = 1024 * 1024;
-/// What is mapped at a time, and how much of it is touched.
+/// The memory that is mapped at a time, and the touched part of it.
 const MAPPING: usize = 64 * 1024;
 const TOUCHED: usize = 4 * PAGE;
 

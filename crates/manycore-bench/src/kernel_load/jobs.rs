@@ -1,8 +1,8 @@
 //! The jobs of a process, and in which order they come.
 //!
 //! The kinds are those of AIM7's multiuser mix: files, memory, processes, pipes, arithmetic. Each
-//! takes some tens or hundreds of microseconds, but for the start of a program, which takes a
-//! millisecond or so.
+//! takes some tens or hundreds of microseconds, except for the start of a program, which takes
+//! about a millisecond.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -25,7 +25,7 @@ const SHARED_READS: usize = 16;
 /// What is mapped and touched; by how much the heap grows.
 const MAPPING: usize = 256 * 1024;
 const HEAP: usize = 128 * 1024;
-/// What a child writes to of the memory that it has from its parent.
+/// The part of its parent's memory to which a child writes.
 const INHERITED: usize = 64 * 1024;
 /// What goes through a pipe, and how often.
 const MESSAGE: usize = 1024;
@@ -112,7 +112,7 @@ impl FromStr for Mix {
     }
 }
 
-/// Jobs in drawn order: each kind as often as its weight says, then all of them again in another
+/// Jobs in random order: each kind as often as its weight, and then all of them again in another
 /// order.
 pub struct Deck {
     cards: Vec<Kind>,
@@ -210,7 +210,7 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Makes a process that ends with what `does` gives, and waits for it.
+    /// Makes a process that exits with the result of `does`, and waits for it.
     fn child(&mut self, does: impl FnOnce(&mut [u8]) -> i32) -> io::Result<()> {
         // SAFETY: this process has a single thread, so the child finds no lock that somebody else
         // holds.
@@ -245,8 +245,8 @@ fn memory() -> io::Result<()> {
     // SAFETY: `map` has just made the mapping, which nobody else knows of and which is not used
     // again.
     unsafe { unmap(at, MAPPING) }?;
-    // SAFETY: the heap's end is this thread's alone, and nothing is allocated until it is where it
-    // was.
+    // SAFETY: only this thread uses the heap's end, and nothing is allocated until the end is back
+    // at its old place.
     let end = unsafe { libc::sbrk(HEAP as libc::intptr_t) };
     if end.addr() == usize::MAX {
         return Err(explained(
@@ -257,7 +257,8 @@ fn memory() -> io::Result<()> {
     }
     // SAFETY: what the heap has grown by.
     unsafe { touch(end.cast(), HEAP) };
-    // SAFETY: what the heap has grown by is this thread's alone, and nothing was allocated in it.
+    // SAFETY: only this thread uses the memory by which the heap has grown, and nothing was
+    // allocated in it.
     let back = unsafe { libc::sbrk(-(HEAP as libc::intptr_t)) };
     if back.addr() == usize::MAX { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

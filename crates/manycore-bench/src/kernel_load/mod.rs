@@ -1,8 +1,8 @@
 //! Loads whose locks are the kernel's: many processes, and many threads in one address space.
 //!
-//! Both are those of "An Analysis of Lock Contention in Linux Memory Management for Many-core
-//! System" (J. Kyong and S.-S. Lim, 2015): there AIM7's multiuser mix on tmpfs, and SPECjbb2013.
-//! These here are our own, in the same situation.
+//! Both are the situations of "An Analysis of Lock Contention in Linux Memory Management for
+//! Many-core System" (J. Kyong and S.-S. Lim, 2015): there the loads are AIM7's multiuser mix on
+//! tmpfs, and SPECjbb2013. These here are our own loads.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | `measured` | what was measured |
 //! | `output`, `picture` | results as records, as text and as a figure |
 //!
-//! A load runs in a process of its own, which does what an [`Order`] says: that process is small
-//! and has one thread, so that a fork costs what it costs in a small program.
+//! A load runs in a process of its own, which executes an [`Order`]. That process is small and has
+//! one thread, so a fork costs as much as in a small program.
 
 mod command;
 mod faults;
@@ -142,14 +142,13 @@ fn run(order: &Order) -> Result<Answer, Failure> {
     }
 }
 
-/// What one process or thread has done, in a cache line of its own.
+/// The work done by one process or thread, in a cache line of its own.
 #[repr(align(128))]
 struct Counter(AtomicU64);
 
 impl Counter {
     fn count(&self) {
-        // Relaxed: nobody but its owner writes it, and a reader takes it for what was done about
-        // now.
+        // Relaxed: only its owner writes it, and a reader needs only an approximate count.
         self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }

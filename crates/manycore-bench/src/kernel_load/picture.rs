@@ -1,5 +1,4 @@
-//! Results of loads on the kernel, drawn: throughput beside what is linear, and the locks that were
-//! waited for.
+//! Results of loads on the kernel, drawn: throughput beside a linear one, and the locks with waits.
 
 use manycore_measure::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Results, Value};
 

@@ -1,4 +1,4 @@
-//! The process that is the load: started for each run, looked after, and asked what came out.
+//! The process that is the load: it is started for each run, supervised, and asked for its results.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

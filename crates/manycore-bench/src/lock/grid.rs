@@ -1,4 +1,4 @@
-//! What threads that contend for locks do: a grid of points, for every machine alike.
+//! The operations of threads that contend for locks: a grid of points, the same for every machine.
 
 use super::point::Point;
 use crate::failure::Failure;

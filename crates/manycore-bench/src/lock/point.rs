@@ -1,4 +1,4 @@
-//! What threads do at one point of a grid, and what a record says about it.
+//! The work of threads at one point of a grid, and the description of the point in a record.
 
 use manycore_measure::Parameter;
 

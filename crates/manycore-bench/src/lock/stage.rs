@@ -11,9 +11,10 @@ use crate::mix::Latch;
 use crate::simulated::{Count, Window};
 use crate::slice::{Outcome, Phase, Runner, Stage, Step};
 
-/// What a turn of a thread's loop takes beside its accesses, which are all that the simulator sees
-/// of it: the loop, the counting, the calls. Chosen so that the simulated loop takes as long as the
-/// native one when nobody else wants the lock; see the chapter on accuracy.
+/// The time of an iteration of a thread's loop beside its accesses, which are all that the
+/// simulator sees: the loop, the counting, the calls. It was chosen so that the simulated loop
+/// takes as long as the native one when no other thread wants the lock; see the chapter on
+/// accuracy.
 const LOOP_NS: f64 = 1.0;
 
 /// Locks and data in simulated memory; counters and the times of the phases outside of it.
@@ -165,7 +166,7 @@ impl<C: Contender> Guarded<C> {
 
     fn marks(&self) -> (u64, u64) {
         // SAFETY: all simulated threads are one thread of the host, and none stops within this
-        // access. Who else is in the section shows in the marks.
+        // access. The marks show whether another thread is in the section.
         let marks = self.data.with(|data| unsafe { *data });
         (marks.begun, marks.ended)
     }
@@ -193,7 +194,7 @@ impl<C: Contender> Guarded<C> {
     }
 }
 
-/// Cache lines that a section reads, and writes if it is exclusive: one after the other, as the
+/// Cache lines that a section reads, and writes if it is exclusive: one after the other, like the
 /// nodes of a list.
 struct Lines(Box<[CachePadded<UnsafeCell<u64>>]>);
 

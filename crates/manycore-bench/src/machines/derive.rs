@@ -36,8 +36,8 @@ Exit status:
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// What two CPUs take to hand a word to each other: a description, or a matrix that ends in
-    /// .csv
+    /// The time that two CPUs take to hand a word to each other: a description, or a matrix that
+    /// ends in .csv
     #[arg(long, value_name = "FILE")]
     latencies: PathBuf,
     /// What accesses take if many cores make them at once
@@ -46,7 +46,7 @@ pub struct Options {
     /// Of a matrix: the frequency of a core
     #[arg(long, value_name = "GHZ")]
     ghz: Option<f64>,
-    /// For a matrix: the model of a similar machine, for what was not measured
+    /// For a matrix: the model of a similar machine, for constants that were not measured
     #[arg(long, value_name = "NAME")]
     like: Option<String>,
     /// File to write; without it, the model goes to stdout

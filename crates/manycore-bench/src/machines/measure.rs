@@ -74,7 +74,7 @@ fn write_latencies(path: &Path, like: &Path, host: &host::Host, terminal: &Termi
     })?;
     let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("latencies");
     let ghz = host.model(name).machine().core.ghz;
-    // A path has a slash: a name without one is that of a model which comes with manycore.
+    // A path has a slash; a name without a slash is that of a built-in model.
     let like = if like.is_absolute() { like.to_owned() } else { Path::new(".").join(like) };
     let text = Observed::text(name, &like.display().to_string(), ghz, &matrix);
     std::fs::write(path, text).map_err(|error| {

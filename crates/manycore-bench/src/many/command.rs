@@ -57,7 +57,7 @@ pub struct Options {
     /// A few points of each machine
     #[arg(long, conflicts_with = "budget")]
     quick: bool,
-    /// Time for everything: as many points as there is time for [default: all points]
+    /// Time for everything: as many points as fit into it [default: all points]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     budget: Option<Duration>,
     /// Seed of everything that is drawn

@@ -1,5 +1,5 @@
-//! `manycore sim many`: the locks against each other on all machines with many CPUs, from one
-//! thread to twice as many as CPUs, with short and long sections.
+//! `manycore sim many`: compares the locks on all machines with many CPUs, from one thread to twice
+//! as many as CPUs, with short and long sections.
 
 mod command;
 mod points;
@@ -61,7 +61,8 @@ impl Kind {
         }
     }
 
-    /// What the usual lock has to reach of the best of the others at each point.
+    /// The share of the best other lock's throughput that the default lock has to reach at each
+    /// point.
     fn least(self) -> f64 {
         match self {
             Self::Mutexes => 0.8,
@@ -238,7 +239,7 @@ impl Found {
         self.outcomes.push(Outcome { place: place.clone(), runs });
     }
 
-    /// What is asked of the usual lock, over all points that were simulated.
+    /// The claims about the default lock, over all simulated points.
     fn judge(&self) -> Vec<Claim> {
         let usual = self.kind.usual();
         let rivals = self.kind.rivals();

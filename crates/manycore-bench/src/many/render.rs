@@ -61,8 +61,8 @@ fn standings(found: &Found) -> Table {
     table
 }
 
-/// The largest ratio, for a lock, of what one thread got to what another got, as long as there is a
-/// CPU for each.
+/// A lock's largest ratio between the operations of its busiest and its least busy thread, as long
+/// as there is a CPU for each thread.
 fn unfairest(lock: &str, outcomes: &[Outcome]) -> f64 {
     let fit = outcomes.iter().filter(|one| one.place.point.threads <= one.place.cpus);
     let all = fit.filter_map(|one| one.run(lock)).map(|run| run.fairness);

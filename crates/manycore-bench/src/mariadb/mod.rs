@@ -81,7 +81,8 @@ pub struct Options {
     /// Length of a run, in whole seconds
     #[arg(long, value_name = "TIME", default_value = "4s", value_parser = parse_duration)]
     time: Duration,
-    /// Time for all of it; each lock has as many runs at each point as a verdict needs in any case
+    /// Time for all measurements; each lock has at least as many runs at each point as a verdict
+    /// needs
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
     budget: Duration,
     /// Runs of each lock at each point [default: as the budget allows]

@@ -10,8 +10,8 @@ const PARTS: [(&str, &str); 3] =
     [("kernel", "cpu_kernel"), ("program", "cpu_program"), ("locks", "cpu_locks")];
 
 /// Draws, for each mix, number of CPUs and level, a panel of throughput over InnoDB's spin, if
-/// there are several spins; and for each spin a panel of throughput over the level, and one of CPU
-/// time for each level.
+/// there are several spins; and for each spin a panel of throughput over the level, and a panel of
+/// CPU time for each level.
 pub fn figure(results: &Results) -> Figure {
     let mut panels = over_spin(&results.measurements);
     for situation in distinct(&results.measurements, situation) {
@@ -40,7 +40,7 @@ pub fn figure(results: &Results) -> Figure {
     Figure { title: format!("manycore bench mariadb{host}"), panels }
 }
 
-/// What records have in the order in which it comes, each once.
+/// The distinct values of the records, in the order of their first appearance.
 fn distinct<'a, T: PartialEq>(
     records: impl IntoIterator<Item = &'a Measurement>,
     of: impl Fn(&Measurement) -> T,

@@ -35,7 +35,7 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("taskset", "util-linux"),
 ];
 
-/// Everything fits into memory, and nothing waits for a disk: what is left are the locks.
+/// Everything fits into memory, and nothing waits for a disk, so only the locks remain.
 const SERVER: &str = "--no-defaults --skip-networking --max-connections=1100 --innodb-buffer-pool-size=512M \
      --innodb-log-file-size=64M --innodb-flush-method=nosync --debug-no-sync --innodb-flush-log-at-trx-commit=0 \
      --innodb-use-native-aio=OFF";

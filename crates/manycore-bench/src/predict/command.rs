@@ -161,7 +161,7 @@ fn usage(profile: &Profile, data: u32) -> std::result::Result<Usage, &'static st
 
 fn row(lock: &Lock) -> Row {
     let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
-    // The mean as it was measured, but for what is not possible.
+    // The measured mean, limited to possible values.
     let mean = lock.held_ns().map(|held| held / lock.acquired.max(1) as f64);
     let of_total = |held: &Held, end: u64| end as f64 / held.total_ns.max(1) as f64;
     let hold_range = lock
@@ -180,8 +180,9 @@ fn row(lock: &Lock) -> Row {
     }
 }
 
-/// How many threads did at a time what the program does. One that took few locks only started the
-/// others, and waits for them; of those that took many, some may have come after others.
+/// The number of threads that did the program's work at the same time. A thread that took few locks
+/// only started the others, and waits for them. Among the threads that took many locks, some may
+/// have come after others.
 fn threads(profile: &Profile) -> u32 {
     const PART: u64 = 20;
     let at_a_time =

@@ -1,13 +1,13 @@
 //! `manycore predict`: a program's locks on a machine that nobody has at hand.
 //!
-//! From a profile comes a [`Workload`]: threads that do what a thread of the program did, on
-//! average. They take its locks as often, hold them for as long, and compute or sleep in between.
-//! That is simulated with more and more threads, with the lock that the program had and with
+//! A [`Workload`] is made from a profile: its threads do, on average, what a thread of the program
+//! did. They take the program's locks equally often, hold them for as long, and compute or sleep in
+//! between. This is simulated with more and more threads, with the program's own lock and with
 //! others.
 //!
-//! It is a model of the locks, and of the cache lines that move with them, as many as it is told.
-//! What else keeps a program from scaling (memory bandwidth, the kernel, I/O) is not in it: the
-//! program scales as well as it says, or worse.
+//! The workload models the locks, and the given number of cache lines that move with them. It does
+//! not model other limits to scaling (memory bandwidth, the kernel, I/O): the program scales as
+//! well as predicted, or worse.
 
 pub mod command;
 mod render;
@@ -26,8 +26,8 @@ use crate::slice::Pinning;
 pub use render::render;
 pub use usage::{Row, Usage, Workload};
 
-/// A simulation is as long as `TURNS` sections of a thread or `SLEEPS` of its sleeps take,
-/// whichever is longer, but at least [`SHORTEST`] and at most [`LONGEST`].
+/// A simulation lasts as long as `TURNS` sections of a thread or `SLEEPS` of its sleeps, whichever
+/// is longer, but at least [`SHORTEST`] and at most [`LONGEST`].
 const TURNS: f64 = 1_600.0;
 const SLEEPS: f64 = 20.0;
 const SHORTEST: Duration = Duration::from_millis(2);
@@ -42,8 +42,8 @@ pub struct Options {
     pub usage: Usage,
     /// Names of locks; the first is the one that the program had.
     pub locks: Vec<String>,
-    /// Thread counts, each on as many CPUs; empty means powers of two up to the machine's CPUs, and
-    /// all of them.
+    /// Thread counts, each on the same number of CPUs; empty means the powers of two up to the
+    /// machine's number of CPUs, and that number.
     pub threads: Vec<u32>,
     /// Simulated time that is counted; `None` means what suits the workload.
     pub duration: Option<Duration>,
@@ -69,12 +69,12 @@ pub struct Prediction {
 /// What keeps a program from scaling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// The number of threads at which scaling ends: the first that brings hardly anything, or the
-    /// largest that the caller asked for.
+    /// The number of threads at which scaling ends: the first number that brings hardly any gain,
+    /// or the largest requested one.
     pub threads: u32,
     /// The lock that costs most: its name.
     pub lock: String,
-    /// How many times as much there would be if nobody ever had to wait for it.
+    /// The speedup if no thread ever had to wait for it.
     pub gain: f64,
 }
 
@@ -104,7 +104,7 @@ pub fn run(options: &Options) -> Result<Prediction, Failure> {
         match findings {
             Ok(findings) => {
                 let mut record = options.record(&workload, lock, threads, &findings);
-                // What one thread does on each variant, with the program's own lock, comes first.
+                // The work of one thread on each variant, with the program's own lock, comes first.
                 if lock == options.locks[0] && threads == 1 {
                     alone = Some(findings.clone());
                 }
@@ -128,9 +128,9 @@ pub fn run(options: &Options) -> Result<Prediction, Failure> {
     Ok(Prediction { workload, check, found, limit })
 }
 
-/// Threads that were idle may have waited for each other's work, as stages of a pipeline do: then
-/// more of them do no more than those that were observed, and the range reaches down to what the
-/// model makes of these.
+/// Idle threads may have waited for each other's work, like stages of a pipeline. Then more threads
+/// do no more than the observed ones did, so the range reaches down to the model's result for the
+/// observed number of threads.
 fn reach_down(record: &mut Measurement, observed: Option<(f64, &[Finding])>) {
     let Some((check, alone)) = observed else { return };
     let as_observed = check / alone[0].slice.throughput();
@@ -183,7 +183,7 @@ impl Options {
         self.job(workload, &self.machine.to_toml(), &self.locks[0], self.usage.threads, cpus)
     }
 
-    /// What limits the program with its own lock, found by leaving out each of its locks in turn.
+    /// The limit of the program with its own lock, found by leaving out each of its locks in turn.
     fn limit(&self, workload: &Workload, records: &[Measurement]) -> Option<Limit> {
         let own = records.iter().filter(|record| record.mechanism.name() == self.locks[0]);
         let own: Vec<&Measurement> = own.collect();

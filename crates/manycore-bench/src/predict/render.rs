@@ -6,10 +6,11 @@ use manycore_measure::{Cell, Column, Measurement, Metric, Table, quantity, signi
 
 use super::{FAR, Limit, Prediction, full};
 
-/// A model that meets what was observed to this factor is as good as can be asked of it.
+/// A model that agrees with the observed run within this factor is as good as one can expect.
 const NEAR: f64 = 1.5;
 
-/// What it is a model of and how well it meets what was observed; the speedups; what they mean.
+/// The modelled program and how well the model agrees with the observed run; the speedups; their
+/// meaning.
 pub fn render(prediction: &Prediction, title: &str) -> String {
     let records = &prediction.found.measurements;
     let mut text = format!("{title}\n{}", basis(prediction));
@@ -29,7 +30,7 @@ pub fn render(prediction: &Prediction, title: &str) -> String {
     text
 }
 
-/// What the model was made of, and what it makes of the run that it was made of.
+/// The inputs of the model, and its result for the run from which it was made.
 fn basis(prediction: &Prediction) -> String {
     let workload = &prediction.workload;
     let mix = &workload.mix;

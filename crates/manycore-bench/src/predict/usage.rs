@@ -1,4 +1,4 @@
-//! From what was observed of a program to the workload that stands for it.
+//! From the observations of a program to the workload that represents it.
 
 use crate::mix::{Latch, Mix, USUAL_DATA};
 use crate::simulated::THREADS_MAX;
@@ -70,8 +70,8 @@ const ROWS_MAX: usize = 16;
 /// Threads that are idle for less than this share of their time are taken to be busy.
 const BUSY: f64 = 0.1;
 
-/// A sleep takes the timer's slack, some 50 us, more than was asked for: so threads sleep this
-/// long, in nanoseconds, and accordingly seldom.
+/// A sleep takes longer than requested by the timer's slack, some 50 us. So threads sleep this
+/// long, in nanoseconds, and correspondingly rarely.
 const SLEEP_NS: f64 = 200_000.0;
 
 /// Sections between two sleeps are this many, at the least and the most.
@@ -83,8 +83,8 @@ const SATURATED: f64 = 0.9;
 /// Holds that are shortened by less than this are not worth a word.
 const MUCH_SHORTER: f64 = 0.9;
 
-/// Holds that are known better than to this are not: how long the clock takes to be read, and what
-/// the holder lost to others, is in them.
+/// Hold times are not known more precisely than this: they include the time to read the clock, and
+/// the holder's losses to other threads.
 const HOLDS: (f64, f64) = (0.8, 1.25);
 
 /// The quantile 0.99 of an exponential distribution is 4.6 times its mean, that of a fixed length
@@ -163,9 +163,9 @@ impl Workload {
         parts
     }
 
-    /// The same if nobody ever had to wait for the locks of a row: its sections are time between
-    /// sections. With it, how many sections there were for each that is left. None if it is the
-    /// only row.
+    /// The same as if no thread ever had to wait for the locks of a row: its sections become time
+    /// between sections. Also returns the number of sections for each remaining one. None if it is
+    /// the only row.
     pub fn without(&self, row: usize) -> Option<(Self, f64)> {
         let weights = || self.mix.locks.iter().zip(&self.rows);
         let all: f64 = weights().map(|(latch, _)| latch.weight).sum();
@@ -189,10 +189,10 @@ impl Workload {
 }
 
 impl Usage {
-    /// What the program might have been as well, as far as is known: holds, of all locks or of the
-    /// one that was held longest, at either end of their intervals; holders that lost their CPU as
-    /// often as who holds nothing; and threads that were idle for less, since some had ended long
-    /// before the program, or for longer, where time without a CPU was part of waits for locks.
+    /// Other programs that the observations allow: the hold times, of all locks or of the one that
+    /// was held longest, at either end of their intervals; holders that lost their CPU as often as
+    /// other threads; and threads that were idle for less time, because some had ended long before
+    /// the program, or for more, because waits for locks included time without a CPU.
     pub fn others(&self) -> Vec<Self> {
         let held = |row: &Row| row.acquired as f64 * row.hold_ns.unwrap_or_default();
         let longest = (0..self.locks.len())
@@ -269,9 +269,9 @@ fn latches(row: &Row, scale: f64, most: usize, data: u32) -> Vec<Latch> {
     latches
 }
 
-/// The share of the acquisitions that the most waited for of several locks has, by its share of the
-/// waits. Waits for a lock that is seldom in use grow with the square of how often it is taken; the
-/// others are taken to be alike.
+/// The acquisitions' share of the most waited-for of several locks, computed from its share of the
+/// waits. Waits for a rarely used lock grow with the square of its acquisitions; the other locks
+/// are assumed to be alike.
 fn share_of_hottest(of_waits: f64, objects: u64) -> f64 {
     let others = objects.saturating_sub(1) as f64;
     let of_waits = of_waits.clamp(1.0 / objects as f64, 0.9999);

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use manycore_traits::{Interval, ReverseMap};
 
-/// A reverse map whose mechanism is not known, so that what is done with one is compiled once. A
-/// call through a pointer then stands before every operation of every mechanism, which takes a
-/// nanosecond natively and no simulated time.
+/// A reverse map behind an interface that hides its mechanism, so that the operations on it are
+/// compiled once. Each operation of every mechanism then needs a call through a pointer, which
+/// takes a nanosecond natively and no simulated time.
 pub(super) trait AnyMap: Sync {
     /// How many trees there are.
     fn trees(&self) -> usize;
@@ -31,7 +31,7 @@ pub(super) trait AnyMap: Sync {
     fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64));
 }
 
-/// What a thread updates a reverse map with. Dropped, it removes its intervals.
+/// A thread's access to a reverse map, for updates. When it is dropped, it removes its intervals.
 pub(super) trait Handle {
     /// Inserts an interval, or removes its oldest one. It inserts `fresh`, unless it has an
     /// interval that is to be used again.

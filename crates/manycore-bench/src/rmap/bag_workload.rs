@@ -215,8 +215,8 @@ macro_rules! bags {
             impl<L: RawLock, const QUEUE: bool> Locked<L, QUEUE> {
                 fn with_lock(&self, does: impl FnOnce(&mut VecDeque<Item>)) {
                     let mut node = L::Node::default();
-                    // SAFETY: the lock is held meanwhile, with a node that lives as long; nothing
-                    // that is done panics.
+                    // SAFETY: the lock is held meanwhile, with a node that lives as long; the code
+                    // in between does not panic.
                     unsafe {
                         self.lock.lock(&mut node);
                         self.items.with_mut(|items| does(&mut *items));

@@ -100,13 +100,13 @@ pub struct Workload {
     /// Intervals that each thread has at a time
     #[arg(long, value_name = "N", default_value_t = 16)]
     held: u32,
-    /// What is inserted: new intervals each time, or the same again and again
+    /// The inserted intervals: new ones each time, or the same again and again
     #[arg(long, value_enum, default_value = "fresh")]
     objects: Objects,
     /// After this long without a read, an update does what was deferred
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
     tend: Duration,
-    /// Operations of each thread, which then take as long as they take
+    /// Operations of each thread, whose total time is then not limited
     #[arg(long, value_name = "N")]
     operations: Option<u64>,
     /// Seed of everything that is drawn

@@ -89,7 +89,7 @@ pub(super) trait Stage {
     /// The time, in nanoseconds or in ticks.
     fn now(&self) -> u64;
 
-    /// What is between two operations, the first of which updates or does not.
+    /// The work between two operations; the first of these updates or does not.
     fn outside(&self, updates: bool);
 
     /// After how many ticks of the facade's clock an update does what was deferred.
@@ -107,7 +107,7 @@ pub(super) struct Worker<'a> {
     pub update: f64,
     /// One in this many is timed.
     pub sample: u64,
-    /// The trees that it is about, one after the other; random ones if this is empty.
+    /// The trees of the operations, one after the other; random ones if this is empty.
     pub trees: &'a [u64],
     /// The memory for what is recorded.
     pub outcome: Outcome,
@@ -144,9 +144,9 @@ impl Load {
         trees as u64 * u64::from(self.initial)
     }
 
-    /// Puts in the intervals that stay while threads work, in every tree (a queue or a stack begins
-    /// empty), until the returned value is dropped. None of these insertions is left deferred: what
-    /// threads find pending is their own.
+    /// Inserts the intervals that stay while threads work, in every tree (a queue or a stack begins
+    /// empty), until the returned value is dropped. None of these insertions stays deferred: the
+    /// pending operations that threads find are their own.
     pub(super) fn fill<'a>(&self, map: &'a dyn AnyMap) -> Box<dyn Handle + 'a> {
         let mut random = fastrand::Rng::with_seed(self.seed);
         let mut filler = map.handle(map.trees() * self.initial as usize, false);
@@ -160,9 +160,9 @@ impl Load {
         filler
     }
 
-    /// Whether each tree has what was [filled](Self::fill) in and nothing of the threads that have
-    /// worked, and takes an interval more, and gives it back. The error says what is wrong. Queues
-    /// and stacks keep what threads have put in; they are not judged.
+    /// Whether each tree has the intervals of [`fill`](Self::fill) and none of the threads that
+    /// have worked, and can insert and remove one more interval. The error describes the fault.
+    /// Queues and stacks keep the threads' items; they are not checked.
     pub(super) fn verify(&self, map: &dyn AnyMap) -> Result<(), String> {
         for tree in 0..map.trees() {
             let mut handle = map.handle(1, false);
@@ -183,14 +183,13 @@ impl Load {
         Ok(())
     }
 
-    /// Trees as they are asked for, from which each thread takes them in turn; nothing if all are
-    /// alike.
+    /// The requested trees, which each thread takes in turn; none if all trees are used alike.
     pub(super) fn trees_drawn(&self) -> Box<[u64]> {
         let mut random = fastrand::Rng::with_seed(!self.seed);
         self.popularity.ranks(self.trees.into()).draw(DRAWN, &mut random)
     }
 
-    /// Works until the stage says that it is over, or the thread has done all that it should.
+    /// Works until the stage is over, or the thread has done all of its operations.
     pub(super) fn run<S: Stage>(&self, map: &dyn AnyMap, worker: Worker<'_>, stage: &S) -> Outcome {
         let Worker { me, update, sample, trees: drawn, mut outcome } = worker;
         let limit = self.operations.unwrap_or(u64::MAX);

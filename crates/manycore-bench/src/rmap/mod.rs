@@ -1,5 +1,5 @@
 //! `manycore bench rmap` and `manycore sim rmap`: threads insert and remove intervals of their own
-//! in trees that they share, as processes do that fork and end; few ask which intervals overlap
+//! in shared trees, like processes that fork and end; rarely, a thread asks which intervals overlap
 //! others.
 //!
 //! | module | what is in it |
@@ -42,7 +42,7 @@ pub use render::render;
 /// The base line: the lock that `manycore run` uses.
 pub const BASE: &str = "lock:adaptive";
 
-/// The most additions in percent: the others take out as much, by [`bag_workload::BATCH`].
+/// The most additions in percent: the others remove as much, by [`bag_workload::BATCH`].
 const ADDED_MAX: f64 = 98.0;
 const _: () = assert!(ADDED_MAX < (100.0 - ADDED_MAX) * bag_workload::BATCH as f64);
 

@@ -18,7 +18,7 @@ use crate::simulated::{
 use crate::slice::Pinning;
 use crate::structure;
 
-/// What an operation takes beside its accesses. A guess, the same for all.
+/// The time of an operation beside its accesses. A guess, the same for all.
 pub(super) const BESIDE: Beside = Beside::each(10.0);
 
 pub(super) fn run(options: &Options, model: &Model, pool: &SimulatorPool) -> Found {
@@ -79,8 +79,8 @@ impl Stage for There {
     }
 }
 
-/// What threads do, the share of operations that update in percent, and what an operation takes
-/// beside.
+/// The operations of threads, the share of updating operations in percent, and the time of an
+/// operation beside its accesses.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Updates(Load, f64, Beside);
 

@@ -1,5 +1,5 @@
-//! One mechanism for a short time, in a process of its own: threads update trees, and are counted.
-//! At the end the trees must have what they should.
+//! One mechanism for a short time, in a process of its own: threads update trees, and their
+//! operations are counted. At the end the trees must have the right contents.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -29,8 +29,8 @@ pub(crate) struct Settings {
     /// The share of operations that update, in percent.
     pub update: f64,
     pub load: Load,
-    /// The time that is counted, after a fifth of it that is not; unless the load says how many
-    /// operations there are.
+    /// The counted time, after an uncounted fifth of it; unless the load gives the number of
+    /// operations.
     pub duration: Duration,
     /// Turns of work between two operations.
     pub turns: u32,
@@ -56,12 +56,12 @@ pub(crate) struct Round {
     pub slice: Slice,
     /// Bytes for each interval of the filled trees; none if those are empty.
     pub bytes_per_interval: Option<f64>,
-    /// Bytes beyond those of the filled trees, at the end: the threads' own intervals, what is put
-    /// off, logs.
+    /// Bytes beyond those of the filled trees, at the end: the threads' own intervals, deferred
+    /// operations, logs.
     pub memory: f64,
     /// The most updates that were deferred at a time.
     pub put_off_max: u64,
-    /// What the mechanism has counted while threads worked, warm-up and all, for each operation.
+    /// The mechanism's own counts while threads worked, including the warm-up, for each operation.
     pub statistics: BTreeMap<String, f64>,
 }
 
@@ -70,7 +70,8 @@ pub(crate) fn executor() -> Executor {
     Executor::new(|settings| run(&settings))
 }
 
-/// Runs one slice. The error says what the mechanism did wrong, or that no mechanism has this name.
+/// Runs one slice. The error describes the mechanism's mistake, or says that no mechanism has this
+/// name.
 pub(crate) fn run(settings: &Settings) -> Result<Round, String> {
     let Settings { mechanism, load, .. } = settings;
     let map = mechanism::make_here(mechanism, load.shape, load.trees as usize);
@@ -153,7 +154,7 @@ impl Settings {
         }
         // The first who ended saw all others still at it.
         let memory = ended.iter().map(|outcome| outcome.memory).max().unwrap_or(before);
-        // Before it is asked whether all is there, by which everything is applied.
+        // Before the check of the contents, which applies everything.
         let put_off_max = map.put_off_max();
         let done = ended.iter().map(|outcome| outcome.all).sum();
         let statistics = Counts::read(|visit| map.statistics(visit)).since(&counts, done);

@@ -1,18 +1,18 @@
 //! Results that are kept, so that a sweep that was interrupted goes on where it was.
 //!
-//! A result is found by what determines it: the job, and the executable that simulates, by its
-//! content. An entry has the whole job in it, so that two jobs whose names happen to be the same
-//! are told apart. Entries of an executable are in a directory of their own; in the user's
-//! directory for caches those of others go when they have not been used for long.
+//! A result is found by its determining inputs: the job, and the content of the executable that
+//! simulates. An entry contains the whole job, so two jobs with equal names are distinguished.
+//! Entries of an executable are in a directory of their own. In the user's cache directory the
+//! entries of other executables are removed when they have not been used for long.
 //!
 //! ```text
 //! manycore/sim/EXECUTABLE/JOB.json      { "job": ..., "finding": ... }
 //! manycore/sim/EXECUTABLE/took          JOB KIND THREAD-SECONDS SECONDS
 //! ```
 //!
-//! How long simulations took is no part of the results. It is used to tell how long others are
-//! going to take, those of another executable included. Several machines may share a directory, and
-//! what is in one can be merged into another.
+//! The duration of simulations is not part of the results. It is used to predict the duration of
+//! other simulations, including those of another executable. Several machines may share a
+//! directory, and the contents of one directory can be merged into another.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -109,9 +109,8 @@ impl Cache {
         }
     }
 
-    /// Creates one in this directory, for the results of this executable. It is somebody's own,
-    /// with whatever else there is in it: nothing is removed from it, the entries of other
-    /// executables included.
+    /// Creates a cache in this directory, for the results of this executable. The directory may
+    /// contain other files: nothing is removed from it, nor are the entries of other executables.
     pub fn below(root: &Path, executable: &Path) -> io::Result<Self> {
         let directory = root.join(hash(&fs::read(executable)?));
         Ok(Self { directory, troubled: Arc::default() })
@@ -140,8 +139,8 @@ impl Cache {
         self.path(job).exists()
     }
 
-    /// Keeps the result of a job, and how long it took. That it cannot be kept is no reason not to
-    /// have it.
+    /// Keeps the result of a job, and its duration. A failure to keep it does not invalidate the
+    /// result.
     pub(crate) fn keep(&self, job: &Job, finding: &Finding, took: Duration) {
         let entry = Entry { job: job.clone(), finding: finding.clone() };
         let took = Took {
@@ -184,7 +183,7 @@ impl Cache {
         texts.flat_map(|text| text.lines().filter_map(Took::read).collect::<Vec<_>>()).collect()
     }
 
-    /// Adds the results below another root, those of this executable. What is there already stays.
+    /// Adds the results of this executable from another root. Existing entries stay.
     pub fn merge(&self, root: &Path) -> io::Result<Merged> {
         let mut merged = Merged::default();
         fs::create_dir_all(&self.directory)?;
@@ -252,8 +251,8 @@ fn is_hash(name: &OsStr) -> bool {
     name.len() == 32 && name.as_encoded_bytes().iter().all(is_digit)
 }
 
-/// Removes the entries of executables that nobody uses any more, and nothing that is not named as
-/// they are. What cannot be removed stays.
+/// Removes the entries of unused executables, and no file with another form of name. Entries that
+/// cannot be removed stay.
 fn remove_old(root: &Path, current: &Path) {
     let Ok(directories) = fs::read_dir(root) else { return };
     for directory in directories.flatten().map(|entry| entry.path()) {

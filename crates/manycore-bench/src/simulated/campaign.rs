@@ -16,8 +16,9 @@ pub(crate) struct SimulatedCampaign<'a, P> {
 }
 
 impl<P> SimulatedCampaign<'_, P> {
-    /// Simulates. A job is made from a point, a mechanism and a machine. A record is made from what
-    /// a point and a mechanism came to on all machines, beside the base line on the same machines.
+    /// Simulates. A job is made from a point, a mechanism and a machine. A record is made from the
+    /// results of a point and a mechanism on all machines, compared with the base line on the same
+    /// machines.
     pub fn run(
         &self,
         job: impl Fn(&P, &str, &str) -> Job,

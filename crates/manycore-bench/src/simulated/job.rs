@@ -34,7 +34,7 @@ pub(crate) struct Job {
     pub patient: bool,
 }
 
-/// What threads do, of whatever workload: JSON of one field, which is called after the program and
+/// The work of threads, of any workload: JSON with one field, which is named after the program and
 /// has its data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -65,7 +65,7 @@ impl Program {
     }
 }
 
-/// What an operation takes beside its accesses to what is shared: drawing it, the loop, calls,
+/// The time of an operation beside its accesses to shared data: drawing it, the loop, calls,
 /// comparisons, allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
@@ -92,7 +92,7 @@ impl Beside {
 pub(crate) struct Finding {
     /// What a native slice would have measured.
     pub slice: Slice,
-    /// What only a simulator sees, and what the mechanism counted, by the name of the metric:
+    /// Results that only a simulator has, and the mechanism's counts, by the name of the metric:
     /// shares of time in percent, messages for each section.
     pub sight: BTreeMap<String, f64>,
 }

@@ -1,8 +1,8 @@
 //! Simulations: jobs, the processes that run them, and results that are kept.
 //!
-//! A thread does on a simulated machine what it does on a real one. What determines a result is a
-//! *job*; jobs are dealt out to processes, and their results kept. What the threads of a job do is
-//! its workload's (`SimulatedProgram`): nothing here knows any.
+//! A thread on a simulated machine does the same as on a real one. A *job* has everything that
+//! determines a result; jobs are distributed to processes, and their results kept. The workload
+//! (`SimulatedProgram`) defines the threads' work: nothing here knows any workload.
 //!
 //! | module | what is in it |
 //! |---|---|

@@ -2,8 +2,8 @@
 //!
 //! If a simulation has run before, with any version of the command, its time is known. For a new
 //! one, the estimate is the time per simulated second of a thread in other simulations of the same
-//! mechanism, or else of any. The simulations since the start correct both: this machine may be
-//! slower, or busy.
+//! mechanism, or otherwise of any. The simulations since the start correct both: this machine may
+//! be slower, or busy.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::cache::{Cache, Took};
 use super::job::Job;
 
-/// What is left of a plan, and what is known of how long it takes. Clones share it.
+/// The rest of a plan, and its expected duration. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Outlook(Arc<Mutex<State>>);
 
@@ -70,7 +70,7 @@ impl Left {
 }
 
 impl Outlook {
-    /// The outlook of these jobs, by this many workers; what the cache has takes no time.
+    /// The outlook of these jobs, with this many workers; cached jobs take no time.
     pub(crate) fn new(jobs: &[Job], cache: Option<&Cache>, workers: usize) -> Self {
         let past: HashMap<String, Took> = cache.map(Cache::past).unwrap_or_default();
         let mut rates = Rates::default();
@@ -97,8 +97,7 @@ impl Outlook {
         state.rates.add(&left.kind, left.thread_seconds, seconds);
     }
 
-    /// Simulations that are left, and the seconds that they are going to take; `None` if nothing is
-    /// known yet.
+    /// The remaining simulations, and their expected seconds; `None` if nothing is known yet.
     pub fn left(&self) -> (usize, Option<f64>) {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sum: Option<f64> = state.left.values().map(|left| left.expect(&state.rates)).sum();

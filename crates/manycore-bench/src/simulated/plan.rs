@@ -1,8 +1,8 @@
-//! What is to be simulated, before it is: to be divided among machines, and to tell how long it is
-//! going to take.
+//! A list of the simulations before they run: to divide them among machines, and to predict their
+//! duration.
 //!
-//! A plan is made by having a pool note what it is asked for. So its jobs are those of the run
-//! itself, and their results are found by that.
+//! To make a plan, a pool only notes the requests that it gets. So the plan's jobs are those of the
+//! run itself, which later finds their results.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -20,9 +20,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What these have a pool simulate, which they are given one after the other. Nothing is
-    /// simulated. An error is about what they ask for; that they get no results from this pool is
-    /// none.
+    /// Calls these functions one after the other with a pool, and notes the jobs that they request.
+    /// Nothing is simulated. A returned error is about the requests; missing results are no error.
     pub fn of<A, E>(
         pool: &SimulatorPool,
         asking: impl IntoIterator<Item = A>,
@@ -85,7 +84,7 @@ impl Plan {
         Outlook::new(&self.jobs, pool.cache.as_ref(), pool.size())
     }
 
-    /// Simulates what the pool's cache does not have yet; says in a line each what failed.
+    /// Simulates the jobs that are not in the pool's cache yet; returns a line for each failure.
     pub fn run(&self, pool: &SimulatorPool) -> Vec<String> {
         let answers = pool.with_outlook(self.outlook(pool)).run(&self.jobs);
         let failed = |(answer, job): (Result<_, String>, &Job)| {

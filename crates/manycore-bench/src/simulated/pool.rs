@@ -2,9 +2,9 @@
 //! time.
 //!
 //! The process is this executable, started with arguments that lead it to [`serve`]. It reads jobs
-//! from its standard input, one JSON value a line, and answers each on its standard output; it ends
-//! at the end of its input, hence with the process that started it. One that dies costs the job
-//! that it was at.
+//! from its standard input, one JSON value a line, and answers each on its standard output. It ends
+//! at the end of its input, so it also ends with the process that started it. If a process dies,
+//! its present job is lost.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::num::NonZero;
@@ -21,7 +21,7 @@ use super::program::{self, Simulator};
 use crate::progress::Progress;
 use crate::worker::Command;
 
-/// What a job came to; the error says in a line why there is no result.
+/// A job's result; the error says in a line why there is none.
 pub(crate) type Answer = Result<Finding, String>;
 
 /// How jobs are run.
@@ -42,8 +42,7 @@ pub struct SimulatorPool {
 #[derive(Clone, Debug)]
 enum Duty {
     Simulate,
-    /// The same, as part of something larger, of which it says how long that is still going to
-    /// take.
+    /// The same, as part of a larger plan, whose remaining time is shown.
     SimulatePart(Outlook),
     /// Notes the jobs, and simulates nothing.
     Note(Arc<Mutex<Vec<Job>>>),
@@ -122,7 +121,8 @@ impl SimulatorPool {
         answer
     }
 
-    /// What is left, and what is simulated: a narrow terminal cuts off the end.
+    /// The remaining time first, and then the present simulation: a narrow terminal cuts off the
+    /// end.
     fn in_words(&self, job: &Job) -> String {
         let job = format!("{}, {} threads", job.mechanism, job.threads);
         match &self.duty {
@@ -162,8 +162,8 @@ impl Worker {
         let mut process = process::Command::new(&command.program);
         process.args(&command.arguments);
         process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // The simulator has no use for what this process may run under, and would be slower with
-        // it.
+        // The simulator does not need the libraries that this process may run under, and would be
+        // slower with them.
         process.env_remove("LD_PRELOAD");
         // Results are kept for those who did not plant a mistake.
         process.env_remove("MANYCORE_MUTATION");
@@ -185,7 +185,7 @@ impl Worker {
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// Why there is no answer: what the worker said last, if it said anything.
+    /// The reason why there is no answer: the worker's last message, if there was any.
     fn last_words(&mut self, error: &io::Error) -> String {
         // Fails if the worker has ended, which is what we want.
         drop(self.child.kill());

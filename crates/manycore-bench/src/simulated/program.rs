@@ -1,8 +1,8 @@
 //! What simulated threads do, of whatever workload.
 //!
-//! A workload says what its programs are ([`SimulatedProgram`]); the process that simulates gets a
-//! table of those that there are ([`Simulator`]), so that neither it nor what keeps results knows
-//! any workload.
+//! A workload defines its programs ([`SimulatedProgram`]). The process that simulates gets a table
+//! of the existing programs ([`Simulator`]), so neither it nor the cache of results knows any
+//! workload.
 
 use manycore_sim::Placement;
 use manycore_sim::machine::Topology;
@@ -14,7 +14,7 @@ use super::run::Run;
 
 /// A program for a simulated machine: its data are what its threads do.
 pub(crate) trait SimulatedProgram: Serialize + DeserializeOwned {
-    /// What tells it from other programs, in jobs and in the names under which results are kept.
+    /// The program's name, in jobs and in the names under which results are kept.
     const NAME: &'static str;
 
     /// Where the operating system has its threads.

@@ -1,7 +1,7 @@
 //! From findings to records.
 //!
-//! The first finding is that of the model as it is; with others, which are those of its variants,
-//! every value has a range.
+//! The first finding is that of the unchanged model; with further findings, which are those of its
+//! variants, every value has a range.
 
 use manycore_measure::{Measurement, Mechanism, Metric, Provenance};
 
@@ -9,8 +9,8 @@ use super::job::Finding;
 use crate::metrics::WAIT_PERCENTILES;
 use crate::slice::Slice;
 
-/// A record of operations a second, each of `sections` sections, with all that the findings tell.
-/// What was asked for is the caller's to add.
+/// A record of operations a second, each of `sections` sections, with all data of the findings. The
+/// caller adds the requested settings.
 pub(crate) fn of(
     workload: &str,
     mechanism: Mechanism,

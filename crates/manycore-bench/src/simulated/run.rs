@@ -68,8 +68,8 @@ impl<'a> Run<'a> {
         report.map_err(|failure| first_lines(&failure.to_string()))
     }
 
-    /// What a native slice would have measured: with what each thread did in the time that is
-    /// counted, and the times that threads recorded, in cycles.
+    /// The same as a native slice would have measured: each thread's operations in the counted
+    /// time, and the times that threads recorded, in cycles.
     pub fn slice<'h>(
         &self,
         window: Window,

@@ -1,4 +1,4 @@
-//! What a machine might be like as well: a sweep over what nobody knows about it.
+//! Other machines that are possible: a sweep over unknown properties.
 
 use manycore_sim::Model;
 use manycore_sim::model::CHOICES;
@@ -6,7 +6,7 @@ use manycore_sim::model::CHOICES;
 /// By what the latencies of transfers are multiplied.
 const LATENCIES: [f64; 3] = [1.0, 0.7, 1.4];
 
-/// How long a core keeps a line, in cycles: two of these beside what the model says.
+/// How long a core keeps a line, in cycles: two values in addition to the model's.
 const HOLDS: [f64; 3] = [0.0, 150.0, 75.0];
 
 /// The model as it is, then each other combination of latencies, hold and policy of combining: 18
@@ -71,8 +71,8 @@ fn changed(model: &Model, latency: f64, hold: Option<f64>, policy: f64) -> Model
             }
             _ => constant.value,
         };
-        // The range is what is known of the machine; a file whose value is outside of it would be
-        // refused.
+        // The range is the knowledge about the machine; a file whose value is outside of its range
+        // would be refused.
         constant.value = value;
         constant.low = constant.low.min(value);
         constant.high = constant.high.max(value);

@@ -53,8 +53,8 @@ impl Course {
     }
 }
 
-/// Locks of some kind, which a thread uses in one call from its start to its end: so that nothing
-/// stands between its loop and the lock, and little is compiled for each kind.
+/// Locks of some kind, which a thread uses in one call from its start to its end. So there is no
+/// indirect call between its loop and the lock, and little is compiled for each kind.
 pub(super) trait Locks: Send + Sync {
     /// Does what a thread does until the slice stops.
     fn run(&self, course: &Course, runner: Runner) -> Outcome;
@@ -193,8 +193,8 @@ impl<C: Contender> Guarded<C> {
 
 /// Cache lines that a section reads, and writes if it is exclusive.
 ///
-/// They are a list, so that each comes after the one before it, as in a structure of nodes: a
-/// processor would load lines whose addresses it knows at the same time.
+/// They form a list, so each access depends on the one before it, as in a structure of nodes: if a
+/// processor knew the addresses, it would load the lines at the same time.
 struct Lines(Box<[CachePadded<UnsafeCell<Line>>]>);
 
 struct Line {
@@ -229,7 +229,7 @@ impl Lines {
         self.sum(|line| unsafe { (&raw const (*line).count).read_volatile() })
     }
 
-    /// The sum of what is found in one line after the other. To be called with the lock held, at
+    /// The sum of the numbers in one line after the other. To be called with the lock held, at
     /// least for reading.
     #[inline]
     fn sum(&self, find: impl Fn(*mut Line) -> u64) -> u64 {

@@ -2,16 +2,16 @@
 //!
 //! # Phases
 //!
-//! All threads start together and run through a warm-up; then the counters are read, and read again
-//! when the time is over. What is measured lies between the two readings, whose times are taken
-//! with them: threads that start or end late do not matter.
+//! All threads start together and run through a warm-up. Then the counters are read, and read again
+//! when the time is over, each time together with the clock. The measurement is the difference of
+//! the two readings, so threads that start or end late do not matter.
 //!
 //! # Ends in time
 //!
-//! The order to stop is a flag that threads look at between sections. A thread that waits for a
-//! lock sees it when it has its turn, which under a strictly first-in-first-out lock with more
-//! threads than CPUs can take seconds. So the end is waited for no longer than [`Settings::drain`];
-//! what was counted is known by then. Threads that have not ended are reported as
+//! The order to stop is a flag that threads read between sections. A thread that waits for a lock
+//! reads it only after it has got the lock, which under a strictly first-in-first-out lock with
+//! more threads than CPUs can take seconds. So the end is waited for no longer than
+//! [`Settings::drain`]; the counts are known by then. Threads that have not ended are reported as
 //! [`stuck`](Slice::stuck) and are left behind: the caller ends the process.
 //!
 //! # Waits
@@ -99,27 +99,27 @@ impl Slice {
         throughput(&self.counts, self.elapsed_ns)
     }
 
-    /// Sections of the busiest thread over those of the least busy; a thread without any counts as
-    /// if it had had one.
+    /// Sections of the busiest thread over those of the least busy; a thread without any section
+    /// counts as one with one section.
     pub fn fairness(&self) -> f64 {
         fairness(&self.counts)
     }
 }
 
-/// What all did a second, by what each did in this time: see [`Slice::throughput`].
+/// The operations of all threads a second, from each thread's operations in this time: see
+/// [`Slice::throughput`].
 pub(crate) fn throughput(counts: &[u64], elapsed_ns: f64) -> f64 {
     (counts.iter().sum::<u64>() as f64).max(0.5) / (elapsed_ns / 1e9)
 }
 
-/// What the busiest did over what the least busy did: see [`Slice::fairness`].
+/// The operations of the busiest thread over those of the least busy: see [`Slice::fairness`].
 pub(crate) fn fairness(counts: &[u64]) -> f64 {
     let most = counts.iter().max().copied().unwrap_or(1).max(1);
     let fewest = counts.iter().min().copied().unwrap_or(1).max(1);
     most as f64 / fewest as f64
 }
 
-/// Runs one slice. The error, in one line, says what the lock did wrong or what the machine
-/// refused.
+/// Runs one slice. The error, in one line, names the lock's mistake or the machine's refusal.
 pub fn run<C: Contender>(settings: &Settings) -> Result<Slice, String> {
     debug_assert!(settings.mix.locks.iter().all(|lock| lock.shared.is_none()), "simulated only");
     measure(Arc::new(Arena::<C>::new(&settings.mix.locks)), settings)

@@ -1,4 +1,4 @@
-//! What a thread does, drawn before it starts: drawing costs as much as a short section.
+//! A thread's operations, drawn before it starts, because drawing costs as much as a short section.
 
 use super::Settings;
 

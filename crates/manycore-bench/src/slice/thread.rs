@@ -17,12 +17,12 @@ pub(crate) struct Runner {
     outcome: Outcome,
 }
 
-/// Where a thread is in its operations, after each of which it sleeps. If it never does, all it
-/// does is one operation.
+/// The thread's position in its operations; it sleeps after each. If it never sleeps, all its work
+/// is one operation.
 #[derive(Clone, Debug)]
 struct Operations {
     sections: u64,
-    /// The steps that are left of this operation, and then those by which it updates.
+    /// The remaining steps of this operation, and then the steps by which it updates.
     left: u64,
     updating: u64,
     updates: Option<Updates>,

@@ -14,7 +14,7 @@ use crate::slice::Pinning;
 
 use super::{GridPoint, Load, records};
 
-/// What an operation takes beside its accesses. A guess, the same for all.
+/// The time of an operation beside its accesses. A guess, the same for all.
 const BESIDE: Beside = Beside::each(5.0);
 
 /// The most elements that are put in, each by a simulated insertion.
@@ -60,7 +60,7 @@ impl<G: Default> SimulatedOptions<G> {
     }
 }
 
-/// What threads do with a structure: mechanisms, and points to simulate each at.
+/// The operations of threads on a structure: mechanisms, and the points at which each is simulated.
 pub(crate) trait Grid {
     /// A point, with a mechanism.
     type Task: GridPoint;

@@ -1,4 +1,4 @@
-//! What can be asked of every measurement and of every simulation of a structure.
+//! The options of every measurement and of every simulation of a structure.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(crate) struct RunFlags {
     /// Simulated time that is counted
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
     duration: Duration,
-    /// Operations of each thread, which then take as long as they take
+    /// Operations of each thread, whose total time is then not limited
     #[arg(long, value_name = "N", conflicts_with = "duration")]
     operations: Option<u64>,
     /// CPUs of the threads

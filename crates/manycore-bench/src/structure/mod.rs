@@ -1,4 +1,4 @@
-//! What is measured of threads that use a structure, be it a set or an index, and how it is shown.
+//! The measurements of threads that use a structure, such as a set or an index, and their output.
 //!
 //! | module | what is in it |
 //! |---|---|

@@ -79,8 +79,8 @@ pub(crate) trait NativeTask: GridPoint {
     /// What a slice measured that all structures have.
     fn used(slice: &Self::Slice) -> &StructureSlice;
 
-    /// Adds to a mechanism's record what it says about this point, and what only this workload
-    /// measures.
+    /// Adds a mechanism's own data about this point to its record, and the measurements that only
+    /// this workload has.
     fn describe(&self, record: &mut Measurement, slices: &[Self::Slice]);
 }
 

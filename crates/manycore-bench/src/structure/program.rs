@@ -1,8 +1,9 @@
 //! A simulated program whose threads use a structure.
 //!
-//! The first thread fills the structure, and does some operations alone, so that what adapts to
-//! what threads do has done so when they start; that takes simulated time that is not counted. What
-//! is drawn is drawn before, outside of the simulation: it is none of the structure's memory.
+//! The first thread fills the structure, and does some operations alone, so that adaptive
+//! mechanisms have adapted before the other threads start; that takes simulated time that is not
+//! counted. Random numbers are drawn before, outside of the simulation, so they do not count as the
+//! structure's memory.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -36,9 +37,9 @@ pub(crate) trait SimulatedUse {
     /// Visits what the mechanism has counted.
     fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64));
 
-    /// Whether all is there that should be, by what threads have to tell, the one that was alone
-    /// included. Returns more that is seen of the run, by its metric, for each of these
-    /// operations.
+    /// Whether the structure has the right contents, according to the threads' results, including
+    /// the one that was alone. Returns further observations of the run, by metric, for each of
+    /// these operations.
     fn verify(
         &self,
         tallies: &[Self::Tally],
@@ -48,7 +49,7 @@ pub(crate) trait SimulatedUse {
 
 /// A thread that uses a structure.
 pub(crate) trait SimulatedActor<T> {
-    /// Puts in what is there at the start, with [`thread::progress`] after each.
+    /// Inserts the initial contents, with [`thread::progress`] after each insertion.
     fn fill(&mut self);
 
     /// Does the next operation. Returns what it takes beside its accesses, in nanoseconds.
@@ -81,7 +82,8 @@ struct Left {
     garbage: usize,
 }
 
-/// Simulates. `operations` are those of a thread by its number, and of one that is alone.
+/// Simulates. `operations` gives the operations of a thread by its number, and those of a thread
+/// that is alone.
 pub(crate) fn simulate<U: SimulatedUse>(
     run: &Run,
     how: Simulated,
@@ -165,7 +167,7 @@ impl<U: SimulatedUse> Work<'_, U> {
             let mut actor = used.actor(index, operations);
             let outcome = self.thread(&mut actor, index, window, outcome);
             outside.tallies[index as usize].set(Some(actor.tally()));
-            // While it still has its handle; the first who ended saw those of all.
+            // While it still has its handle; the first thread to end has seen the counts of all.
             memory.set(memory.get().max(thread::heap_bytes()));
             ended.set(ended.get().max(thread::now()));
             outcome

@@ -20,7 +20,7 @@ pub(crate) struct StructureSlice {
     /// Bytes beyond that, at the end of the time that was counted: what waits to be freed, logs,
     /// handles.
     pub garbage: f64,
-    /// What the mechanism has counted while threads worked, warm-up and all, for each operation.
+    /// The mechanism's own counts while threads worked, including the warm-up, for each operation.
     pub statistics: BTreeMap<String, f64>,
 }
 
@@ -30,8 +30,8 @@ impl StructureSlice {
         slice::throughput(&self.counts, self.elapsed_ns)
     }
 
-    /// Operations of the busiest thread over those of the least busy; one without any counts as if
-    /// it had had one.
+    /// Operations of the busiest thread over those of the least busy; a thread without any
+    /// operation counts as one with one operation.
     pub fn fairness(&self) -> f64 {
         slice::fairness(&self.counts)
     }

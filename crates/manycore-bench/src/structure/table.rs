@@ -6,8 +6,8 @@ use manycore_measure::{
 
 use crate::heading::{by_heading, counts, judge, warning};
 
-/// A table for each point, mechanisms in the order asked for. Some more columns, metrics by their
-/// headings, are there where a point has them; `notes` are lines below a table.
+/// A table for each point, with mechanisms in the requested order. Further columns, metrics by
+/// their headings, appear where a point has them; `notes` are lines below a table.
 pub(crate) fn render(
     measurements: &[Measurement],
     heading: impl Fn(&Measurement) -> String,

@@ -1,4 +1,4 @@
-//! What the model assumes, number by number: none of these is measured, and all are in the output.
+//! The model's assumptions, number by number: none of these is measured, and all are in the output.
 
 use serde::{Deserialize, Serialize};
 
@@ -44,8 +44,8 @@ pub struct Times {
     pub poll: f64,
     /// `close`.
     pub close: f64,
-    /// `accept4` in the lock of the listening socket, and in that of all sockets; `close` in the
-    /// latter.
+    /// `accept4` in the lock of the listening socket, and in the lock of all sockets; `close` in
+    /// the latter.
     pub locked: f64,
 }
 
@@ -62,7 +62,8 @@ pub struct Counts {
     pub answer: usize,
 }
 
-/// What `manycore-syscalls` has, `tuning::spin_limit`: 800 pauses, of 10 cycles each at 2.8 GHz.
+/// The value in `manycore-syscalls`, `tuning::spin_limit`: 800 pauses, of 10 cycles each at 2.8
+/// GHz.
 const SPIN_NS: f64 = 2_860.0;
 
 impl Default for Assumptions {
@@ -76,7 +77,7 @@ impl Default for Assumptions {
             think_ns: 0.0,
             spin_ns: SPIN_NS,
             times: Times {
-                // Of 8 us in all: this split is a guess, and came with the change above.
+                // Out of 8 us in all: this split is a guess, and came with the change above.
                 handshake: 5_000.0,
                 deliver: 3_000.0,
                 acknowledge: 3_000.0,
@@ -95,8 +96,8 @@ impl Default for Assumptions {
 }
 
 impl Assumptions {
-    /// Each with its value, its unit and what it is; the names are those of the parameters in a
-    /// record.
+    /// Each number with its value, its unit and its meaning; the names are those of the parameters
+    /// in a record.
     pub fn listed(&self) -> Vec<(&'static str, f64, &'static str, &'static str)> {
         let Self { times, lines, .. } = self;
         let count = |number: usize| number as f64;

@@ -1,9 +1,10 @@
-//! Between a worker and its syscall thread: the code of `manycore-channel`, by which its mechanism
-//! `thread` carries a call there and an answer back.
+//! The channel between a worker and its syscall thread: the code of `manycore-channel`, by which
+//! its mechanism `thread` carries a call to that thread and the answer back.
 //!
-//! A call is a [`Slot`], which the worker writes and puts onto the thread's [`BlockingWorker`];
-//! each side looks for a while, and then sleeps. What is left out is what only a kernel has:
-//! signals, cancelling, the making of threads. One thread serves a worker, whatever sockets it has.
+//! A call is a [`Slot`], which the worker writes and passes to the thread's [`BlockingWorker`];
+//! each side polls for a while, and then sleeps. Features that only a kernel has are left out:
+//! signals, cancelling, the creation of threads. One thread serves a worker, for all of its
+//! sockets.
 
 use manycore_channel_simulated::blocking_worker::BlockingWorker;
 use manycore_channel_simulated::call::{Call as Moved, Kind};
@@ -46,20 +47,20 @@ impl Channel {
     pub fn perform(&self, call: Call, client: u32, spin: u64) -> u32 {
         let order = Moved { number: call as usize, args: [client as usize, 0, 0, 0, 0, 0] };
         let slot = node::take::<Slot>();
-        // SAFETY: `take` has just made the slot: it is this worker's until it is sent, and again
-        // once it is answered.
+        // SAFETY: `take` has just made the slot: it belongs to this worker until it is sent, and
+        // again once it is answered.
         let waiting = unsafe { slot.as_ref() };
         waiting.write(&order, Kind::Waits);
         self.take();
-        // SAFETY: the hand was taken; the slot is there until it is answered, the channel until all
-        // threads have ended.
+        // SAFETY: the syscall thread's worker was taken off its stack; the slot is valid until it
+        // is answered, and the channel until all threads have ended.
         unsafe { self.hand.send(slot.as_ptr(), &raw const *self.idle) };
-        // As in `Flight::wait`: who waits on the CPU of who is to answer would keep that from it.
+        // As in `Flight::wait`: a thread that polls on the answering thread's CPU would keep that
+        // thread from running.
         let looks = if cpu::current() == self.at { 0 } else { spin };
         waiting.gate().wait_after(looks);
         let answer = waiting.reply().answer;
-        // SAFETY: the slot is answered, so that no other thread has it, and comes from
-        // `node::take`.
+        // SAFETY: the slot is answered, so no other thread has it, and it comes from `node::take`.
         unsafe { node::give_back(slot) };
         answer as u32
     }
@@ -67,8 +68,8 @@ impl Channel {
     /// Says that there are no more calls.
     pub fn end(&self) {
         self.take();
-        // SAFETY: `take` has the hand off its stack, which was sent nothing; the channel is there
-        // until all threads have ended.
+        // SAFETY: `take` has taken the worker off its stack, and sent it nothing; the channel is
+        // valid until all threads have ended.
         unsafe { self.hand.end() };
     }
 

@@ -1,4 +1,4 @@
-//! What the kernel has of connections, and what calls and interrupts do with it.
+//! The kernel's data about connections, and the operations of calls and interrupts on it.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -105,7 +105,7 @@ struct Connection {
     arrived: Cell<u64>,
 }
 
-/// What the card has for an interrupt CPU: due when, what, for which client.
+/// The card's work for an interrupt CPU: the due time, the kind, and the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Packet {
     Request,
@@ -128,8 +128,8 @@ pub(super) struct Kernel<'a> {
     waiting: CachePadded<AtomicU32>,
     connections: Vec<Connection>,
     cards: Vec<RefCell<Arrivals>>,
-    /// The line of each queue that its CPU looks at: an access, by which the simulator lets no CPU
-    /// run ahead of others.
+    /// The line of each queue that its CPU polls: this access keeps the simulator from letting the
+    /// CPU run ahead of others.
     rings: Vec<Lines>,
     end: u64,
 }
@@ -179,7 +179,7 @@ impl<'a> Kernel<'a> {
         card.borrow_mut().push(Reverse((at, packet, client)));
     }
 
-    /// What a CPU does that serves a queue of the card, until the end.
+    /// The work of a CPU that serves a queue of the card, until the end.
     pub fn interrupts(&self, queue: usize) {
         loop {
             self.rings[queue].read(1);

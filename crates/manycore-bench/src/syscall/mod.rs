@@ -1,6 +1,6 @@
 //! `manycore sim syscall`: a server's system calls on the CPUs of its workers, or near the network
-//! card, as "System-Call-Level Core Affinity for Improving Network Performance" (J. Uhm, J.-Y. Cho,
-//! H.-W. Jin) has it.
+//! card, as in "System-Call-Level Core Affinity for Improving Network Performance" (J. Uhm, J.-Y.
+//! Cho, H.-W. Jin).
 //!
 //! A worker process for each client accepts a connection, reads a request, computes a page, answers
 //! and closes, by the calls that strace shows of Apache's prefork. What the kernel has of a

@@ -5,24 +5,25 @@
 //! slots                     references | next | traits | route   one for each open description
 //! ```
 //!
-//! Descriptors that share an open description share a slot, and so do calls in flight on it. The
-//! drop of a slot's last reference closes its route: that is the `close` of the descriptor, if no
-//! call is in flight; otherwise the last of those calls. So a descriptor's number may belong to
-//! another socket already while calls on the one before it still wait for their answers.
+//! Descriptors that share an open description share a slot, and so do their calls in flight.
+//! Dropping a slot's last reference closes its route. That happens in the `close` of the descriptor
+//! if no call is in flight, and otherwise at the end of the last such call. So a descriptor's
+//! number may already belong to another socket while calls on the earlier one still wait for their
+//! answers.
 //!
 //! # Finding
 //!
-//! [`Table::find`] reads an entry, takes a reference to its slot unless there is none left to
-//! share, and reads the entry again. The memory of slots is never given back, so that looking at
-//! one that has just been freed is harmless; and if it serves another descriptor by now, the entry
-//! has changed, and the reference is dropped.
+//! [`Table::find`] reads an entry, takes a reference to its slot unless the slot has none left, and
+//! reads the entry again. The memory of slots is never freed, so reading a slot that has just been
+//! released is harmless. If the slot serves another descriptor by now, the entry has changed, and
+//! the reference is dropped.
 //!
 //! # Wrong entries
 //!
-//! What a descriptor is, the kernel may have to be asked, while another thread closes it. So a
-//! thread that closes one says so before and after ([`Table::closes`], [`Table::closed`]), and in
-//! between no thread notes what the kernel said. A thread that has noted it asks once more
-//! ([`Table::adopt`]). An entry is never left behind for a number that was closed.
+//! A thread may have to ask the kernel for a descriptor's kind, while another thread closes the
+//! descriptor. So a thread that closes one announces that before and after ([`Table::closes`],
+//! [`Table::closed`]), and in between no thread notes the kernel's answer. A thread that has noted
+//! an answer asks once more ([`Table::adopt`]). So no entry is left behind for a closed number.
 //!
 //! Not everything that happens to descriptors is seen here: code that is not interposed opens and
 //! closes some. An entry is therefore never more than advice on where to execute a call. Unknown is
@@ -31,7 +32,7 @@
 //! # Forks
 //!
 //! A child has a copy of the table, but none of the threads that serve routes. [`Table::forked`]
-//! begins another epoch: entries of earlier ones are unknown, and all slots are free again.
+//! begins another epoch: entries of earlier epochs count as unknown, and all slots are free again.
 //!
 //! ```
 //! # #[cfg(not(loom))] {

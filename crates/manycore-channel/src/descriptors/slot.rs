@@ -1,4 +1,5 @@
-//! What descriptors of one open description share: the route, and what is known of the description.
+//! The data that descriptors of one open description share: the route, and the description's known
+//! properties.
 
 use core::mem::MaybeUninit;
 
@@ -19,12 +20,12 @@ pub struct Slot<L> {
     route: UnsafeCell<MaybeUninit<L>>,
 }
 
-// SAFETY: the route is written by the one thread that has taken the slot off the free list, before
-// `publish` lets others have references, and copied by those (`L: Send + Sync`).
+// SAFETY: the thread that has taken the slot off the free list writes the route, before `publish`
+// allows references by others; these copy it (`L: Send + Sync`).
 unsafe impl<L: Send + Sync> Sync for Slot<L> {}
 
-/// A reference to a slot, to be given back by [`Table::leave`](super::Table::leave). It has no
-/// destructor, for a thread that is cancelled may leave a call without returning from it.
+/// A reference to a slot, to be returned by [`Table::leave`](super::Table::leave). It has no
+/// destructor, because a cancelled thread may leave a call without returning from it.
 #[derive(Debug)]
 #[must_use = "the route stays open until it is given back"]
 pub struct Held(pub(crate) u32);
@@ -70,8 +71,8 @@ impl<L: Copy> Slot<L> {
     ///
     /// The caller has taken the slot off the free list.
     pub(crate) unsafe fn publish(&self, route: L, traits: u32) {
-        // SAFETY: the caller has taken the slot off the free list (contract of this function), and
-        // no other thread touches a slot that is neither there nor has references.
+        // SAFETY: the caller has taken the slot off the free list (contract of this function). No
+        // other thread touches a slot that is not on the list and has no references.
         self.route.with_mut(|place| unsafe { (*place).write(route) });
         // Relaxed: published with the route, below.
         self.traits.store(traits, Ordering::Relaxed);
@@ -82,14 +83,13 @@ impl<L: Copy> Slot<L> {
 
     /// Takes a reference, unless the slot is free.
     pub(crate) fn join(&self) -> bool {
-        // Acquire, here and where the exchange fails: partner of the AcqRel in `leave`; a thread
-        // that finds the slot free finds that the entry which refers to it has changed, and does
-        // not look for it for ever.
+        // Acquire, here and where the exchange fails: partner of the AcqRel in `leave`. A thread
+        // that finds the slot free also sees that the entry has changed, so it does not retry for
+        // ever.
         let mut references = self.references.load(order!(Acquire, "slot-free"));
         while references != 0 {
-            // Acquire: partner of the Release in `publish`, and through it of what came before
-            // that: the entry that referred to an earlier route in this slot is seen to have
-            // changed.
+            // Acquire: partner of the Release in `publish`, and through it of earlier writes: the
+            // thread sees that the entry that referred to this slot's earlier route has changed.
             match self.references.compare_exchange_weak(
                 references,
                 references + 1,
@@ -109,8 +109,8 @@ impl<L: Copy> Slot<L> {
     ///
     /// The caller has a reference.
     pub(crate) unsafe fn route(&self) -> &L {
-        // SAFETY: `publish` has written the route before there was a reference, of which the caller
-        // has one (contract of this function): it is not written again before that is gone.
+        // SAFETY: `publish` has written the route before there was a reference. The caller has one
+        // (contract of this function), and the route is not written again before that is dropped.
         self.route.with(|place| unsafe { (*place).assume_init_ref() })
     }
 
@@ -121,13 +121,13 @@ impl<L: Copy> Slot<L> {
     ///
     /// The caller has a reference, and had it for itself.
     pub(crate) unsafe fn leave(&self) -> Option<L> {
-        // AcqRel: Release for the thread that drops the last one, so that all uses are over;
-        // Acquire for that one.
+        // AcqRel: Release for the thread that drops the last reference, so that all uses come
+        // before; Acquire for that thread.
         if self.references.fetch_sub(1, order!(AcqRel, "slot-leave")) != 1 {
             return None;
         }
-        // SAFETY: the last reference is gone, so that no other thread looks at the route, nor can
-        // get a reference before `publish`.
+        // SAFETY: the last reference is gone, so no other thread reads the route, nor can get a
+        // reference before `publish`.
         Some(self.route.with_mut(|place| unsafe { (*place).assume_init_read() }))
     }
 
@@ -139,7 +139,7 @@ impl<L: Copy> Slot<L> {
     pub(crate) unsafe fn reset(&self) -> Option<L> {
         // Relaxed: there is one thread.
         let references = self.references.swap(0, Ordering::Relaxed);
-        // SAFETY: there were references, so that `publish` has written the route; nobody else has
+        // SAFETY: there were references, so `publish` has written the route; no other thread has
         // the table (contract of this function).
         (references != 0)
             .then(|| self.route.with_mut(|place| unsafe { (*place).assume_init_read() }))

@@ -49,9 +49,9 @@ pub enum Left {
     Plain,
     /// stdio reads and writes it too, past every interposed function.
     Stream,
-    /// What calls on it are told depends on the thread that makes them.
+    /// The results of calls on it depend on the calling thread.
     Tied,
-    /// A thread is closing it: what it is now, it may not be any more when that is known.
+    /// A thread is closing it: the kernel's answer may be outdated when it arrives.
     Closing,
 }
 
@@ -86,7 +86,7 @@ pub struct Table<'m, L, C> {
 }
 
 impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
-    /// A table of which nothing is known yet; the memory is zero, or new.
+    /// A table in which all descriptors are unknown; its memory is zero, or new.
     ///
     /// # Panics
     ///
@@ -129,14 +129,14 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
             if mutation!("entry-trusted") || entry.0.load(Ordering::Relaxed) == word {
                 return Lookup::Steered(Held(number));
             }
-            // What was joined is another route, which may have lost its descriptor since.
+            // The joined slot has another route, whose descriptor may have been closed since.
             self.leave(Held(number));
         }
     }
 
-    /// Has calls on a descriptor take this route from now on, which the caller has just made. If
-    /// there is no entry or no slot for it, closes the route, leaves the descriptor unknown, and
-    /// returns false.
+    /// Has calls on a descriptor take this route from now on; the caller has just made the route.
+    /// If there is no entry or no slot for the descriptor, closes the route, leaves the descriptor
+    /// unknown, and returns false.
     pub fn steer(&self, descriptor: i32, route: L, traits: u32) -> bool {
         let Some(number) = self.published(descriptor, route, traits) else {
             self.forget(descriptor);
@@ -146,9 +146,9 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         true
     }
 
-    /// The same for a descriptor that the caller has asked the kernel about, if nothing is known of
-    /// it still. The descriptor may have been closed since. So the caller asks the kernel once
-    /// more, and forgets the entry if the descriptor is another file by now.
+    /// The same for a descriptor about which the caller has asked the kernel, if it is still
+    /// unknown. The descriptor may have been closed since. So the caller asks the kernel once more,
+    /// and forgets the entry if the descriptor is another file by now.
     pub fn adopt(&self, descriptor: i32, route: L, traits: u32) -> bool {
         let Some(number) = self.published(descriptor, route, traits) else { return false };
         let is_noted = self.note_if_unknown(descriptor, self.referring(descriptor, number));
@@ -158,8 +158,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         is_noted
     }
 
-    /// Has calls on a descriptor executed in place that is none of those that are to be moved, if
-    /// nothing is known of it still.
+    /// Has calls on a descriptor executed in place, if it is still unknown; to be called for a
+    /// descriptor whose calls must not be moved.
     pub fn adopt_plain(&self, descriptor: i32) {
         self.note_if_unknown(descriptor, PLAIN);
     }
@@ -196,7 +196,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.replace(descriptor, word);
     }
 
-    /// A descriptor is about to be closed, or replaced: nobody asks what it is before that is over.
+    /// A thread is about to close or replace a descriptor: no thread asks for its kind before that
+    /// is over.
     pub fn closes(&self, descriptor: i32) {
         if mutation!("closing-unmarked") {
             return self.forget(descriptor);
@@ -208,9 +209,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
     /// unknown, unless another thread has filled it in since for a new descriptor with that number.
     pub fn closed(&self, descriptor: i32) {
         if let Some(Entry(entry)) = self.entry(descriptor) {
-            // Release: partner of the Acquire in `note_if_unknown`: a thread that notes something
-            // after this finds in the kernel what came of it.
-            // Relaxed: there is nothing to do.
+            // Release: partner of the Acquire in `note_if_unknown`: a thread that notes an answer
+            // after this asks the kernel when the change is done. Relaxed: there is nothing to do.
             let (success, failure) = (order!(Release, "entry-closed"), Ordering::Relaxed);
             let _ = entry.compare_exchange(self.closing(), UNKNOWN, success, failure);
         }
@@ -252,13 +252,13 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
 
     /// One more than the largest descriptor that was ever steered.
     pub fn end(&self) -> i32 {
-        // Acquire: partner of the Release in `refer`, so that a descriptor that another thread has
-        // steered and told about is not past the end.
+        // Acquire: partner of the Release in `refer`: a descriptor that another thread has steered,
+        // and passed to this one, is not past the end.
         self.end.load(Ordering::Acquire) as i32
     }
 
-    /// Called in the child of a fork, by its one thread: closes all routes, and frees all slots.
-    /// Calls that the parent's other threads had in flight do not count here.
+    /// To be called in the child of a fork, by its only thread: closes all routes, and frees all
+    /// slots. Calls that the parent's other threads had in flight do not count here.
     pub fn forked(&self) {
         // Relaxed throughout this function: there is one thread.
         let used = self.used.swap(0, Ordering::Relaxed);
@@ -285,8 +285,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         (word >> EPOCH_SHIFT) as u32 == self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Whether a word says nothing about its descriptor. A word that another process of a fork has
-    /// written says nothing any more.
+    /// Whether a word leaves its descriptor unknown. A word that another process of a fork has
+    /// written does so, too.
     #[inline]
     fn is_unknown(&self, word: u64) -> bool {
         let is_dated = [STEERED, CLOSING].contains(&(word & STATE));

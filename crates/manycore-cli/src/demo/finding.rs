@@ -1,4 +1,4 @@
-//! What the demonstration found, in three sentences: what it costs, whether another lock helps,
+//! The demonstration's result, in three sentences: what it costs, whether another lock helps, and
 //! what a repair brings.
 
 use manycore_measure::paired::Verdict;

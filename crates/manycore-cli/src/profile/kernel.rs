@@ -49,8 +49,8 @@ impl KernelOptions {
         self.kernel.is_some()
     }
 
-    /// Begins to watch a command that is about to be started. What the kernel refuses is said, and
-    /// is no failure: the program's side is there all the same.
+    /// Begins to watch a command that is about to be started. If the kernel refuses, that is
+    /// reported but is no failure: the program's own side still has its data.
     pub fn start(&self, terminal: &Terminal) -> Option<Box<dyn KernelWatch>> {
         let scope = if self.system { Scope::System } else { Scope::Command };
         match self.watch(scope)? {

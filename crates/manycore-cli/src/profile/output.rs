@@ -105,7 +105,7 @@ pub struct Forms {
 type Form = fn(&Profile) -> Vec<u8>;
 
 impl Forms {
-    /// Opens the files of all forms that are asked for; `json` is what is written besides.
+    /// Opens the files for all requested formats; `json` is written in addition.
     pub fn open(&self, json: Option<&Destination>) -> Result<OpenForms> {
         let forms: [(&str, &Option<Destination>, Form); 5] = [
             ("--html", &self.html, |profile| page::html(profile).into_bytes()),

@@ -124,7 +124,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
             print(&text)?;
             return Ok(0);
         }
-        // Who has closed stderr does not want to know; the program is run all the same.
+        // A user that has closed stderr does not want the message; the program is run all the same.
         _ = io::stderr().write_all(text.as_bytes());
     }
     target::check(&options.command)?;
@@ -140,8 +140,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     Err(options.cannot_run(&error))
 }
 
-/// Runs the program as a child, and says on stderr what it did with locks and what became of its
-/// system calls.
+/// Runs the program as a child, and reports on stderr what it did with locks and which of its
+/// system calls were moved.
 fn with_statistics(
     options: &Options,
     interposition: &Interposition,
@@ -175,7 +175,8 @@ fn with_statistics(
 }
 
 impl Options {
-    /// The lock that was asked for. Who asked for other system calls changes one thing at a time.
+    /// The requested lock. A user that asks for other system calls changes only one thing at a
+    /// time.
     fn lock(&self) -> Spec {
         let usual = || if self.syscalls.is_some() { Spec::glibc() } else { Spec::usual() };
         self.lock.clone().unwrap_or_else(usual)

@@ -87,8 +87,8 @@ unsafe impl GlobalAlloc for Hook {
             // layout; the size is not 0 (contract of `GlobalAlloc`).
             return unsafe { System.realloc(block, layout, size) };
         }
-        // SAFETY: the caller's size fits the alignment; the blocks are distinct, and both have what
-        // is copied.
+        // SAFETY: the caller's size fits the alignment; the blocks are distinct, and both contain
+        // the copied bytes.
         unsafe {
             let layout_after = Layout::from_size_align_unchecked(size, layout.align());
             let moved = self.alloc(layout_after);
@@ -105,22 +105,21 @@ unsafe impl GlobalAlloc for Hook {
 /// none runs.
 pub(crate) fn in_use() -> usize {
     let heap = HEAP.get();
-    // SAFETY: `simulated` has set the heap, which is there as long as it is set, and simulated
-    // code on this thread is the only one to use it.
+    // SAFETY: `simulated` has set the heap, which is valid as long as it is set, and only simulated
+    // code on this thread uses it.
     if heap.is_null() { 0 } else { unsafe { (*heap).in_use() } }
 }
 
-/// Zeroed memory, on lines of its own, for as long as the simulation that runs on this thread; none
-/// if none does.
+/// Zeroed memory, on lines of its own, for as long as the simulation runs on this thread; none if
+/// no simulation does.
 pub(crate) fn lasting(bytes: usize) -> Option<NonNull<u8>> {
     let heap = HEAP.get();
     let layout = Layout::from_size_align(bytes, super::LINE).expect("a size of memory");
     if heap.is_null() {
         return None;
     }
-    // SAFETY: `simulated` has set the heap, which is there as long as it is set, and simulated
-    // code on this thread is the only one to use it. The memory is not counted as in use: it ends
-    // with the heap.
+    // SAFETY: `simulated` has set the heap, which is valid as long as it is set, and only simulated
+    // code on this thread uses it. The memory is not counted as in use: it ends with the heap.
     let block = host(|| unsafe { (*heap).allocate(layout) }).expect("simulated memory");
     // SAFETY: just allocated, of this size.
     unsafe { block.write_bytes(0, bytes) };
@@ -129,8 +128,8 @@ pub(crate) fn lasting(bytes: usize) -> Option<NonNull<u8>> {
 
 #[cold]
 fn in_arena(heap: *mut Heap, layout: Layout) -> *mut u8 {
-    // SAFETY: the heap is there as long as it is set, and simulated code on this thread is the only
-    // one to use it: `host` lets nothing of that in.
+    // SAFETY: the heap is valid as long as it is set, and only simulated code on this thread uses
+    // it: `host` keeps simulated code out.
     let block = host(|| unsafe { (*heap).allocate(layout) });
     allocated();
     block.map_or(null_mut(), |block| block.as_ptr())
@@ -143,8 +142,8 @@ fn in_arena(heap: *mut Heap, layout: Layout) -> *mut u8 {
 unsafe fn free_in_arena(block: *mut u8, layout: Layout) {
     let heap = HEAP.get();
     if !heap.is_null() {
-        // SAFETY: the heap is there as long as it is set, and simulated code on this thread is the
-        // only one to use it. The heap is of this simulation; a block of an earlier one is as good.
+        // SAFETY: the heap is valid as long as it is set, and only simulated code on this thread
+        // uses it. The heap belongs to this simulation; a block of an earlier one serves as well.
         host(|| unsafe { (*heap).free(block, layout) });
     }
     freed();

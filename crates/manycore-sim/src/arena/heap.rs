@@ -1,8 +1,8 @@
 //! Where in the arena an allocation goes: to a chunk of the core that makes it.
 //!
-//! As in the allocators of real systems, cores do not share lines that they have allocated, nor
-//! pages, so that the memory is near the core that touches it first. Freed memory is given out
-//! again by the core that freed it.
+//! As in the allocators of real systems, cores do not share lines or pages that they have
+//! allocated, so memory is near the core that touches it first. The core that freed memory gives it
+//! out again.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -87,7 +87,8 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// It came from [`allocate`](Self::allocate) of this heap with this layout, and nobody uses it.
+    /// The memory came from [`allocate`](Self::allocate) of this heap with this layout, and no code
+    /// uses it.
     pub(super) unsafe fn free(&mut self, block: *mut u8, layout: Layout) {
         let class = class_of(layout);
         // One of an earlier simulation was not counted here.

@@ -1,8 +1,8 @@
 //! The memory of simulated programs: one region at a fixed address.
 //!
-//! What simulated code allocates lies here, and so do its stacks. An address then is the same in
-//! every run and every environment, the simulator finds what it knows about a line by the line's
-//! number, and what lies elsewhere belongs to the host and is free of charge.
+//! Allocations of simulated code lie here, and so do its stacks. So an address is the same in every
+//! run and every environment. The simulator finds its data about a line by the line's number.
+//! Memory elsewhere belongs to the host, and accesses to it cost nothing.
 //!
 //! There is one arena a process, and so one simulation at a time: [`Lease`] is the right to it.
 
@@ -111,7 +111,7 @@ impl Drop for Lease {
         let (start, end) = (self.arena.start, self.heap.end());
         // Acquire: as in `take`.
         if end - start > KEPT && LIVE.load(Ordering::Acquire) == 0 {
-            // SAFETY: a part of the mapping; nobody has allocations in it, and this is the only
+            // SAFETY: a part of the mapping; no code has allocations in it, and this is the only
             // simulation.
             unsafe { discard(std::ptr::with_exposed_provenance_mut(start), end - start) };
         }
@@ -124,7 +124,7 @@ const KEPT: usize = 16 << 20;
 
 /// How many allocations there are that nobody has freed.
 pub(crate) fn live() -> usize {
-    // Relaxed: asked by the thread that has the arena, of what it has done itself.
+    // Relaxed: the thread that has the arena asks for its own actions.
     LIVE.load(Ordering::Relaxed)
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn map(address: usize, size: usize) -> Option<NonNull<u8>> {
 ///
 /// A mapping by [`map`], whole pages, and nobody has references into it.
 pub(crate) unsafe fn discard(start: *mut u8, size: usize) {
-    // SAFETY: `map` has made the mapping, of which these are whole pages, and nobody has references
+    // SAFETY: `map` has made the mapping; these are whole pages of it, and no code has references
     // into it (contract of this function).
     let result = unsafe { libc::madvise(start.cast(), size, libc::MADV_DONTNEED) };
     assert_eq!(result, 0, "the kernel does not take memory back");

@@ -5,7 +5,7 @@ use corosensei::stack::StackPointer;
 
 use super::{PAGE, STACKS};
 
-/// Address space for a stack. What a simulated thread does not use of it takes no memory.
+/// Address space for a stack. The part that a simulated thread does not use takes no memory.
 pub(super) const SIZE: usize = 256 << 10;
 /// How far apart the tops of neighbouring stacks are, beside `SIZE`, and how many different tops
 /// there are: at multiples of `SIZE` the lines of all stacks would compete for the same few sets of

@@ -3,8 +3,8 @@
 use crate::arena::LINE;
 use crate::machine::Capacity;
 
-/// A line as a cache knows it: its number, and of which version the copy is. A copy of an older
-/// version than the line's is stale, so that nobody has to go through the caches to invalidate it.
+/// A line in a cache: its number, and the version of the copy. A copy whose version is older than
+/// the line's is stale, so no invalidation has to go through the caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Copy {
     pub(crate) line: u32,

@@ -57,7 +57,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Of a load that gets a copy which others have as well.
+    /// For a load that gets a copy which other caches have as well.
     fn of_copy(start: Cycles, done: Cycles) -> Self {
         Self { start, done, exclusive: false, downgrades: false, takes_over: false }
     }
@@ -209,8 +209,8 @@ impl Coherence {
         Service { start, done: start + travel, exclusive, downgrades, takes_over }
     }
 
-    /// A read of a line of which the socket has a copy, or will have once a read that is under way
-    /// is done.
+    /// A read of a line of which the socket has a copy, or will have one once a read that is under
+    /// way is done.
     fn read_with_socket(&mut self, line: u32, socket: u32, now: Cycles) -> Service {
         let hit = self.machine.latency.load.shared[0];
         let occupancy = self.machine.directory.shared_read_occupancy;
@@ -303,8 +303,8 @@ impl Coherence {
         now + way + self.traffic.persist(node, now)
     }
 
-    /// Of the sockets with clean copies: the nearest, where a load gets one from, or the farthest,
-    /// whose copy a write invalidates last.
+    /// Among the sockets with clean copies: the nearest, from which a load gets one, or the
+    /// farthest, whose copy a write invalidates last.
     fn copy_to_wait_for(&self, sharers: u64, kind: Kind, socket: u32) -> u32 {
         let class = |other: &u32| self.class(socket, *other);
         let chosen = match kind {
@@ -424,8 +424,8 @@ impl Socket {
 
     /// The last read of a line by this socket.
     fn pending(&mut self, line: u32) -> Option<&mut Pending> {
-        // The requests for a line are served in the order in which they come: the last read is the
-        // one that came last.
+        // Requests for a line are served in the order of their arrival, so the last read is the one
+        // that came last.
         let mut latest_first = (0..PENDING).map(|back| (self.next + PENDING - 1 - back) % PENDING);
         let place = latest_first.find(|place| self.lines[*place] == line)?;
         Some(&mut self.pending[place])

@@ -2,8 +2,8 @@
 
 use crate::machine::{Cycles, Machine};
 
-/// Requests that are served one after the other. A new one waits for those that are still before
-/// it, which drain with time.
+/// Requests that are served one after the other. A new request waits for the ones before it, which
+/// are served as time passes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Backlog {
     waiting: Cycles,

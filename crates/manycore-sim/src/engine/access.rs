@@ -69,7 +69,7 @@ pub(crate) fn fence() {
 
 /// Writes a line back to persistent memory, without waiting until it is safe there.
 pub(crate) fn write_back(address: usize) {
-    // Whose turn it is, and what the instruction takes at least, is that of a load.
+    // The order of the threads, and the least time for the instruction, are as for a load.
     access(address, Kind::Load);
     let (Some(handle), Some(line)) = (Handle::current(), arena::line_of(address)) else { return };
     let engine = handle.get();
@@ -187,8 +187,8 @@ impl Engine {
         true
     }
 
-    /// Of a hit, with regard to the load before it: the address of another load of its line is
-    /// known as early.
+    /// A hit, relative to the load before it: the address of another load from its line is known as
+    /// early.
     #[inline]
     fn cost_after_the_last(&mut self, line: u32, kind: Kind, cost: Cycles) -> Cycles {
         match kind {
@@ -225,7 +225,7 @@ impl Engine {
         if kind.reads() {
             self.coherence.loaded(line, core, service);
             if service.takes_over && self.coherence.lines.get(line).watchers != 0 {
-                // Who polls has lost its copy: the next turn is no hit.
+                // A polling thread has lost its copy: the next iteration is no hit.
                 self.wake_watchers(line, service.start);
             }
         } else {
@@ -278,8 +278,8 @@ impl Engine {
         self.pass_until(until, Spent::Stalled);
     }
 
-    /// A line that was asked for ahead will be there then; the thread waits only if there are too
-    /// many on their way.
+    /// A prefetched line will be there then; the thread waits only if too many lines are on their
+    /// way.
     fn buffer_prefetch(&mut self, line: u32, done: u64) {
         self.pass(self.machine.caches.same_line, Spent::Computing);
         let places = self.machine.core.prefetches;

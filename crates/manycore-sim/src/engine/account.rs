@@ -2,7 +2,7 @@
 
 use crate::machine::Cycles;
 
-/// What a thread is about, as it says itself: decides what its time is counted as.
+/// A thread's present activity, as the thread itself announces it; its time is counted as that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Its work.
@@ -120,7 +120,8 @@ impl Times {
             match phase {
                 Phase::Quiescence => times.quiescence_wait += waiting + asleep,
                 Phase::System => times.system += waiting,
-                // Who waits in the middle of its work waits for a lock, whether it says so or not.
+                // A thread that waits in the middle of its work counts as waiting for a lock,
+                // whether it announces that or not.
                 Phase::Work | Phase::Lock | Phase::Log => {
                     times.lock_spin += waiting;
                     times.lock_wait += asleep;

@@ -2,7 +2,7 @@
 
 use crate::machine::Cycles;
 
-/// What is on its way to a core: its hardware threads share the buffers for it, as they share its
+/// Lines on their way to a core: its hardware threads share the buffers for them, as they share its
 /// caches.
 #[derive(Default)]
 pub(crate) struct Ahead {
@@ -11,8 +11,8 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// A line that is asked for now will have come at `done`; returns until when who asks has to
-    /// wait for a free place.
+    /// A line that is requested now will arrive at `done`; returns the time until which the
+    /// requesting thread has to wait for a free buffer.
     pub(crate) fn ask(&mut self, line: u32, now: Cycles, done: Cycles, places: u32) -> Cycles {
         self.lines.retain(|(other, done)| *other != line && *done > now);
         self.lines.push((line, done));

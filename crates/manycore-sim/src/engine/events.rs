@@ -2,7 +2,7 @@
 
 use crate::machine::Cycles;
 
-/// What has a time: a CPU, or beyond those a thread's timer.
+/// The owner of a time: a CPU, or, with a number beyond those, a thread's timer.
 pub(crate) type Id = u32;
 
 /// A moment, and whose it is: ordered by time, then by number. Times stay below 2^48 cycles, more

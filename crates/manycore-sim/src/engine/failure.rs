@@ -19,8 +19,8 @@ pub enum Cause {
     Deadlock,
     /// Threads go on, but none has done anything but wait for too long.
     Livelock,
-    /// The program has ended, and has not freed all that it allocated. Only looked for when
-    /// schedules are explored.
+    /// The program has ended, and has not freed all its allocations. Checked only when schedules
+    /// are explored.
     Leak {
         /// This many allocations.
         allocations: usize,

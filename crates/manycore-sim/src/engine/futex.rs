@@ -2,10 +2,10 @@
 //!
 //! # Buckets
 //!
-//! A kernel keeps those who sleep on a word in a bucket of a hash table, with a spin lock and a
-//! count of waiters in one line. So who goes to sleep and who wakes wait for each other there,
-//! and the line moves between their CPUs. Linux has 256 buckets for each CPU, so that two words
-//! hardly ever share one; here none do. Where schedules are explored, a call is one step.
+//! A kernel keeps the sleepers on a word in a bucket of a hash table, with a spin lock and a count
+//! of waiters in one line. So a thread that goes to sleep and a thread that wakes others wait for
+//! each other there, and the line moves between their CPUs. Linux has 256 buckets for each CPU, so
+//! two words hardly ever share one; here none do. Where schedules are explored, a call is one step.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::arena::global::{host, lasting};
 use crate::coherence::Kind;
 use crate::machine::Cycles;
 
-/// Those who sleep on a word, and who is at their list.
+/// The sleepers on a word, and the thread that holds their list's lock.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
     /// Where its line is; 0 where schedules are explored.
@@ -26,7 +26,7 @@ pub(super) struct Bucket {
     waiters: u32,
     /// Who has the spin lock.
     holder: Option<ThreadId>,
-    /// Who spins for it, in the order in which they get it.
+    /// The threads that spin for the lock, in the order in which they get it.
     spinning: VecDeque<ThreadId>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn futex_wait(
 ) -> bool {
     let engine = handle.get();
     engine.pass_system(engine.machine.os.futex_wait);
-    // Counted before it has the lock, so that nobody who wakes overlooks it.
+    // Counted before the thread has the lock, so that no waking thread overlooks it.
     handle.bucket(address).waiters += 1;
     let before = handle.lock_bucket(address);
     super::access(address, Kind::Load);
@@ -106,8 +106,8 @@ impl Handle {
         engine.buckets.get_mut(&address).expect("it is there now")
     }
 
-    /// The caller has the bucket's spin lock when this returns, and is not preempted until it gives
-    /// it back together with what it was about before.
+    /// When this returns, the caller has the bucket's spin lock. It is not preempted until it
+    /// releases the lock and restores its earlier activity.
     fn lock_bucket(self, address: usize) -> Phase {
         let engine = self.get();
         if engine.policy.explores() {
@@ -163,7 +163,7 @@ impl Engine {
     fn wake(&mut self, thread: ThreadId) {
         let (here, there) = (self.machine.os.wake_path, self.machine.os.wake_thread);
         if self.cpu_for(thread) == self.cpu {
-            // No other CPU has to be told; the caller does here what that would do there.
+            // No other CPU has to be notified; the caller does here what that CPU would do.
             self.pass_system(here);
             self.make_ready(thread, self.clock());
         } else {

@@ -1,9 +1,9 @@
 //! The engine: which simulated thread goes on next, and what that costs.
 //!
-//! Each simulated CPU has a clock of its own, and the CPU with the earliest one goes on: its thread
-//! runs, as a coroutine on the host's thread, until its clock has passed the next CPU's and it
-//! wants to do something that others could see. So effects come in the order of virtual time, and
-//! there is one order: ties go to the lower CPU.
+//! Each simulated CPU has a clock of its own, and the CPU with the earliest clock goes on. Its
+//! thread runs as a coroutine on the host's thread, until its clock has passed the next CPU's and
+//! it is about to do something that others could see. So effects come in the order of virtual time.
+//! That order is unique: ties go to the lower CPU.
 
 mod access;
 mod account;
@@ -123,8 +123,7 @@ impl Handle {
     #[inline]
     pub(crate) fn get<'a>(self) -> &'a mut Engine {
         // SAFETY: the engine outlives its simulated code, all of which runs on one thread of the
-        // host. References are taken for the length of one call into the engine, which does not run
-        // simulated code.
+        // host. References are taken for one call into the engine, which runs no simulated code.
         unsafe { &mut *self.0.as_ptr() }
     }
 

@@ -1,5 +1,5 @@
-//! Who decides which thread goes on: virtual time, or a scheduler that explores what else could
-//! happen.
+//! The policy that chooses the next thread: virtual time, or a scheduler that explores other
+//! possible orders.
 
 use super::ThreadId;
 use crate::coherence::Kind;
@@ -32,7 +32,7 @@ pub(crate) enum Policy {
 /// A schedule that is being explored.
 pub(crate) struct Explored {
     pub(crate) scheduler: Box<dyn Scheduler>,
-    /// What was chosen and done so far, as a number: the same for the same schedule of the same
+    /// All choices and actions so far, as a number: the same for the same schedule of the same
     /// program.
     pub(crate) trace: u64,
     /// Room for what there is to choose from.

@@ -1,4 +1,4 @@
-//! What a polling loop has read: whether its next turn would be as the last.
+//! The reads of a polling loop: they show whether its next iteration would be as the last.
 
 use crate::coherence::Lines;
 use crate::machine::Cycles;

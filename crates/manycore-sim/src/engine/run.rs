@@ -60,8 +60,8 @@ pub(crate) fn run(engine: &mut Engine, main: impl FnOnce()) {
     let first = handle.get().placement[0];
     // SAFETY: the body borrows from the caller's frame, and is gone when this returns.
     unsafe { spawn(handle, main, first, false) };
-    // Allocations are simulated by default in here, for the sake of speed: what the engine does
-    // that could allocate it does as the host.
+    // For speed, allocations are simulated by default in here; code of the engine that could
+    // allocate runs as the host.
     simulated(handle.heap(), || {
         while handle.get().failure.is_none() {
             match handle.get().step() {
@@ -92,8 +92,8 @@ fn resume(handle: Handle, thread: ThreadId) {
     let body = std::ptr::from_mut(body.expect("it has not ended"));
     ENGINE.set(handle.0.as_ptr());
     // SAFETY: the body is in a box that stays until the thread has ended, and only this function
-    // uses it. A reference to it does not outlive the call, in which the thread's own code does not
-    // get at it.
+    // uses it. A reference to it does not outlive the call, during which the thread's own code
+    // cannot reach it.
     let result = unsafe { (*body).resume(()) };
     if let CoroutineResult::Return(()) = result {
         host(|| handle.get().finished(thread));

@@ -1,17 +1,17 @@
 //! The operating system's part: which thread has which CPU.
 //!
-//! A CPU is not a thread. Threads wait in the queue of a CPU, have it for a slice of time while
-//! others wait, and may move to another CPU that is idle. A thread that spins keeps its CPU. So a
-//! thread that holds a lock can lose its CPU in the middle, with all the consequences, without
-//! anybody having modelled them.
+//! A CPU is not a thread. Threads wait in the queue of a CPU, have the CPU for a slice of time
+//! while others wait, and may move to another CPU that is idle. A thread that spins keeps its CPU.
+//! So a thread that holds a lock can lose its CPU in the middle of a section, with all the
+//! consequences; no rule models these separately.
 
 use super::events::Key;
 use super::{Engine, Spent, State, ThreadId, Why};
 use crate::arena::global::host;
 use crate::machine::Cycles;
 
-/// A running thread is left alone for this part of a slice when another is woken on its CPU; then
-/// it goes to the end of the queue. (Linux: the granularity of wake-ups, a millisecond to four.)
+/// When a thread is woken on a CPU, the CPU's running thread goes on for this part of a slice; then
+/// it goes to the end of the queue. (Linux: the granularity of wake-ups, one to four milliseconds.)
 const UNDISTURBED: Cycles = 4;
 
 impl Engine {
@@ -173,8 +173,8 @@ impl Engine {
         self.enqueue(cpu, thread, at);
     }
 
-    /// Where a woken thread goes: to its CPU, or if that is taken to an idle one, in the same
-    /// socket if possible.
+    /// The CPU of a woken thread: its last one, or if that is taken an idle one, in the same socket
+    /// if possible.
     pub(super) fn cpu_for(&self, thread: ThreadId) -> u32 {
         let t = &self.threads[thread as usize];
         if t.pinned || self.cpus[t.cpu as usize].is_idle() {

@@ -1,14 +1,15 @@
 //! Spinning without simulating each turn.
 //!
-//! A turn of a polling loop that changes nothing costs a CPU time and nobody else anything: its
-//! reads are hits. So a thread that calls `spin_loop` is *parked*, on its CPU, until one of the
-//! lines is written that it has read since the last call. It goes on when the service of that write
-//! starts, plus a random part of a turn, since it would have been somewhere in a turn.
+//! An iteration of a polling loop that changes nothing costs its own CPU time and no other CPU
+//! anything: its reads are hits. So a thread that calls `spin_loop` is *parked* on its CPU, until a
+//! line is written that it has read since the last call. It goes on when the service of that write
+//! starts, plus a random part of an iteration, since it would have been somewhere within an
+//! iteration.
 //!
-//! A turn is not skipped if it wrote something (a test-and-set loop never parks), if it looked at
+//! An iteration is not skipped if it wrote something (a test-and-set loop never parks), if it read
 //! the clock in a way that the simulator cannot foresee, or if it read more lines than are
-//! remembered. A loop that gives up after a time says so (`clock::has_passed`), and is parked until
-//! then at most.
+//! remembered. A loop that gives up after a time announces that (`clock::has_passed`), and is
+//! parked until then at most.
 
 use super::reads::{LINES_MAX, Reads};
 use super::thread::{State, ThreadId};
@@ -113,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// A write to the line takes effect: who spins on it goes on.
+    /// A write to the line takes effect: threads that spin on it go on.
     #[cold]
     pub(crate) fn wake_watchers(&mut self, line: u32, now: Cycles) {
         let turn = self.machine.core.pause + self.machine.caches.l1_hit;

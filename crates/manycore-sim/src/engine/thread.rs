@@ -73,13 +73,13 @@ pub(crate) struct Thread {
     pub(crate) safe_at: Cycles,
     /// The line of its last access, if that was a load.
     pub(crate) last_load: Option<u32>,
-    /// Of the branches that nobody can guess: the last one was, for what is left over when a cost
-    /// is halved.
+    /// Whether the last branch that cannot be predicted was charged the remainder of halving a
+    /// cost.
     pub(crate) guessed_wrong: bool,
     /// The number of the access at which it is stalled next, and for how long.
     pub(crate) stall: Option<(u64, Cycles)>,
     pub(crate) reads: Reads,
-    /// What it has read and written since it was asked to note that. On the host.
+    /// The addresses that it has read and written since it was asked to note them. On the host.
     pub(crate) footprint: Option<Box<Footprint>>,
     /// Whether its last sleep ended because time had passed.
     pub(crate) timed_out: bool,
@@ -87,7 +87,7 @@ pub(crate) struct Thread {
     pub(crate) words: [u64; 2],
     /// Who waits until it has finished.
     pub(crate) joiners: Vec<ThreadId>,
-    /// Gone when it has ended. In a box, so that it stays where it is while it runs and threads are
+    /// None when it has ended. In a box, so that it does not move while it runs and threads are
     /// added.
     pub(crate) body: Option<Box<Body>>,
     /// Where it suspends itself; set when it first runs.

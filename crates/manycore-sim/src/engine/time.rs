@@ -25,7 +25,7 @@ pub(crate) fn unforeseen_branch() {
     if !engine.policy.explores() {
         let thread = engine.thread();
         thread.guessed_wrong = !thread.guessed_wrong;
-        // Half of it, with what is left over added every other time.
+        // Half of the cost; the remainder is added every other time.
         let cost = (engine.machine.core.branch_miss + u64::from(engine.thread().guessed_wrong)) / 2;
         engine.pass(engine.slowed(cost), Spent::Computing);
     }
@@ -91,7 +91,7 @@ pub(crate) fn now(handle: Handle) -> u64 {
 }
 
 /// Whether `ticks` ticks have passed since the counter stood at `start`. A polling loop that gives
-/// up then can be parked until then, which one that looks at [`now`] cannot.
+/// up at that time can be parked until then; a loop that reads [`now`] cannot.
 pub(crate) fn has_passed(handle: Handle, start: u64, ticks: u64) -> bool {
     let engine = handle.get();
     let now = engine.read_clock();
@@ -105,7 +105,7 @@ pub(crate) fn has_passed(handle: Handle, start: u64, ticks: u64) -> bool {
     false
 }
 
-/// What two cores find that measure by how much their counters differ.
+/// The result of two cores that measure the difference of their counters.
 pub(crate) fn boundary(handle: Handle) -> Option<u64> {
     let engine = handle.get();
     (!engine.policy.explores()).then_some(engine.ticks(engine.machine.core.clock_boundary))

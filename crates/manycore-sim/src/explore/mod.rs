@@ -1,9 +1,9 @@
 //! Exploring what else could happen: the same program under many schedules.
 //!
-//! In a simulation, time decides who goes on. Here a scheduler does, before each access, from a
-//! seed; accesses cost nothing, a sleep may end at any time, and a thread that spins is not chosen
-//! until something changes that it has read. A schedule that makes the program fail is repeated
-//! exactly from its seed.
+//! In a simulation, time decides which thread goes on. Here a scheduler decides before each access,
+//! from a seed. Accesses cost nothing, a sleep may end at any time, and a spinning thread is not
+//! chosen until another changes something that it has read. A schedule that makes the program fail
+//! is repeated exactly from its seed.
 //!
 //! ```
 //! use manycore_sim::explore::{self, Exploration};
@@ -36,9 +36,9 @@
 //!
 //! # What it does not find
 //!
-//! What needs a weaker memory order than sequential consistency: a model checker such as loom does.
-//! And it does not try all schedules: those of few preemptions at random places are likely to be
-//! among those it tries.
+//! Failures that need a memory order weaker than sequential consistency are not found; a model
+//! checker such as loom finds those. Not all schedules are tried: those with few preemptions at
+//! random places are likely to be among the tried ones.
 
 mod pct;
 mod random;
@@ -149,8 +149,7 @@ impl Exploration {
         self
     }
 
-    /// For how much CPU time schedules are tried at most: on a busy machine that takes longer, and
-    /// finds as much.
+    /// The limit of CPU time for schedules: on a busy machine they take longer, and find as much.
     pub fn time(mut self, time: Duration) -> Self {
         self.time = time;
         self
@@ -252,12 +251,12 @@ impl Exploration {
 }
 
 thread_local! {
-    /// Of the last schedule that this thread of the host has tried.
+    /// Of the last schedule that this host thread has tried.
     static SEED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// The seed of the last schedule that the calling thread of the host has tried, for the messages of
-/// those who abort the program.
+/// The seed of the last schedule that the calling host thread has tried, for messages of code that
+/// aborts the program.
 pub(crate) fn seed() -> Option<u64> {
     SEED.get()
 }
@@ -277,7 +276,7 @@ struct Execution {
 }
 
 impl Execution {
-    /// Whether it went another way than one that should have been the same.
+    /// Whether it took other steps than a schedule that should have been the same.
     fn differs(&self, other: &Self) -> bool {
         // If a caller keeps memory of the first execution, addresses differ, and so do traces.
         let cause =

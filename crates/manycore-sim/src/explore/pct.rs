@@ -1,8 +1,8 @@
 //! Threads with priorities that change at few points.
 //!
 //! Most mistakes need few preemptions, at the right places. So the thread with the highest priority
-//! goes on, and at some steps, chosen in advance, the one that is running falls behind all others.
-//! A thread that says that it has nothing to do falls behind, too, since it would else run for
+//! goes on. At some steps, chosen in advance, the running thread falls behind all others. A thread
+//! that announces that it has nothing to do falls behind, too, since otherwise it would run for
 //! ever.
 
 use crate::engine::{Choice, Scheduler};
@@ -12,7 +12,7 @@ const LENGTHS: std::ops::RangeInclusive<u32> = 5..=12;
 
 pub(super) struct Pct {
     random: fastrand::Rng,
-    /// Of each thread; the highest goes on. Threads are given one when they are first seen.
+    /// The priority of each thread; the highest goes on. A thread gets one when it is first seen.
     priorities: Vec<i64>,
     /// The steps at which the running thread falls behind.
     changes: Vec<u64>,

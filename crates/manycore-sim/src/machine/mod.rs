@@ -1,16 +1,16 @@
 //! What the simulator has to know about a machine.
 //!
-//! Plain numbers, as the engine consumes them. The module that fills them in says where they come
-//! from, and how sure one can be of each. All times are in cycles of the core's clock unless a
-//! field says otherwise.
+//! Plain numbers, as the engine uses them. The module that fills them in documents their sources,
+//! and how certain each is. All times are in cycles of the core's clock unless a field says
+//! otherwise.
 //!
 //! A *socket* is a group of cores that share a last-level cache. A package with several such
 //! groups, as AMD's EPYC, is several sockets at a short distance, with one memory node for all of
 //! them ([`Topology::sockets_per_node`]).
 //!
-//! A *distance* is a class: 0 within a socket, then 1, 2, ... for what the machine tells apart,
-//! such as one and two hops. [`Topology::distance`] gives each pair of sockets its class, and each
-//! table of latencies has an entry a class.
+//! A *distance* is a class: 0 within a socket, then 1, 2, ... for the distances that the machine
+//! distinguishes, such as one and two hops. [`Topology::distance`] gives the class of each pair of
+//! sockets, and each table of latencies has an entry for each class.
 
 mod example;
 mod topology;
@@ -27,7 +27,7 @@ pub struct Machine {
     pub name: String,
     /// Sockets, cores and the distances between them.
     pub topology: Topology,
-    /// What an access costs that leaves the core, and those that stay in it.
+    /// The costs of an access that leaves the core, and of accesses that stay in it.
     pub latency: Latencies,
     /// How the home of a line serves requests.
     pub directory: Directory,
@@ -44,9 +44,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// What [`Core::clock_boundary`] is thought to be where no measured one is known: what two
-    /// threads find that send each other what their counters say is a message's way between the
-    /// cores that are furthest from each other, two reads of a counter, and the skew.
+    /// The assumed [`Core::clock_boundary`] where no measured one is known. Two threads that send
+    /// each other their counters' values measure: a message's way between the cores that are
+    /// furthest apart, two reads of a counter, and the skew.
     pub fn derived_clock_boundary(&self) -> Cycles {
         let furthest = |costs: &[Cycles]| costs.iter().copied().max().unwrap_or(0);
         let message =
@@ -84,9 +84,9 @@ pub struct Latencies {
 pub struct Misses {
     /// Another core owns the line, modified or exclusive: by the distance to its socket.
     pub modified: Vec<Cycles>,
-    /// Caches hold clean copies. For a load, by the distance to the nearest one, so that entry 0 is
-    /// a hit in the socket's own last-level cache; for a store or read-modify-write, which
-    /// invalidates them all, by the distance to the farthest one.
+    /// Caches hold clean copies. For a load, by the distance to the nearest copy, so entry 0 is a
+    /// hit in the socket's own last-level cache. For a store or read-modify-write, which
+    /// invalidates all copies, by the distance to the farthest one.
     pub shared: Vec<Cycles>,
     /// The line is in no cache: by the distance to its memory node.
     pub uncached: Vec<Cycles>,
@@ -101,17 +101,17 @@ pub struct Directory {
     /// Whether reads are served together.
     pub combining: Combining,
     /// Whether a load of a line that another core has changed takes the line over, so that this
-    /// core can change it next without asking. If not, both have a copy then.
+    /// core can change it next without a request. If not, both cores have a copy afterwards.
     pub migratory: bool,
-    /// How long a load that gets a clean copy from its socket's last level keeps other cores of the
-    /// socket from the same line there. Requests to the home keep that for as long as they take.
+    /// How long a load that gets a clean copy from its socket's last level blocks other cores of
+    /// the socket from the same line there. Requests to the home block it for their whole duration.
     pub shared_read_occupancy: Cycles,
-    /// How long a load of a line of which others have clean copies keeps its home busy: as long as
-    /// its way takes, or less where a home serves the next one meanwhile. Where reads of a socket
-    /// are combined, this is about the first of them.
+    /// How long a load of a line with clean copies elsewhere keeps the line's home busy: for its
+    /// whole way, or less if a home serves the next request meanwhile. Where a socket's reads are
+    /// combined, this is about the first of them.
     pub read_occupancy: Cycles,
-    /// How much longer a line takes to another socket if its home was busy when it was asked for:
-    /// requests of several sockets that meet are refused and made again.
+    /// How much longer a line takes to another socket if its home was busy at the request:
+    /// colliding requests of several sockets are refused and repeated.
     pub contention: Cycles,
 }
 
@@ -120,8 +120,8 @@ pub struct Directory {
 pub enum Combining {
     /// None: each takes its turn.
     None,
-    /// Those of the same socket: who asks while another core of the socket is being served gets a
-    /// copy of its answer.
+    /// The same within a socket: a core that asks while another core of the socket is being served
+    /// gets a copy of that core's answer.
     Socket,
 }
 
@@ -132,8 +132,8 @@ pub struct Caches {
     pub l1: Capacity,
     /// A load that hits the first level.
     pub l1_hit: Cycles,
-    /// A load of the line that the load before it was of: its address is known as early, so that it
-    /// does not wait for that one.
+    /// A load from the same line as the load before it: its address is known as early, so it does
+    /// not wait for that load.
     pub same_line: Cycles,
     /// A core's second level.
     pub l2: Capacity,
@@ -152,7 +152,7 @@ pub struct Capacity {
     pub ways: u32,
 }
 
-/// What memory and links can carry: how long each is occupied by one line.
+/// The bandwidth of memory and links: how long one line occupies each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bandwidth {
     /// A memory node, by reading or writing back a line. 0: without limit.
@@ -161,8 +161,8 @@ pub struct Bandwidth {
     pub link_occupancy: Cycles,
 }
 
-/// Memory that keeps what it has without power: a line that was changed is safe some time after it
-/// was written back by an instruction, as x86's `clwb`. All zeros if there is none.
+/// Memory that keeps its contents without power: a changed line is safe some time after an
+/// instruction, such as x86's `clwb`, has written it back. All zeros if there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Persist {
     /// That instruction, beside a load that hits.
@@ -193,8 +193,8 @@ pub struct Core {
     pub store_buffer: u32,
     /// A fence, beside waiting for the stores on their way.
     pub fence: Cycles,
-    /// How many lines may be on their way that were asked for ahead of their use, by all of its
-    /// hardware threads. 0: none is.
+    /// The number of prefetched lines that may be on their way at a time, for all of its hardware
+    /// threads. With 0, none is prefetched.
     pub prefetches: u32,
     /// What a branch costs whose way was guessed wrong.
     pub branch_miss: Cycles,
@@ -208,9 +208,9 @@ pub struct Core {
     /// How far the time-stamp counter of each core is ahead of true time; empty if all agree. One a
     /// core.
     pub tsc_skew: Vec<i64>,
-    /// By how much threads that measure it find the counters of two cores to differ at most: Ordo's
-    /// boundary, which is what is waited out where an order of times matters. No less than they
-    /// differ.
+    /// The largest difference between the counters of two cores, as measured by threads. This is
+    /// Ordo's boundary, the time to wait where an order of times matters. It is no less than the
+    /// real difference.
     pub clock_boundary: Cycles,
 }
 
@@ -221,19 +221,19 @@ pub struct Os {
     pub time_slice: Cycles,
     /// From one thread to another on the same CPU.
     pub context_switch: Cycles,
-    /// What a thread pays in addition when it first runs on another CPU than before.
+    /// A thread's additional cost when it first runs on another CPU than before.
     pub migration: Cycles,
     /// `futex` wait: from the call to the moment at which the CPU is free for others; also a wait
     /// that does not sleep.
     pub futex_wait: Cycles,
     /// `futex` wake that finds nobody.
     pub futex_wake: Cycles,
-    /// What `futex` wake costs its caller for each thread woken on another CPU, in addition.
+    /// The additional cost of `futex` wake to its caller, for each thread woken on another CPU.
     pub wake_thread: Cycles,
-    /// From the moment at which a thread is woken to that at which its CPU can switch to it. If
-    /// that is the CPU of who wakes it, the caller pays this, and not `wake_thread`.
+    /// The time from waking a thread to the moment at which its CPU can switch to it. If that is
+    /// the waking thread's own CPU, the caller pays this, and not `wake_thread`.
     pub wake_path: Cycles,
-    /// What a CPU without a thread takes in addition to leave its idle state.
+    /// The additional time of a CPU without a thread to leave its idle state.
     pub idle_exit: Cycles,
     /// `sched_yield` that finds no other thread to run.
     pub yield_call: Cycles,
@@ -242,8 +242,9 @@ pub struct Os {
 }
 
 impl Os {
-    /// What a CPU that has been without a thread for so long takes to leave its idle state. While
-    /// it switches to its idle task it is in none, and sees by itself that a thread has come.
+    /// The time that a CPU takes to leave its idle state, if it has been without a thread for this
+    /// long. While it switches to its idle task it is in no idle state yet, and notices a new
+    /// thread by itself.
     pub fn idle_exit(&self, idle_for: Cycles) -> Cycles {
         if idle_for < self.context_switch { 0 } else { self.idle_exit }
     }

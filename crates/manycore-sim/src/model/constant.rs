@@ -23,7 +23,8 @@ pub struct Constant {
     pub provenance: Provenance,
     /// The key of its source.
     pub from: Option<String>,
-    /// By what it was measured, from what it was derived, or why it is assumed.
+    /// The program that measured it, the constants from which it was derived, or the reason why it
+    /// is assumed.
     pub note: Option<String>,
 }
 

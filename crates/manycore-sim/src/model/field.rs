@@ -70,8 +70,8 @@ enum Place<'a> {
 }
 
 impl Field {
-    /// Whether it is the cost of a line's way from one cache to another or from memory: what a
-    /// sweep over latencies scales.
+    /// Whether it is the cost of moving a line from one cache to another or from memory: a sweep
+    /// over latencies scales these.
     pub fn is_transfer(&self) -> bool {
         self.per_distance
     }
@@ -91,8 +91,8 @@ impl Field {
     }
 }
 
-/// Sockets start their counters at different times; the cores of one agree. The sockets' offsets
-/// are spread evenly from `-most` to `most`, by the golden ratio, so that they are the same in
+/// Sockets start their counters at different times; the cores of one socket agree. The sockets'
+/// offsets are spread evenly from `-most` to `most`, by the golden ratio, so they are the same in
 /// every run.
 fn skew(machine: &Machine, most: f64) -> Vec<i64> {
     const GOLDEN: f64 = 0.618_033_988_749_895;

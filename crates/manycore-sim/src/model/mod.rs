@@ -1,8 +1,8 @@
 //! Machine models: a [`Machine`] whose every number says how sure one can be of it.
 //!
-//! A model is a TOML file. Each constant has a value, the range in which the true value is thought
-//! to lie, and a [`Provenance`]. The models that come with the crate are in `machines/`; [`find`]
-//! knows them by name, and reads any other from its path.
+//! A model is a TOML file. Each constant has a value, the range that probably contains the true
+//! value, and a [`Provenance`]. The built-in models are in `machines/`; [`find`] knows them by
+//! name, and reads any other from its path.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -56,8 +56,8 @@ pub struct Model {
     pub distance: Vec<Vec<u8>>,
     /// Where the distances come from.
     pub distance_origin: Origin,
-    /// In the order of [`FIELDS`], those with an entry a class of distance in the order of the
-    /// classes. Of what a machine need not have, all or none.
+    /// In the order of [`FIELDS`]; fields with an entry for each distance class in the order of the
+    /// classes. For an optional part of a machine, all of its fields or none.
     pub constants: Vec<Constant>,
 }
 

@@ -1,4 +1,4 @@
-//! What transactions see of each other, and what of that is left after a cut.
+//! What transactions see of each other, and which of their changes survive a cut.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -46,8 +46,8 @@ pub fn filled() -> Simulated {
     filled.into_inner()
 }
 
-/// What a thread did, and for each transaction the number of calls of the disk when it had ended,
-/// if it was acknowledged.
+/// A thread's transactions; for each acknowledged one, the number of the disk's calls when it had
+/// ended.
 type Log = Vec<(snapshot::Transaction, Option<usize>)>;
 
 /// Reads some objects and writes some, with versions of its own.

@@ -11,7 +11,7 @@ use crate::explore;
 use crate::histories;
 use crate::host::Host;
 
-/// What a cut at each of the calls leaves, of about `most` calls.
+/// The states that a cut at each call can leave, for at most about `most` calls.
 fn cuts<V: timestone_simulated::Persist>(
     disk: &Simulated,
     options: Options,
@@ -35,8 +35,8 @@ fn cuts<V: timestone_simulated::Persist>(
     });
 }
 
-/// Keys come one after the other, and each takes the one before the last along. The operating
-/// system has some of them, and the disk has others.
+/// Keys are inserted one after the other, and each transaction also changes the key before. The
+/// operating system has some of them, and the disk has others.
 #[test]
 fn objects_come_and_go() {
     let before = histories::filled();
@@ -75,7 +75,8 @@ fn objects_come_and_go() {
     });
 }
 
-/// More than the journal has room for: one thread writes an image, and the other one goes on.
+/// More commits than the journal has room for: one thread writes an image, and the other one goes
+/// on.
 #[test]
 fn the_journal_is_used_again() {
     type Large = [u64; 900];

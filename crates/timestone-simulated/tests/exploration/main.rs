@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use manycore_sim::explore::Exploration;
 
-/// Some hundred schedules, or as many as `MANYCORE_SCHEDULES` says in ten times as long; with a
-/// planted mistake, as many as fit into a part of a minute.
+/// Runs some hundred schedules, or as many as `MANYCORE_SCHEDULES` says in ten times the time; with
+/// a planted mistake, as many as fit into a part of a minute.
 fn explore() -> Exploration {
     let asked = std::env::var("MANYCORE_SCHEDULES").ok();
     let asked = asked.map(|n| n.parse().expect("MANYCORE_SCHEDULES: a number of schedules"));

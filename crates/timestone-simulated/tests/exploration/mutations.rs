@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-/// Mistake, the test that has to find it, and what it has to say.
+/// A mistake, the test that has to find it, and the text that the test has to print.
 const MUTATIONS: &[(&str, &str, &str)] = &[
     // I2: frames in flight, and those that were flushed.
     ("frame-claims-flushed", "volume::a_cut_loses_nothing", "a cut is no damage"),
@@ -25,8 +25,8 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("flush-forgives", "volume::a_flush_that_failed_is_the_last", "goes on"),
 ];
 
-/// Runs the tests of this program whose names begin so with a mistake; returns what they print if
-/// one fails.
+/// Runs the tests of this program whose names begin with this text, with a mistake planted; returns
+/// their output if one fails.
 fn output_of(test: &str, mutation: &str) -> Option<String> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--nocapture"]).env("MANYCORE_MUTATION", mutation);
@@ -37,7 +37,7 @@ fn output_of(test: &str, mutation: &str) -> Option<String> {
     (!output.status.success()).then_some(all)
 }
 
-/// How long that may take, `explore` says: in CPU time, so that a busy machine finds as much.
+/// `explore` limits the time in CPU time, so a busy machine finds as much.
 #[test]
 fn every_mistake_is_found() {
     let mut missed = Vec::new();

@@ -1,5 +1,6 @@
-//! Calls of operations that hang on each other, beside transactions that change what they read, and
-//! images. What runs again after a cut, in the order of stamps, does what it did.
+//! Calls of operations that depend on each other, beside transactions that change what the
+//! operations read, and images. After a cut, the operations run again in the order of stamps, and
+//! have to produce the same results.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -10,7 +10,7 @@ use super::{Device, Storage};
 /// What fails, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The flush fails. What was to be flushed is read as if it were there, and is not.
+    /// The flush fails. Reads return the unflushed data as if it were on the disk, but it is not.
     Flush,
     /// Half of the write's bytes are written, and it fails.
     ShortWrite,

@@ -84,7 +84,7 @@ impl Directory {
 impl Storage for Directory {
     fn open(&self, name: &'static str) -> io::Result<Arc<dyn Device>> {
         let file = open_file(&self.path.join(name), self.access)?;
-        // What is read is to come from the disk: what is only in memory may never have got there.
+        // Reads have to come from the disk: data that is only in memory may never have got there.
         fadvise(&file, 0, None, Advice::DontNeed)?;
         Ok(Arc::new(OpenFile(file)))
     }
@@ -97,8 +97,8 @@ impl Storage for Directory {
 /// How often a lock that somebody has is asked for, with pauses of a millisecond.
 const ATTEMPTS: u32 = 200;
 
-/// Locks a file. A process that was killed, and one that was forked and has not executed its
-/// program yet, have their files for a moment longer: so it asks again for a while.
+/// Locks a file. A killed process, or a forked one that has not executed its program yet, keeps its
+/// files open a moment longer; so this function retries for a while.
 fn lock_soon(lock: &File, access: Access) -> Result<(), Errno> {
     let operation = match access {
         Access::Read => FlockOperation::NonBlockingLockShared,

@@ -1,8 +1,8 @@
 //! Where bytes stay: files, or what stands for them in tests.
 //!
-//! A store has a few files with fixed names. What is written to one may be lost by a crash, sector
-//! by sector and in any order, until a flush of that file has returned. A file that was created may
-//! be lost until the names were flushed.
+//! A store has a few files with fixed names. A crash may lose any written sector of a file, in any
+//! order, until a flush of that file has returned. A created file may be lost until the names were
+//! flushed.
 
 mod faulty;
 mod file;
@@ -56,8 +56,8 @@ pub trait Device: Send + Sync {
         Ok(())
     }
 
-    /// For tests of failed flushes: what was written since the last flush is never going to be on
-    /// the disk, though it is read. A device that cannot do that does nothing.
+    /// For tests of failed flushes: data written since the last flush will never be on the disk,
+    /// although reads return it. A device that cannot do that does nothing.
     fn lose_unflushed(&self) {}
 }
 

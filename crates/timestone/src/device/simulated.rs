@@ -1,10 +1,10 @@
 //! Files in memory, and what a crash may leave of them.
 //!
 //! A program runs on [`Simulated`], which records its calls. A [`Recording`] is then cut after any
-//! call. The state of the disk at a [`Cut`] is not one but many: of each sector that was written
-//! and not flushed, the disk has what was there before or one of the later contents; a file has its
-//! length before or a later one; a file whose name was not flushed may be missing. With `garbage`,
-//! such a sector may also hold what nobody has written.
+//! call. The disk at a [`Cut`] can have many states: each sector that was written and not flushed
+//! has its earlier contents or one of the later ones; a file has its earlier length or a later one;
+//! a file whose name was not flushed may be missing. With `garbage`, such a sector may also hold
+//! bytes that no program has written.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -229,8 +229,8 @@ impl Cut {
         self.files.values().flat_map(of_file).collect()
     }
 
-    /// What a crash may leave: all states if there are at most `most`, else `most` of them at
-    /// random.
+    /// The states that a crash may leave: all of them if there are at most `most`, otherwise `most`
+    /// random ones.
     pub fn images(
         &self,
         rng: &mut Rng,
@@ -306,7 +306,7 @@ impl CutFile {
         self.lengths.clear();
     }
 
-    /// Half of what was written is on the disk, as if it had been flushed; the rest is gone.
+    /// Half of the written data is on the disk, as if it had been flushed; the rest is lost.
     fn lose(&mut self) {
         let mut is_kept = false;
         self.sectors.retain(|_, _| {

@@ -1,13 +1,13 @@
 //! Objects in memory: where each of them is, and which are there.
 //!
-//! The heap is a range of addresses, which is reserved once and filled from its begin. It is
-//! divided into *runs* of 64 KiB, each with *slots* of one size behind a line that is left free. A
-//! slot has a word that belongs to `mvrlu`, and then the object's words. An object's *place* is the
-//! offset of its slot: it is the same after the store was opened again, whatever address the heap
-//! has then.
+//! The heap is a range of addresses, which is reserved once and filled from its start. It is
+//! divided into *runs* of 64 KiB. Each run has *slots* of one size, after a line that is left free.
+//! A slot has one word that belongs to `mvrlu`, and then the object's words. An object's *place* is
+//! the offset of its slot. It stays the same when the store is opened again, whatever the heap's
+//! address is then.
 //!
-//! For each run the heap knows which slots are *live*: those whose allocation is on the disk, and
-//! whose end is not. Others are given to `mvrlu`, which uses them again and again.
+//! For each run the heap knows which slots are *live*: the slots whose allocation is on the disk
+//! and whose end is not. The heap gives all other slots to `mvrlu`, which reuses them.
 
 mod filling;
 mod run;
@@ -52,11 +52,11 @@ pub struct Heap {
 /// What sizes of slots are multiples of.
 const UNIT: usize = 32;
 
-// SAFETY: the heap gives out memory by places; who may touch an object is `mvrlu`'s to say, or
-// there is one thread only.
+// SAFETY: the heap gives out memory by places; `mvrlu` decides which thread may access an object,
+// or there is only one thread.
 unsafe impl Send for Heap {}
-// SAFETY: what the heap knows of its runs is behind a lock; who may touch an object is `mvrlu`'s to
-// say.
+// SAFETY: the heap's data about its runs is behind a lock; `mvrlu` decides which thread may access
+// an object.
 unsafe impl Sync for Heap {}
 
 #[derive(Default)]
@@ -106,7 +106,7 @@ impl Heap {
     ///
     /// # Errors
     ///
-    /// That of the operating system, if it gives fewer than 64 MiB.
+    /// The operating system's limit, if it gives fewer than 64 MiB.
     pub fn to_read() -> Result<Arc<Self>> {
         let (mut bytes, least) = (64 << 30, 64 << 20);
         loop {
@@ -134,8 +134,8 @@ impl Heap {
         self.has_object(place, words).then_some(words)
     }
 
-    /// Whether a place is one of an object of `words` words, and none that is free. Of an object
-    /// that ends or is made at the same time, that is not certain.
+    /// Whether there is an object of `words` words at a place, rather than a free slot. The answer
+    /// is not certain for an object that is made or ends at the same time.
     #[inline]
     pub fn has_object(&self, place: u64, words: usize) -> bool {
         let slot_bytes = words::slot_bytes(words);
@@ -354,8 +354,8 @@ impl Drop for Heap {
 /// The heap as the memory of a domain.
 pub struct Shared(pub Arc<Heap>);
 
-// SAFETY: slots of a size are aligned to 32 bytes, and given once until `mvrlu` has them back; the
-// domain has a share of the heap, whose mapping stays as long.
+// SAFETY: slots of a size are aligned to 32 bytes, and a slot is given only once until `mvrlu`
+// returns it. The domain has a share of the heap, so the mapping lives as long as the domain.
 unsafe impl Memory for Shared {
     fn places(&self, size: usize, most: usize, give: &mut dyn FnMut(NonNull<u8>)) {
         let heap = &*self.0;

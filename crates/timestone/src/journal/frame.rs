@@ -6,11 +6,11 @@
 //!   52     crc u32           56     flushed u64       64     records ...        zeros to a multiple of 4096
 //! ```
 //!
-//! A frame has exactly the records of transactions with stamps after the horizon of the frame
-//! before, up to its own. It names the frame before by that one's checksum. The checksum (CRC-32C)
-//! is that of all bytes of the header but its own four, and of the records. The salt is another one
-//! for each life of the journal: so what an earlier life has left is no frame of this one. When the
-//! frame was written, those before the sequence `flushed` were on the disk.
+//! A frame has exactly the records of transactions whose stamps are later than the previous frame's
+//! horizon and not later than its own. It names the previous frame by that frame's checksum. A
+//! checksum (CRC-32C) covers the records and all bytes of the header except its own four. Each life
+//! of the journal has its own salt, so a frame of an earlier life is not taken for one of this
+//! life. When a frame was written, all frames before the sequence `flushed` were on the disk.
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -100,7 +100,7 @@ impl Builder {
         self.add(|body| record::push(body, stamp, entries));
     }
 
-    /// Takes all words of a record, and gives it this stamp. Returns where it begins, for
+    /// Takes all words of a record, and gives it this stamp. Returns the record's start, for
     /// [`push_last`](Self::push_last).
     pub fn push_words(&mut self, stamp: u64, words: impl Iterator<Item = u64>) -> usize {
         let from = self.body().len();
@@ -207,7 +207,7 @@ fn checksum(frame: &[u8]) -> u32 {
     crc32c::crc32c_append(crc, &frame[CRC_AT + 4..])
 }
 
-/// What the first block of a frame says, before the rest is known.
+/// The contents of a frame's first block, before the rest is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The life to which it says that it belongs.

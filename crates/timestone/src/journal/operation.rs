@@ -1,4 +1,4 @@
-//! Records of operations: which function has run and with what, rather than what it has written.
+//! Records of operations: they name the function and its arguments, rather than the written words.
 //!
 //! ```text
 //!   record   | length u32 | kind u8 | flags u8 | 0 u16 | stamp u64 |
@@ -6,8 +6,8 @@
 //!            | arguments, to whole words | inputs, to whole words | place u64 ... |
 //! ```
 //!
-//! The places are those of the objects that the transaction has made, in their order. The digest is
-//! that of what the transaction has written: of the entries of a record of words.
+//! The places are those of the objects that the transaction has made, in their order. The digest
+//! covers the transaction's writes, that is, the entries of a record of words.
 
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -30,7 +30,7 @@ pub struct Operation<'a> {
     pub digest: u32,
     /// What the operation was called with.
     pub arguments: &'a [u8],
-    /// What it has read that is not in the store, one after the other.
+    /// The inputs that the operation read from outside the store, one after the other.
     pub inputs: &'a [u8],
     /// The places of the objects that it has made, in their order: `u64` each.
     places: &'a [u8],

@@ -5,9 +5,9 @@
 //!   entry    | place u64 | size u16 | first u16 | words u16 | flags u16 | words x u64 |
 //! ```
 //!
-//! An entry says what words of an object the transaction has written: `words` of them from word
-//! `first` on. All numbers are little endian. A record is as long as it says, and its entries fill
-//! it. Records of another kind say which [operation](super::operation) has run.
+//! An entry has the new value of some words of an object: `words` of them, from word `first` on.
+//! All numbers are little endian. A record's header has its length, and entries fill the record.
+//! Records of another kind name an [operation](super::operation) that has run.
 
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::little_endian::{U16, U32, U64};
@@ -134,7 +134,7 @@ fn header(kind: u8, length: u32, flags: u8, stamp: u64) -> [u64; 2] {
     zerocopy::transmute!(header)
 }
 
-/// Of what a transaction has written: the entries of its record, in any order.
+/// The entries of the transaction's record, in any order.
 pub fn digest(entries: &[u64]) -> u32 {
     let (mut rest, mut sum) = (entries, 0_u64);
     while let Some(words) = entry_words(rest) {
@@ -209,12 +209,12 @@ pub fn take<'a>(bytes: &mut &'a [u8]) -> Result<Record<'a>, &'static str> {
 }
 
 impl<'a> Record<'a> {
-    /// Which operation has run, if it says that rather than what was written.
+    /// The operation that has run, if the record names one instead of written words.
     pub fn operation(&self) -> Option<Operation<'a>> {
         self.operation
     }
 
-    /// Its entries, up to the first that is none. That of an operation has none.
+    /// The record's entries, up to the first invalid one. A record of an operation has none.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry<'a>, &'static str>> + use<'a> {
         let mut rest = self.entries;
         core::iter::from_fn(move || {

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 
 /// A part of a file, which is filled from its begin, and again from there behind its end.
 ///
-/// *Positions* count all bytes that were ever put into it: so a frame that goes past the end goes
-/// on at the begin, and the next one's position does not depend on that.
+/// A *position* counts all bytes that were ever put into the region. So when a frame wraps around
+/// the end of the region, the next frame's position is the same as without the wrap.
 #[derive(Clone)]
 pub struct Region {
     device: Arc<dyn Device>,

@@ -36,8 +36,8 @@ impl Scan {
         self.region.corrupted(self.position, what)
     }
 
-    /// Calls `take` with each frame up to the first position where the next one is not. That frame
-    /// may be torn.
+    /// Calls `take` with each frame, up to the first position that has no valid frame. A frame
+    /// there may be torn.
     ///
     /// # Errors
     ///
@@ -60,9 +60,9 @@ impl Scan {
         Ok(())
     }
 
-    /// Looks at the rest of the region. Frames that were written after the one that is missing here
-    /// had been on the disk show that this is damage: a power cut takes only what was not flushed.
-    /// So does one of a later life, which only a later superblock begins.
+    /// Reads the rest of the region. A frame there proves damage if it was written after the
+    /// missing frame had been flushed, because a power cut loses only unflushed data. A frame of a
+    /// later life proves it too, because only a later superblock begins such a life.
     ///
     /// # Errors
     ///

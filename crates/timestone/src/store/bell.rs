@@ -27,13 +27,14 @@ impl Default for Bell {
 }
 
 impl Bell {
-    /// There is work, which is to begin within a window. Cheap if a window that is not longer was
-    /// asked for since the work began last: that one began earlier. A window of centuries asks for
-    /// nothing.
+    /// Announces work, which has to begin within a window. This is cheap if a window that is not
+    /// longer was announced since the last work began, because that work begins earlier. A window
+    /// of centuries announces nothing.
     pub fn ring(&self, window: Duration) {
         let nanoseconds = u64::try_from(window.as_nanos()).unwrap_or(SILENT);
-        // SeqCst: partner of the exchange in `answer`. If this finds a window from before it, what
-        // the thread has done before is found by the work, which begins after the exchange.
+        // SeqCst: partner of the exchange in `answer`. If this load finds an earlier announcement,
+        // the work, which begins after the exchange, sees everything that this thread has done
+        // before.
         if self.shortest.load(Ordering::SeqCst) > nanoseconds
             && self.shortest.fetch_min(nanoseconds, Ordering::SeqCst) > nanoseconds
         {

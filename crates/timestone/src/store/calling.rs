@@ -34,7 +34,7 @@ impl Known {
     }
 }
 
-/// What the transaction of a thread is, and what it takes to run it again.
+/// The contents of a thread's transaction, and the data needed to run it again.
 #[derive(Default)]
 pub struct Calling {
     /// The operation that is called; 0 if none is.
@@ -79,8 +79,8 @@ impl Calling {
         }
     }
 
-    /// Appends the record of the call to that of the words that it has written, if it is shorter
-    /// and both together are not longer than `max` words.
+    /// Appends the record of the call to the record of the written words, if the call's is shorter
+    /// and both together have at most `max` words.
     pub fn push_shorter(&self, record: &mut Vec<u64>, max: usize) {
         if !self.is_calling() {
             return;

@@ -1,14 +1,14 @@
 //! Writing images, while transactions go on.
 //!
-//! An image begins at a place in the journal and ends at a later one. Between the two, a thread
-//! copies the heap run by run, each in a session of its own at what is on the disk by then. So the
-//! image is of no single moment. But the journal has, from the begin on, what each transaction has
-//! written; applied in their order, all objects are as they were at the end, whatever the image had
-//! of them.
+//! An image begins at one position of the journal and ends at a later one. Between the two, a
+//! thread copies the heap run by run. It copies each run in a session of its own, which sees the
+//! state that is on the disk by then. So the image is not of a single moment. But from the begin
+//! on, the journal has the new words of each transaction. Applied in order, they bring every object
+//! to its state at the end, whichever state the image had.
 //!
-//! No session lasts longer than it takes to copy a run, so that old versions go as soon as
-//! otherwise, however large the store is. Nothing is written to the disk in a session, or with the
-//! leader's lock held. Commits wait for an image only if the journal is full before it is written.
+//! No session lasts longer than the copy of one run, so old versions are freed as soon as usual,
+//! however large the store is. The thread writes nothing to the disk in a session, or with the
+//! leader's lock held. Commits wait for an image only if the journal becomes full first.
 
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ use crate::volume::{Backup, Begin, ImageWriter, Images};
 const RETRY_PART: u64 = 8;
 
 impl Flusher {
-    /// Writes what has come, and an image. `is_last` says that no other thread uses the store, and
-    /// that nothing is going to be written afterwards.
+    /// Writes all commits so far, and an image. `is_last` says that no other thread uses the store,
+    /// and that nothing will be written afterwards.
     pub fn checkpoint(&self, is_last: bool) -> Result<()> {
         self.check_process()?;
         self.sync()?;
@@ -98,8 +98,9 @@ impl Flusher {
         backup.finish_closed(storage, image, self.domain.floor())
     }
 
-    /// Begins an image. From now on and up to its [end](Self::end_image) frames say what objects
-    /// are, and not how they became so: the image has each of them as it is at some time between.
+    /// Begins an image. From now on until its [end](Self::end_image) frames have the new words of
+    /// objects rather than calls of operations, because the image has each object as of some moment
+    /// in between.
     fn begin_image(&self) -> Result<Begin> {
         let mut leader = self.leader.lock();
         self.flush(&mut leader)?;
@@ -108,7 +109,7 @@ impl Flusher {
         Ok(Begin::at(&leader.journal, self.durable()))
     }
 
-    /// Ends an image, of which all was read: no object in it is later than what the journal has
+    /// Ends an image that was read completely: no object in it is later than the journal's contents
     /// now.
     fn end_image(&self) -> Held<'_, Leader> {
         let mut leader = self.leader.lock();
@@ -116,7 +117,7 @@ impl Flusher {
         leader
     }
 
-    /// Writes an image, and gives the journal back what is in it.
+    /// Writes an image, and frees the part of the journal that the image covers.
     fn write_image(&self, images: &mut Images, is_last: bool) -> Result<()> {
         let begin = self.begin_image()?;
         // The mistake: frames are written over that the present superblock needs.
@@ -158,9 +159,9 @@ impl Flusher {
     }
 
     fn capture_run(&self, handle: &mut Handle<'_>, run: usize, image: &mut ImageWriter) {
-        // SAFETY: a session, from begin to end. The heap is asked afterwards which objects are
-        // live: it knows of all that were made or have ended up to the floor. So an object that is
-        // live has not ended at the time of the session, and has the words that its run is for.
+        // SAFETY: this is one session, from begin to end. Afterwards the heap is asked for the live
+        // objects: it knows all that were made or have ended up to the floor. So a live object had
+        // not ended at the time of the session, and has the number of words of its run.
         unsafe {
             let horizon = handle.begin_at_floor(0);
             let (words, places) = self.heap.live_in(run);

@@ -1,8 +1,8 @@
 //! Copying the objects of a store into a heap of their own, close together.
 //!
-//! Structures are walked as the catalog names them: which words of an object are places is known by
-//! what it is a part of. Objects that nothing leads to stay behind, and so do nodes of maps that
-//! have no key any more.
+//! The catalog names the structures, and each is walked: the structure determines which words of an
+//! object are places. Objects to which nothing leads stay behind, and so do nodes of maps that have
+//! no key any more.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ impl Compaction<'_> {
         words.iter().map(|word| self.child(*word)).collect()
     }
 
-    /// The new word for a child: none if it has no key, the leaf if it has one only.
+    /// The new word for a child: none if the child has no key, and the leaf if it has only one.
     fn child(&self, word: u64) -> Result<u64> {
         if word & NODE == 0 {
             return self.list(word, word == 0);
@@ -140,8 +140,8 @@ impl Compaction<'_> {
         Ok(self.add(&words)? | INNER)
     }
 
-    /// The objects of a list, each with a place that it is to have: an object's words are known
-    /// only when those of both neighbours are.
+    /// The objects of a list, each with its new place: the words of an object can be written only
+    /// when both neighbours have new places.
     fn linked(&self, root: u64) -> Result<u64> {
         let mut old = vec![root];
         let mut place = self.from.object(root, list::ROOT_WORDS)[list::BEHIND];
@@ -155,7 +155,7 @@ impl Compaction<'_> {
             for (index, place) in new.iter().enumerate() {
                 let before = new[(index + new.len() - 1) % new.len()];
                 let behind = new[(index + 1) % new.len()];
-                // SAFETY: a `Compaction` is there only in `copy`, whose contract is the same; the
+                // SAFETY: a `Compaction` exists only in `copy`, whose contract is the same; the
                 // object was just added, with more words than these.
                 unsafe { self.to.set_first(*place, [before, behind]) };
             }

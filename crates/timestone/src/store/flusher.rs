@@ -1,16 +1,16 @@
 //! Writing the journal: one thread at a time, for all that wait.
 //!
-//! A thread that waits for a commit becomes the *leader* if there is none: it takes the time B,
-//! closes it, collects the records up to B from the rings, writes them as one frame, and makes B
-//! the *durable horizon* D. Then those whose commits are not later go on, and one of the others
-//! leads next. So one flush is under way at a time, and it takes along what has come meanwhile.
-//! What nobody waits for, a thread in the background writes.
+//! If there is no leader, a thread that waits for a commit becomes the *leader*: it takes the time
+//! B, closes it, collects the records up to B from the rings, writes them as one frame, and makes B
+//! the *durable horizon* D. Then the threads whose commits are not later than D go on, and one of
+//! the others leads next. So one flush is under way at a time, and it covers all commits that have
+//! come during the flush before. A background thread writes commits for which no thread waits.
 //!
 //! # Memory order
 //!
-//! The leader holds a lock. Others read D, which it stores (Release) when the frame is on the disk,
-//! the heap knows its objects, and the domain's floor, at which sessions read, was raised to it.
-//! The steps and their order are in [`protocol`](crate::protocol).
+//! The leader holds a lock. Other threads read D. The leader stores D (Release) when the frame is
+//! on the disk, the heap knows the frame's objects, and the domain's floor, at which sessions read,
+//! was raised to D. The steps and their order are in [`protocol`](crate::protocol).
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -255,8 +255,8 @@ impl Flusher {
     /// Writes what nobody waits for, until the store is closed.
     pub fn write_in_background(&self, retry: Duration) {
         self.commits.answer(retry, || {
-            // An error is that of the tasks that wait, and of the next thread that does; without
-            // one, it is tried again.
+            // An error goes to the waiting tasks, and to the next thread that waits; without an
+            // error, the flush is tried again.
             let failure = self.sync().err();
             let is_done = failure.is_none();
             self.wakers.wake(self.durable(), failure);

@@ -1,10 +1,10 @@
 //! Records that the leader has collected, for a frame.
 //!
-//! A thread stages what its transaction has written, and behind that, if it is an operation and
-//! that is shorter, the call. Which of the two a frame has is decided when it is written: while an
-//! image is written, calls would run again over objects that the image may have as they were later.
-//! The leader decides it, and it alone begins and ends an image, between two frames. So no thread
-//! has to know.
+//! A thread stages the words that its transaction has written. If the transaction is an operation
+//! and the record of its call is shorter, the thread stages that as well. Which of the two goes
+//! into a frame is decided when the frame is written: while an image is written, a repeated call
+//! would run on objects that the image may have in a later state. The leader decides, and only the
+//! leader begins and ends an image, between two frames. So no other thread has to know.
 
 use crate::journal::frame::Builder;
 

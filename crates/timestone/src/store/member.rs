@@ -25,9 +25,9 @@ impl<'s> Member<'s> {
     ///
     /// # Errors
     ///
-    /// Those of `f`, after which the transaction is as if it had not been. Those of the commit:
-    /// with [`Error::TooLarge`] and [`Error::Full`] of the heap it has not happened either; with
-    /// others it has, and its way to the disk has failed.
+    /// The errors of `f`; then the transaction has not happened. The errors of the commit: with
+    /// [`Error::TooLarge`], and with [`Error::Full`] of the heap, it has not happened either; with
+    /// others it has happened, but may not be on the disk.
     pub fn run<R>(
         &mut self,
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
@@ -66,9 +66,9 @@ impl<'s> Member<'s> {
         self.submit_with(Terms::default(), f)
     }
 
-    /// As [`submit`](Self::submit), on these terms. Of a durability, the window of
-    /// [`Durability::Eventual`] counts: if nobody waits for the commit, it is written after that
-    /// rather than [`Options::window`](super::Options::window).
+    /// As [`submit`](Self::submit), on these terms. If no thread waits for the commit, it is
+    /// written after the window of [`Durability::Eventual`], if the terms have one, and otherwise
+    /// after [`Options::window`](super::Options::window).
     ///
     /// # Errors
     ///
@@ -88,8 +88,9 @@ impl<'s> Member<'s> {
         Ok(ticket)
     }
 
-    /// Calls an operation in a transaction, again after a conflict with another thread, and commits
-    /// it: as [`run`](Self::run), but at least [`Serializable`](Isolation::Serializable).
+    /// Calls an operation in a transaction and commits it; calls it again after a conflict with
+    /// another thread. As [`run`](Self::run), but at least
+    /// [`Serializable`](Isolation::Serializable).
     ///
     /// # Errors
     ///
@@ -102,8 +103,8 @@ impl<'s> Member<'s> {
         self.call_with(Terms::default(), operation, arguments)
     }
 
-    /// As [`call`](Self::call), on these terms. With [`Isolation::Snapshot`] the journal has what
-    /// was written: it could not be run again.
+    /// As [`call`](Self::call), on these terms. With [`Isolation::Snapshot`] the journal gets the
+    /// written words, because the call could not be run again.
     ///
     /// # Errors
     ///
@@ -174,7 +175,8 @@ impl<'s> Member<'s> {
     ///
     /// # Errors
     ///
-    /// [`Error::Poisoned`], and those of the devices, if what has committed before is to make room.
+    /// [`Error::Poisoned`]; also the devices' errors, if earlier commits have to be written first
+    /// to make room.
     pub fn begin(&mut self, isolation: Isolation) -> Result<Transaction<'_, 's>> {
         self.thread.make_room()?;
         Ok(Transaction::begin(&mut self.thread, isolation))
@@ -209,8 +211,8 @@ impl<'s> Member<'s> {
         Snapshot::begin(&mut self.thread, moment)
     }
 
-    /// Reads at the present moment, also what is not on the disk yet: a crash may take that back.
-    /// Waits for the clocks of all CPUs, so that no commit that has returned is missed.
+    /// Reads the present state, including commits that are not on the disk yet and that a crash may
+    /// take back. Waits for the clocks of all CPUs, so it misses no commit that has returned.
     pub fn read_latest<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
         f(&self.begin_read_latest())
     }

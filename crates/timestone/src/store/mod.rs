@@ -104,9 +104,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Locked`](crate::Error::Locked) if it is open already,
-    /// [`Error::Corrupted`](crate::Error::Corrupted) if files are damaged, and those of the
-    /// operating system.
+    /// [`Error::Locked`](crate::Error::Locked) if the store is open already,
+    /// [`Error::Corrupted`](crate::Error::Corrupted) if files are damaged, and the operating
+    /// system's errors.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(directory, Options::default())
     }
@@ -137,8 +137,8 @@ impl Store {
         Self::start(heap, options, seed, (journal, horizon), Some((images, storage)), transactions)
     }
 
-    /// A store without files: the same in all else. Commits return at once, whatever their
-    /// durability; what is to be kept, [`backup`](Self::backup) writes.
+    /// A store without files; in all other respects the same. Commits return at once, whatever
+    /// their durability. To keep the data, call [`backup`](Self::backup).
     ///
     /// ```
     /// use timestone::{Map, Store};
@@ -207,7 +207,7 @@ impl Store {
         })
     }
 
-    /// Lets the calling thread take part. Keep what it returns for as long as the thread does.
+    /// Registers the calling thread. Keep the result for as long as the thread uses the store.
     ///
     /// # Errors
     ///
@@ -220,7 +220,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Schema`](crate::Error::Schema) if the name is of something else; those of a commit.
+    /// [`Error::Schema`](crate::Error::Schema) if the name belongs to a structure of another type;
+    /// also a commit's errors.
     pub fn map<K: crate::Persist, V: crate::Persist>(&self, name: &str) -> Result<Map<K, V>> {
         Map::open(&mut self.register()?, name, self.shared.seed)
     }
@@ -303,9 +304,9 @@ impl Store {
         self.shared.flusher.wait(stamp)
     }
 
-    /// Writes all objects into an image, after which the journal has room again for as much as it
-    /// had at the begin. Transactions go on meanwhile. One image at a time is written: if another
-    /// is under way, this one comes after it.
+    /// Writes all objects into an image. Afterwards the journal has as much free room as at the
+    /// begin. Transactions go on meanwhile. Images are written one at a time: if another is under
+    /// way, this one is written after it.
     ///
     /// The store does this by itself when the journal is half full.
     ///
@@ -319,9 +320,9 @@ impl Store {
     /// Writes a copy of the store into a directory that has none: all that has committed before,
     /// and perhaps some of what commits meanwhile. Opening the copy recovers it.
     ///
-    /// Transactions go on, as beside an image ([`checkpoint`](Self::checkpoint)): the journal has
-    /// no room again before the copy is written. For a copy of a store
-    /// [in memory](Self::in_memory), they wait when their rings are half full.
+    /// Transactions go on, as beside an image ([`checkpoint`](Self::checkpoint)): the journal gets
+    /// no room until the copy is written. During a copy of a store [in memory](Self::in_memory),
+    /// transactions wait when their rings are half full.
     ///
     /// # Errors
     ///
@@ -350,8 +351,8 @@ impl Store {
         self.shared.flusher.stats()
     }
 
-    /// Writes all that has committed, and an image, so that the store is opened fast. Dropping the
-    /// store does the same, and says nothing of errors.
+    /// Writes all commits and an image, so that the next open is fast. Dropping the store does the
+    /// same, but reports no errors.
     ///
     /// # Errors
     ///

@@ -4,8 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// Data behind a lock. A thread that does not get the lock can wait until the holder releases it,
-/// and looks again then whether it still needs the lock.
+/// Data behind a lock. A thread that does not get the lock can wait until its owner releases it,
+/// and then checks again whether it still needs the lock.
 ///
 /// Every release wakes all that wait, for whatever reason the holder had the lock. If one release
 /// did not, a thread that had found the lock held would sleep until the next one.

@@ -7,13 +7,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::transaction::{Stop, Transaction};
 use crate::error::{Error, Result};
 
-/// A function that a transaction consists of, with a name and a version. The journal has that it
-/// was called, and with what, if that is shorter than what it has written; recovery calls it again.
+/// A function with a name and a version that runs as a transaction. If that is shorter than the
+/// written words, the journal stores the call and its arguments; recovery calls the function again.
 ///
-/// So it is to do the same again: what it does hangs on its arguments, on what it finds in the
-/// store, and on what [`Transaction::input`] gives it, and on nothing else. Recovery compares a
-/// digest of all that it writes, and refuses a store with [`Error::ReplayDiffers`] if that is
-/// another one. A function that does something else from now on has another version.
+/// So the function has to do the same again: its effects may depend only on its arguments, on the
+/// store's contents, and on the results of [`Transaction::input`]. Recovery compares a digest of
+/// all that the function writes. It refuses a store with [`Error::ReplayDiffers`] if the digest
+/// differs. If you change the function's effects, change its version.
 ///
 /// Arguments are plain data of one type, or a slice of it.
 ///
@@ -67,7 +67,7 @@ impl<A: ?Sized, R> fmt::Debug for Operation<A, R> {
     }
 }
 
-/// What an operation may be called with: plain data, or a slice of it.
+/// The possible arguments of an operation: plain data, or a slice of it.
 pub trait Arguments: FromBytes + IntoBytes + Immutable + KnownLayout {}
 
 impl<A: FromBytes + IntoBytes + Immutable + KnownLayout + ?Sized> Arguments for A {}

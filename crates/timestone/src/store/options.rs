@@ -23,8 +23,8 @@ pub struct Options {
     /// Likewise.
     pub isolation: Isolation,
     /// How long a [`Buffered`](Durability::Buffered) commit stays with the operating system before
-    /// it is flushed, and one of [`submit`](super::Member::submit) in memory if nobody waits for
-    /// it. 10 ms.
+    /// a flush, and how long a commit of [`submit`](super::Member::submit) stays in memory if no
+    /// thread waits for it. 10 ms.
     pub window: Duration,
     /// Segments of 16 KiB to which a thread's log of versions may grow. 256.
     pub log_segments: usize,

@@ -12,8 +12,9 @@ use crate::error::Result;
 use crate::heap::words::WORDS_MAX;
 
 impl Transaction<'_, '_> {
-    /// A new object, which is there when the transaction has committed and has changed another one:
-    /// that leads to it, as a rule. It stays until it is [freed](Self::free).
+    /// A new object. It exists once the transaction has committed, provided that the transaction
+    /// also changes another object; as a rule that one leads to the new object. It stays until it
+    /// is [freed](Self::free).
     ///
     /// # Errors
     ///
@@ -43,8 +44,8 @@ impl Transaction<'_, '_> {
         Ok(typed_mut(words))
     }
 
-    /// Locks an object that the transaction has read and does not change: it commits only if no
-    /// other changes the object before. For some objects of a transaction with
+    /// Locks an object that the transaction reads and does not change: the transaction commits only
+    /// if no other changes the object before. Use it for some objects of a transaction with
     /// [`Isolation::Snapshot`](super::Isolation::Snapshot); the other levels do it for all.
     ///
     /// # Errors
@@ -72,9 +73,9 @@ impl Transaction<'_, '_> {
     ///
     /// # Safety
     ///
-    /// When the transaction has committed, no pointer to the object is used by a session that
-    /// begins later: neither one in an object, nor one that the program has kept. Another object
-    /// may be there then.
+    /// After the transaction's commit, sessions that begin later use no pointer to the object:
+    /// neither a pointer in an object, nor one that the program has kept. The place may have
+    /// another object by then.
     #[track_caller]
     pub unsafe fn free<T: Persist>(&mut self, ptr: Ptr<T>) -> Result<(), Stop> {
         let place = ptr.place(self.heap());
@@ -82,9 +83,9 @@ impl Transaction<'_, '_> {
     }
 }
 
-/// Lets the catalog say that there are objects of the program's own, before the first one is made:
-/// nobody else knows which of their words lead to others, or which words of a map's values lead to
-/// them.
+/// Records in the catalog that there are objects of the program's own, before the first one is
+/// made: the store does not know which of their words lead to others, or which words of a map's
+/// values lead to them.
 pub fn mark(tx: &mut Transaction<'_, '_>) -> Result<(), Stop> {
     if tx.needs_mark() {
         catalog::root(tx, "own objects", "objects of the program's own", &[0])?;

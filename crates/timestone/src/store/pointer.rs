@@ -49,8 +49,8 @@ use crate::heap::words::WORDS_MAX;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It is the offset of the object in the store, so that it is the same when the store was opened
-/// again. One that leads nowhere is all zeros.
+/// It is the object's offset in the store, so it stays the same when the store is opened again. A
+/// null pointer is all zeros.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(transparent)]
 pub struct Ptr<T> {

@@ -24,8 +24,8 @@ pub const ROOT_WORDS: usize = 2;
 /// Words of `front` and of `back`.
 pub const END_WORDS: usize = 1;
 
-/// Values in the order in which they were pushed, in a [`Store`](super::Store), by name. Copies of
-/// it are the same queue.
+/// A queue of values in the order of their pushes, in a [`Store`](super::Store), by name. Copies of
+/// this value are the same queue.
 ///
 /// Pushes conflict with each other, and so do pops; one of each does not.
 ///

@@ -19,10 +19,10 @@ use crate::error::Result;
 use crate::heap::Heap;
 use crate::volume::Recovered;
 
-/// A store as it was left, for reading. Several programs may have one of the same directory at the
-/// same time, but none may write it.
+/// A read-only view of a store on the disk. Several programs may open the same directory at the
+/// same time, but none of them may write it.
 ///
-/// What a crash has left is recovered in memory; nothing is written.
+/// Recovery after a crash is done in memory; nothing is written.
 ///
 /// ```
 /// use timestone::{Map, ReadOnly, Store};

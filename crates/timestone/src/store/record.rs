@@ -1,4 +1,4 @@
-//! What a transaction has written, as a record: the words that differ from those before.
+//! A transaction's writes, as a record: the words that differ from the old ones.
 
 use manycore::session::Link;
 

@@ -1,7 +1,7 @@
 //! Running operations again, when a store is opened.
 //!
-//! Nobody else has the heap then. So a transaction is one that works on copies, which are written
-//! into the heap when the operation has done what it did in the first place.
+//! No other thread has the heap then. So a transaction works on copies. These are written into the
+//! heap if the operation has done the same as before the crash.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -37,7 +37,7 @@ impl<'a> Replayed<'a> {
         Self { heap, seed, changed, places, inputs, differs: None }
     }
 
-    /// What it has not done as in the first place, now that it has ended.
+    /// The difference between this run of the operation and the original run, after its end.
     pub fn differs(&self) -> Option<&'static str> {
         let left = [
             (!self.inputs.is_empty(), "it reads fewer inputs"),

@@ -1,4 +1,4 @@
-//! What the threads of a store have in common, and what each has for itself.
+//! The data that the threads of a store share, and the data that each has for itself.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

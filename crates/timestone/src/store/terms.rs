@@ -1,4 +1,4 @@
-//! What a transaction asks for: what it may have seen of others, and when its commit returns.
+//! A transaction's terms: which effects of others it may see, and when its commit returns.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ pub enum Durability {
     /// When the transaction is on the disk. A crash takes back nothing.
     #[default]
     Durable,
-    /// When the operating system has it. If the process is killed, nothing is lost; a power cut
-    /// takes back what was committed within [`Options::window`](super::Options::window) before it,
-    /// and the time of a flush: always the last transactions.
+    /// Returns when the operating system has the data. If the process is killed, nothing is lost. A
+    /// power cut takes back the commits of the last [`Options::window`](super::Options::window)
+    /// plus the time of a flush: always the last transactions.
     Buffered,
-    /// At once. A crash takes back what was committed within the window before it, and the time of
-    /// a flush: always the last transactions, and none before one that stays. A transaction that
-    /// another thread begins within the uncertainty of the CPUs' clocks, below a microsecond as a
-    /// rule, may not see it yet.
+    /// Returns at once. A crash takes back the commits of the last window plus the time of a flush:
+    /// always the last transactions, and none before one that stays. A transaction that another
+    /// thread begins within the uncertainty of the CPUs' clocks, usually below a microsecond, may
+    /// not see the commit yet.
     Eventual {
         /// How long the commit may stay in memory before it is written. Others, by any thread, may
         /// take it along earlier. With `Duration::MAX`, only these do.
@@ -30,28 +30,30 @@ impl Durability {
 
 /// What a transaction may have seen of others when it commits.
 ///
-/// Each holds for the transaction that asks for it. Of two that write, one under
-/// [`Snapshot`](Self::Snapshot) may still change what the other, under
-/// [`Serializable`](Self::Serializable), has read, at the same time as the other changes what it
-/// has read itself.
+/// Each level holds for the transaction that asks for it. Suppose that two transactions write, one
+/// under [`Snapshot`](Self::Snapshot) and one under [`Serializable`](Self::Serializable). The first
+/// may still change what the second has read, while the second changes what the first has read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// It reads as of its begin, and of two that change the same object at the same time one runs
-    /// again. Two that read what the other changes may both commit (write skew).
+    /// The transaction reads as of its begin. If two transactions change the same object at the
+    /// same time, one runs again. If each of two reads what the other changes, both may commit
+    /// (write skew).
     #[default]
     Snapshot,
-    /// Likewise; and if it has written something, what it has read is still so when it commits. So
-    /// all such transactions are as if they had run one after the other, in the order of their
-    /// commits. What one has read, it locks for its commit, and until the clocks of all CPUs are
-    /// past that, below a microsecond as a rule: it runs again more often.
+    /// As before; in addition, if the transaction has written something, everything that it has
+    /// read is unchanged when it commits. So all such transactions take effect as if they had run
+    /// one after the other, in the order of their commits. The transaction locks what it has read
+    /// for its commit, and until the clocks of all CPUs are past the commit, usually below a
+    /// microsecond; so it runs again more often.
     Serializable,
-    /// Likewise, and that order is one of time: it sees all commits that have returned, and what
-    /// begins after it has returned sees its. Takes the uncertainty of the CPUs' clocks longer.
+    /// As before, and that order is also the order of time: the transaction sees all commits that
+    /// have returned, and every transaction that begins after it has returned sees its changes. It
+    /// takes longer by the uncertainty of the CPUs' clocks.
     Linearizable,
 }
 
-/// What a transaction asks for; what is not said is as the store's
-/// [`Options`](super::Options) say.
+/// A transaction's terms. For terms that are not given, the store's [`Options`](super::Options)
+/// hold.
 ///
 /// ```
 /// # use timestone::{Durability, Isolation, Map, Store};

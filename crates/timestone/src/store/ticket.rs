@@ -15,8 +15,8 @@ use crate::error::Result;
 
 /// A commit on its way to the disk.
 ///
-/// A thread [waits](Self::wait) for it; a task of any executor awaits it, and gets what the
-/// transaction has returned. To drop it takes nothing back.
+/// A thread [waits](Self::wait) for it. A task of any executor awaits it, and gets the
+/// transaction's result. Dropping it takes nothing back.
 #[must_use = "a commit may not be on the disk before `wait` has returned"]
 pub struct Ticket<'s, R> {
     shared: &'s Shared,
@@ -49,8 +49,8 @@ impl<'s, R> Ticket<'s, R> {
         self.value
     }
 
-    /// The commit's place in the order of all: see [`Store::wait`](super::Store::wait). Of a
-    /// transaction that has only read, the last one that it has seen.
+    /// The commit's place in the order of all commits: see [`Store::wait`](super::Store::wait). For
+    /// a transaction that has only read, the last commit that it has seen.
     pub fn stamp(&self) -> u64 {
         self.stamp
     }

@@ -19,8 +19,8 @@ use crate::heap::Heap;
 use crate::heap::words::{WORDS_MAX, with_words};
 use crate::protocol;
 
-/// A transaction that is open: it reads as of its begin, and what it writes itself. Dropped without
-/// a commit, as by a panic, it has not been.
+/// An open transaction: it reads as of its begin, and sees its own writes. If it is dropped without
+/// a commit, as by a panic, it has not happened.
 pub struct Transaction<'m, 's> {
     side: Side<'m, 's>,
     isolation: Isolation,
@@ -57,8 +57,7 @@ pub struct Snapshot<'m, 's> {
 pub trait Session: sealed::Objects {
     /// What the session sees of an object of the program's own: see [`Ptr`].
     ///
-    /// Time: that of a few instructions more than an access to memory, if the object has no newer
-    /// versions.
+    /// Time: a few instructions more than an access to memory, if the object has no newer versions.
     ///
     /// # Panics
     ///
@@ -86,8 +85,9 @@ pub(super) mod sealed {
         /// The words of an object that was found in this session.
         fn object(&self, place: u64, words: usize) -> &[u64];
 
-        /// What the caller is told hangs on all words of this object. What it changes itself, and
-        /// objects on the way that lead to the same whatever is changed in them, it need not note.
+        /// The caller's result depends on all words of this object, so the read is noted. The
+        /// transaction need not note objects that it changes itself, nor objects on the way that
+        /// lead to the same object whatever is changed in them.
         fn note(&self, place: u64, words: usize);
 
         /// The heap in which they are.
@@ -106,10 +106,10 @@ pub(super) mod sealed {
 fn object<'a>(thread: &'a Thread<'_>, place: u64, words: usize) -> &'a [u64] {
     with_words!(words, |W| {
         // SAFETY: the session is open until the `Transaction` or `Snapshot` is dropped. Structures
-        // link to a place only with the number of words that they allocated there; of a pointer of
-        // the program's, `Heap::has_object` has said that there is such an object. What
-        // a session sees changes only by `try_lock` of the same session, which borrows the
-        // transaction exclusively.
+        // link to a place only with the number of words that they allocated there; for a pointer of
+        // the program's, `Heap::has_object` has confirmed that there is such an object. A session's
+        // view changes only by `try_lock` of the same session, which borrows the transaction
+        // exclusively.
         unsafe { &*thread.handle.deref(thread.shared.heap.link::<W>(place)) }
     })
 }
@@ -176,7 +176,7 @@ impl<'m, 's> Transaction<'m, 's> {
         if let (Isolation::Linearizable, Some(stamp)) = (isolation, stamp) {
             handle.domain().clock().0.settle(stamp);
         }
-        // What it has only read may not be on the disk yet, either.
+        // Data that the transaction has only read may not be on the disk yet, either.
         Ok(Ticket::new(shared, (*last).max(handle.seen()), value))
     }
 
@@ -187,14 +187,15 @@ impl<'m, 's> Transaction<'m, 's> {
         if let Some(conflict) = handle.doomed() {
             return Err(conflict.into());
         }
-        // What it has made and linked nowhere, nobody finds: that is not to stay.
+        // Objects that the transaction has made and linked nowhere cannot be found; they are
+        // removed.
         if !handle.has_writes() {
             return Ok(None);
         }
         // The mistake: what it has read may have changed.
         if !mutation!("commit-unvalidated") {
-            // SAFETY: the session is open. What structures have noted, they have found there with
-            // this number of words.
+            // SAFETY: the session is open. Structures have noted only objects that they found there
+            // with this number of words.
             unsafe { reads.lock(handle, &shared.heap) }?;
         }
         record::write(handle, &shared.heap, record);
@@ -207,9 +208,9 @@ impl<'m, 's> Transaction<'m, 's> {
         }
         let (clock, has_read) = (handle.domain().clock(), !reads.is_empty());
         let decided = |stamp| {
-            // Who changes what this one has only read gets a later stamp, on whatever CPU: the
-            // order of stamps is one in which all such transactions may have run.
-            // The mistake: such a transaction may be earlier.
+            // A transaction that changes what this one has only read gets a later stamp, on
+            // whatever CPU: so the order of stamps is an order in which all such transactions could
+            // have run. The planted mistake: such a transaction's stamp may be earlier.
             if has_read && !mutation!("commit-unlocks-early") {
                 clock.0.pass(stamp);
             }
@@ -225,9 +226,9 @@ impl<'m, 's> Transaction<'m, 's> {
         self.thread().calling.begin(operation, arguments);
     }
 
-    /// What `read` returns, which may hang on more than the store has: the time, a random number, a
-    /// message. If the transaction is an [`Operation`](super::Operation) that recovery runs again,
-    /// it is what was returned in the first place.
+    /// Returns the result of `read`, which may depend on more than the store: the time, a random
+    /// number, a message. If the transaction is an [`Operation`](super::Operation) that recovery
+    /// runs again, it returns the original result.
     ///
     /// # Errors
     ///
@@ -266,8 +267,9 @@ impl<'m, 's> Transaction<'m, 's> {
     /// Whether the catalog may not speak of objects of the program's own.
     pub(super) fn needs_mark(&self) -> bool {
         let is_known = match &self.side {
-            // Another thread may have told it whose commit has a later stamp. So an operation,
-            // which is run again in the order of stamps, looks at the catalog, as a replay does.
+            // The caller may know the name from a thread whose commit has a later stamp. So an
+            // operation, which recovery runs again in the order of stamps, reads the catalog, as a
+            // replay does.
             Side::Thread(thread) if !thread.calling.is_calling() => {
                 // Relaxed: see `commit_with`.
                 thread.shared.has_own.load(Ordering::Relaxed)
@@ -304,9 +306,9 @@ impl<'m, 's> Transaction<'m, 's> {
         let Side::Thread(thread) = &mut self.side else { return Ok(()) };
         let Thread { handle, shared, .. } = &mut **thread;
         Ok(with_words!(words, |W| {
-            // SAFETY: the session is open until this transaction is dropped, and there is such an
-            // object: structures have made it with this number of words, or `Heap::has_object` has
-            // said so.
+            // SAFETY: the session is open until this transaction is dropped, and the object exists:
+            // structures have made it with this number of words, or `Heap::has_object` has
+            // confirmed it.
             unsafe { handle.try_lock_const(shared.heap.link::<W>(place)) }
         })?)
     }
@@ -348,7 +350,7 @@ impl<'m, 's> Transaction<'m, 's> {
         with_words!(words, |W| {
             // SAFETY: the session is open until this transaction is dropped. Structures link to a
             // place only with the number of words that they allocated there, and have unlinked this
-            // object; for one of the program's own, it is the contract of `free`.
+            // object; for an object of the program's own, the contract of `free` holds.
             unsafe { handle.free(shared.heap.link::<W>(place)) }?;
         });
         Ok(())

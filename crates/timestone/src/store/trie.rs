@@ -5,9 +5,9 @@
 //!   leaf   | next | key, to whole words | value, to whole words |
 //! ```
 //!
-//! It has no array that grows: an insertion that meets another key makes a node below, and so it
-//! conflicts with changes of one node only. A change of a value locks its leaf. When all 64 bits of
-//! two hashes are the same, the leaves are a list. Nodes stay when their leaves have gone.
+//! It has no array that grows: an insertion that meets another key makes a node below, so it
+//! conflicts with changes of one node only. A change of a value locks its leaf. If all 64 bits of
+//! two hashes are the same, the leaves form a list. Nodes stay after their leaves are removed.
 
 use std::marker::PhantomData;
 
@@ -171,9 +171,9 @@ impl<S: Shape> Trie<S> {
         Some(session.object(leaf, self.leaf_words()))
     }
 
-    /// The leaf of a key. It says by itself that the key is there: whatever takes that out of the
-    /// map ends it. That the key is not there, the lowest node says: whatever puts it in, changes
-    /// that.
+    /// The leaf of a key. The leaf itself proves that the key is there, because removing the key
+    /// ends the leaf. The lowest node proves that a key is missing, because inserting the key
+    /// changes that node.
     #[inline]
     fn find_noted(&self, session: &impl Session, key: &[u8]) -> Option<u64> {
         let Spot { node, leaf, .. } = self.find(session, key, self.hash(key));

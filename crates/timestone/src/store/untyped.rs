@@ -15,7 +15,7 @@ use crate::heap::words::WORDS_MAX;
 /// Bytes of the largest object.
 pub const BYTES_MAX: usize = WORDS_MAX * 8;
 
-/// What a session sees of an object; none if there is none at this place.
+/// A session's view of an object; none if there is no object at this place.
 pub fn object<S: Session>(session: &S, place: u64) -> Option<&[u64]> {
     let words = session.object_words(place)?;
     session.note(place, words);
@@ -73,7 +73,7 @@ pub fn find_root(tx: &Transaction<'_, '_>, name: &str, bytes: usize) -> Result<u
     catalog::find_root(tx, name, &own::schema_of(&catalog::bytes_text(bytes)))
 }
 
-/// What [`Transaction::input`] returns, as bytes: these, or what they were in the first place.
+/// The result of [`Transaction::input`], as bytes: these, or the original ones in a replay.
 pub fn input(tx: &mut Transaction<'_, '_>, bytes: &mut [u8]) -> Result<(), Stop> {
     tx.input_bytes(bytes)
 }

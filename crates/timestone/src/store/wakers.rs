@@ -1,8 +1,8 @@
 //! Tasks that wait for commits.
 //!
-//! A future that waits has one place here, however often it is polled, and leaves it when it is
-//! dropped: so there are not more wakers than futures. The thread in the background flushes for
-//! them, since no thread of theirs waits, and wakes them afterwards, when it holds no lock.
+//! A waiting future has one slot here, however often it is polled, and leaves the slot when it is
+//! dropped; so there are at most as many wakers as futures. The background thread flushes for them,
+//! since no thread of theirs waits. It wakes them afterwards, when it holds no lock.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! A copy of a store that is open, in other files.
 //!
-//! It is an image and the frames from its begin to its end: what a crash at that end would have
-//! left. So opening the copy is recovery.
+//! A backup is an image and the frames from its begin to its end, as after a crash at that end. So
+//! opening the copy is recovery.
 
 use super::files::{Files, START};
 use super::image::ImageWriter;

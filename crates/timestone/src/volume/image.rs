@@ -12,8 +12,9 @@ use crate::superblock::Image;
 
 /// A frame of an image is written when it has at least this number of bytes.
 const FRAME_BYTES: usize = 256 << 10;
-/// After this number of bytes the image is flushed: a commit's flush, which the disk does after
-/// what it was given before, is not to wait for all of the image.
+/// The image is flushed each time after this number of bytes. The disk executes a commit's flush
+/// after the data that it was given before; so the commit does not have to wait for the whole
+/// image.
 const FLUSH_BYTES: u64 = 4 << 20;
 
 /// An image that is being written.

@@ -54,8 +54,8 @@ impl Images {
     ///
     /// # Errors
     ///
-    /// Those of the device. It is not known then which superblock counts: nothing may be written
-    /// any more but frames, for which both need room.
+    /// The device's errors. It is then unknown which superblock counts: only frames may be written
+    /// any more, for which both superblocks must have room.
     pub fn publish(&mut self, image: Image, begin: Begin, sharp: u64, is_last: bool) -> Result<()> {
         let Begin { mark: start, horizon } = begin;
         self.replace(Superblock {

@@ -32,7 +32,7 @@ impl Journal {
         Self { place: Some((region, life)), ..Self::at(start, horizon) }
     }
 
-    /// That of a store in memory: it takes frames and keeps none.
+    /// The journal of a store in memory: it accepts frames and keeps none.
     pub fn nowhere() -> Self {
         Self::at(Mark::FIRST, 0)
     }
@@ -94,8 +94,8 @@ impl Journal {
         self.flushed == self.end.link.sequence
     }
 
-    /// Writes a frame with all transactions up to this horizon that are in no frame yet. The
-    /// operating system has it when this returns, and the disk after [`flush`](Self::flush).
+    /// Writes a frame with all transactions up to this horizon that are in no frame yet. When this
+    /// returns, the operating system has the frame; after [`flush`](Self::flush), the disk has it.
     ///
     /// # Errors
     ///

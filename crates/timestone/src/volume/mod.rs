@@ -1,4 +1,4 @@
-//! The files of a store: what is written to them in which order, and how they are read again.
+//! The files of a store, the order of their writes, and how they are read again.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -8,28 +8,29 @@
 //!
 //! # Order of writes
 //!
-//! *A commit* is in a frame, which is written behind the last one. Nobody is told that it is
-//! durable before a flush has returned. One thread at a time writes or flushes; a frame says which
-//! frames before it had been flushed when it was written. So what a power cut has torn is told from
-//! damage: behind a frame that is missing there is none that was written after its flush.
+//! *A commit* is in a frame, which is written behind the last one. No thread is told that the
+//! commit is durable before a flush has returned. One thread at a time writes or flushes. Each
+//! frame names the frames that had been flushed when it was written. That distinguishes a torn
+//! frame from damage: behind a frame that a power cut has torn, there is no frame that was written
+//! after the torn frame's flush.
 //!
-//! *A new image* goes to the file that does not count, while frames are written: each object is as
-//! it was at some moment between two times, the image's begin and its end. It is flushed; then a
-//! superblock says that it counts, and the journal from its begin on; only then are other frames
-//! written over those before. Between any two calls either the old superblock counts, whose image
-//! and frames are all there, or the new one.
+//! *A new image* goes to the file that is not in use, while frames are written: each object is as
+//! of some moment between the image's begin and its end. The image is flushed. Then a superblock
+//! makes it count, with the journal from its begin on. Only then do other frames overwrite the
+//! earlier ones. So between any two calls, either the old superblock counts, and its image and
+//! frames are complete, or the new one does.
 //!
-//! *Frames* say which words an object has after a transaction, and not what happened to them. So
-//! those between an image's begin and its end may be applied to objects that have them already, and
-//! all objects are right when the last of these is.
+//! *Frames* have the values of words after a transaction, and not the changes. So the frames
+//! between an image's begin and its end may be applied to objects that have those values already,
+//! and all objects are right after the last of these frames.
 //!
-//! *Opening* never goes on behind the last frame: what was read may come from the page cache, and
-//! may never have got to the disk. It writes a new image first, and begins a new life of the
-//! journal, unless the store was closed and the journal is empty.
+//! *Opening* never appends to the last frame: the data that was read may come from the page cache,
+//! and may never have got to the disk. Opening writes a new image first, and begins a new life of
+//! the journal, unless the store was closed and the journal is empty.
 //!
-//! *A write that fails* has written a part of a frame, which the next attempt overwrites: its
-//! records wait. *A flush that fails* leaves it unknown what the disk has, and so does a superblock
-//! that could not be written. Nothing is written then any more
+//! *A write that fails* has written a part of a frame, which the next attempt overwrites; its
+//! records wait. *A flush that fails* leaves the disk's contents unknown, and so does a superblock
+//! that could not be written. After that nothing is written any more
 //! ([`Error::Poisoned`](crate::Error::Poisoned)). An image that could not be written does not
 //! count, and nothing else has changed.
 

@@ -21,8 +21,9 @@ pub enum Source<'a> {
     Journal {
         /// What the transaction has done.
         record: &'a Record<'a>,
-        /// Whether the objects are as they were before the transaction. If not, they may be as they
-        /// were later: one that it makes may be there, and one that it changes or ends may not.
+        /// Whether the objects are as they were before the transaction. If not, they may be in a
+        /// later state: an object that the transaction makes may exist already, and one that it
+        /// changes or ends may be gone.
         is_sharp: bool,
     },
 }
@@ -43,7 +44,7 @@ pub trait Target {
     /// Why that cannot be: the files are damaged.
     fn apply(&mut self, source: Source<'_>, entry: Entry<'_>) -> Result<(), String>;
 
-    /// Takes what a committed transaction has done, all of which is after the image, as the
+    /// Takes the changes of a committed transaction, all of which are later than the image, as an
     /// operation that has run. The store has this [`seed`](Recovered::seed).
     ///
     /// # Errors
@@ -214,8 +215,7 @@ impl Recovered {
         images.publish(image, begin, horizon, true)
     }
 
-    /// Writes these objects, those that were read, into files that are not there yet, as a store
-    /// that was closed.
+    /// Writes the objects that were read into new files, as a closed store.
     ///
     /// # Errors
     ///

@@ -6,8 +6,8 @@ use crate::index::any_index::{AnyIndex, IndexHandle};
 use crate::index::data::{Key, Seen, Value, asked, next, value};
 use crate::index::task::Task;
 
-/// Gives a hash map of others its interface: a type, how one with room for this many keys is made,
-/// and what its reference does.
+/// Gives a hash map of another project its interface: a type, an expression that makes one with
+/// room for this many keys, and the operations of its reference.
 macro_rules! maps {
     ($($name:ident($map:ty): $new:expr, $get:expr, $put:expr, $modify:expr;)*) => {$(
         pub(super) struct $name<K: Key, V: Value>($map);

@@ -1,4 +1,5 @@
-//! Bursts: all of some cores access a line at the same moment, and each waits until it has it.
+//! Bursts: all cores of a group access a line at the same moment, and each waits until it has the
+//! line.
 
 use crate::model::Problem;
 
@@ -76,14 +77,14 @@ pub(super) fn read_occupancy(bursts: &[Burst], group: u32) -> Option<f64> {
     Some(2.0 * (last.cycles - first.cycles) / more)
 }
 
-/// How long the home is busy with one of the reads of a line that was just written, by all cores
-/// that were measured: the mean wait is half of the time in which all are served.
+/// How long the home is busy with one read of a line that was just written, when all measured cores
+/// read it: the mean wait is half of the time in which all are served.
 pub(super) fn all_reads(bursts: &[Burst], group: u32) -> Option<f64> {
     let most = of_kind(bursts, "read-written").into_iter().rfind(|burst| burst.cores > group)?;
     Some(2.0 * most.cycles / f64::from(most.cores))
 }
 
-/// What one of `cores` atomic additions keeps the line busy for: the mean wait is half of the time
+/// How long one of `cores` atomic additions keeps the line busy: the mean wait is half of the time
 /// in which all are served.
 pub(super) fn service(bursts: &[Burst], cores: impl Fn(u32) -> bool) -> Option<f64> {
     let most = of_kind(bursts, "write-one").into_iter().rfind(|burst| cores(burst.cores))?;

@@ -14,8 +14,8 @@ const STORE_OVER_RMW: f64 = 0.96;
 /// Loads of lines that others have clean copies of, over those that they have changed: Westmere-EX.
 const CLEAN_OVER_CHANGED: f64 = 0.75;
 
-/// A line is kept for at most this share of the way to the nearest core: otherwise the way itself
-/// would be what is left of a hand-over.
+/// A line is kept for at most this share of the way to the nearest core: otherwise only the way
+/// itself would remain of a hand-over.
 const MOST_HOLD: f64 = 0.3;
 
 impl Observed {
@@ -43,7 +43,7 @@ impl Observed {
         };
         let mut constants = Vec::new();
         for field in FIELDS {
-            // What a machine need not have, it has only if it is said.
+            // Optional parts of a machine are there only if the file names them.
             if field.section.is_some() && known(field.path).is_none() {
                 continue;
             }
@@ -74,7 +74,7 @@ impl Observed {
             constants,
         };
         set_clock_boundary(&mut model);
-        // What was put together has to be what a file may be.
+        // The assembled model has to be a valid file.
         Model::parse(self.file(), &model.to_toml())
     }
 
@@ -165,8 +165,8 @@ impl Maker<'_> {
         }
     }
 
-    /// How long a core keeps a line: what many additions of a group take more than one, or as the
-    /// similar machine, where that leaves a way.
+    /// How long a core keeps a line: the difference between many additions of a group and one, or
+    /// the similar machine's value if that leaves a way.
     fn kept(&self) -> f64 {
         let nearest = self.observed.hand_overs[0].ns.value * self.ghz;
         match self.near_service() {
@@ -210,8 +210,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What an addition that all cores want keeps a line for, more than the ways between random
-    /// cores take.
+    /// How long an addition that all cores want keeps a line, beyond the ways between random cores.
     fn contention(&self, field: &'static Field) -> Option<Constant> {
         let group = self.observed.shape.cores;
         let service = bursts::service(self.bursts, |cores| cores > group)?;
@@ -235,8 +234,8 @@ impl Maker<'_> {
         })
     }
 
-    /// Whether reads of a group are served together: if they were, all cores' reads of a line that
-    /// was just written would take little more than one group's and a way.
+    /// Whether reads of a group are served together. If they were, reads of a freshly written line
+    /// by all cores would take little more than a group's reads and one way.
     fn combining(&self, field: &'static Field) -> Option<Constant> {
         let group = self.observed.shape.cores;
         let (all, within) =
@@ -264,7 +263,7 @@ impl Maker<'_> {
         self.observed.sources.contains_key("bursts").then(|| "bursts".to_owned())
     }
 
-    /// What is left of a hand-over when the line is not kept: the share of an atomic operation.
+    /// The rest of a hand-over when the line is not kept: the share of an atomic operation.
     fn transfer(&self, field: &'static Field, class: usize, share: f64) -> Constant {
         let HandOver { ns, alone, from, note } = &self.observed.hand_overs[class];
         let kept = if *alone { 0.0 } else { self.kept() };

@@ -9,8 +9,8 @@
 //! | `spread` | a number with the range that was seen |
 //! | `constants` | from all of it to the constants of a model |
 //!
-//! What neither tells comes from the model of a similar machine, which the file names, and is
-//! marked as assumed.
+//! Constants that neither source gives come from the model of a similar machine, which the file
+//! names, and are marked as assumed.
 //!
 //! ```
 //! use manycore_sim::model::derive::Observed;
@@ -67,8 +67,8 @@ mod tests {
     use super::*;
     use crate::model;
 
-    /// Models that come with the crate and are derived are what the measurements say today. With
-    /// `MANYCORE_WRITE` set they are written instead.
+    /// Built-in derived models are what the measurements give today. With `MANYCORE_WRITE` set they
+    /// are written anew instead.
     #[test]
     fn derived_models_are_what_was_measured() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -47,7 +47,7 @@ pub struct Observed {
     pub name: String,
     /// What it is, in one line.
     pub summary: String,
-    /// The model of a similar machine, from which comes what was not measured.
+    /// The model of a similar machine, which provides the constants that were not measured.
     pub like: String,
     /// Publications by the keys that `from` names.
     pub sources: BTreeMap<String, String>,
@@ -87,8 +87,8 @@ impl Observed {
         Ok(Self { name, summary, like, sources, shape, shape_from, hand_overs, known, file })
     }
 
-    /// The same of a matrix: nanoseconds one way between each pair of CPUs, in rows of a file with
-    /// commas, as tools for that print it. Of the way there and the way back one will do.
+    /// The same from a matrix: nanoseconds one way between each pair of CPUs, in comma-separated
+    /// rows of a file, as tools for that print it. One of the two directions is enough.
     pub fn of_matrix(
         file: &str,
         text: &str,

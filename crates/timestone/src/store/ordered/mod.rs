@@ -27,7 +27,7 @@ const ROOT_WORDS: usize = 1;
 /// Keys in their order, with values, in a [`Store`](super::Store), by name. Copies of it are the
 /// same map.
 ///
-/// The order is that of the keys' type, in the program: it has to stay the same for as long as the
+/// The order is that of the keys' type in the program. It has to stay the same for as long as the
 /// store is used.
 ///
 /// ```
@@ -131,8 +131,8 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
 
     /// The value of a key.
     ///
-    /// Time: a node for each level, of which there are as many as the logarithm of the number of
-    /// keys, to the base of 7 to 15.
+    /// Time: one node for each level. The number of levels is the logarithm of the number of keys,
+    /// to a base of 7 to 15.
     pub fn get(&self, session: &impl Session, key: &K) -> Option<V> {
         let words = self.leaf(session, key);
         let index = Layout::<K, V>::find(words, key).ok()?;

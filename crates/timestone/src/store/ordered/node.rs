@@ -132,8 +132,8 @@ impl<K: Persist + Ord, V: Persist> Layout<K, V> {
         Self::set_len(words, keys + 1);
     }
 
-    /// Takes a child out of an inner node with two or more, and the key before it, or behind it if
-    /// it is the first.
+    /// Removes a child from an inner node with two or more children, together with the key before
+    /// it, or the key behind it if the child is the first.
     pub fn remove_child(words: &mut [u64], index: usize) {
         let keys = Self::len(words);
         unshift(words, 1, Self::KEY_WORDS, index.saturating_sub(1)..keys);
