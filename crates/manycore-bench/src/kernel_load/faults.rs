@@ -41,7 +41,7 @@ fn play(order: &Order, update: f64) -> io::Result<Answer> {
         // They begin when this is gone: all at once.
         let closed = gate.write().expect("nobody panics who has it");
         let mut threads = Vec::new();
-        // What they wait for while they are made is seen as well.
+        // Waits during their creation are observed, too.
         let begin = Instant::now();
         for (number, counter) in counters.iter().enumerate() {
             let (part, enough, gate) = (Part { start: heap.part(number), next: 0 }, &enough, &gate);

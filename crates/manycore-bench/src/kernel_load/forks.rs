@@ -46,7 +46,7 @@ impl Scene<'_> {
         // All processes begin at the same moment, when the pipe's other end is closed.
         let (gate, opener) = io::pipe()?;
         let mut pool = SimulatorPool { processes: Vec::new() };
-        // What they wait for while they are made is seen as well.
+        // Waits during their creation are observed, too.
         let begin = Instant::now();
         for number in 0..self.order.parallel {
             // SAFETY: the process has a single thread, so the child finds no lock that somebody
