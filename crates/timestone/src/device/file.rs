@@ -41,11 +41,13 @@ impl Directory {
     /// [`Error::Locked`] if it is open already; else those of the operating system.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        let name = path.display().to_string();
-        let made = !path.is_dir();
-        std::fs::create_dir_all(&path).map_err(Error::io(format!("create directory {name}")))?;
-        if made && let Some(parent) = path.canonicalize().ok().as_deref().and_then(Path::parent) {
-            flush_directory(parent).map_err(Error::io(format!("flush {}", parent.display())))?;
+        // Whoever has made the lock has flushed the directory's name before.
+        if !path.join("lock").exists() {
+            let made = levels_missing(&path);
+            let name = path.display();
+            std::fs::create_dir_all(&path)
+                .map_err(Error::io(format!("create directory {name}")))?;
+            flush_name(&path, made)?;
         }
         Self::lock(path, Access::Create)
     }
@@ -113,6 +115,28 @@ fn lock_soon(lock: &File, access: Access) -> Result<(), Errno> {
     flock(lock, operation)
 }
 
+/// How many directories have to be made, the last one first in the path.
+fn levels_missing(path: &Path) -> usize {
+    let is_missing = |level: &&Path| !level.as_os_str().is_empty() && !level.is_dir();
+    path.ancestors().take_while(is_missing).count()
+}
+
+/// Returns when the names of `made` directories are on the disk, which were just made: this one,
+/// and those above it. If none was, the name of this one is: a process that has made it may have
+/// been killed.
+fn flush_name(path: &Path, made: usize) -> Result<()> {
+    let whole = path.canonicalize();
+    let whole = whole.map_err(Error::io(format!("find directory {}", path.display())))?;
+    for above in whole.ancestors().skip(1).take(made.max(1)) {
+        match flush_directory(above) {
+            // Who may not read it has been given the directory in it.
+            Err(cause) if made == 0 && cause.kind() == io::ErrorKind::PermissionDenied => {}
+            result => result.map_err(Error::io(format!("flush {}", above.display())))?,
+        }
+    }
+    Ok(())
+}
+
 fn flush_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
@@ -143,5 +167,26 @@ impl Device for OpenFile {
 
     fn cut(&self, size: u64) -> io::Result<()> {
         if self.size()? > size { self.0.set_len(size) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_directories_that_are_made_have_their_names_flushed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/b/c");
+        assert_eq!(levels_missing(&path), 3);
+        std::fs::create_dir(directory.path().join("a")).unwrap();
+        assert_eq!(levels_missing(&path), 2);
+        let store = Directory::open(&path).unwrap();
+        assert_eq!(levels_missing(&path), 0);
+        flush_name(&path, 3).unwrap();
+        assert_eq!(levels_missing(Path::new("no such/directory")), 2, "of a relative path");
+        assert!(flush_name(&path.join("none"), 1).is_err());
+        drop(store);
+        Directory::open(&path).unwrap();
     }
 }

@@ -135,7 +135,7 @@ impl Blob {
 /// If there is none.
 #[track_caller]
 fn piece(session: &impl Objects, place: u64, words: usize) -> &[u64] {
-    let is_there = session.heap().has_object(place, words);
+    let is_there = session.has_object(place, words);
     assert!(is_there, "a blob leads to {place}, where no object of {words} words is");
     session.note(place, words);
     session.object(place, words)

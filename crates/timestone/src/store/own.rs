@@ -39,7 +39,7 @@ impl Transaction<'_, '_> {
     #[inline]
     #[track_caller]
     pub fn lock<T: Persist>(&mut self, ptr: Ptr<T>) -> Result<&mut T, Stop> {
-        let place = ptr.place(self.heap());
+        let place = ptr.place(|place, words| self.has_object(place, words));
         let words = self.lock_words(place, Ptr::<T>::WORDS)?;
         Ok(typed_mut(words))
     }
@@ -57,7 +57,7 @@ impl Transaction<'_, '_> {
     /// If the pointer leads to no object of this size.
     #[track_caller]
     pub fn lock_const<T: Persist>(&mut self, ptr: Ptr<T>) -> Result<(), Stop> {
-        let place = ptr.place(self.heap());
+        let place = ptr.place(|place, words| self.has_object(place, words));
         self.lock_words_const(place, Ptr::<T>::WORDS)
     }
 
@@ -78,7 +78,7 @@ impl Transaction<'_, '_> {
     /// another object by then.
     #[track_caller]
     pub unsafe fn free<T: Persist>(&mut self, ptr: Ptr<T>) -> Result<(), Stop> {
-        let place = ptr.place(self.heap());
+        let place = ptr.place(|place, words| self.has_object(place, words));
         self.free_words(place, Ptr::<T>::WORDS)
     }
 }

@@ -7,7 +7,6 @@ use std::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::Persist;
-use crate::heap::Heap;
 use crate::heap::words::WORDS_MAX;
 
 /// Leads to an object of a [`Store`](super::Store), or nowhere. It may be in objects, as in a list
@@ -80,11 +79,11 @@ impl<T: Persist> Ptr<T> {
         if size_of::<T>() == 0 { 1 } else { size_of::<T>().div_ceil(8) }
     };
 
-    /// The place, if there is an object of this size.
+    /// The place, if a session says that it has an object of this many words there.
     #[inline]
     #[track_caller]
-    pub(super) fn place(self, heap: &Heap) -> u64 {
-        let is_there = heap.has_object(self.place, Self::WORDS);
+    pub(super) fn place(self, has_object: impl FnOnce(u64, usize) -> bool) -> u64 {
+        let is_there = has_object(self.place, Self::WORDS);
         assert!(is_there, "{self:?} leads to no object of {} bytes", size_of::<T>());
         self.place
     }

@@ -71,8 +71,16 @@ impl<'a> Replayed<'a> {
         self.heap
     }
 
-    /// Words of the object at a place, if there can be one: also of one that it has made, which the
-    /// heap does not know yet.
+    /// Whether there can be an object of this number of words at a place: also one that it has
+    /// made, which the heap does not know yet.
+    pub fn has_object(&self, place: u64, words: usize) -> bool {
+        match self.changed.get(&place) {
+            Some(changed) => changed.after.len() == words::rounded(words),
+            None => self.heap.has_object(place, words),
+        }
+    }
+
+    /// Words of the object at a place, likewise.
     pub fn object_words(&self, place: u64) -> Option<usize> {
         let changed = self.changed.get(&place).map(|changed| changed.after.len());
         changed.or_else(|| self.heap.object_words(place))

@@ -68,7 +68,7 @@ pub trait Session: sealed::Objects {
     where
         Self: Sized,
     {
-        let place = ptr.place(self.heap());
+        let place = ptr.place(|place, words| self.has_object(place, words));
         self.note(place, Ptr::<T>::WORDS);
         typed(self.object(place, Ptr::<T>::WORDS))
     }
@@ -92,6 +92,14 @@ pub(super) mod sealed {
 
         /// The heap in which they are.
         fn heap(&self) -> &Heap;
+
+        /// Whether there can be an object of this number of words at a place: see
+        /// [`Heap::has_object`]. An operation that is run again has objects that the heap does not
+        /// know yet.
+        #[inline]
+        fn has_object(&self, place: u64, words: usize) -> bool {
+            self.heap().has_object(place, words)
+        }
 
         /// Words of the object at a place, if there can be one.
         #[inline]
@@ -394,6 +402,14 @@ impl sealed::Objects for Transaction<'_, '_> {
         match &self.side {
             Side::Thread(thread) => &thread.shared.heap,
             Side::Replay(replayed) => replayed.heap(),
+        }
+    }
+
+    #[inline]
+    fn has_object(&self, place: u64, words: usize) -> bool {
+        match &self.side {
+            Side::Thread(thread) => thread.shared.heap.has_object(place, words),
+            Side::Replay(replayed) => replayed.has_object(place, words),
         }
     }
 

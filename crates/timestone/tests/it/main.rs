@@ -14,6 +14,7 @@ mod inspect;
 mod isolation;
 mod kills;
 mod lists;
+mod made;
 mod operations;
 mod own;
 mod promises;
