@@ -1,7 +1,7 @@
 //! Threads that do operations on something that they share: for a short time, or a number each.
 //!
-//! Warm-up, reading of counters and the end are those of a [slice of locks](crate::slice). What an
-//! operation is, and what is shared, is the caller's: see [`Work`].
+//! Warm-up, reading of counters and the end are as in a [slice of locks](crate::slice). The caller
+//! defines the operations and the shared data: see [`Work`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,8 +37,8 @@ pub(crate) struct ThreadSettings {
     pub sample: u32,
 }
 
-/// Timing an operation takes some 20 ns, as long as a short one: so seldom that it costs a few
-/// percent at most.
+/// Timing an operation takes some 20 ns, as long as a short operation. So operations are timed
+/// rarely enough that it costs a few percent at most.
 const SAMPLE: u32 = 31;
 
 impl ThreadSettings {
@@ -156,7 +156,7 @@ struct Reading {
 
 impl Shared {
     fn read(&self) -> Reading {
-        // Relaxed: each counter is its thread's; nothing else is read by it.
+        // Relaxed: only its own thread writes each counter; no other data depends on it.
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         Reading { time: Instant::now(), ticks: clock::now(), counts }
     }
@@ -254,7 +254,8 @@ fn start<W: Work>(
     for index in 0..threads {
         let cpu = pinned.then(|| cpus[index as usize % cpus.len()]);
         let (shared, sender, settings) = (Arc::clone(shared), sender.clone(), *settings);
-        // Here and not there: what a thread keeps for itself is no memory of what is shared.
+        // Here and not there: a thread's private data do not count as memory of the shared
+        // structure.
         let (work, latency) = (work(index), waits::recorder());
         let run = move || {
             let pinned = cpu.map_or(Ok(()), cpus::pin);
@@ -287,7 +288,7 @@ fn gather<O>(threads: &mpsc::Receiver<Ended<O>>, settings: &ThreadSettings) -> V
     (0..settings.threads).map_while(next).collect()
 }
 
-/// What the threads have to tell, if all of them came back with something.
+/// The threads' results, if all of them returned one.
 fn outcomes<O>(ended: Vec<Ended<O>>, settings: &ThreadSettings) -> Result<Vec<O>, String> {
     let stuck = settings.threads as usize - ended.len();
     let outcomes = ended.into_iter().map(|ended| ended.outcome).collect::<Result<Vec<_>, _>>()?;

@@ -1,9 +1,9 @@
 //! The waits of all rounds together, and how far their percentiles can be trusted.
 //!
 //! One slice has too few waits for its 99.9th percentile, so the waits of all rounds are pooled.
-//! The interval is a percentile bootstrap over rounds: rounds are drawn with replacement, again and
-//! again, by a seeded generator, and the percentile taken each time. Rounds and not waits are drawn
-//! because the waits within one depend on each other.
+//! The interval is a percentile bootstrap over rounds: a seeded generator repeatedly draws rounds
+//! with replacement, and the percentile is taken each time. Rounds are drawn rather than waits,
+//! because the waits within one round depend on each other.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ pub(crate) struct Draw {
 }
 
 impl Draw {
-    /// What is computed from all rounds, with an interval if they are enough.
+    /// The result of all rounds, with an interval if there are enough rounds.
     fn bootstrap(self, rounds: usize, compute: impl Fn(&[usize]) -> Option<f64>) -> Option<Pooled> {
         let value = compute(&(0..rounds).collect::<Vec<_>>())?;
         if rounds < FEWEST_ROUNDS {

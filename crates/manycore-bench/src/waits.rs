@@ -15,7 +15,7 @@ pub struct Waits {
     bins: BTreeMap<u64, u64>,
 }
 
-/// What a thread records into while it runs: constant memory, no allocation.
+/// A running thread's records: constant memory, no allocation.
 pub(crate) fn recorder() -> Histogram<u64> {
     // The bounds are constants that the library accepts: at least 1, twice that at most, up to five
     // digits.

@@ -1,8 +1,8 @@
 //! Work of a given length that is really executed.
 //!
-//! A length is CPU time: with more threads than CPUs, a critical section that is interrupted takes
-//! longer on the wall clock, as real ones do. So work is a number of iterations of a loop, and does
-//! not end by a clock. The loop is calibrated once a run: every lock gets the same iterations.
+//! A length is CPU time: with more threads than CPUs, an interrupted critical section takes longer
+//! on the wall clock, as real ones do. So work is a number of iterations of a loop, and does not
+//! end by a clock. The loop is calibrated once a run: every lock gets the same iterations.
 
 use std::time::{Duration, Instant};
 
@@ -83,8 +83,8 @@ impl Length {
         Self { mean_ns, spread: Spread::Exponential }
     }
 
-    /// Draws `count` lengths in nanoseconds, in random order: the distribution is cut into equally
-    /// probable parts, one from the middle of each, so that even few of them have the right mean.
+    /// Draws `count` lengths in nanoseconds, in random order. The distribution is cut into equally
+    /// probable parts, and the middle of each is taken, so even few lengths have the right mean.
     pub(crate) fn draw(self, count: usize, random: &mut fastrand::Rng) -> Vec<f64> {
         let quantile = |index: usize| (index as f64 + 0.5) / count as f64;
         let mut lengths: Vec<f64> = match self.spread {

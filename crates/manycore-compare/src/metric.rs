@@ -1,4 +1,4 @@
-//! What is compared: wall time, or a number that the program prints.
+//! The compared quantity: wall time, or a number that the program prints.
 
 use std::str::FromStr;
 
@@ -37,8 +37,7 @@ impl FromStr for Metric {
 }
 
 impl Metric {
-    /// Which values are the good ones: less time, more of anything else unless the user says
-    /// otherwise.
+    /// Which values are good: less time; for other quantities more, unless the user says otherwise.
     pub fn better(&self, lower_is_better: bool) -> Better {
         match self {
             Self::Wall => Better::Lower,

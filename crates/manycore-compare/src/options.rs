@@ -79,7 +79,8 @@ pub struct Options {
     /// Time for all runs together
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, conflicts_with = "runs")]
     budget: Duration,
-    /// What counts: `wall`, or the number in the first group of the last match in the output
+    /// The compared quantity: `wall`, or the number in the first group of the last match in the
+    /// output
     #[arg(long, value_name = "REGEX", default_value = "wall")]
     pub metric: Metric,
     /// Smaller values of a printed metric are better
@@ -88,7 +89,7 @@ pub struct Options {
     /// Shell command that puts load on CMD, a server
     #[arg(long, value_name = "LOAD")]
     pub load: Option<OsString>,
-    /// What shows that the server is ready [default: tcp:{port} where CMD has {port}]
+    /// How to see that the server is ready [default: tcp:{port} where CMD has {port}]
     #[arg(long, value_name = "PROBE", requires = "load")]
     ready: Option<Ready>,
     /// How long the server may take to be ready
@@ -103,10 +104,10 @@ pub struct Options {
     /// How long one run may take
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     timeout: Duration,
-    /// End what is measured after this time; what counts is what it has printed
+    /// End the measured program after this time; its output until then counts
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Duration>,
-    /// Exit statuses besides 0 with which what is measured has not failed
+    /// Exit statuses besides 0 that are no failure of the measured program
     #[arg(long, value_name = "N,..", value_delimiter = ',')]
     ok_status: Vec<u8>,
     /// Fail with exit status 1 if a lock is slower, or worse, than glibc's

@@ -110,7 +110,7 @@ fn word(metric: &Metric, verdict: Verdict) -> &'static str {
     }
 }
 
-/// Below some value all that can be told is that it is not more.
+/// Below some value one can only say that it is not more.
 fn memory(standing: &Standing) -> String {
     let (bytes, least) = (standing.max_rss.value, standing.max_rss_least as f64);
     if bytes > least { quantity(bytes, "bytes") } else { format!("< {}", quantity(least, "bytes")) }

@@ -24,7 +24,7 @@ pub enum Limit {
     Budget(Duration),
 }
 
-/// What one candidate gave, run by run. The same index is the same round for all.
+/// One candidate's values, run by run. The same index is the same round for all candidates.
 #[derive(Debug, Default)]
 pub struct Series {
     /// Of the metric.
@@ -37,11 +37,11 @@ pub struct Series {
     pub max_rss_least: u64,
     /// Servers that had to be killed.
     pub killed: usize,
-    /// What the CPU was used for in the warm-up, which counts and is not measured.
+    /// The use of the CPU in the warm-up, which counts and is not measured.
     pub rehearsed: Option<Split>,
 }
 
-/// What the CPU was used for, in seconds, from the start of a program to its end.
+/// The use of the CPU, in seconds, from the start of a program to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Split {
     /// In the kernel.
@@ -158,8 +158,8 @@ impl Rounds<'_> {
 }
 
 impl Limit {
-    /// How many rounds there will be and what the user should know of it, given how long the
-    /// warm-up took: about as long as a round. `others` are the candidates but for the base line.
+    /// The number of rounds, and a remark about it for the user, given the duration of the warm-up:
+    /// about as long as a round. `others` are the candidates without the base line.
     fn rounds(self, warm_up: Duration, others: usize) -> (usize, Option<String>) {
         let budget = match self {
             Self::Runs(runs) => return (runs, None),

@@ -1,4 +1,4 @@
-//! What the runs say: each candidate against the base line, and one sentence.
+//! The results of the runs: each candidate against the base line, and one sentence.
 
 use manycore_measure::paired::{Better, Comparison, Median, Protocol, Unusable, Verdict};
 use manycore_measure::{interval, ratio};
@@ -27,12 +27,12 @@ pub struct Standing {
     pub values: Vec<f64>,
 }
 
-/// What follows from all of them. Numbers are places in the list of standings.
+/// The conclusion from all of them. Numbers are places in the list of standings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// This one is better than the base line, and than all others that are.
+    /// This one is better than the base line, and better than all others that are.
     Winner(usize),
-    /// These are better than the base line, and which of them is best cannot be told. The best
+    /// These are better than the base line, and the best among them cannot be determined. The best
     /// figure comes first.
     Ahead(Vec<usize>),
     /// None is better than the base line, and at least one is worse.

@@ -11,10 +11,10 @@ pub struct Claim {
     pub id: String,
     /// The statement, without its bound.
     pub text: String,
-    /// What the ratio must keep to. Null of a claim that is told and not judged.
+    /// The bound of the ratio. Null if the claim is reported and not judged.
     pub bound: Option<Bound>,
-    /// The ratio; of several that must all keep to the bound, the one nearest to breaking it. Null
-    /// if there is none.
+    /// The ratio; if several must keep to the bound, the one nearest to breaking it. Null if there
+    /// is none.
     pub value: Option<f64>,
     /// The lower end of its 95 % interval.
     pub low: Option<f64>,
@@ -60,7 +60,7 @@ pub enum Judgement {
 }
 
 impl Bound {
-    /// What an interval says. For a value that is exact, both ends are the value.
+    /// The meaning of an interval. For an exact value, both ends are the value.
     pub fn judge(self, interval: Option<(f64, f64)>) -> Judgement {
         let Some((low, high)) = interval else { return Judgement::Undecided };
         let (kept, broken) = match self {

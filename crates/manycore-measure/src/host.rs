@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// What a reader has to know about a host to compare its figures with others.
+/// The properties of a host that a reader needs for comparing its figures with others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// The model name that the CPU reports.
@@ -27,7 +27,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Describes this host. What procfs and sysfs do not tell is `unknown`, or 1.
+    /// Describes this host. Values that procfs and sysfs do not give are `unknown`, or 1.
     pub fn describe() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let or_unknown = |text: Option<&str>| text.unwrap_or("unknown").trim().to_string();

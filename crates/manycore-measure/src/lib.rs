@@ -1,11 +1,10 @@
-//! How manycore measures, and what it says of it, in one vocabulary.
+//! How manycore measures, and how it reports the results, in one vocabulary.
 //!
-//! A native benchmark, a simulated one and a figure of a paper all yield [`Measurement`]s: what
-//! ran, on what, with how many threads, the value and how far it can be trusted. [`Results`] is the
+//! A native benchmark, a simulated one and a figure of a paper all yield [`Measurement`]s: the
+//! candidate, the machine, the number of threads, the value and its uncertainty. [`Results`] is the
 //! envelope in which they are written as JSON and read back; [`Table`] and [`quantity`] draw them
-//! for a person, and so does a
-//! [`Figure`], as SVG. A [`Claim`] is a bound that measurements
-//! keep to or not. The protocol that compares candidates on a noisy machine is [`paired`].
+//! for a person, and so does a [`Figure`], as SVG. A [`Claim`] is a bound that measurements keep to
+//! or not. The protocol that compares candidates on a noisy machine is [`paired`].
 //!
 //! ```
 //! use manycore_measure::{Measurement, Mechanism, Results, Table, Column, quantity};

@@ -2,7 +2,7 @@
 
 /// A value with its unit, such as `1.83 Mop/s`, `4.31 ms`, `1.07x` or `97.4 %`.
 ///
-/// Units are those of [`schema`](crate::schema). Values of `ns` become the time unit that suits;
+/// Units are those of [`schema`](crate::schema). Values of `ns` become a suitable unit of time;
 /// `op/s` and unknown units get a decimal prefix, `bytes` a binary one.
 pub fn quantity(value: f64, unit: &str) -> String {
     match unit {

@@ -7,15 +7,15 @@ pub fn joined<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
 }
 
 fn quoted(word: &str, is_program: bool) -> String {
-    // Not the quoter's choice: it also quotes what has braces or an equals sign, as most options
-    // here have. Only ahead of the program an equals sign means something to a shell.
+    // This is not left to the quoter: it also quotes words with braces or an equals sign, as most
+    // options here have. To a shell an equals sign has a meaning only before the program.
     let plain = |c: char| {
         c.is_ascii_alphanumeric() || "-_./:,+@%{}".contains(c) || (c == '=' && !is_program)
     };
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    // A word with a zero byte in it cannot be written for a shell, and no program has ever got one.
+    // A word with a zero byte cannot be written for a shell, and no program has ever received one.
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }
 

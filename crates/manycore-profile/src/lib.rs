@@ -14,9 +14,9 @@
 //!
 //! A lock has four forms on the way: a mapped [`Record`](manycore_stats::Record); a row of
 //! [`ProcessStats`](analyze::process::ProcessStats), added up over the threads of one process; a
-//! row of [`Groups`](analyze::groups::Groups), which is what is shown as one, over all processes,
-//! in ticks; and a [`Lock`](profile::Lock) of the profile, in nanoseconds and with names. Nobody
-//! changes a profile after [`assemble`](fn@analyze::assemble::assemble) has built it.
+//! row of [`Groups`](analyze::groups::Groups), the locks that are shown as one, over all processes,
+//! in ticks; and a [`Lock`](profile::Lock) of the profile, in nanoseconds and with names. A profile
+//! does not change after [`assemble`](fn@analyze::assemble::assemble) has built it.
 //!
 //! A program that takes no lock at all has a profile, too:
 //!

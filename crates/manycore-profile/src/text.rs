@@ -1,5 +1,4 @@
-//! Text for people: what comes out of foreign files, demangled, short and harmless; times and
-//! shares.
+//! Text for people: text from foreign files, demangled, short and harmless; times and shares.
 
 use std::fmt::{self, Write};
 
@@ -13,7 +12,7 @@ const LONGEST: usize = 1024;
 /// mangle). The hash at the end of a Rust name is left out.
 pub fn demangled(symbol: &str) -> String {
     let mut out = Short::default();
-    // What does not fit is an error to the demangler, which stops there.
+    // Text that does not fit is an error to the demangler, which stops there.
     let done = if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
         write!(out, "{rust:#}")
     } else if symbol.starts_with('_')

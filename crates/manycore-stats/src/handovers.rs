@@ -2,14 +2,14 @@
 //! barriers and timers.
 //!
 //! A thread that has waited for a condition variable is *let in*. A lock's waiter is let in, comes
-//! back to the mutex once and wakes the next one: it *hands over*. A thread that waits for work is
-//! let in and comes back to wait for more.
+//! back to the mutex once and wakes the next waiter: it *hands over*. A thread that waits for work
+//! is let in, and comes back to wait for more.
 //!
 //! Relaxed throughout: counters are independent of each other.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Mutexes for each thread of which it is kept how it was let in.
+/// Mutexes for each thread for which the way it was let in is recorded.
 pub const ENTRIES: usize = 4;
 /// Places in which a thread has waited with a mutex.
 pub const PLACES: usize = 3;
@@ -35,8 +35,8 @@ pub struct HandOvers {
     pub waker: AtomicU32,
     /// Where the latest thread that woke a waiter had waited itself; 0 if it had not.
     pub waker_site: AtomicU64,
-    /// How often a thread handed over that had been let in by one that had waited in a place in
-    /// which it has waited, too.
+    /// The number of hand-overs by threads that had been let in by a thread that had waited in the
+    /// same place.
     pub alike: AtomicU32,
     /// The same, by threads that wait in another place.
     pub unlike: AtomicU32,

@@ -1,9 +1,9 @@
-//! The mappings that preloaded libraries write their counts to: what is where, and who writes it.
+//! The mappings to which preloaded libraries write their counts: the layout, and the writers of
+//! each part.
 //!
 //! A process maps one file for its locks, a [`Mapping`], and one for its system calls, a
-//! [`syscalls::Mapping`]. A file is there after the process has died by any means, and can be read
-//! while it lives. Nothing here allocates or waits: the writers stand in the middle of other
-//! programs' locks.
+//! [`syscalls::Mapping`]. A file stays after the process has died in any way, and can be read while
+//! it lives. Nothing here allocates or waits, because the writers run inside other programs' locks.
 //!
 //! ```text
 //! Header | Record x RECORDS | Distributions x HISTOGRAMS | Slab x SLABS | Module x MODULES | paths
@@ -11,21 +11,22 @@
 //!        | Order x ORDERS
 //! ```
 //!
-//! All of it is zero at first, and sparse: only what is used takes memory, and a process maps no
-//! more than that. Every number is an atomic, written by the process and read by the command at any
-//! time. There is one *record* a lock, and one *slab* a thread with a small cache of counters, so
-//! that counting an acquisition touches no memory of another thread. A thread's counter for a lock
-//! moves to the lock's record when the thread needs the place for another lock; the sum of the
-//! record and of all slabs is exact at any time but for an increment that is just under way.
+//! All of it is zero at first, and sparse: only used parts take memory, and a process maps no more
+//! than those. Every number is an atomic, written by the process and read by the command at any
+//! time. There is one *record* for each lock, and one *slab* for each thread with a small cache of
+//! counters, so counting an acquisition touches no memory of another thread. A thread's counter for
+//! a lock is added to the lock's record when the thread needs the counter's place for another lock.
+//! The sum of the record and of all slabs is exact at any time, except for an increment that is
+//! just under way.
 //!
-//! Locks of one kind that came to be by the same calls are one *class*. The first half of the
-//! records is for single locks, whatever their class; once it is used up, all further locks of a
-//! class share the record of its first, so that no number of locks is too large and no count is
-//! lost. A *stack* of calls is kept once, whatever it belongs to.
+//! Locks of one kind that were created by the same calls are one *class*. The first half of the
+//! records is for single locks of any class. Once it is used up, all further locks of a class share
+//! the record of its first lock, so there can be any number of locks, and no count is lost. A
+//! *stack* of calls is kept once, even if several objects have it.
 //!
-//! Libraries come and go, and what is mapped at an address may be another file later. An *epoch* is
-//! a number that grows whenever a library is unloaded: a module has those in which it was there,
-//! and a stack or a lock the one in which it was noted.
+//! Libraries are loaded and unloaded, so an address may later belong to another file. An *epoch* is
+//! a number that grows whenever a library is unloaded. A module has the epochs in which it was
+//! there, and a stack or a lock has the epoch in which it was noted.
 //!
 //! Relaxed throughout, unless noted: counters are independent of each other.
 //!
@@ -58,8 +59,7 @@ pub use threads::{
 
 /// `manycore` and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x07");
-/// Locks and condition variables that can be told apart, and classes of others. Record 0 takes all
-/// that are left.
+/// Single locks and condition variables, and classes of others. Record 0 takes all the rest.
 pub const RECORDS: usize = 65_536;
 /// Records given out to single locks, while a class' first lock always finds one.
 pub const RECORDS_OWN: usize = RECORDS / 2;
@@ -81,8 +81,7 @@ pub const MAPPED_LOADED: u32 = 4;
 pub const SLOTS: usize = 64;
 /// Stacks of calls.
 pub const STACKS: usize = 32_768;
-/// Stacks that are kept in full. When there are as many, those that are new are kept as their
-/// innermost call only.
+/// Stacks that are kept in full. After this many, new ones are kept as their innermost call only.
 pub const STACKS_FULL: usize = STACKS / 2;
 /// Classes of locks by places where threads waited for them.
 pub const SITES: usize = 32_768;
@@ -92,7 +91,8 @@ pub const FRAMES: usize = 32;
 pub const FRAMES_OF_LOCK: usize = 8;
 /// Places where locks come to be that a thread recognises without unwinding.
 pub const RECENT: usize = 16;
-/// In the number of a lock's stack: it is that of the lock's initialisation, not of its first use.
+/// A mark in the number of a lock's stack: it is the stack of the lock's initialisation, not of its
+/// first use.
 pub const INITIALISED: u32 = 1 << 31;
 /// In the number of the objects that have a record: several had it at a time.
 pub const CROWD: u32 = 1 << 31;
@@ -118,7 +118,7 @@ pub struct Mapping {
     pub sites: Pages<[Site; SITES]>,
     /// A thread each, those that have ended too.
     pub thread_entries: Pages<[ThreadEntry; THREAD_ENTRIES]>,
-    /// What a thread waited for a lock: a hash table, by `key`.
+    /// A thread's waits for locks: a hash table, by `key`.
     pub waits: Pages<[Waits; WAITS]>,
     /// Who kept whom waiting: a hash table, by `key`.
     pub blocked: Pages<[Blocked; BLOCKED]>,
@@ -126,7 +126,7 @@ pub struct Mapping {
     pub orders: Pages<[Order; ORDERS]>,
 }
 
-/// A part of the mapping that begins a page: a process maps of each part what it uses of it.
+/// A part of the mapping that begins a page: a process maps the used pages of each part.
 #[repr(C, align(4096))]
 pub struct Pages<T>(T);
 
@@ -214,8 +214,8 @@ pub enum Kind {
     Cond = 7,
     /// A lock of the program's own, seen by the kernel: no record is about it.
     Futex = 8,
-    /// A lock that the program has made of a mutex and a condition variable: no record is, but
-    /// those of conditions turn out to be.
+    /// A lock that the program has made of a mutex and a condition variable: no record has this
+    /// kind, but conditions are recognised as such locks later.
     Made = 9,
 }
 
@@ -238,8 +238,8 @@ impl Kind {
     }
 }
 
-/// A lock, or several of one class: those that lived one after the other, or that came when there
-/// were many.
+/// One lock, or several of one class: locks that existed one after the other, or that were created
+/// when there were many.
 #[repr(C, align(64))]
 pub struct Record {
     /// A [`Kind`]; stored last (Release) when the record is ready.

@@ -1,5 +1,5 @@
-//! The mapping of a process whose system calls are moved to other threads: what was moved, what was
-//! not, and why.
+//! The mapping of a process whose system calls are moved to other threads: the moved calls, the
+//! others, and the reasons.
 //!
 //! ```text
 //! Header | Shard x SHARDS
@@ -7,7 +7,7 @@
 //!
 //! A file of its own, `PID-TICKS.syscalls`, written by the library of `manycore run --syscalls`.
 //! All of it is zero at first, and sparse. There is a *shard* for each CPU (modulo [`SHARDS`]), so
-//! that counting a call touches no memory of another CPU; sums over all shards are exact.
+//! counting a call touches no memory of another CPU; sums over all shards are exact.
 //!
 //! Relaxed throughout, unless noted: counters are independent of each other.
 
@@ -67,11 +67,11 @@ numbered! {
         Handler = "in a handler that interrupted a call",
         /// In place: a child of vfork shares its parent's memory.
         SharedMemory = "in a child that shares memory",
-        /// In place: the program has changed what the kernel keeps for each thread.
+        /// In place: the program has changed state that the kernel keeps for each thread.
         ThreadState = "the kernel ties something to the thread",
         /// In place: the call changes the thread's signal mask while it waits.
         SignalMask = "waits with another signal mask",
-        /// In place: a command or option of which it is not known whether any thread may do it.
+        /// In place: it is unknown whether any thread may execute this command or option.
         Unsure = "not known to be movable",
         /// In place: the size of files is limited, and the signal for exceeding that is the calling
         /// thread's.
@@ -83,7 +83,7 @@ numbered! {
         OneCpu = "one CPU for the whole program",
         /// In place: it may block, and all threads that may block are taken.
         NoThread = "no thread to block",
-        /// Moved, but its thread was cancelled or jumped out of it, so that nobody saw the result.
+        /// Moved, but its thread was cancelled or jumped out of it, so no thread saw the result.
         Abandoned = "abandoned by its thread",
     }
 }

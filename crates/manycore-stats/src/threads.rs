@@ -1,9 +1,9 @@
 //! Threads, what each of them waited for, which holder kept which waiter, and in which order locks
 //! were taken.
 //!
-//! The tables are hash tables without a lock, as that of the sites: a thread takes a place by
-//! writing its key, fills it in, and then stores the field that says so (Release). No place is
-//! given back.
+//! The tables are hash tables without a lock, like the table of sites: a thread takes a place by
+//! writing its key, fills it in, and then stores the field that publishes it (Release). Places are
+//! never given back.
 //!
 //! Relaxed throughout, unless noted: counters are independent of each other.
 
@@ -16,7 +16,7 @@ pub const THREAD_ENTRIES: usize = 4_096;
 pub const WAITS: usize = 65_536;
 /// Pairs of a place where a thread waited, and a place where the lock had been taken.
 pub const BLOCKED: usize = 4_096;
-/// Pairs of locks of which one was taken while the other was held.
+/// Pairs of locks, one of which was taken while the other was held.
 pub const ORDERS: usize = 4_096;
 /// Locks that a thread holds at a time, of which is known which they are.
 pub const HELD: usize = 16;
@@ -87,7 +87,7 @@ pub const SHARED: u32 = 1;
 pub struct Step {
     /// The held lock's record in the upper half and the wanted one's in the lower; 0 for none.
     pub key: AtomicU64,
-    /// What else there was to say of it: how both were taken, and which others were held.
+    /// Further properties: how both were taken, and which other locks were held.
     pub manner: AtomicU64,
     /// How often, since it was last added to the order's.
     pub seen: AtomicU64,
@@ -107,7 +107,7 @@ pub struct Order {
     pub held: AtomicU32,
     /// The record of the lock that was wanted; stored last (Release) when the order is filled in.
     pub wanted: AtomicU32,
-    /// [`SHARED`] of the lock that was held, and one bit further left of the one that was wanted.
+    /// [`SHARED`] for the held lock, and the same shifted left by one bit for the wanted lock.
     pub modes: AtomicU32,
     /// The entry of the thread that did so; [`SEVERAL`] if more than one did.
     pub thread_entry: AtomicU32,
@@ -139,6 +139,6 @@ pub struct Blocked {
 
 /// Places in the table of waits between those of one entry and of the next.
 pub const WAITS_APART: usize = 16;
-/// The most places, from its own on, in which a thread searches a lock's. A table that is as full
-/// as that takes no new ones; the entry has the sum all the same.
+/// The largest number of places that a thread searches for a lock's place. A fuller table takes no
+/// new ones; the entry has the sum all the same.
 pub const WAITS_PROBES: usize = 32;

@@ -1,9 +1,10 @@
 //! CPU time of a program whose processes come and go.
 //!
-//! A process' own time is gone with it, but for what its parent takes over when it waits for it,
-//! children's time included. So differences are taken process by process, and what a parent has
-//! taken over of a process that was followed itself counts only as far as it was not seen before.
-//! What a process did after its last sample is not known if nobody takes it over.
+//! A process' own time ends with it, except for the time that its parent takes over by waiting for
+//! it, including its children's time. So differences are computed for each process. If a parent has
+//! taken over time of a process that was itself followed, only the part that was not seen before
+//! counts. A process' activity after its last sample stays unknown if no parent takes its time
+//! over.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,11 +23,11 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Samples the processes, of which one may be known to have ended with so much time. Gives all
-    /// until now: never less than before.
+    /// Samples the processes, one of which may be known to have ended with this much time. Returns
+    /// the total until now, which is never less than before.
     pub fn sample(&mut self, pids: &[u32], ended: Option<(u32, Seconds)>) -> Seconds {
         let mut now = readings(pids);
-        // How much of it was its children's is not told: all of it may be.
+        // The children's part of it is unknown: it may be all of it.
         now.extend(ended.map(|(pid, all)| (pid, Usage { parent: 0, all, of_children: all })));
         self.take(now)
     }

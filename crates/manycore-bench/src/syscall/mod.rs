@@ -3,10 +3,10 @@
 //! Cho, H.-W. Jin).
 //!
 //! A worker process for each client accepts a connection, reads a request, computes a page, answers
-//! and closes, by the calls that strace shows of Apache's prefork. What the kernel has of a
-//! connection is cache lines, which calls touch on one CPU and the card's interrupts on another. In
-//! place, calls are executed where the worker happens to run; moved, by a thread for each worker on
-//! the card's package, over the channel of `manycore-channel`, which is simulated, too.
+//! and closes, by the calls that strace shows of Apache's prefork. The kernel's data about a
+//! connection are cache lines, which calls touch on one CPU and the card's interrupts on another.
+//! In place, a worker's own CPU executes its calls. Moved, a thread for each worker on the card's
+//! package executes them, over the channel of `manycore-channel`, which is simulated, too.
 //!
 //! | module | what is in it |
 //! |---|---|

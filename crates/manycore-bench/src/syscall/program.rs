@@ -81,8 +81,7 @@ fn simulate(run: &Run, assumed: &Assumptions) -> Result<Finding, String> {
     Ok(Finding { slice: run.slice(window, counts, times), sight: sight(&report, served) })
 }
 
-/// The CPU of a worker's syscall thread: those of the first package that serve no interrupts, in
-/// turn.
+/// The CPU of a worker's syscall thread: the first package's CPUs without interrupts, in turn.
 fn thread_cpu(run: &Run, assumed: &Assumptions, worker: usize) -> u32 {
     let first = assumed.interrupt_cpus;
     first + worker as u32 % (run.machine.topology.cores_per_socket - first)
@@ -94,8 +93,7 @@ fn starts(run: &Run, assumed: &Assumptions, moved: bool) -> Vec<StartCpu> {
     let topology = &run.machine.topology;
     let (first, package) = (assumed.interrupt_cpus, topology.cores_per_socket);
     let interrupts = (0..first).map(|cpu| StartCpu { cpu, pinned: true });
-    // Where a worker begins: one package after the other, so that each CPU has as many as the next
-    // one.
+    // A worker's first CPU: one package after the other, so that all CPUs get equally many.
     let in_package = |at: u32| (at..topology.cores()).step_by(package as usize);
     let others: Vec<u32> = (0..package).flat_map(in_package).filter(|cpu| *cpu >= first).collect();
     let turn = |number: u32| others[number as usize % others.len()];

@@ -4,8 +4,8 @@ use manycore_measure::{Cell, Column, Measurement, Table, quantity, significant};
 
 use super::Assumptions;
 
-/// Throughput and latency by clients, with what moved between packages, where time went, and what
-/// was assumed.
+/// Throughput and latency by clients, with the transfers between packages, the division of time,
+/// and the assumptions.
 pub fn render(measurements: &[Measurement], assumed: &Assumptions) -> String {
     let Some(first) = measurements.first() else { return String::new() };
     let variants = match first.number("variants").unwrap_or_default() {

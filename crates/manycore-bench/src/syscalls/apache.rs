@@ -19,8 +19,8 @@ use super::work::Work;
 use manycore_compare::trial::{Load, Outcome, Plan, Ready};
 use manycore_launch::failure::{Failure, Result};
 
-/// The configuration: only what the page takes; the address, files and numbers of processes come
-/// with the command.
+/// The configuration: only the parts that serve the page; the address, files and numbers of
+/// processes come with the command.
 const CONFIGURATION: &str = "\
 ServerName localhost
 LoadModule mpm_prefork_module {modules}/mod_mpm_prefork.so
@@ -141,8 +141,7 @@ fn wrk(clients: usize, seconds: u64) -> OsString {
     format!("wrk --threads 1 --connections {clients} --duration {seconds}s http://127.0.0.1:{{port}}/loop.php").into()
 }
 
-/// What wrk printed. Requests that were not served as they should be count for nothing, and fail
-/// the run.
+/// wrk's output. Requests that were not served correctly do not count, and fail the run.
 fn requests_per_second(outcome: &Outcome) -> Result<f64> {
     let after = |start: &str| {
         outcome.output.lines().find_map(|line| line.trim().strip_prefix(start)).map(str::trim)

@@ -1,10 +1,10 @@
 //! Two processes that talk over TCP on the loopback interface: bandwidth and latency by the size of
 //! messages.
 //!
-//! What TTCP and its descendants measure, with both ends made in the same way, so that whatever is
-//! preloaded under the first process is under both. The first listens and starts the second, which
-//! sends. Every byte is counted, and a message begins with its number: of a latency the ends
-//! compare all of it, of a bandwidth its first byte.
+//! The measurement of TTCP and its descendants. Both ends are made in the same way, so a library
+//! that is preloaded under the first process is under both. The first process listens and starts
+//! the second, which sends. Every byte is counted, and a message begins with its number. For
+//! latency the ends compare the whole message, for bandwidth its first byte.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -212,7 +212,7 @@ fn speak(order: &Order, port: u16) -> io::Result<Answer> {
     Ok(Answer { value, sent_bytes: sent })
 }
 
-/// Bytes by which a loss, a repetition or a change of order of messages is noticed: each begins
+/// Bytes that make a loss, a repetition or a reordering of messages noticeable: each message begins
 /// with its number, and is zeros otherwise.
 struct Numbers {
     message_bytes: u64,

@@ -1,4 +1,4 @@
-//! Who talks: the programs that put something on the calls that are measured.
+//! The drivers: programs that make the measured calls.
 
 use std::time::Duration;
 
@@ -33,7 +33,8 @@ impl Driver {
         }
     }
 
-    /// Whether it can drive a part. What iperf3 and nuttcp say of latency is the kernel's guess.
+    /// Whether it can drive a part. For latency, iperf3 and nuttcp only report the kernel's
+    /// estimate.
     pub fn drives(self, part: Part) -> bool {
         match part {
             Part::Bandwidth => matches!(self, Self::Own | Self::Iperf3 | Self::Nuttcp),

@@ -1,6 +1,6 @@
-//! nuttcp, the descendant of the publication's TTCP. Its server listens on all interfaces, and
-//! cannot be told otherwise: so both ends run in a network namespace of their own, in which there
-//! is the loopback interface only.
+//! nuttcp, the descendant of the publication's TTCP. Its server listens on all interfaces, and has
+//! no option to change that. So both ends run in a network namespace of their own, which has only
+//! the loopback interface.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use super::work::Work;
 use manycore_compare::trial::{Outcome, Plan};
 use manycore_launch::failure::{Failure, Result};
 
-/// Runs the server, and a client until it finds that. The arguments are those of the client.
+/// Runs the server, and then a client until it reaches the server. The arguments are the client's.
 const SCRIPT: &str = r#"
 ip link set lo up || exit
 nuttcp -S --nofork > /dev/null 2>&1 &
@@ -28,7 +28,7 @@ kill $server
 echo "$said"
 "#;
 
-/// How a namespace is entered; who is not root becomes that in one of its own.
+/// How a namespace is entered; a user that is not root becomes root in a namespace of its own.
 fn namespace() -> impl Iterator<Item = OsString> {
     let user = (!geteuid().is_root()).then_some("--map-root-user");
     ["unshare"].into_iter().chain(user).chain(["--net"]).map(OsString::from)

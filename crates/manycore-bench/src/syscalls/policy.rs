@@ -77,9 +77,9 @@ impl Policy {
         self.over([own].into_iter().chain(words))
     }
 
-    /// Fails as `manycore run` does if there is no such policy on this machine; and if the kernel
-    /// refuses its mechanism, where the library takes another: what is measured would not be what
-    /// the table says.
+    /// Fails as `manycore run` does if there is no such policy on this machine. Also fails if the
+    /// kernel refuses its mechanism, where the library takes another: then the measurement would
+    /// not be of the named mechanism.
     pub fn check(&self) -> Result<()> {
         let mut command = self.conversation(&Order {
             what: What::Latency,

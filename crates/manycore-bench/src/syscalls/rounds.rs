@@ -1,21 +1,21 @@
 //! Rounds, until it is known well enough.
 //!
-//! In a round every policy has its turn at every point that needs more, in an order drawn anew, so
-//! that neighbours in time are compared. A point needs no more rounds when the intervals of all its
-//! ratios are narrow enough. Which way a ratio points plays no part in that; but to stop once
-//! intervals *are seen* to be narrow prefers rounds that happen to lie close together, so that they
-//! are slightly too narrow. In a simulation of Gaussian noise, at the usual precision and with one
-//! policy beside none, those of 95 % held the ratio in 94.0 (+-1.0) % of the cases where pairs
-//! differ by 3 %, and in 92.5 (+-1.3) % where they differ by 5 %. So that a few rounds do not agree
-//! by chance there are [`LEAST`] at least.
+//! In a round every policy has its turn at every point that needs more rounds, in a random order,
+//! so neighbours in time are compared. A point needs no more rounds when the intervals of all its
+//! ratios are narrow enough. The direction of a ratio does not matter for that. But stopping when
+//! intervals *look* narrow prefers rounds that happen to agree, so the intervals are slightly too
+//! narrow. In a simulation of Gaussian noise, at the usual precision and with one policy against
+//! none, the 95 % intervals held the ratio in 94.0 (+-1.0) % of the cases if pairs differ by 3 %,
+//! and in 92.5 (+-1.3) % if they differ by 5 %. There are at least [`LEAST`] rounds, so that a few
+//! rounds cannot agree by chance.
 //!
-//! Servers take long to come up, so those of all policies are started together, and then take
-//! [`TURNS`] turns each, in an order drawn for each turn. How a process happens to lie in memory
-//! counts too, and that is the same in all turns of a round: so they give one value, their median,
-//! and the next round has other processes.
+//! Servers take long to start, so those of all policies are started together, and then take
+//! [`TURNS`] turns each, in an order drawn for each turn. The layout of a process in memory also
+//! affects results, and is the same in all turns of a round. So the turns give one value, their
+//! median, and the next round has other processes.
 //!
-//! A round that fails is repeated once: the free port that it was given can be taken by then, and
-//! hours of rounds are not to end with that.
+//! A failed round is repeated once: another program may have taken the round's free port, and that
+//! must not end hours of rounds.
 
 use std::time::{Duration, Instant};
 
@@ -263,7 +263,8 @@ fn usable(value: f64) -> Result<f64> {
     }
 }
 
-/// Does a round, and once more if it fails: but not if it would fail again, or was asked to end.
+/// Runs a round, and repeats it once if it fails, unless the failure is permanent or the user has
+/// asked to stop.
 fn or_once_more<T>(terminal: &Terminal, mut round: impl FnMut() -> Result<T>) -> Result<T> {
     match round() {
         Err(failure @ Failure::Failed { .. }) => {

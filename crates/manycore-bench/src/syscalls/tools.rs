@@ -1,4 +1,4 @@
-//! Programs of others: where they are, how they are called, and how long they may take.
+//! Programs of others: their paths, their arguments, and their time limits.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

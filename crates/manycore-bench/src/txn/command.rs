@@ -62,7 +62,7 @@ pub struct Options {
     against: Vec<String>,
     #[command(flatten)]
     slices: SliceOptions,
-    /// Transactions of each thread in a slice, which then takes as long as it takes
+    /// Transactions of each thread in a slice, whose duration is then not limited
     #[arg(long, value_name = "N", conflicts_with = "slice")]
     operations: Option<u64>,
     /// Print the result as JSON

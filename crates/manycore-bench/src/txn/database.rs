@@ -31,8 +31,8 @@ pub enum Table {
 /// How many tables there are.
 pub const TABLES: usize = Table::History as usize + 1;
 
-/// A set of parts of the database, 64 in all: each row is in one, and items are in all. What has a
-/// lock for each part takes those of the parts that a transaction says it needs.
+/// A set of parts of the database, out of 64. Each row is in one part, and items are in all parts.
+/// A database with a lock for each part takes the locks of the parts that a transaction declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts(u64);
 
@@ -65,8 +65,8 @@ pub trait Database: Send + Sync {
 
 /// A thread's access to a database.
 pub trait Session {
-    /// Reads and changes rows of these parts, until there is no conflict: others see all of it or
-    /// nothing.
+    /// Reads and changes rows of these parts, until there is no conflict: others see all of the
+    /// changes or none.
     fn transact(
         &mut self,
         parts: Parts,
@@ -82,8 +82,8 @@ pub trait Rows {
     /// A row, by its key.
     fn get(&self, table: Table, key: u64) -> Option<Row>;
 
-    /// Visits rows from a key on to another, which is not among them, until told to stop. All are
-    /// in one part.
+    /// Visits rows from a key up to another, which is not included, until the visitor says to stop.
+    /// All rows are in one part.
     fn scan(
         &self,
         table: Table,

@@ -1,4 +1,4 @@
-//! What a database must do before it is measured, of the library or of others.
+//! The checks that every database, of the library or of others, must pass before it is measured.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

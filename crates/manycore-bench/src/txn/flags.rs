@@ -1,4 +1,4 @@
-//! Databases and what is done with them, as the flags of `bench txn` and `sim txn` say.
+//! Databases and the operations on them, as given by the flags of `bench txn` and `sim txn`.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! What threads do with databases: a grid of points, for every machine alike.
+//! The operations of threads on databases: a grid of points, the same for every machine.
 
 use super::task::{Mix, Size, Task};
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use crate::slice::MOST_THREADS;
 /// The most rows of a database that is asked about.
 const ROWS_MAX: u64 = 1 << 28;
 
-/// The most records of which some are more popular than others: each has a number in a table.
+/// The largest number of records with unequal popularity: each has a number in a table.
 const POPULAR_MAX: u64 = 10_000_000;
 
 /// The fewest records: a transaction asks for 16, no two the same.

@@ -1,4 +1,4 @@
-//! What one thread does with a database, drawn the same way for real and for simulated machines.
+//! One thread's operations on a database, drawn the same way for real and for simulated machines.
 
 use super::database::Session;
 use super::task::{Mix, Task};
@@ -84,7 +84,7 @@ impl<'a> Actor<'a> {
         Self { session, tally: Tally::default() }
     }
 
-    /// Puts in what is there at the start; calls `between` after each row.
+    /// Inserts the initial rows; calls `between` after each row.
     pub fn fill(&mut self, task: &Task, between: &mut dyn FnMut()) {
         match task.mix {
             Mix::Ycsb16 => ycsb::fill(&mut *self.session, task, between),
@@ -110,8 +110,8 @@ impl<'a> Actor<'a> {
     }
 }
 
-/// Whether a database has what threads have told; calls `between` now and then. `added` is what was
-/// added to records in all.
+/// Whether the database agrees with the threads' results; calls `between` now and then. `added` is
+/// the sum of all additions to records.
 ///
 /// The error, in one line, says what is wrong.
 pub(crate) fn verify(

@@ -1,7 +1,8 @@
 //! `manycore sim txn`: threads run transactions on a simulated machine, by several mechanisms.
 //!
-//! What is done is what [`bench txn`](crate::txn) does. Beside its accesses to rows, a transaction
-//! costs 5 ns unless told otherwise: an assumption, the same for all mechanisms.
+//! The operations are those of [`bench txn`](crate::txn). Beside its accesses to rows, a
+//! transaction costs 5 ns unless an option says otherwise: an assumption, the same for all
+//! mechanisms.
 
 use std::collections::BTreeMap;
 

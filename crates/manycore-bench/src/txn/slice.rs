@@ -1,7 +1,7 @@
 //! One slice: threads run transactions for a short time, or this many, and are counted.
 //!
-//! It begins with a database that the first thread has filled; the same database is used by the
-//! slices after it. At the end, what was added must be there, and conditions must hold.
+//! It begins with a database that the first thread has filled; later slices use the same database.
+//! At the end all additions must be there, and the consistency conditions must hold.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) fn executor() -> Executor {
     Executor::new(move |settings| run(&settings, &mut kept))
 }
 
-/// Runs one. The error, in one line, says what the database did wrong or what the machine refused.
+/// Runs one slice. The error, in one line, names the database's mistake or the machine's refusal.
 fn run(settings: &Settings<Task>, kept: &mut Option<Filled>) -> Result<Slice, String> {
     let task = &settings.task;
     let mut filled = match kept.take() {

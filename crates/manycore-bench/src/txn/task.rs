@@ -3,8 +3,8 @@
 //! `ycsb16` is the first workload of X. Yu, G. Bezerra, A. Pavlo, S. Devadas and M. Stonebraker,
 //! "Staring into the Abyss: An Evaluation of Concurrency Control with One Thousand Cores", VLDB
 //! 2014 (DBx1000): a transaction makes 16 requests, each of which reads a record or adds to it.
-//! `tpcc` is made of four of the five transactions of the Transaction Processing Performance
-//! Council's benchmark C: see [`tpcc`](super::tpcc).
+//! `tpcc` has four of the five transactions of the Transaction Processing Performance Council's
+//! benchmark C: see [`tpcc`](super::tpcc).
 
 use std::fmt;
 use std::str::FromStr;

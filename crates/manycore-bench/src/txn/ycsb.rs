@@ -15,7 +15,7 @@ pub(super) const REQUESTS: usize = 16;
 /// Each thread draws this many records before the start, and then uses them again and again.
 const DRAWN: usize = 1 << 16;
 
-/// A transaction: records by their keys, no two the same, and whether it adds to them.
+/// A transaction: records by their keys, all different, and whether it adds to them.
 pub(super) type Requests = [(u64, bool); REQUESTS];
 
 /// The part in which a record is.

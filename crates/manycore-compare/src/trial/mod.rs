@@ -26,8 +26,8 @@ pub use trial_dir::TrialDir;
 /// How often a server is looked at while its load runs.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What a run consists of. `{dir}` and `{port}` in its commands stand for a fresh directory and a
-/// free port.
+/// The parts of a run. `{dir}` and `{port}` in its commands stand for a fresh directory and a free
+/// port.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The program under test and its arguments.
@@ -38,9 +38,9 @@ pub struct Plan {
     pub load: Option<Load>,
     /// How long a program may run.
     pub timeout: Duration,
-    /// Exit statuses besides 0 with which what is measured has done what it was to do.
+    /// Exit statuses besides 0 with which the measured program has succeeded.
     pub ok_status: Vec<u8>,
-    /// When what is measured is ended, if it does not end by itself.
+    /// When the measured program is ended, if it does not end by itself.
     pub duration: Option<Duration>,
     /// How long it may take to end then.
     pub grace: Duration,
@@ -79,8 +79,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A run that took no time, and of which only what was said counts: for tests of what reads
-    /// that.
+    /// A run that took no time and has only an output: for tests of code that reads the output.
     pub fn said(output: &str) -> Self {
         Self {
             wall: Duration::ZERO,
@@ -184,8 +183,8 @@ impl Plan {
         command
     }
 
-    /// Waits for what is measured, and ends it by `signal` after [`Plan::duration`]. Says whether
-    /// it had to be killed then.
+    /// Waits for the measured program, and ends it by `signal` after [`Plan::duration`]. Returns
+    /// whether it had to be killed then.
     fn measure(
         &self,
         running: Running,
@@ -272,7 +271,7 @@ impl Stop {
     }
 }
 
-/// A program of a run: what it is called in messages, and where it writes.
+/// A program of a run: its name in messages, and the files for its output.
 #[derive(Debug)]
 struct Step {
     what: &'static str,

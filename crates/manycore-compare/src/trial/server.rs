@@ -1,4 +1,4 @@
-//! A run of a server: start it, wait until it is ready, put the load on it, stop it.
+//! A run of a server: start it, wait until it is ready, apply the load, and stop it.
 
 use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
@@ -41,8 +41,8 @@ pub fn run(
     })
 }
 
-/// A server that is ready, for loads one after the other. Whatever fails, it is stopped: by
-/// `Running` when that is dropped.
+/// A server that is ready, for loads one after the other. It is stopped even after a failure:
+/// `Running` does so when it is dropped.
 #[derive(Debug)]
 pub struct Serving<'a> {
     plan: &'a Plan,
@@ -68,7 +68,7 @@ impl<'a> Serving<'a> {
         Ok(Self { plan, dir, grace: load.grace, step, server: Some(server) })
     }
 
-    /// Puts a load on it. What the outcome says of CPU time and memory is the load's.
+    /// Applies a load. CPU time and memory in the outcome are the load's.
     pub fn put(&mut self, command: &OsStr, inbox: &mut Inbox) -> Result<Outcome> {
         let loading = Step { what: "the load", log: self.dir.log("load") };
         let running = loading.start(shell(&self.dir.fill(command)))?;

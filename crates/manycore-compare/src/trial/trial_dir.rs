@@ -1,5 +1,5 @@
-//! A place of its own for one run: an empty directory, a free port, and files for what the programs
-//! say.
+//! A private place for one run: an empty directory, a free port, and files for the programs'
+//! output.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -34,9 +34,8 @@ const DELETE_ATTEMPTS: u32 = 20;
 const DELETE_PAUSE: Duration = Duration::from_millis(10);
 
 impl Drop for TrialDir {
-    /// A process that was killed, but by now is nobody's child whose end could be waited for, may
-    /// be about to make one more file. What cannot be deleted for any other reason stays; there is
-    /// nobody left to tell.
+    /// A killed process without a parent to wait for its end may still create one more file. Files
+    /// that cannot be deleted for any other reason stay, because no one is left to notify.
     fn drop(&mut self) {
         for _ in 0..DELETE_ATTEMPTS {
             match fs::remove_dir_all(self.place.path()) {
@@ -125,8 +124,7 @@ impl Log {
         Ok((open(&self.stdout)?, open(&self.stderr)?))
     }
 
-    /// What the program has written: all of stdout, then all of stderr. If that is very long, only
-    /// the end.
+    /// The program's output: all of stdout, then all of stderr. If that is very long, only the end.
     pub fn read(&self) -> Result<String> {
         let read = |path| {
             end_of(path, OUTPUT_MAX).map_err(|error| {

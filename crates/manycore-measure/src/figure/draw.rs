@@ -27,8 +27,7 @@ const TEXT: (&str, u32) = ("sans-serif", 14);
 const SMALL: (&str, u32) = ("sans-serif", 12);
 /// Half of a bar's width; places are 1 apart.
 const HALF_BAR: f64 = 0.32;
-/// Room above the highest value; and on the right, where the legend is, as a part of what the
-/// places take.
+/// Room above the highest value; and on the right, for the legend, as a share of the places' width.
 const HEADROOM: f64 = 1.05;
 const LEGEND: f64 = 0.45;
 
@@ -115,8 +114,8 @@ fn draw_line<'a, 'b: 'a>(line: &Line, number: usize, chart: &mut Chart<'a, 'b>) 
 /// A place, and a line around it.
 type Mark<'a, C> = <EmptyElement<C, SVGBackend<'a>> as Add<PathElement<Pixels>>>::Output;
 
-/// The outlines of marks: a square, two triangles, a cross, a diamond, a bar. Lines that have the
-/// same grey on paper differ in them.
+/// The outlines of marks: a square, two triangles, a cross, a diamond, a bar. They distinguish
+/// lines that have the same grey on paper.
 const OUTLINES: [&[Pixels]; 6] = [
     &[(-4, -4), (4, -4), (4, 4), (-4, 4), (-4, -4)],
     &[(-5, 4), (5, 4), (0, -5), (-5, 4)],

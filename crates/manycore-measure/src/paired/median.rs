@@ -2,8 +2,8 @@
 
 /// A median with its 95 % interval.
 ///
-/// For the value of one candidate, beside the ratio to another. The interval is the one between
-/// order statistics that belongs to the sign test: it holds for any distribution at all.
+/// For the value of one candidate, beside the ratio to another. The interval lies between two order
+/// statistics and belongs to the sign test: it holds for any distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Median {
     /// The median.

@@ -3,17 +3,17 @@
 //! # Pairs
 //!
 //! The candidates run in rounds, each once a round, in an order that is drawn anew for every round
-//! ([`Schedule`]). What disturbs the machine for longer than a round then disturbs all of them, and
-//! their ratio within the round is what counts, not their values across rounds.
+//! ([`Schedule`]). A disturbance that lasts longer than a round affects all of them. So their ratio
+//! within a round counts, and not their values across rounds.
 //!
 //! # The ratio and its interval
 //!
 //! The estimate is that of Hodges and Lehmann on the logarithms of the paired ratios: the median of
-//! the means of all pairs of them. Its 95 % interval is the one that belongs to Wilcoxon's
-//! signed-rank test, computed exactly; there is none for fewer than six pairs. It assumes nothing
-//! about the shape of the noise, only that a pair is as likely to err upwards as downwards, which
-//! drawing the order brings about. Outliers, of which a shared machine has many, count by their
-//! rank and not by their size; on well-behaved noise the interval is 5 % wider than Student's.
+//! the means of all pairs of logarithms. Its 95 % interval belongs to Wilcoxon's signed-rank test,
+//! computed exactly; there is none for fewer than six pairs. It assumes nothing about the shape of
+//! the noise, except that a pair errs upwards as often as downwards; the random order ensures that.
+//! Outliers, which are frequent on a shared machine, count by their rank and not by their size. On
+//! well-behaved noise the interval is 5 % wider than Student's.
 //!
 //! With several candidates each interval is widened (Bonferroni), so that with 95 % probability
 //! *all* of them hold.
@@ -21,9 +21,9 @@
 //! # The verdict
 //!
 //! [`Faster`](Verdict::Faster) and [`Slower`](Verdict::Slower) if 1 is outside the interval.
-//! [`NoDifference`](Verdict::NoDifference) if it is inside, and the interval excludes any
-//! difference of the protocol's resolution (20 %) or more. Otherwise
-//! [`Undecided`](Verdict::Undecided): more rounds are needed.
+//! [`NoDifference`](Verdict::NoDifference) if 1 is inside, and the interval excludes any difference
+//! of the protocol's resolution (20 %) or more. Otherwise [`Undecided`](Verdict::Undecided): more
+//! rounds are needed.
 //!
 //! # A first comparison
 //!

@@ -1,11 +1,11 @@
 //! Where the centre of a symmetric distribution is, by ranks: the Hodges-Lehmann estimate and its
 //! interval.
 //!
-//! The *Walsh averages* of n values are the n(n+1)/2 means of all pairs of them, each value with
-//! itself included. Their median is the estimate. The number of Walsh averages below the true
-//! centre is distributed as Wilcoxon's statistic: the sum of those ranks of 1..n for which a coin
-//! shows heads. A centre that has fewer averages below it (or above it) than that sum is likely to
-//! have is ruled out, and what is left is the interval.
+//! The *Walsh averages* of n values are the n(n+1)/2 means of all pairs of them, including each
+//! value with itself. Their median is the estimate. The number of Walsh averages below the true
+//! centre is distributed as Wilcoxon's statistic: toss a coin for each rank of 1..n, and add up the
+//! ranks with heads. Centres with fewer averages below (or above) them than this sum is likely to
+//! have are ruled out; the interval contains the other centres.
 
 /// The rank, counted from 1 and from either end, of the Walsh average that ends the interval: a
 /// centre beyond it has at most probability `tail`. None if even the extremes are more probable

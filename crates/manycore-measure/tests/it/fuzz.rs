@@ -1,5 +1,5 @@
-//! Whatever is in a file of results, reading it ends with results or with a sentence that says what
-//! is wrong.
+//! Whatever a file of results contains, reading it ends with results or with a sentence that
+//! describes the fault.
 
 use manycore_measure::Results;
 

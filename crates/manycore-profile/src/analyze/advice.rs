@@ -1,5 +1,4 @@
-//! What would help, and the figures that say so. A cause that cannot be told from these figures is
-//! left out.
+//! Advice, and the figures that support it. Causes that these figures cannot show are left out.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,8 @@ const WORTH: f64 = 0.01;
 const HOT: f64 = 0.05;
 /// Spinning is worth a note from this share of the CPU time on.
 const SPINNING: f64 = 0.1;
-/// Who spins takes the CPU from somebody only if of the CPUs' time this share is used.
+/// A spinning thread takes the CPU from others only if at least this share of the CPUs' time is
+/// used.
 const BUSY: f64 = 0.2;
 /// A lock is read mostly if this share of its acquisitions is for reading.
 const MOSTLY_READ: f64 = 0.9;
@@ -24,8 +24,7 @@ const MOSTLY_UPDATED: f64 = 0.8;
 /// This many notes of one cause, at most.
 const OF_A_CAUSE_MAX: usize = 5;
 
-/// The notes, those about what may stop the program for ever first, and then by the time that is at
-/// stake.
+/// The notes: first those about dangers of a permanent stop, and then by the time that is at stake.
 pub(crate) fn of(
     profile: &Profile,
     neighbours: &BTreeMap<(usize, usize), Neighbours>,
@@ -51,7 +50,7 @@ fn note(cause: Cause, lock: Option<usize>, advice: String, evidence: String) -> 
     Note { cause, lock, advice, evidence }
 }
 
-/// What the mixture of reads and updates of a reader-writer lock says.
+/// Advice from the mixture of reads and updates of a reader-writer lock.
 fn of_sharing(lock: &Lock, place: usize) -> Option<Note> {
     if lock.kind != "rwlock" || lock.acquired == 0 {
         return None;

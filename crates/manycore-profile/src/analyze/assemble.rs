@@ -73,7 +73,7 @@ pub struct Watched {
     pub kernel: Option<KernelSeen>,
     /// Reads that no cache had; none if nobody counted.
     pub cache_misses: Option<CacheMisses>,
-    /// What became of system calls; none if none were to be moved.
+    /// The results for system calls; none if none were to be moved.
     pub system_calls: Option<MovedCalls>,
 }
 
@@ -149,7 +149,8 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         silent: run.silent,
         not_interposed: run.not_interposed.len(),
     };
-    // Without the library nobody looked into processes, and that it is in none of them is no news.
+    // Without the library nothing was recorded inside processes, so its absence from all of them is
+    // no news.
     let is_news = run.is_interposed || system_calls.is_some();
     let profile = Profile {
         schema: SCHEMA,

@@ -9,10 +9,10 @@ use crate::text;
 
 /// Waits below this share of the threads' time are not worth a change.
 const NEGLIGIBLE: f64 = 0.01;
-/// A program whose threads all together have something to do in this share of its run, or less, has
-/// nothing to do as a rule.
+/// If all threads of a program together are busy in this share of its run, or less, the program is
+/// mostly idle.
 const IDLE: f64 = 0.2;
-/// Holders that run for this share of the time that they hold a lock, or less, sleep with it.
+/// Holders that run for this share of their hold time, or less, sleep with the lock.
 const ASLEEP: f64 = 0.1;
 /// A lock that is held for more than this share of the time is what limits the program.
 pub(crate) const SATURATED: f64 = 0.5;
@@ -30,7 +30,7 @@ pub(crate) struct Circumstances {
     pub not_interposed: usize,
 }
 
-/// What matters, in a sentence or two, and what to do next: a command.
+/// The main finding, in a sentence or two, and the next step: a command.
 pub(crate) fn of(profile: &Profile, circumstances: &Circumstances) -> (String, Option<String>) {
     let (own, next) = counted(profile, circumstances);
     // Without the library, only what the kernel saw of its locks is to be said.
@@ -59,8 +59,8 @@ fn of_kernel(profile: &Profile) -> String {
     )
 }
 
-/// What the program's locks cost. A server cannot be compared without a load, which the user has to
-/// fill in.
+/// The cost of the program's locks. A server cannot be compared without a load, which the user has
+/// to fill in.
 fn of_locks(profile: &Profile, circumstances: &Circumstances) -> (String, Option<String>) {
     let Some(first) = profile.locks.first() else {
         return (nothing(circumstances.not_interposed), None);
@@ -107,8 +107,8 @@ fn of_locks(profile: &Profile, circumstances: &Circumstances) -> (String, Option
 }
 
 /// The time of all threads, in seconds, in which they were not idle by choice: they ran, waited for
-/// a lock or waited for a CPU. A thread that is woken for a lock and waits for a CPU is taken to
-/// wait for the lock.
+/// a lock or waited for a CPU. If a thread is woken for a lock and waits for a CPU, it counts as
+/// waiting for the lock.
 fn wanted(profile: &Profile) -> f64 {
     let cpu = &profile.cpu;
     let waited = cpu.lock_spin + cpu.lock_wait;
@@ -218,7 +218,7 @@ fn made(lock: &Lock, profile: &Profile, share: f64) -> String {
 }
 
 /// The function in which holders hand over a lock of the program's own making most of the time, and
-/// what share of the time.
+/// the share of that time.
 fn holder(lock: &Lock, profile: &Profile) -> Option<(String, f64)> {
     let place = profile.locks.iter().position(|one| std::ptr::eq(one, lock))?;
     let mut sums: HashMap<&str, u64> = HashMap::new();

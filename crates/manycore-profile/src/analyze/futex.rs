@@ -1,9 +1,9 @@
 //! Waits for words of a program's own, by the futex call: locks that are inlined, which no library
 //! can be put under.
 //!
-//! The kernel sees the waits, and not what is done without waiting: such a lock has no acquisitions
-//! and no holds. It has its name from the variable that it lives in, or else from the place where
-//! threads wait for it.
+//! The kernel sees the waits, but not operations without a wait: such a lock has no acquisitions
+//! and no holds. Its name comes from the variable that contains it, or otherwise from the place
+//! where threads wait for it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ use crate::analyze::names::modules::Modules;
 pub struct FutexWaits {
     /// The process.
     pub process: u32,
-    /// Which of its programs, if it has executed others: numbers that go up.
+    /// The program of the process, if it has executed others: numbers that increase.
     pub program: u32,
-    /// What the place is called in each [`Count`] of it; none if there were too many.
+    /// The name of the place in each [`Count`] of it; none if there were too many.
     pub number: Option<u32>,
     /// The word's address.
     pub word: u64,
@@ -36,8 +36,8 @@ pub struct FutexWaits {
     pub times: Vec<(u64, u32)>,
 }
 
-/// What one place had come to at a moment, the waits that were under way then included in the time
-/// alone.
+/// The totals of one place at a moment. Waits that were under way then are included only in the
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// Which place: that of the [`FutexWaits`] of this number.
@@ -90,16 +90,16 @@ impl Futexes {
         self.waits.iter().filter_map(count)
     }
 
-    /// Whether waits are those of the library: the system call is made in its code, or in a
-    /// function without a frame, as libc's `syscall` is, that it has called. Neither needs
-    /// unwinding. By the file's name, since the program may have another root.
+    /// Whether waits are the library's own: the system call is made in its code, or in a function
+    /// without a frame that its code has called, such as libc's `syscall`. Neither needs unwinding.
+    /// The file is compared by name, since the program may have another root.
     pub(crate) fn are_of_the_library(&self, waits: &FutexWaits, modules: &Modules) -> bool {
         let Some(library) = self.library.as_deref().and_then(Path::file_name) else { return false };
         waits.calls.iter().take(2).any(|call| modules.is_in(*call, library))
     }
 
-    /// The files of what a process ran when it waited: those that were noted, or `left` for the
-    /// last of its programs.
+    /// The files that a process ran when it waited: the noted ones, or `left` for the last of its
+    /// programs.
     pub(crate) fn modules<'a>(
         &'a self,
         waits: &FutexWaits,

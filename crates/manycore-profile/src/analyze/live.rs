@@ -1,13 +1,12 @@
 //! Pictures of a program that runs: what its locks did until now, and in the last interval.
 //!
-//! A [`Snapshot`] is what a process had counted at a moment. The difference of two is what happened
-//! between them, and is made into a picture as the counts of a whole run are: so places, threads
-//! and distributions are those of the interval, too. What is looked up of addresses is kept from
-//! one picture to the next.
+//! A [`Snapshot`] has the counts of a process at a moment. The difference of two snapshots
+//! describes the time between them. It is turned into a picture like the counts of a whole run, so
+//! places, threads and distributions are also those of the interval. Looked-up names of addresses
+//! are kept from one picture to the next.
 //!
-//! A wait that is under way is no count yet. It is part of both pictures all the same, for as long
-//! as it has lasted: a program that is stuck would look idle otherwise. Only the mean is that of
-//! the waits that have ended.
+//! A wait that is under way is not counted yet. But its duration so far is part of both pictures,
+//! because otherwise a stuck program would look idle. Only the mean is over finished waits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use crate::clock::Rate;
 use crate::profile::{Blocking, Cpu, Lock, Stack, Thread};
 use manycore_stats::{Mapping, SLABS};
 
-/// What tells locks of one program from each other, from one picture to the next.
+/// The keys that distinguish the locks of one program, from one picture to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LockId(Identity);
 
@@ -35,7 +34,7 @@ impl LockId {
     }
 }
 
-/// What a process had counted at a moment, and who waited then.
+/// The counts of a process at a moment, and the threads that waited then.
 #[derive(Debug)]
 pub struct Snapshot {
     stats: ProcessStats,
@@ -199,7 +198,7 @@ pub struct LiveLock {
     pub id: LockId,
     /// What it did.
     pub lock: Lock,
-    /// Who waits for it at the end of the span, longest first.
+    /// The threads that wait for it at the end of the span, longest first.
     pub waiting: Vec<Waiter>,
 }
 
@@ -227,8 +226,8 @@ impl Live {
         self.picture(&stats, snapshots, span, rate)
     }
 
-    /// What happened between two samples at each process; of one that has come meanwhile there is
-    /// only the later one.
+    /// The events between two samples of each process; for a process that has started meanwhile
+    /// there is only the later sample.
     pub fn between(
         &mut self,
         snapshots: &[(Option<&Snapshot>, &Snapshot)],

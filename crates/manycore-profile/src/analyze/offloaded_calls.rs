@@ -1,5 +1,5 @@
-//! Which system calls of a program were executed by other threads, and which not: read from what
-//! its processes left behind.
+//! The system calls of a program that other threads executed, and those that stayed in place: read
+//! from the files of its processes.
 //!
 //! See [`manycore_stats::syscalls`] for the files, which can be read while the program runs and
 //! after it has died by any means.

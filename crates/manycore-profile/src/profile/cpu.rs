@@ -21,8 +21,9 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Divides CPU time, `user` and `kernel`, so that no part contains another. `spin` is what of
-    /// it went into waits for locks, as samples say, and `waited` how long those took.
+    /// Divides CPU time, `user` and `kernel`, so that no part contains another. `spin` is the part
+    /// of it that was spent in waits for locks according to samples, and `waited` is the duration
+    /// of those waits.
     pub(crate) fn of(user: f64, kernel: f64, spin: f64, waited: f64) -> Self {
         let all = kernel + user;
         // The samples' sum may exceed what there was.

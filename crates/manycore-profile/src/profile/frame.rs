@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {
     /// The file's name, without its directory; with `(deleted)` or `(replaced)` if it is no longer
-    /// what the program had.
+    /// the file that the program had.
     pub module: String,
     /// The place in the file: the address that its symbol table would give.
     pub address: u64,

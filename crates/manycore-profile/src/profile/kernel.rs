@@ -49,8 +49,8 @@ pub enum Scope {
 /// A lock of the kernel, or all of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelLock {
-    /// Its symbol or class where that is known, be it from who waits for it, or else the function
-    /// that waits for it.
+    /// Its symbol or class where that is known, possibly from the waiting threads, or else the
+    /// function that waits for it.
     pub name: String,
     /// Whether `name` is that of the lock, and not of a function.
     pub is_named: bool,
@@ -58,10 +58,10 @@ pub struct KernelLock {
     pub kind: String,
     /// Whether who waits for it keeps the CPU.
     pub spins: bool,
-    /// Of `wait.total_ns`, the time in which a CPU was spun away; of a mutex, until it was slept
-    /// for.
+    /// The part of `wait.total_ns` in which a CPU was spinning; for a mutex, until the thread
+    /// slept.
     pub spin_ns: u64,
-    /// Locks that this stands for, as far as they could be told apart.
+    /// The number of locks that this row represents, as far as they could be distinguished.
     pub objects: u64,
     /// Waits, those of readers included.
     pub contended: u64,
@@ -74,7 +74,7 @@ pub struct KernelLock {
 }
 
 impl KernelLock {
-    /// What tells it from others: its name, or the function that waits for it.
+    /// Its key among the others: its name, or the function that waits for it.
     pub fn title(&self) -> String {
         if self.is_named { self.name.clone() } else { format!("in {}", self.name) }
     }

@@ -41,8 +41,8 @@ pub struct Lock {
     pub wait: Times,
     /// How long it was held; one acquisition in `sampling.hold_period` is timed.
     pub hold: Times,
-    /// How long in all, as those say that were timed; null if none was, and in profiles of before
-    /// it was noted.
+    /// The total duration, estimated from the timed ones; null if none was timed, and in profiles
+    /// older than this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
     /// The share of `wait.total_ns` that the most waited for object has, of those that were counted
@@ -72,8 +72,8 @@ impl Lock {
         self.kind == kind_name(Kind::Futex)
     }
 
-    /// What tells it from others, where there is little room: of a variable its name, of another
-    /// lock `in` and the place where it is waited for, or else where it came to be.
+    /// A short name where there is little room: a variable's name; for another lock `in` and the
+    /// place where threads wait for it, or otherwise the place where it was created.
     pub fn title(&self) -> String {
         let (what, name) = self.title_parts();
         format!("{what}{name}")
@@ -104,9 +104,9 @@ impl Lock {
             .then(|| total_ns as f64 / count as f64 * self.acquired as f64)
     }
 
-    /// The share of this many seconds in which it was held, not above 1. None where the sum of its
-    /// holds does not tell: readers hold it together, and several objects are held at the same
-    /// time.
+    /// The share of this many seconds in which it was held, at most 1. None where the sum of its
+    /// holds does not give the share: when readers hold it together, or several objects are held at
+    /// the same time.
     pub fn held_share(&self, seconds: f64) -> Option<f64> {
         let held = self.held_ns().filter(|_| self.shared == 0 && self.objects == 1)?;
         Some((held / 1e9 / seconds.max(f64::MIN_POSITIVE)).min(1.0))
@@ -120,9 +120,8 @@ impl Lock {
         Some((share(low_ns), share(high_ns)))
     }
 
-    /// How long it can have been held in this many seconds by threads of which there were this many
-    /// at a time: that is as long for each object, and for each reader of a lock that is taken for
-    /// reading.
+    /// The longest possible hold time in these seconds, with this many threads at a time: that many
+    /// seconds for each object, and for each reader of a lock that is taken for reading.
     fn possible_ns(&self, seconds: f64, threads: u32) -> u64 {
         let holders = if self.shared > 0 { f64::from(threads.max(1)) } else { 1.0 };
         (seconds * 1e9 * holders * self.objects.max(1) as f64) as u64
@@ -171,13 +170,13 @@ pub struct Site {
 pub enum Origin {
     /// It lives in a variable of the program or of a library.
     Variable,
-    /// It lives on the heap or a stack; the name is that of the place where it was initialised.
+    /// The lock is on the heap or a stack; the name is that of the place where it was initialised.
     Initialised,
-    /// It lives on the heap or a stack and was never initialised by a call; the name is that of its
-    /// first use.
+    /// The lock is on the heap or a stack and was never initialised by a call; the name is that of
+    /// its first use.
     FirstUse,
     /// The program waited for it by a futex of its own, which the kernel saw; the name is that of
-    /// the place where.
+    /// the waiting place.
     Futex,
     /// It stands for all objects that found no record of their own.
     Rest,

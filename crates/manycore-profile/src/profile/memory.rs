@@ -18,9 +18,9 @@ pub struct CacheMisses {
     pub other_nodes: Option<OtherNodes>,
 }
 
-/// What came out of the cache of another NUMA node, by an event that the processor's model has:
-/// Intel's counts loads that found the line modified there, AMD's demand fills of the data cache.
-/// They do not compare.
+/// Lines that came out of the cache of another NUMA node, counted by an event of the processor's
+/// model: Intel's counts loads that found the line modified there, AMD's counts demand fills of the
+/// data cache. The two cannot be compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OtherNodes {
     /// The event, as the processor's maker calls it; null if none is known.

@@ -60,8 +60,8 @@ pub struct Profile {
     pub processes: Vec<Process>,
     /// Processes of the program that were seen and wrote no statistics.
     pub not_interposed: Vec<Outsider>,
-    /// The places where threads waited, most waited first; and last, without calls, what is left
-    /// for each lock.
+    /// The places where threads waited, most waited first; and last, without calls, the rest for
+    /// each lock.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stacks: Vec<Stack>,
     /// Over time; null if nobody looked while it ran.
@@ -91,14 +91,15 @@ pub struct Profile {
     /// Locks of the kernel, most waited first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_locks: Vec<KernelLock>,
-    /// Reads that no cache had; null in profiles of before that was counted, and of what was not
-    /// started here.
+    /// Reads that missed all caches; null in profiles older than this field, and for programs that
+    /// were not started here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_misses: Option<CacheMisses>,
-    /// What threads did while they were on a CPU, from sampled stacks; null if that was not wanted.
+    /// The activity of threads while they were on a CPU, from sampled stacks; null if no samples
+    /// were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_samples: Option<CpuSamples>,
-    /// What became of system calls; null if none were to be moved.
+    /// The results for system calls; null if none were to be moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_calls: Option<MovedCalls>,
     /// What of all this matters, in a sentence.
@@ -130,8 +131,7 @@ pub struct Sampling {
     /// Waits that were measured and whose place was not kept, because there were too many places.
     #[serde(default)]
     pub dropped: u64,
-    /// Waits that were measured and of which it was not kept who made them wait, because there were
-    /// too many pairs.
+    /// Measured waits whose holders were not recorded, because there were too many pairs.
     #[serde(default)]
     pub blocked_dropped: u64,
     /// How often a thread took two locks one after the other that are not in `orders`, because

@@ -1,7 +1,7 @@
 //! Reading a profile from a file that anybody may have written, cut or edited.
 //!
-//! What is needed has to be there and to make sense; what is not known is ignored. Names may say
-//! anything: they become text without control characters, because they are shown on terminals.
+//! Required fields have to be there and to make sense; unknown fields are ignored. Names may be any
+//! text: control characters are removed, because names are shown on terminals.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ const BYTES_MAX: u64 = 1 << 30;
 /// No run takes longer than a century.
 const SECONDS_MAX: f64 = 3.2e9;
 
-/// What is wrong with a file that its maker could mend by making it again.
+/// The fault of a file, if making the file again would mend it.
 fn again(culprit: String) -> Failure {
     Failure::bad_input(culprit, "make another with `manycore profile --json FILE`")
 }
@@ -123,7 +123,7 @@ fn is_wild(c: char) -> bool {
     directs || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }
 
-/// Whether numbers can be what they say, and places in lists are in the lists.
+/// Whether numbers have possible values, and places in lists are within the lists.
 fn check(profile: &Profile) -> Result<(), String> {
     time("wall", profile.wall)?;
     cpu("cpu", &profile.cpu)?;

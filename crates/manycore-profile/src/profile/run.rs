@@ -1,5 +1,5 @@
-//! The run as a whole: what happened over time, in which thread, who waited for whom, and in which
-//! order locks were taken.
+//! The run as a whole: events over time and by thread, the waits between threads, and the orders in
+//! which locks were taken.
 
 use serde::{Deserialize, Serialize};
 
@@ -67,8 +67,8 @@ pub struct Thread {
     pub waits: Vec<Waited>,
 }
 
-/// Who kept whom waiting, from samples: threads in one place waited for a lock that was held by
-/// threads in another.
+/// The waits between threads, from samples: threads in one place waited for a lock that threads in
+/// another place held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blocking {
     /// The lock: its place in `locks`.
@@ -79,7 +79,7 @@ pub struct Blocking {
     pub wait_ns: u64,
     /// The calls that waited, innermost first.
     pub waiter: Vec<Frame>,
-    /// The call by which the holder had taken the lock, with what was inlined there, innermost
+    /// The call by which the holder had taken the lock, with the functions inlined there, innermost
     /// first; empty if it is not known.
     pub holder: Vec<Frame>,
 }
@@ -93,31 +93,31 @@ pub struct Order {
     pub wanted: usize,
     /// How often that was seen.
     pub seen: u64,
-    /// The call by which the first was taken when this was first seen, with what was inlined there,
-    /// innermost first.
+    /// The call by which the first lock was taken when this order was first seen, with the
+    /// functions inlined there, innermost first.
     pub held_frames: Vec<Frame>,
     /// The calls by which the second was taken then, innermost first.
     pub wanted_frames: Vec<Frame>,
 }
 
-/// Locks that are taken in a circle: threads that do so at the same time can wait for each other
-/// for ever.
+/// Locks that are taken in a circle: threads that do so at the same time can deadlock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
-    /// The steps of the circle: places in `orders`, each of which wants what the next one holds.
+    /// The steps of the circle: places in `orders`, where each step wants the lock that the next
+    /// one holds.
     pub orders: Vec<usize>,
     /// Whether threads of a process were waiting for each other in just this circle when it ended,
     /// or when the profile was made.
     #[serde(default)]
     pub deadlocked: bool,
-    /// Whether threads were waiting so for each other then, and one of them with a deadline: that
-    /// is no deadlock, for it ends by itself.
+    /// Whether threads were waiting for each other in this way, and one of them with a deadline:
+    /// that is no deadlock, because it ends by itself.
     #[serde(default)]
     pub gives_up: bool,
 }
 
-/// A queue of threads for one lock: the longest time in which there was always one that waited, and
-/// at some time several.
+/// A queue of threads for one lock: the longest time in which at least one thread always waited,
+/// and at some moment several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Convoy {
     /// The lock: its place in `locks`.

@@ -27,7 +27,7 @@ pub struct CpuSamples {
     pub intervals: Vec<Shares>,
     /// The functions that the threads were in, most sampled first.
     pub functions: Vec<SampledFunction>,
-    /// Whole stacks: those that spin, and then others; each most sampled first.
+    /// Whole stacks: first spinning ones, and then others; most sampled first in each group.
     pub stacks: Vec<SampledStack>,
     /// What these samples cannot show, one sentence each.
     pub limits: Vec<String>,
@@ -62,7 +62,7 @@ pub enum Part {
     SpinKernel,
 }
 
-/// Shares of the CPU time, 0 to 1, which add up to 1. What was not or cannot be told is null.
+/// Shares of the CPU time, 0 to 1, which add up to 1. Unknown shares are null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
     /// How many samples this is worked out from.
@@ -92,8 +92,8 @@ pub struct SampledThread {
     pub shares: Shares,
 }
 
-/// A function that threads were in: of those that spin the one that does, of others the innermost
-/// that is not inlined.
+/// A function in which threads were: for spinning threads the function that spins, for others the
+/// innermost function that is not inlined.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampledFunction {
     /// Its name, or the place in a stripped file.

@@ -12,7 +12,7 @@ pub const SYSTEM_CALLS_SCHEMA: u32 = 1;
 pub struct MovedCalls {
     /// [`SYSTEM_CALLS_SCHEMA`].
     pub schema: u32,
-    /// Who executed moved calls: `thread`, `pool`, `uring`; `in-place` if nobody was to.
+    /// The executor of moved calls: `thread`, `pool`, `uring`; `in-place` if there was none.
     pub mechanism: String,
     /// The CPUs on which they could be executed.
     pub cpus: Vec<u32>,

@@ -67,8 +67,8 @@ fn parts(count: Result<Count, String>) -> (Option<u64>, Option<f64>, Option<Stri
     }
 }
 
-/// A counter that this thread's children have from it. It counts in each from its first exec on,
-/// and in what that starts.
+/// A counter that this thread's children inherit. It counts in each from its first exec on, and in
+/// the programs that the child starts.
 fn counter(event: impl Event) -> io::Result<Counter> {
     Builder::new(event).any_cpu().inherit(true).enable_on_exec(true).build()
 }
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// By a counter that every machine has: a shell and what it starts are counted, this process is
+    /// By a counter that every machine has: a shell and its children are counted, this process is
     /// not.
     #[test]
     fn children_are_counted_and_nothing_else() {
@@ -106,8 +106,8 @@ mod tests {
             let said = format!("skipped: {}\n", why_not(&error));
             return io::stderr().write_all(said.as_bytes()).unwrap();
         }
-        // A counter each, as a run has: it may move to a child with all that the kernel counts by,
-        // and end with it.
+        // One counter each, as a run has: it may move to a child together with the kernel's objects
+        // for counting, and end with it.
         let started = |script: &str| {
             let mut counter = counter(Software::PAGE_FAULTS).unwrap();
             assert!(Command::new("sh").args(["-c", script]).status().unwrap().success());

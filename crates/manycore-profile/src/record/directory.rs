@@ -19,13 +19,14 @@ use super::poll::Poller;
 use super::private_dir::{PrivateDir, remove_abandoned};
 use manycore_launch::failure::{Failure, Result};
 
-/// Room that has to be there: for as many processes that use all of their file. Files are sparse,
-/// and most processes use some hundredth of theirs; but one that found no room at all would die.
+/// The room that has to be there: for as many processes that use all of their file. Files are
+/// sparse, and most processes use about a hundredth of theirs; but a process without any room would
+/// die.
 const FULL_FILES: u64 = 8;
-/// More files than this, and those of processes that have ended are read and removed while others
-/// still run.
+/// If there are more files than this, the files of ended processes are read and removed while
+/// others still run.
 const FILES_MAX: usize = 128;
-/// This many processes that have ended are kept one by one; those after them as one.
+/// This many ended processes are kept one by one; later ones are kept as one.
 const PROCESSES_MAX: usize = 1_000;
 
 /// A directory for the statistics of one run.
@@ -104,7 +105,7 @@ impl Directory {
         self.folded
     }
 
-    /// The files, those of a process in the order in which they were made.
+    /// The files; those of a process in the order of their creation.
     pub fn entries(&self, subject: Subject) -> Vec<Entry> {
         // Our own: readable.
         entries(self.path(), subject).unwrap_or_default()
@@ -112,8 +113,8 @@ impl Directory {
 }
 
 impl Left {
-    /// How many processes, but for these, have not said that they ended: by _exit, by a signal, or
-    /// with a program of which nothing is known.
+    /// The number of processes, except for these, that have not announced their end: they ended by
+    /// _exit, by a signal, or with a program about which nothing is known.
     pub fn silent(&self, but_for: &[u32]) -> usize {
         let is_known = |(namespace, pid): &(u64, u32)| *namespace == 0 && but_for.contains(pid);
         self.last.iter().filter(|(process, (_, said))| !said && !is_known(process)).count()
@@ -130,7 +131,7 @@ impl Left {
     fn take(&mut self, entry: &Entry, subject: Subject, poller: &mut Poller) {
         match subject {
             Subject::Locks if poller.found_empty(&entry.path) => {
-                // One that cannot be removed goes with the directory: there is nothing in it.
+                // A directory that cannot be removed alone goes with the outer one: it is empty.
                 let _ = fs::remove_file(&entry.path);
                 self.note_end(entry, false);
             }
@@ -158,7 +159,7 @@ impl Left {
         }
     }
 
-    /// Opens and removes it, in this order: a process that is still there goes on writing to it.
+    /// Opens and then removes it, in this order: a living process goes on writing to it.
     fn open<L: Layout>(&mut self, entry: &Entry) -> Option<StatsFile<L>> {
         let file = StatsFile::open(&entry.path);
         // If it cannot be removed it would be counted twice.

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 /// This command's namespace; 0 if that is not known.
 pub static OWN: LazyLock<u64> = LazyLock::new(|| namespace_of("self").unwrap_or(0));
 
-/// A process' namespace, as the kernel numbers them. The kernel may not tell that of another user's
-/// process.
+/// A process' namespace, by the kernel's number. The kernel may refuse the number for another
+/// user's process.
 pub(super) fn namespace_of(process: &str) -> Option<u64> {
     let link = fs::read_link(format!("/proc/{process}/ns/pid")).ok()?;
     link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
@@ -53,14 +53,14 @@ pub struct Entry {
 /// The files of a subject.
 #[derive(Debug, Default)]
 pub struct Files {
-    /// All of them, those of a process in the order in which they were made.
+    /// All files; those of a process in the order of their creation.
     pub entries: Vec<Entry>,
-    /// Those that nobody writes any more. Found out before they are read: so what was written
-    /// before is there.
+    /// Files that no process writes any more. This is checked before they are read, so all earlier
+    /// writes are there.
     pub ended: HashSet<PathBuf>,
 }
 
-/// The files in a directory, those of a process in the order in which they were made.
+/// The files in a directory; those of a process in the order of their creation.
 pub fn entries(directory: &Path, subject: Subject) -> io::Result<Vec<Entry>> {
     let files = fs::read_dir(directory)?.flatten();
     let mut entries: Vec<_> = files.filter_map(|file| Entry::of(file.path(), subject)).collect();

@@ -1,7 +1,8 @@
 //! What the kernel says of a program while it runs.
 //!
-//! `manycore-kernel-trace` asks it, and ends in this crate's model; so it depends on this crate,
-//! and is told to the recorder by these two traits. Nothing here needs libbpf, or a right.
+//! `manycore-kernel-trace` asks the kernel, and its results are in this crate's model. So it
+//! depends on this crate, and the recorder uses it through these two traits. Nothing here needs
+//! libbpf, or a privilege.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,10 +14,10 @@ use crate::clock::Clock;
 
 /// Watches the kernel's locks, and the waits for futexes of the program's own.
 pub trait KernelWatch {
-    /// Reads what has come meanwhile: several times a second, or some of it may be dropped.
+    /// Reads the new data; call this several times a second, or some data may be dropped.
     fn sample(&mut self);
 
-    /// What each place where threads wait for futexes has come to; none if it is too early to count
+    /// The totals of each place where threads wait for futexes; none if it is too early to count
     /// again.
     fn count_futexes(&mut self) -> Option<Vec<Count>>;
 
@@ -57,12 +58,12 @@ impl Beside {
         self.watch.as_mut()?.count_futexes()
     }
 
-    /// Ends both, of what has run since then with this library under it.
+    /// Ends both, for the programs that have run since then with this library under them.
     pub(super) fn finish(self, since: &Clock, library: Option<&Path>) -> Watched {
         let Self { mut watch, sampler } = self;
         let mut futexes = watch.as_mut().map(|watch| watch.futexes()).unwrap_or_default();
         futexes.library = library.map(Into::into);
-        // Before the samples, which take a while, and before names are looked for, which takes
+        // Before the samples, whose end takes a while, and before the look-up of names, which takes
         // long: the watch lasts as long as the program.
         let kernel = watch.map(KernelWatch::finish);
         let samples = sampler.map(|sampler| {

@@ -1,9 +1,9 @@
-//! The files that processes have mapped: looked for while they live, since afterwards some are out
-//! of reach.
+//! The files that processes have mapped: searched for while the processes live, since some are
+//! unreachable afterwards.
 //!
 //! A process is inspected as soon as it has made its file of statistics: before its own first
-//! instruction, but after some of the loader's. Then it is inspected ever less often: it may load
-//! libraries, and map files in which it names the code that it makes.
+//! instruction, but after some of the loader's. Then it is inspected less and less often. It may
+//! load libraries later, or map files in which it names its generated code.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use rustix::time::Timespec;
 use super::entry::{Entry, Subject, entries};
 use super::namespaces::Inner;
 
-/// From one sample to the next, at first; then twice as long each time, up to the second one.
+/// From one sample to the next, at first; then twice as long each time, up to the second value.
 const FIRST: Duration = Duration::from_millis(100);
 const LAST: Duration = Duration::from_secs(2);
 /// Poller take at most this fraction (1/N) of the time.
@@ -40,7 +40,7 @@ struct Next {
 }
 
 impl MappedFiles {
-    /// Poller at the processes that have written these files, at new ones in any case.
+    /// Polls the processes that have written these files; new ones in any case.
     pub fn sample(&mut self, entries: &[Entry]) {
         let begun = Instant::now();
         let inner = Inner::look_for(entries);
@@ -63,7 +63,7 @@ impl MappedFiles {
     }
 }
 
-/// Poller at processes as soon as they make files in a directory, for as long as it is there.
+/// Polls processes as soon as they make files in a directory, for as long as it exists.
 pub fn watch(directory: &Path) {
     let wakes = wakes(directory).ok();
     let directory = directory.to_owned();

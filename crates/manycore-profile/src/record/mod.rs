@@ -1,5 +1,5 @@
-//! From a program that is started to what its processes left: starts it with statistics on, polls
-//! it while it runs, and reads the files when it has ended.
+//! From starting a program to the files of its processes: starts it with statistics on, polls it
+//! while it runs, and reads the files when it has ended.
 //!
 //! | module | what is in it |
 //! |---|---|

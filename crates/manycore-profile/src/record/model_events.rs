@@ -1,13 +1,13 @@
-//! Which of a processor's own events counts lines that come out of another NUMA node's cache.
+//! The processor's own event that counts lines from another NUMA node's cache.
 //!
-//! Processors number these events as they like, and the kernel lists none of them in sysfs. The
-//! table has those of server processors with several sockets, as their makers publish them: Intel's
-//! in github.com/intel/perfmon (`mapfile.csv` names the models; event 0xd3, unit mask 0x04 in the
-//! core events of SKX, CLX, ICX, SPR and EMR), AMD's in Linux'
+//! Each processor model has its own numbers for these events, and the kernel lists none of them in
+//! sysfs. The table has the numbers of server processors with several sockets, as their makers
+//! publish them: Intel's in github.com/intel/perfmon (`mapfile.csv` names the models; event 0xd3,
+//! unit mask 0x04 in the core events of SKX, CLX, ICX, SPR and EMR), AMD's in Linux'
 //! `tools/perf/pmu-events/arch/x86/amdzen2` to `amdzen5` (event 0x43, unit mask 0x10). Intel's
-//! counts loads that found the line modified there (HITM). AMD has no event for that state: its
-//! counts demand fills of the data cache out of a cache of another node, without what is asked for
-//! ahead and without instructions.
+//! event counts loads that found the line modified there (HITM). AMD has no event for that state:
+//! its event counts demand fills of the data cache from a cache of another node, without prefetches
+//! and without instructions.
 
 /// An event that only processors of some models have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

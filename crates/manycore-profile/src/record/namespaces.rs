@@ -1,4 +1,4 @@
-//! Processes that have another number for themselves than for this command: those of an inner PID
+//! Processes whose own number differs from the number that this command sees: those of an inner PID
 //! namespace.
 
 use std::collections::{HashMap, HashSet};

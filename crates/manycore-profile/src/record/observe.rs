@@ -38,9 +38,9 @@ const LAST: Duration = Duration::from_millis(200);
 
 /// Runs a program in this command's place and gives its profile, and how it ended.
 ///
-/// `adjust` has the last word on how it is started. Signals that come to the inbox are handed on,
-/// so that a server that is stopped has its profile, too; when the program has ended, the inbox has
-/// the command end by them.
+/// `adjust` can make the last changes to the program's start. Signals that come to the inbox are
+/// passed on, so a server that is stopped also gets its profile. When the program has ended, the
+/// inbox has the command end by them.
 ///
 /// # Errors
 ///
@@ -180,8 +180,8 @@ struct Processes {
 }
 
 impl Processes {
-    /// Poller at the tree, and takes leave of adopted processes that have ended; gives the
-    /// processes that it saw.
+    /// Polls the tree, and reaps adopted processes that have ended; returns the processes that it
+    /// saw.
     fn reap_orphans(&mut self) -> Vec<Child> {
         let own = getpid().as_raw_nonzero().get() as u32;
         let children = self.tree.sample();
@@ -202,7 +202,7 @@ impl Processes {
         times.fold(self.cpu, |sum, time| (sum.0 + time.0, sum.1 + time.1))
     }
 
-    /// What still runs when the program has ended; its CPU time counts until now.
+    /// Processes that still run when the program has ended; their CPU time counts until now.
     fn leave_alone(&mut self) -> Vec<u32> {
         let deadline = Instant::now() + LAST;
         loop {
@@ -225,7 +225,8 @@ impl Processes {
         }
     }
 
-    /// Reaps a child if it has ended, and adds its CPU time and that of the children it waited for.
+    /// Reaps a child if it has ended, and adds its CPU time and the CPU time of the children for
+    /// which it waited.
     fn reap(&mut self, pid: Pid) {
         // SAFETY: all zero is a valid value of the structure.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

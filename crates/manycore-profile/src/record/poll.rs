@@ -52,8 +52,8 @@ impl Poller {
         }
     }
 
-    /// Poller. `cpu` is what all processes have used until now, in seconds: outside of the kernel,
-    /// and in it.
+    /// Polls. `cpu` is the CPU time of all processes until now, in seconds: outside of the kernel,
+    /// and in the kernel.
     pub fn sample(&mut self, files: &Files, cpu: (f64, f64)) {
         let Files { entries, ended } = files;
         for Entry { path, .. } in entries {
@@ -87,8 +87,8 @@ impl Poller {
         self.look_at_threads(entries);
     }
 
-    /// Has the kernel's side read what has come, and notes what places where threads wait for
-    /// futexes of their own have come to.
+    /// Has the kernel's side read the new data, and notes the totals of places where threads wait
+    /// for futexes of their own.
     pub fn look_beside(&mut self, beside: &mut Beside) {
         beside.sample();
         if let Some(counts) = beside.count_futexes() {
@@ -122,8 +122,8 @@ impl Poller {
         self.recorder.sum_up(one, numbers);
     }
 
-    /// All is over: after this many seconds, with so much CPU time, with these statistics, and with
-    /// what was seen beside.
+    /// The end of the run: after this many seconds, with this CPU time, these statistics, and the
+    /// other observations.
     pub fn end(
         mut self,
         wall: f64,
@@ -153,8 +153,8 @@ fn threads(pid: u32) -> Vec<(u32, Seen)> {
         .collect()
 }
 
-/// `number (name) state ...`; the name can hold anything, and fields are counted from the one
-/// behind it, the third.
+/// `number (name) state ...`. The name can contain anything, so fields are counted from the one
+/// after it, the third.
 fn seen(stat: &str) -> Option<Seen> {
     let (head, tail) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = tail.split_whitespace().collect();
@@ -164,8 +164,8 @@ fn seen(stat: &str) -> Option<Seen> {
     Some(Seen { name, user: time(14)?, kernel: time(15)?, scheduled: None })
 }
 
-/// Nanoseconds on a CPU, then nanoseconds ready but without one, then how often it had one. A
-/// kernel that does not count says zeros.
+/// Nanoseconds on a CPU, then nanoseconds ready but without a CPU, then the number of times on a
+/// CPU. A kernel that does not count gives zeros.
 fn scheduled(text: &str) -> Option<(f64, f64)> {
     let mut numbers = text.split_whitespace().map(|word| word.parse::<u64>().ok());
     let (ran, ready) = (numbers.next()??, numbers.next()??);

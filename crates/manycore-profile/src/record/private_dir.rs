@@ -1,9 +1,9 @@
 //! A directory for files that processes of any user make, and that nobody else finds.
 //!
-//! What is in it is written by what the program has become, so all may write there. In
-//! `/dev/shm` everybody sees the outer directory, but its list is its owner's: only who has been
-//! told the name of the inner one gets in. A stranger could else put files there that look like
-//! statistics, and cut them while they are read.
+//! The program's processes write the directory's contents, possibly as other users, so all users
+//! may write there. In `/dev/shm` everybody sees the outer directory, but only its owner can list
+//! it: a process must have been told the name of the inner directory to get in. Otherwise a
+//! stranger could put files there that look like statistics, and truncate them while they are read.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -47,8 +47,8 @@ impl PrivateDir {
             }
             let inner =
                 Builder::new().prefix("").rand_bytes(UNGUESSABLE).tempdir_in(&outer)?.keep();
-            // Writable by all: a server gives up its privileges, and its children write as somebody
-            // else. Like in /tmp, nobody can remove or list what is another's.
+            // Writable by all: a server gives up its privileges, and its children write as another
+            // user. As in /tmp, no user can remove or list another's files.
             fs::set_permissions(&inner, Permissions::from_mode(0o1733))?;
             return Ok(Self { inner, _outer: outer, _lock: lock });
         }
@@ -76,7 +76,8 @@ fn remove_if_abandoned(path: &Path) -> io::Result<()> {
     if directory.metadata()?.uid() != geteuid().as_raw() {
         return Ok(());
     }
-    // Held until it is gone: its owner, if it is being made, sees the one or the other.
+    // Held until the directory is gone: if it is being made at that time, its owner sees one state
+    // or the other.
     flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
     fs::remove_dir_all(path)
 }

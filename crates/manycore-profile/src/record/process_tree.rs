@@ -1,7 +1,7 @@
 //! The processes of a program, as far as they can be seen by sampling.
 //!
 //! Some processes leave no file. So the tree of processes below this command is sampled while the
-//! program runs. A process that comes and goes between two samples is missed.
+//! program runs. A process that starts and ends between two samples is missed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,8 +38,8 @@ struct Program {
     /// Why a library cannot be preloaded.
     obstacle: Option<String>,
     samples: u32,
-    /// Whether the library is in it: then it leaves no statistics only because it has nothing to
-    /// tell.
+    /// Whether the library is in it: then it leaves no statistics only because it has counted
+    /// nothing.
     is_interposed: bool,
 }
 
@@ -59,7 +59,7 @@ impl ProcessTree {
         Self { seen: BTreeMap::new(), own_program, library: library.map(Path::to_owned) }
     }
 
-    /// Poller at all processes below this one; gives them.
+    /// Polls all processes below this one; returns them.
     pub fn sample(&mut self) -> Vec<Child> {
         let mut below = children(std::process::id());
         let mut next = 0;
@@ -148,7 +148,7 @@ fn children(parent: u32) -> Vec<Child> {
 pub struct Usage {
     /// Its parent.
     pub parent: u32,
-    /// Its own, and that of the children that it has waited for.
+    /// Its own CPU time, and that of the children for which it has waited.
     pub all: (f64, f64),
     /// Theirs alone.
     pub of_children: (f64, f64),
@@ -158,8 +158,8 @@ impl Usage {
     /// Of a process that is there.
     pub fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in parentheses, can hold anything; fields are counted from the one behind it,
-        // the third.
+        // The name, in parentheses, can contain anything, so fields are counted from the one after
+        // it, the third.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
         let second = clock_ticks_per_second() as f64;
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn a_process_has_its_own_time_and_that_of_its_children() {
-        // A child that computes until it is killed, and is waited for; then its parent computes
-        // nothing.
+        // A child that computes until it is killed, and for which its parent waits; the parent
+        // itself computes nothing.
         let script =
             "sh -c 'while :; do :; done' & sleep 0.3; kill $!; wait $!; echo; exec sleep 10";
         let mut child = std::process::Command::new("sh")

@@ -25,8 +25,8 @@ impl Leader {
     }
 }
 
-/// The processes that are not counted, or not to their end: beside those that were seen, who says
-/// so itself, and the program if it ended as another one than the last that was counted.
+/// Processes that are not counted, or not to their end: those that were seen, those that report it
+/// themselves, and the program if it ended as another program than the last counted one.
 pub fn uncounted(
     stats: &[ProcessStats],
     leader: &Leader,

@@ -24,7 +24,7 @@ pub fn of(profile: &Profile) -> String {
     text
 }
 
-/// Words in lines that fit; the first one begins otherwise than the others.
+/// Words in lines that fit; the first line has another indent than the others.
 fn wrapped(words: &str, first: &str, others: &str) -> String {
     let mut text = String::new();
     let mut line = first.to_owned();

@@ -1,4 +1,4 @@
-//! Where the time went, in lines: by parts, by samples, and what the caches had not.
+//! The division of time, in lines: by parts, by samples, and the cache misses.
 
 use std::fmt::Write;
 
@@ -45,7 +45,7 @@ pub fn lines(profile: &Profile) -> String {
     text
 }
 
-/// What there were too many of to keep all: a line, or nothing.
+/// A line about data of which there were too many to keep all, or nothing.
 fn left_out(sampling: Sampling) -> String {
     let Sampling { cut, dropped, blocked_dropped, orders_dropped, .. } = sampling;
     let parts = [
@@ -59,8 +59,8 @@ fn left_out(sampling: Sampling) -> String {
     if parts.is_empty() { String::new() } else { format!("Too many: {}.\n", parts.join(", ")) }
 }
 
-/// What samples add to where the time went: who spins, as far as the library's clocks do not tell,
-/// and what is not known.
+/// The samples' contribution to the division of time: spinning that the library's clocks do not
+/// cover, and unknown time.
 fn sampled(samples: &CpuSamples) -> String {
     if let Some(why) = &samples.refused {
         return format!("Sampled stacks of the CPU time: {why}\n");

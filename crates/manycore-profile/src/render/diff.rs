@@ -1,9 +1,9 @@
 //! Two profiles against each other, lock by lock.
 //!
-//! Runs differ in length, so counts and times are divided by the length of the run: a lock that 3
-//! threads wait for on average has a wait of 3 seconds a second. Locks are the same if they have
-//! the same name and kind, or failing that the same name without offset and line, which a rebuild
-//! moves, if that leaves no doubt.
+//! Runs differ in length, so counts and times are divided by the length of the run: a lock for
+//! which 3 threads wait on average has a wait of 3 seconds a second. Locks are the same if they
+//! have the same name and kind. Otherwise they are the same if the names without offset and line,
+//! which a rebuild changes, are equal and unambiguous.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -64,7 +64,7 @@ pub struct Rates {
 /// A lock in both profiles, or in one of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// What it is called, in the second profile if it is there.
+    /// Its name, from the second profile if it is there.
     pub name: String,
     /// The same, in short.
     pub short: String,
@@ -168,8 +168,8 @@ impl Entry {
         Self { short: name.clone(), name, kind, is_kernel: true, rates }
     }
 
-    /// What says that it is the same lock, and how many of them came before it: names may occur
-    /// twice.
+    /// The key that identifies the lock, and the number of earlier locks with the same key: names
+    /// may occur twice.
     fn key(&self, name: &str, seen: &mut HashMap<(String, String, bool), usize>) -> Key {
         let same = (name.to_owned(), self.kind.clone(), self.is_kernel);
         let count = seen.entry(same.clone()).or_default();
@@ -180,7 +180,7 @@ impl Entry {
 
 type Key = ((String, String, bool), usize);
 
-/// Places of the same lock in both lists; of one that is in one list only, that.
+/// Places of the same lock in both lists; for a lock in only one list, its place there.
 fn pairs(old: &[Entry], new: &[Entry]) -> Vec<(Option<usize>, Option<usize>)> {
     let mut seen = [HashMap::new(), HashMap::new()];
     let mut matched: BTreeMap<Key, (Option<usize>, Option<usize>)> = BTreeMap::new();

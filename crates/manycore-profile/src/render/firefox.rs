@@ -2,9 +2,9 @@
 //! is not uploaded.
 //!
 //! Three tracks of stacks: waits for the program's locks, waits for the kernel's, and samples on
-//! the CPU. A wait's weight is its time; the innermost call is the lock, `[lock]`. When each
-//! happened is not in a profile: they follow one another. Convoys, which have their times, are
-//! markers.
+//! the CPU. A wait's weight is its time; the innermost call is the lock, `[lock]`. A profile does
+//! not have the times of single waits, so they are drawn one after the other. Convoys, whose times
+//! are known, are markers.
 
 use std::time::UNIX_EPOCH;
 

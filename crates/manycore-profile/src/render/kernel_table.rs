@@ -16,7 +16,7 @@ const PLACES: usize = 4;
 const CALLS: usize = 5;
 const WIDTH: usize = 100;
 
-/// The table, how it was made, and what it does not show; empty if the kernel was not watched.
+/// The table, its method, and its limits; empty if the kernel was not watched.
 pub fn table(profile: &Profile, view: View) -> String {
     let Some(run) = &profile.kernel else { return String::new() };
     let mut text = format!("Locks of the kernel, most waited for first: waits of {}\n", whose(run));
@@ -74,7 +74,7 @@ fn about(lock: &KernelLock) -> String {
     format!("  {}{objects}", lock.kind)
 }
 
-/// For each of the first locks: where threads waited for it most, and what the owner did.
+/// For each of the first locks: the place where threads waited most, and the owner's activity.
 fn places(locks: &[KernelLock]) -> String {
     let mut text = String::new();
     for lock in locks.iter().take(PLACES) {
@@ -90,7 +90,7 @@ fn places(locks: &[KernelLock]) -> String {
     if text.is_empty() { text } else { format!("\nWhere, innermost call first:\n{text}") }
 }
 
-/// The calls that tell: without those of the lock itself, and of the way into the kernel.
+/// The calls that matter: without the lock's own calls, and without the entry into the kernel.
 fn calls(frames: &[Frame]) -> String {
     let names = frames.iter().filter_map(|frame| frame.function.as_deref());
     let telling = names.filter(|name| !is_dull(name));

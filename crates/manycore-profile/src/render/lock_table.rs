@@ -109,8 +109,8 @@ pub fn conditions(all: &[Condition], view: View) -> String {
     )
 }
 
-/// How long it was held in all: from the one to the other, nineteen times in twenty; or about,
-/// where these are the same to two digits.
+/// The total hold time: an interval that contains it nineteen times in twenty; or "about", if the
+/// ends are the same to two digits.
 fn held(lock: &Lock) -> String {
     let about = || lock.held_ns().map_or_else(String::new, |held| format!("~{}", ns(held as u64)));
     let Some(Held { low_ns, high_ns, .. }) = lock.held else { return about() };
@@ -129,7 +129,7 @@ fn title_of(lock: &Lock, width: usize) -> String {
     prefixed(what, name, width)
 }
 
-/// The other place that tells what a lock is for, if one is known.
+/// The other place that shows a lock's purpose, if one is known.
 fn other_place(lock: &Lock, width: usize) -> Option<String> {
     let site = lock.waits_in.first()?;
     let (what, place) = match lock.origin {

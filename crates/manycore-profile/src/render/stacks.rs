@@ -40,8 +40,8 @@ pub fn stacks(profile: &Profile) -> Vec<Waits<'_>> {
     waits.filter(|one| one.ns > 0).collect()
 }
 
-/// How many waits each of these stacks stands for: a lock's waits are all counted, and belong to
-/// its stacks in the proportion of those that were sampled.
+/// The number of waits that each of these stacks represents: all of a lock's waits are counted, and
+/// they are divided among its stacks in the proportion of the samples.
 pub fn counts(profile: &Profile, stacks: &[Waits]) -> Vec<u64> {
     let mut sampled: HashMap<usize, u64> = HashMap::new();
     for one in stacks {

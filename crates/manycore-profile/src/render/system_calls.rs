@@ -1,5 +1,5 @@
-//! What became of a program's system calls, in a few lines: which were executed elsewhere, which
-//! not, and why.
+//! The fate of a program's system calls, in a few lines: those executed elsewhere, those left in
+//! place, and the reasons.
 
 use std::fmt::Write;
 
@@ -9,8 +9,8 @@ use manycore_placement::{CpuSet, Mechanism};
 /// Functions that are shown; the rest is in the JSON.
 const SHOWN: usize = 12;
 
-/// A line about the program, a line each about the functions of which most was moved, and why calls
-/// were left in place.
+/// A line about the program, a line for each of the functions with the most moved calls, and the
+/// reasons why calls were left in place.
 pub fn text(calls: &MovedCalls) -> String {
     if calls.processes == 0 {
         return "no process left statistics of its system calls".to_owned();

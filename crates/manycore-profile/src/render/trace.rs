@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Locks that have a counter of their own.
 const COUNTERS: usize = 24;
 
-/// The trace. Times in it are microseconds, as the format has them.
+/// The trace. Its times are in microseconds, as the format requires.
 pub fn trace(profile: &Profile) -> Value {
     let name = json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": joined(&profile.command)}});
     let mut events = vec![name];

@@ -26,7 +26,7 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// All of them: as a command line has it, and what it means.
+    /// All of them: the name on the command line, and the meaning.
     pub const ALL: [(Self, &str, &str); 4] = [
         (Self::Wait, "wait", "Time waited"),
         (Self::Contended, "contended", "Acquisitions that had to wait"),

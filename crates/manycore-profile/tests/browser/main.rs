@@ -17,7 +17,7 @@ use manycore_profile::render::page;
 use serde_json::{Value, json};
 use support::{HOSTILE, profile};
 
-/// A test: its name, and what it does with the page open.
+/// A test: its name, and its actions on the open page.
 type Test = (&'static str, fn(&mut Chromium, &Path));
 
 const TESTS: [Test; 8] = [
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
-/// What a column of the table of locks says, from the top.
+/// The texts of a column of the table of locks, from the top.
 fn column(chromium: &mut Chromium, number: usize) -> Vec<String> {
     let cells = format!(
         "[...document.querySelectorAll('#locks tbody tr:not(.details)')].map((row) => row.cells[{number}].textContent)"
@@ -125,7 +125,8 @@ fn system_calls_are_accounted_for(chromium: &mut Chromium, file: &Path) {
     click(chromium, "#system-calls thead th:nth-child(5) button");
     assert_eq!(cells(chromium, 1)[0], "recvfrom", "by those in place");
 
-    // One whose calls stayed in place has no latency, and one without them no such part.
+    // A function whose calls stayed in place has no latency, and a profile without moved calls has
+    // no such part.
     let mut profile = profile(3, 5);
     let calls = profile.system_calls.as_mut().unwrap();
     calls.mechanism = "in-place".into();

@@ -181,7 +181,8 @@ fn bad_files_are_named() {
     std::fs::write(&path, vec![0; size_of::<Mapping>()]).unwrap();
     assert!(StatsFile::<Mapping>::open(&path).unwrap().is_none(), "nothing has been noted");
 
-    // Others may make what looks like statistics: nothing of it is waited for or followed.
+    // Other programs may make files that look like statistics: the command neither waits for them
+    // nor follows them.
     let link = directory.path().join("link.stats");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     assert!(refused(&link).contains("link.stats: "), "{}", refused(&link));

@@ -1,6 +1,6 @@
-//! Whatever a statistics file says, it is read to the end, and the profile is made: a program may
-//! write over its own, and anybody may write a file of that name. Whatever is in a file that is
-//! named as a profile, it is refused with a sentence, or drawn in all forms.
+//! Whatever a statistics file contains, it is read to the end, and the profile is made: a program
+//! may overwrite its own file, and any user may write a file of that name. Whatever a file contains
+//! that is given as a profile, it is refused with a sentence, or drawn in all forms.
 
 use std::fs;
 use std::mem::offset_of;
@@ -33,7 +33,7 @@ const WRITE: usize = 1 + 2 + 8;
 /// What is there, as words.
 fn words(file: &Synthetic) -> &[AtomicU64] {
     let mapping = file.get();
-    // SAFETY: it consists of atomics, of which eight bytes are one; nobody else has it.
+    // SAFETY: it consists of atomics of eight bytes each; no other code has it.
     unsafe { std::slice::from_raw_parts((&raw const *mapping).cast(), size_of_val(mapping) / 8) }
 }
 

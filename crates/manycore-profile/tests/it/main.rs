@@ -1,5 +1,5 @@
-//! Profiles from statistics that are written by hand, and what is drawn of them. One binary: to
-//! link one costs less than to link eight.
+//! Profiles from handwritten statistics, and their output. One binary: linking one costs less than
+//! linking eight.
 
 mod counts;
 mod fuzz;

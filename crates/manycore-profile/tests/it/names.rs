@@ -1,4 +1,4 @@
-//! Locks are called by their variable, or by the caller that tells what they are for.
+//! Locks are named after their variable, or after the caller that shows their purpose.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -76,7 +76,7 @@ impl Loaded {
         self.bias + u64::from_str_radix(after.trim().split(':').next().unwrap(), 16).unwrap()
     }
 
-    /// What a lock is called that is used more often than those before.
+    /// The name of a lock that is used more often than the earlier ones.
     fn name(&self, address: u64, frames: &[u64]) -> Lock {
         let before = self.process.get().header.records.load(Relaxed);
         self.process.used(Kind::Mutex, address, frames, before.into(), &[]);

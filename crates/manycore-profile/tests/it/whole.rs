@@ -288,8 +288,8 @@ fn spinning_is_a_matter_where_threads_exceed_cpus() {
 fn neighbours_that_wander_share_a_line() {
     let directory = tempfile::tempdir().unwrap();
     let file = process(directory.path());
-    // In the file's data: a pair in one line, one that is alone, and one beside another that stays
-    // where it is.
+    // In the file's data: a pair in one line, a single object, and an object beside another that
+    // stays in its place.
     for (address, moves) in
         [(0x2000, 5_000), (0x2028, 2_000), (0x2100, 9_000), (0x2140, 9), (0x2168, 5_000)]
     {

@@ -51,8 +51,8 @@ fn paid(rows: &dyn Rows, warehouse: u64) -> Option<String> {
     })
 }
 
-/// Checks that the last order of a district, in both tables, is the one before its next, and that
-/// its last orders have as many lines as they say.
+/// Checks that the last order of a district, in both tables, is the one before its next order, and
+/// that its last orders have as many lines as they declare.
 fn district(rows: &dyn Rows, district: District, lately: u64) -> Option<String> {
     let [_, _, next, _] = rows.get(Table::District, district.key())?;
     let mut last = [None; 2];

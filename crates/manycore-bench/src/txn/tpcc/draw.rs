@@ -1,4 +1,4 @@
-//! Which transactions, with which input: clauses 2.4.1, 2.5.1, 2.6.1 and 2.8.1 of TPC-C.
+//! Draws transactions and their inputs: clauses 2.4.1, 2.5.1, 2.6.1 and 2.8.1 of TPC-C.
 
 use super::customer::Named;
 use super::keys::{AFTER_DISTRICT, DISTRICTS, District, NAMES};

@@ -11,9 +11,9 @@
 //! | `audit` | conditions that hold at every moment |
 //!
 //! Rows have the fields that transactions compute with; texts are left out. There is no delivery,
-//! so that of 100 transactions 47 are orders, 45 payments, and 4 of each of the two that read;
-//! beside them there is an audit in a hundred, which the benchmark has not. A database under
-//! snapshot isolation runs these transactions as if one came after the other (A. Fekete and
+//! so out of 100 transactions 47 are orders, 45 are payments, and 4 each are the two that only
+//! read. In addition, one in a hundred is an audit, which the benchmark does not have. A database
+//! under snapshot isolation runs these transactions as if one came after the other (A. Fekete and
 //! others, "Making Snapshot Isolation Serializable", TODS 2005).
 
 mod audit;

@@ -14,7 +14,8 @@ pub(in crate::txn) struct Payment {
     pub(super) of: District,
     pub(super) by: Named,
     pub(super) amount: u64,
-    /// What the row about it is called: no two payments of a district are likely to have the same.
+    /// The name of the row about the payment: two payments of a district are unlikely to have the
+    /// same name.
     pub(super) number: u64,
 }
 

@@ -1,5 +1,5 @@
 //! Transactions that only read: the status of a customer's last order (clause 2.6.2 of TPC-C), and
-//! how many of the items that were ordered lately are low in stock (2.8.2).
+//! the number of recently ordered items with a low stock (2.8.2).
 
 use std::collections::BTreeSet;
 

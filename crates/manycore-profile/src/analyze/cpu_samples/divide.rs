@@ -1,4 +1,4 @@
-//! What the samples of a run say: each stack has a part, and each part, function and thread its
+//! The meaning of a run's samples: each stack has a part, and each part, function and thread its
 //! share.
 
 use std::cmp::Reverse;
@@ -92,8 +92,8 @@ impl Samples {
         }
     }
 
-    /// What the library has noted of processes that ended before anybody looked: those that were
-    /// one program, which is the one that has statistics.
+    /// The library's notes about processes that ended before the command read them: for those that
+    /// were one program, which is the one that has statistics.
     fn noted<'stats>(
         &self,
         stats: impl Iterator<Item = (u32, &'stats Modules)> + Clone,
@@ -109,7 +109,7 @@ impl Samples {
         stats.filter(is_one).collect()
     }
 
-    /// What these calls say a thread does, which of them tells, and the calls.
+    /// What a thread does according to these calls, the call that shows it, and the calls.
     fn look_up(
         &self,
         calls: &Calls,
@@ -322,7 +322,8 @@ mod tests {
         }
         let modules = Modules::default();
         samples.note_other_program(10);
-        // Of 7 maps were read when it was another program, and 8 has noted two.
+        // The maps of process 7 were read when it was another program, and process 8 has noted two
+        // programs.
         let stats = [5, 6, 7, 8, 8, 9, 10].map(|process| (process, &modules));
         let noted = samples.noted(stats.into_iter());
         assert_eq!(noted.into_keys().collect::<Vec<_>>(), [6]);

@@ -1,8 +1,8 @@
 //! Where the CPU time went, from stacks that were sampled while threads were on a CPU.
 //!
-//! Each sample is kept by itself, in bounded memory: when there are too many, every second one is
-//! dropped, and only every second one is taken from then on. What a thread did is told by its
-//! innermost calls (`divide`, `spinning`), when all is over and they have names.
+//! Each sample is kept, in bounded memory: when there are too many, every second one is dropped,
+//! and only every second new one is taken from then on. A thread's activity is derived from its
+//! innermost calls (`divide`, `spinning`), after the run, when the calls have names.
 
 mod divide;
 mod spinning;
@@ -41,7 +41,7 @@ pub struct Samples {
     pub start: f64,
     /// The kernel's calls, by address; none if it does not tell their names.
     pub kernel: HashMap<u64, Frame>,
-    /// The library that was put under the program: what it spins for, it counts itself.
+    /// The library that was put under the program: it counts its own spinning itself.
     pub library: Option<PathBuf>,
     taken: u64,
     /// One in this many is kept.
@@ -103,8 +103,8 @@ impl Samples {
         }
     }
 
-    /// Takes a sample of a thread, this many milliseconds after the sampling began. `weight` is
-    /// what it stands for, of any unit.
+    /// Takes a sample of a thread, this many milliseconds after the sampling began. `weight` is the
+    /// amount that the sample represents, in any unit.
     pub fn take(&mut self, thread: u32, name: &str, at: u32, weight: f32, calls: Calls) {
         self.taken += 1;
         if !self.taken.is_multiple_of(self.period) {

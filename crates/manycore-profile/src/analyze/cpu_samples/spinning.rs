@@ -42,8 +42,8 @@ const PAUSES: &[&str] = &[
     "ut_relax_cpu",
 ];
 
-/// A name that has `spin` in it and one of these waits for a lock, be it `pthread_spin_lock`,
-/// `Mutex::spin` or `SpinLock::SpinLoop`; not so `flip_spin`.
+/// A name with `spin` and one of these words waits for a lock, such as `pthread_spin_lock`,
+/// `Mutex::spin` or `SpinLock::SpinLoop`; but `flip_spin` does not.
 const WAITING: &[&str] = &[
     "acquire", "backoff", "delay", "latch", "lock", "loop", "mutex", "pause", "rdlock", "rwlock",
     "until", "wait", "wrlock",
@@ -75,7 +75,7 @@ const KERNEL_CALLS: usize = 4;
 /// Words in the names of the preloaded library's functions that wait.
 const OF_LIBRARY: &[&str] = &["contended", "pause", "sleep", "snooze", "spin", "wait"];
 
-/// What a thread does that is inside these calls, and which of the calls tells that. Calls in the
+/// The activity of a thread that is inside these calls, and the call that shows it. Calls in the
 /// kernel come first.
 pub fn part(kernel: &[Frame], user: &[Frame], library: Option<&str>) -> (Part, usize) {
     let of = |frame: &Frame, test: fn(&str) -> bool| frame.function.as_deref().is_some_and(test);

@@ -1,10 +1,10 @@
-//! What a sample of holds says of all: a total with its interval.
+//! An estimate for all holds from a sample: a total with its interval.
 //!
-//! The mean of n values is off by Student's t times their deviation over the root of n, nineteen
-//! times in twenty. That takes for granted that the sample has seen what there is. Holds are short
-//! as a rule and long at times, when the holder loses its CPU or sleeps; of what happens less often
-//! than once in n/3 holds, a sample of n has one chance in twenty to show nothing. So the upper end
-//! has three more holds as long as the longest one.
+//! The mean of n values is off by at most Student's t times their standard deviation over the root
+//! of n, nineteen times in twenty. That assumes that the sample has seen all kinds of holds. Holds
+//! are usually short and sometimes long, when the holder loses its CPU or sleeps. If an event is
+//! rarer than once in n/3 holds, a sample of n has one chance in twenty to miss it. So the upper
+//! end includes three more holds as long as the longest one.
 
 use crate::profile::Held;
 use manycore_stats::Histogram;
@@ -32,7 +32,8 @@ impl Sample {
         Self { count, total, longest, deviation: seen.map_or(most, |seen| seen.min(most)) }
     }
 
-    /// The sum of this many values of which these are a random sample; none if it is empty.
+    /// An estimate of the sum of this many values from a random sample of them; none if the sample
+    /// is empty.
     pub fn sum_of(&self, all: u64) -> Option<Held> {
         if self.count == 0 {
             return None;
@@ -96,8 +97,8 @@ mod tests {
         assert_eq!((all.low_ns, all.high_ns), (10_000, 10_000));
     }
 
-    /// Nineteen times in twenty, at the least, the truth is between the ends: of holds of which one
-    /// in a hundred is fifty times as long.
+    /// At least nineteen times in twenty the truth is between the ends, for holds of which one in a
+    /// hundred is fifty times as long.
     #[test]
     fn intervals_hold_the_truth() {
         let mut dice = 88_172_645_463_325_252_u64;
@@ -120,7 +121,7 @@ mod tests {
             let range = held.low_ns as f64..=held.high_ns as f64;
             right += u32::from(range.contains(&(truth * 1e6)));
         }
-        // A third of the samples has none of the long ones: that is what no sample can know.
+        // A third of the samples contains no long hold: no sample can know that.
         assert!(right >= 600, "{right}");
     }
 }

@@ -14,7 +14,7 @@ use manycore_stats::{Histogram, Kind};
 
 use super::{Group, Groups, Waited};
 
-/// This many of the innermost calls are searched for a name that tells what the thread waits for.
+/// This many of the innermost calls are searched for a name that shows the reason of the wait.
 const TELLING: usize = 6;
 /// Functions, by parts of their names, that wait for an event.
 const EVENTS: &[&str] = &[
@@ -36,8 +36,8 @@ const EVENTS: &[&str] = &[
 ];
 
 impl Futexes {
-    /// Those of a process. `left` is what it has left of its files, if its maps were not seen. Adds
-    /// to the identities which lock or condition variable each place's number is about.
+    /// The waits of a process. `left` is the list of files that it has left, if its maps were not
+    /// seen. Adds the lock or condition variable of each place's number to the identities.
     pub(crate) fn groups(
         &self,
         process: u32,

@@ -31,11 +31,11 @@ pub(in crate::analyze) type Rows = HashMap<(usize, u32), usize>;
 /// The process in [`Rows`] that stands for those beyond the list. Its records are their locks'
 /// numbers.
 pub(in crate::analyze) const OTHERS: usize = usize::MAX;
-/// That which stands for what the kernel saw of futexes. Its records are the numbers of the places
-/// where threads waited.
+/// The process that represents the kernel's view of futexes. Its records are the numbers of the
+/// places where threads waited.
 pub(in crate::analyze) const FUTEXES: usize = usize::MAX - 1;
 
-/// Objects that are shown as one, by what they have in common.
+/// Objects that are shown as one, with their common properties.
 #[derive(Default)]
 pub struct Groups {
     groups: HashMap<Identity, Group>,
@@ -142,7 +142,7 @@ impl Groups {
         }
     }
 
-    /// Most waited first, then most used; by name where that is equal, so that output is the same
+    /// Most waited first, then most used; by name if these are equal, so the output is the same
     /// each time.
     fn sorted(&self, wanted: impl Fn(Kind) -> bool) -> Vec<(&Identity, &Group)> {
         let all = self.groups.iter();
@@ -167,7 +167,7 @@ impl Groups {
         records.into_iter().filter_map(row).collect()
     }
 
-    /// What tells the locks from each other, in the order of [`locks`](Self::locks).
+    /// The keys that distinguish locks, in the order of [`locks`](Self::locks).
     pub fn identities(&self) -> Vec<Identity> {
         self.sorted(|kind| kind != Kind::Cond).into_iter().map(|(identity, _)| *identity).collect()
     }
@@ -184,7 +184,7 @@ impl Groups {
     }
 
     /// The stacks in which threads waited for locks, most waited first: as many as there is room
-    /// for, and behind them the rest of each lock.
+    /// for, and then the rest of each lock.
     pub fn stacks(&self, rate: &Rate, symbols: &Symbols) -> Vec<Stack> {
         let mut stacks = Vec::new();
         for (lock, group) in self.sorted_locks().into_iter().enumerate() {
@@ -324,7 +324,7 @@ impl Group {
             let mean_ns = mean(count, *wait_ended, rate);
             return Times { count, mean_ns, p99_ns: None, max_ns: None, ..all };
         }
-        // What is under way is no count yet, and has no part in their mean.
+        // A wait that is under way is not counted yet, and not included in the mean.
         Times { mean_ns: mean(*contended, *wait_ended, rate), ..all }
     }
 

@@ -1,4 +1,4 @@
-//! What a lock is called: the variable that it lives in, or else the place where it came to be.
+//! A lock's name: the variable that contains it, or otherwise the place where it was created.
 
 use crate::analyze::names::modules::{Epoch, Modules};
 use crate::analyze::names::symbols::{FileId, MADE, StackId, Symbols, Variable};
@@ -20,7 +20,7 @@ pub struct Name {
     pub origin: Origin,
 }
 
-/// What is the same for objects that are to be shown as one, in one process or in several.
+/// The common properties of objects that are shown as one, in one process or in several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// A place in a file's data.
@@ -31,8 +31,8 @@ pub enum Identity {
     Unplaced(u64, u32),
 }
 
-/// Finds out what a lock is called that came to be by the calls of `stack`, which begins with
-/// `caller`, and which others it is to be shown with.
+/// Finds the name of a lock that was created by the calls of `stack`, which begins with `caller`,
+/// and the other locks with which it is shown.
 pub fn of(
     recorded: &Recorded,
     stack: StackId,

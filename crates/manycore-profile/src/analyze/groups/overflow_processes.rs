@@ -1,7 +1,7 @@
 //! Processes beyond those that are kept one by one: their locks, added up as they end.
 //!
-//! A program may make processes for as long as it runs. What is kept of these does not grow with
-//! their number, but for a number and a name of each.
+//! A program may make processes for as long as it runs. The data that are kept about these do not
+//! grow with their number, except for a number and a name of each.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

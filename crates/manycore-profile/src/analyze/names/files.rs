@@ -1,10 +1,10 @@
 //! The files that processes have mapped: found while the processes live, and kept open, since
 //! afterwards they may be out of reach.
 //!
-//! A path is the process' own: it may be another file here, in another mount namespace or below
-//! another root, or by now, after a library was replaced. So each file that is opened is compared
-//! with what the kernel lists of the process' mapping. What the kernel offers of a process that
-//! lives, besides: its root, and each file that it has mapped, whatever has become of its path.
+//! A path is the process' own. Here it may be another file, in another mount namespace or below
+//! another root, or after a library was replaced. So each opened file is compared with the kernel's
+//! list of the process' mappings. For a living process the kernel also offers its root, and each
+//! mapped file, whatever has become of the file's path.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ use manycore_launch::regular;
 const LISTS_MAX: usize = 256;
 const PROCESSES_MAX: usize = 8192;
 /// At most one in this many of the files that this process may have open are kept open: the rest is
-/// for everything else.
+/// for other uses.
 const KEPT_SHARE: u64 = 2;
 
 /// A file that can be read.
@@ -72,8 +72,8 @@ type Written = (i64, i64, u64);
 /// A process that was seen while it lived.
 #[derive(Clone, Debug, Default)]
 pub struct Process {
-    /// Its root and its mount namespace, if they are not this process': what is below the root
-    /// stays there as long as both are open.
+    /// Its root and its mount namespace, if they differ from this process': the files below the
+    /// root stay there as long as both are open.
     root: Option<Arc<(File, File)>>,
     /// The number that it has for itself.
     pub pid: u32,
@@ -87,14 +87,14 @@ pub struct Process {
     list: Vec<u8>,
 }
 
-/// Never held while a file is opened: the one who opens may wait for a file system that does not
-/// answer, and nobody with them.
+/// Never held while a file is opened: opening may wait for a file system that does not answer, and
+/// no other thread must wait with it.
 fn kept() -> MutexGuard<'static, Kept> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks at a process that lives, with this number here: opens what it has mapped now. `owner` is
-/// what it is known by.
+/// Looks at a living process with this number here: opens the files that it has mapped now. `owner`
+/// is its key.
 pub fn see(process: u32, owner: Key) {
     // None of a process that has ended.
     let Ok(list) = fs::read(format!("/proc/{process}/maps")) else { return };
@@ -108,7 +108,7 @@ pub fn see(process: u32, owner: Key) {
     }
 }
 
-/// What a process had mapped when it was seen last; nothing of one that was not.
+/// The mapped files of a process when it was seen last; none for a process that was not seen.
 pub fn seen(owner: Key) -> Modules {
     let kept = kept();
     let list = kept.processes.get(&owner).map_or(&[][..], |process| &process.list);
@@ -144,8 +144,8 @@ fn note_process(process: u32, modules: &Modules) {
     }
 }
 
-/// Compilers that tell of the code that they make so map the file, for the sake of those who look
-/// for it.
+/// Compilers that announce their generated code map the file in this way, so that profilers find
+/// it.
 fn is_dump(file: &Listed) -> bool {
     let path = file.path();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -154,7 +154,8 @@ fn is_dump(file: &Listed) -> bool {
 
 fn kept_max() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes the structure, or fails, and it stays zero: then nothing is kept.
+    // SAFETY: the kernel writes the structure, or fails and leaves it zero: then no file is kept
+    // open.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     (limit.rlim_cur / KEPT_SHARE) as usize
 }
@@ -198,7 +199,7 @@ impl Process {
         }
     }
 
-    /// One that was never seen: what can be said of it without.
+    /// A process that was never seen: the information that is available without its files.
     fn unseen(owner: Key) -> Self {
         // SAFETY: a system call without arguments.
         let user = unsafe { libc::getuid() };
@@ -308,8 +309,8 @@ fn written(file: &File) -> Option<Written> {
     Some((found.mtime(), found.mtime_nsec(), found.size()))
 }
 
-/// Whether the kernel lists a mapping of this file so. File systems that are made of others may
-/// list another number than `stat` says: then the file is mapped, and the list asked.
+/// Whether the kernel's list has a mapping of this file. Layered file systems may list another
+/// number than `stat` returns: then the file is mapped here, and our own list is read.
 fn is_listed(file: &File, listed: &Listed) -> bool {
     let Listed { device, inode, .. } = *listed;
     let Ok(found) = file.metadata() else { return false };

@@ -1,15 +1,15 @@
 //! Files as the kernel lists them among a process' mappings.
 //!
-//! The list has a line feed in a path as `\012`, but a backslash as itself; and what it says behind
-//! the path of a file that is gone, ` (deleted)`, can be the end of a name. So a text stands for
-//! several paths, and the numbers beside it tell which is meant.
+//! The list writes a line feed in a path as `\012`, but a backslash unchanged; and its mark behind
+//! the path of a deleted file, ` (deleted)`, can also be the end of a name. So a text stands for
+//! several paths, and the numbers beside it show which one is meant.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// What the kernel says behind the path of a file that is gone.
+/// The kernel's mark behind the path of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
 const LINE_FEED: &[u8] = b"\\012";
 

@@ -1,4 +1,4 @@
-//! What an address in a process is called, and which call of a stack tells what a lock is for.
+//! The name of an address in a process, and the call of a stack that shows a lock's purpose.
 
 pub mod files;
 pub(super) mod listed;

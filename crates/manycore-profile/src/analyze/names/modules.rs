@@ -1,8 +1,8 @@
-//! Which file, and which place in it, an address of a process belongs to.
+//! The file of a process' address, and the position in that file.
 //!
-//! A list of mappings says where pages of files are, and nothing of what they mean: that is in the
-//! files' program headers. So a [`Place`] is an address beside the mappings of its file, from which
-//! [`Binary`](crate::symbols) works out the address that symbols have.
+//! A list of mappings has the positions of files' pages, but not their meaning, which is in the
+//! files' program headers. So a [`Place`] is an address together with the mappings of its file,
+//! from which [`Binary`](crate::symbols) computes the address that symbols use.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::analyze::names::listed::Listed;
 use manycore_stats::{MAPPED_CODE, MAPPED_SHARED, MODULES, Mapping, Module, PATHS};
 
-/// What is the same of a process in what it leaves and in what was seen of it while it ran: its
-/// number, and when its statistics began, in ticks.
+/// The key of a process that is the same in its records and in the observations while it ran: its
+/// number, and the start of its statistics, in ticks.
 pub type Key = (u32, u64);
 
 /// The key of a process that may run.
 pub fn key(mapping: &Mapping) -> Key {
-    // Relaxed, both: written before the header's magic, by which the file was found to be one.
+    // Relaxed, both: written before the header's magic, by which the file was recognised.
     (mapping.header.pid.load(Ordering::Relaxed), mapping.header.started.load(Ordering::Relaxed))
 }
 
@@ -47,8 +47,8 @@ pub struct Range {
     base: u64,
     /// Its number in `files`.
     file: usize,
-    /// From which state of the process' mappings on it is there, and from which on it is not; 0: it
-    /// is still there.
+    /// The states of the process' mappings between which it is there: the first one with it, and
+    /// the first one without; 0 if it is still there.
     since: Epoch,
     until: Epoch,
 }
@@ -93,7 +93,7 @@ impl Place<'_> {
 impl Modules {
     /// Reads what the process has noted.
     pub fn read(mapping: &Mapping) -> Self {
-        // Acquire: partner of the Release by which the process says that a module is noted.
+        // Acquire: partner of the Release by which the process publishes a noted module.
         let noted = mapping.header.modules.load(Ordering::Acquire) as usize;
         let mut modules = Self { owner: key(mapping), ..Self::default() };
         for module in &mapping.modules[..noted.min(MODULES)] {
@@ -134,9 +134,9 @@ impl Modules {
         modules
     }
 
-    /// `start-end perms offset device inode path`. Whether what comes next can be the file's
-    /// zero-initialised data: right behind data of the file that can be written to, in one piece.
-    /// None of a line that has not that form.
+    /// `start-end perms offset device inode path`. Whether the next mapping can be the file's
+    /// zero-initialised data: adjacent, in one piece, after a writable mapping of the file. None
+    /// for a line of another form.
     fn add_line(&mut self, line: &[u8], extends: bool) -> Option<bool> {
         let number = |text| u64::from_str_radix(text, 16).ok();
         // Paths may have spaces, and are set off by many.
@@ -200,7 +200,7 @@ impl Modules {
     pub fn find(&self, address: u64, epoch: Epoch) -> Option<Place<'_>> {
         let was_there = |r: &&Range| r.since <= epoch && (r.until == 0 || epoch < r.until);
         let is_inside = |r: &&Range| (r.start..r.end).contains(&address);
-        // What was mapped last; what has not been noted in time if need be.
+        // The last mappings, read from the process if they were not noted in time.
         let range = (self.ranges.iter().rev().filter(was_there).find(is_inside))
             .or_else(|| self.ranges.iter().rev().find(is_inside));
         let before = || {
@@ -343,7 +343,7 @@ mod tests {
         modules.add(range(2, 5), file(b"/bb"));
         modules.add(range(6, 0), file(b"/ccc"));
         let found = |epoch| modules.find(0x1800, epoch).unwrap().file.inode;
-        // In between it was nobody's: then it is noted too late whose it is.
+        // In between it belonged to no module: then its module is noted too late.
         assert_eq!([0, 1, 2, 4, 5, 6, NOW].map(found), [2, 2, 3, 3, 4, 4, 4]);
     }
 }

@@ -2,9 +2,9 @@
 //! is DWARF.
 //!
 //! Each place is looked up once, and each stack of calls is kept once: a program with ten thousand
-//! locks uses them in a few places. (blazesym would do the looking up, too, but neither says how
-//! far into which variable an address is nor bounds the names that it makes, and would come with as
-//! many crates again as `addr2line` and `object` do.)
+//! locks uses them in a few places. (blazesym would do the look-ups, too, but it neither gives an
+//! address' offset in a variable nor bounds the names that it makes. It would also bring as many
+//! crates again as `addr2line` and `object` do.)
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -75,7 +75,7 @@ impl<'a, A: AsRef<[u64]> + ?Sized> From<&'a A> for Calls<'a> {
     }
 }
 
-/// Files that were looked into, read once each, and what was found in them.
+/// Files that were searched, read once each, and the results.
 #[derive(Default)]
 pub struct Symbols {
     files: Vec<Looked>,
@@ -101,15 +101,15 @@ struct Looked {
 
 enum Content {
     Object(Box<Binary>),
-    /// That is not known, but the file is mapped as such an object is.
+    /// The kind is unknown, but the file is mapped like such an object.
     Unreadable,
     /// No program and no library: memory that has a name, or nothing of this machine.
     Other,
 }
 
 impl Symbols {
-    /// The stack of these return addresses of a process with these modules. It ends ahead of the
-    /// first address that is in no file and of which the process has told nothing.
+    /// The stack of these return addresses, for a process with these modules. It ends before the
+    /// first address that is in no file and not in the process' own notes.
     pub fn stack<'a>(&mut self, addresses: impl Into<Calls<'a>>, modules: &Modules) -> StackId {
         let Calls { addresses, epoch } = addresses.into();
         let calls: Box<[u32]> = addresses
@@ -138,7 +138,7 @@ impl Symbols {
         self.each_frame(stack).map(|(_, frame)| frame.clone()).collect()
     }
 
-    /// The call in a stack that tells what it is about; none if the stack is empty.
+    /// The call in a stack that shows its purpose; none if the stack is empty.
     pub fn informative(&self, stack: StackId) -> Option<Informative> {
         let at = wrapper_frames::first_informative(self.each_frame(stack).map(|(_, frame)| frame))?;
         let (file, frame) = self.each_frame(stack).nth(at)?;

@@ -1,9 +1,9 @@
 //! Telling the function that wants a lock from those that only pass the wish on.
 //!
-//! A lock on the heap is known by where it was first used, and it is of no use to hear that this
-//! was in `std::mutex::lock`. A function is a mere wrapper if it is part of the C++ library, or if
-//! its name says that it locks and says nothing else: `Mutex::lock`, `inline_mysql_mutex_lock`,
-//! `ScopedRWLock`; but not `item_lock` or `Cache::lock`, which say what is locked.
+//! A lock on the heap is named after the place of its first use, and `std::mutex::lock` as that
+//! place would be useless. A function is a mere wrapper if it is part of the C++ library, or if its
+//! name only says that it locks: `Mutex::lock`, `inline_mysql_mutex_lock`, `ScopedRWLock`; but not
+//! `item_lock` or `Cache::lock`, whose names say what they lock.
 
 use crate::profile::Frame;
 
@@ -30,7 +30,7 @@ const LOCKING: &[&str] = &[
     "wrlock",
 ];
 
-/// Words that say how, or whose function it is, but not what is locked.
+/// Words that say how a function locks, or whose function it is, but not what it locks.
 const MANNER: &[&str] = &[
     "alloc",
     "apr",
@@ -167,8 +167,8 @@ fn without_self_type(function: &str) -> String {
     of.to_owned() + &inner[end + 1..]
 }
 
-/// The words of a name, be it `rw_pr_wrlock` or `ScopedRWLock`, in lower case. What a compiler
-/// appended is left out.
+/// The words of a name such as `rw_pr_wrlock` or `ScopedRWLock`, in lower case. Suffixes that a
+/// compiler appended are left out.
 pub fn words(name: &str) -> Vec<String> {
     let name = name.split('.').next().unwrap_or_default();
     let mut words = vec![String::new()];

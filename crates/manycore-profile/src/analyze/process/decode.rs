@@ -1,4 +1,4 @@
-//! What was counted for each lock: the record and every thread's counters, added up.
+//! The counts of each lock: the record and every thread's counters, added up.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -27,8 +27,8 @@ pub struct Tally {
     pub timeouts: u64,
     /// Time waited.
     pub wait: u64,
-    /// How long the waits took that are counted: of those that have ended, all of each, also what
-    /// was before an interval.
+    /// The duration of the counted waits: of each wait that has ended, the whole duration,
+    /// including the part before an interval.
     pub wait_ended: u64,
     /// The longest wait; 0 where that is not known.
     pub wait_max: u64,
@@ -46,8 +46,8 @@ pub struct Tally {
     pub handed: u64,
     /// Likewise, and came back to wait again.
     pub returned: u64,
-    /// How many of the hand-overs came from a thread that had been let in by one that had waited in
-    /// the same place as it.
+    /// The number of hand-overs by threads that had been let in by a thread that had waited in the
+    /// same place.
     pub alike: u64,
     /// Likewise, in another place.
     pub unlike: u64,
@@ -73,7 +73,7 @@ pub struct Recorded {
     pub number: u32,
     /// What it is.
     pub kind: Kind,
-    /// Whether it is the one that stands for all that found no record of their own.
+    /// Whether it is the record that represents all locks without a record of their own.
     pub is_rest: bool,
     /// How many objects have had the record.
     pub objects: u32,
@@ -89,7 +89,7 @@ pub struct Recorded {
     pub is_initialised: bool,
     /// The counts.
     pub tally: Tally,
-    /// Where threads waited for it, and for all others of its class.
+    /// The places where threads waited for it, and for all others of its class.
     pub waiters: Vec<Waiters>,
 }
 
@@ -113,8 +113,8 @@ pub fn read(mapping: &Mapping) -> Vec<Recorded> {
     settled(|| sum_slabs(mapping), |in_slabs| read_records(mapping, in_slabs))
 }
 
-/// What is read with sums of the slabs that have not shrunk meanwhile: counts that had moved would
-/// be taken twice.
+/// Read together with the sums of the slabs that have not shrunk meanwhile: otherwise moved counts
+/// would be counted twice.
 fn settled<R>(mut sums: impl FnMut() -> Sums, read: impl Fn(&Sums) -> R) -> R {
     let mut before = sums();
     for _ in 1..READINGS_MAX {
@@ -143,7 +143,7 @@ fn read_records(mapping: &Mapping, in_slabs: &Sums) -> Vec<Recorded> {
         let tally = Tally::of(record, in_slabs.get(&(number as u32)), usable);
         let waiters = waiters.remove(&(number as u32)).unwrap_or_default();
         let (live, stack) = (get32(&record.live), get32(&record.stack));
-        // Acquire: partner of the Release by which the process says that the record is filled in.
+        // Acquire: partner of the Release by which the process publishes the filled-in record.
         let kind = Kind::from_number(record.kind.load(Ordering::Acquire));
         let is_used = tally.is_used() || !waiters.is_empty();
         (is_used && (number == 0 || kind != Kind::None)).then(|| Recorded {
@@ -165,7 +165,7 @@ fn read_records(mapping: &Mapping, in_slabs: &Sums) -> Vec<Recorded> {
 
 /// The places where threads waited, by the number of the first record of the lock's class.
 fn waiters(mapping: &Mapping) -> HashMap<u32, Vec<Waiters>> {
-    // Acquire: partner of the Release by which the process says that a site is filled in.
+    // Acquire: partner of the Release by which the process publishes the filled-in site.
     let kept = mapping.header.sites.load(Ordering::Acquire) as usize;
     let mut waiters: HashMap<u32, Vec<Waiters>> = HashMap::new();
     for site in mapping.sites[..kept.min(SITES)].iter().skip(1) {
@@ -181,9 +181,9 @@ fn waiters(mapping: &Mapping) -> HashMap<u32, Vec<Waiters>> {
 /// Return addresses, innermost first, and the epoch in which they were noted.
 pub type NotedStack = (Box<[u64]>, Epoch);
 
-/// These stacks, by number. A forked process has all those of its parent, and few of its own.
+/// These stacks, by number. A forked process has all of its parent's stacks, and few of its own.
 pub fn stacks(mapping: &Mapping, wanted: impl Iterator<Item = u32>) -> HashMap<u32, NotedStack> {
-    // Acquire: partner of the Release by which the process says that a stack is filled in.
+    // Acquire: partner of the Release by which the process publishes the filled-in stack.
     let kept = mapping.header.stacks.load(Ordering::Acquire) as usize;
     let noted = |stack: &Stack| -> NotedStack {
         let addresses = stack.frames.iter().map(get).take_while(|address| *address != 0);
@@ -258,8 +258,8 @@ impl Tally {
             alike: get32(&record.hand_overs.alike).into(),
             unlike: get32(&record.hand_overs.unlike).into(),
             resumed: get(&record.hand_overs.resumed),
-            // Number 0 is shared by all locks that found no distribution of their own, so it tells
-            // of none of them.
+            // Number 0 is shared by all locks without a distribution of their own, so it describes
+            // none of them.
             distributions: (1..distributions.len()).contains(&number).then(|| {
                 let mut own = Box::new(Distributed::default());
                 own.add(&distributions[number].wait, &distributions[number].hold);
@@ -301,8 +301,8 @@ impl Tally {
         copy
     }
 
-    /// What was counted since some time before. For the longest wait and hold, if none was longer
-    /// than before, what the distributions tell.
+    /// The counts since an earlier moment. If the longest wait or hold has not grown since, it is
+    /// estimated from the distributions.
     pub fn since(&self, before: &Self) -> Self {
         let distributions = self.distributions.as_ref().map(|now| {
             let mut since = Box::new(Distributed::default());

@@ -1,8 +1,8 @@
-//! Which condition variables are the waiting room of a lock: of one that the program has made of a
-//! mutex and them.
+//! The condition variables that serve as the waiting room of a lock that the program has made of a
+//! mutex and these variables.
 //!
-//! What is counted, and why it tells, stands in [`HandOvers`](manycore_stats::HandOvers) and with
-//! the code that counts.
+//! [`HandOvers`](manycore_stats::HandOvers) and the counting code document the counts and their
+//! meaning.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use manycore_stats::Kind;
 
 /// Fewer hand-overs than this are no habit.
 const HANDED_MIN: u64 = 8;
-/// At least this share of what threads did that had been let in has to be hand-overs. A barrier of
-/// many threads, whose last one wakes the others, gets to a half at the most, and queues to little.
+/// At least this share of the actions of let-in threads has to be hand-overs. A barrier of many
+/// threads, whose last one wakes the others, reaches at most a half, and queues reach little.
 const HANDED_SHARE: f64 = 0.9;
 
 /// At least this share of the threads that handed over must have been let in by a thread that had
-/// waited in the same place, as far as that is known. A thread that asks and one that answers never
-/// do.
+/// waited in the same place, as far as that is known. A requesting and an answering thread never
+/// meet this.
 const ALIKE_SHARE: f64 = 0.5;
 
 /// What was seen of the condition variables of a class.
@@ -61,8 +61,8 @@ fn is_candidate(one: &Recorded) -> bool {
     one.kind == Kind::Cond && !one.is_rest
 }
 
-/// What has to be judged as one: a variable, or all that came to be at one place. An interpreter
-/// has a condition variable for each thread.
+/// The unit of judgement: one variable, or all variables that were created at one place. An
+/// interpreter has a condition variable for each thread.
 #[derive(PartialEq, Eq, Hash)]
 enum Class {
     Variable(u64),

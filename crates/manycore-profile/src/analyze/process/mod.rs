@@ -1,5 +1,5 @@
-//! What one process left behind: its file, of a process that lives or has died by any means, and
-//! everything that is read from it, before names are looked up.
+//! The file of one process, which may live or have died in any way, and all data that are read from
+//! it, before names are looked up.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -45,8 +45,8 @@ pub unsafe trait Layout {
     fn magic(&self) -> &AtomicU64;
 }
 
-// SAFETY: it consists of atomics and arrays of them, for which any bytes are values, and is aligned
-// to no more than a word.
+// SAFETY: it consists of atomics and arrays of them, for which any bytes are valid values, and
+// needs at most a word's alignment.
 unsafe impl Layout for Mapping {
     const MAGIC: u64 = manycore_stats::MAGIC;
     const MAGIC_AT: usize = offset_of!(Mapping, header.magic);
@@ -56,8 +56,8 @@ unsafe impl Layout for Mapping {
     }
 }
 
-// SAFETY: it consists of atomics and arrays of them, for which any bytes are values, and is aligned
-// to no more than a word.
+// SAFETY: it consists of atomics and arrays of them, for which any bytes are valid values, and
+// needs at most a word's alignment.
 unsafe impl Layout for syscalls::Mapping {
     const MAGIC: u64 = syscalls::MAGIC;
     const MAGIC_AT: usize = offset_of!(syscalls::Mapping, header.magic);
@@ -109,8 +109,7 @@ impl<L: Layout> StatsFile<L> {
                 "{found} bytes instead of {whole}: the file was cut, or is no statistics file"
             )));
         }
-        // Most processes that are forked note nothing, and to map a file takes longer than to read
-        // a word.
+        // Most forked processes note nothing, and mapping a file takes longer than reading a word.
         let mut magic = [0; 8];
         file.read_exact_at(&mut magic, L::MAGIC_AT as u64).map_err(failed)?;
         if magic == [0; 8] {
@@ -118,7 +117,7 @@ impl<L: Layout> StatsFile<L> {
         }
         let map = MmapOptions::new().map_raw_read_only(&file).map_err(failed)?;
         let this = Self { map, layout: PhantomData };
-        // Acquire: partner of the Release by which the process says that the header is there.
+        // Acquire: partner of the Release by which the process publishes the header.
         match this.get().magic().load(Ordering::Acquire) {
             magic if magic == L::MAGIC => Ok(Some(this)),
             0 => Ok(None),
@@ -130,9 +129,9 @@ impl<L: Layout> StatsFile<L> {
 
     /// The statistics.
     pub fn get(&self) -> &L {
-        // SAFETY: the map is as long as the layout (checked above), aligned to a page, lives as
-        // long as `self` and consists of atomics, for which any bytes are values and writes by
-        // another process are in order. Nobody cuts a file of these: the process makes it once, and
+        // SAFETY: the map is as long as the layout (checked above), aligned to a page, and lives as
+        // long as `self`. It consists of atomics, for which any bytes are valid values; another
+        // process may write them. No program truncates such a file: the process makes it once, and
         // the command removes but never shortens it.
         unsafe { &*self.map.as_ptr().cast::<L>() }
     }
@@ -175,7 +174,7 @@ impl ProcessStats {
     /// Adds up what the process has counted until now.
     pub fn read(mapping: &Mapping) -> Self {
         let header = &mapping.header;
-        // Relaxed, all: what is read here was written before the header's magic, or is a counter.
+        // Relaxed, all: these were written before the header's magic, or are counters.
         let number = |word: &std::sync::atomic::AtomicU32| word.load(Ordering::Relaxed);
         // Relaxed: as above.
         let long = |word: &std::sync::atomic::AtomicU64| word.load(Ordering::Relaxed);
@@ -189,7 +188,7 @@ impl ProcessStats {
             holder.into_iter().chain([one.stack])
         });
         let of_orders = noted.orders.iter().map(|one| one.stack);
-        // Behind what refers to them, so that all that is referred to is there.
+        // Read after the records that refer to them, so that all of their targets are there.
         let stacks = decode::stacks(mapping, of_locks.chain(of_waits).chain(of_orders)).into();
         // After the stacks, which refer to modules, for the same reason. Where there is no `/proc`,
         // a process knows nothing of its files.
@@ -279,8 +278,8 @@ fn text(words: &[AtomicU64]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// How many threads have counted in a slab; a thread that only creates locks has one, too. If
-/// several had one slab after each other, only the last counts.
+/// The number of threads that have counted in a slab; a thread that only creates locks also has
+/// one. If several threads had one slab after each other, only the last counts.
 fn threads(mapping: &Mapping) -> u32 {
     // Relaxed: counters.
     let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;

@@ -1,5 +1,5 @@
-//! What a process noted beside the counts of its locks: threads, waits of each, holders, orders,
-//! queues.
+//! The notes of a process beside the counts of its locks: threads, each thread's waits, holders,
+//! orders, queues.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -103,8 +103,8 @@ pub(crate) struct Queue {
 }
 
 impl Noted {
-    /// What threads waited for since some time before, and who kept them waiting. The rest is left
-    /// out: an interval says little about it.
+    /// The threads' waits since an earlier moment, and the threads that kept them waiting. The rest
+    /// is left out, because an interval says little about it.
     pub fn since(&self, before: &Self) -> Self {
         let waits: HashMap<_, _> =
             before.waits.iter().map(|one| ((one.thread_entry, one.record), one)).collect();
@@ -211,8 +211,8 @@ fn steps(slabs: &[Slab]) -> HashMap<u32, u64> {
 }
 
 fn listed(number: u32, thread_entry: &ThreadEntry, in_slab: u64) -> ListedThread {
-    // Acquire, both: partners of the Releases by which the process says that the entry, and the
-    // end, are filled in.
+    // Acquire, both: partners of the Releases by which the process publishes the filled-in entry,
+    // and the end.
     let thread = thread_entry.thread.load(Ordering::Acquire);
     // Acquire: as above.
     let has_ended = thread_entry.ended.load(Ordering::Acquire) != 0;
@@ -234,8 +234,8 @@ fn listed(number: u32, thread_entry: &ThreadEntry, in_slab: u64) -> ListedThread
 }
 
 fn waits(mapping: &Mapping, thread_entries: usize) -> Vec<EntryWaits> {
-    // To look at a page that was never written takes memory for it: only those that these entries
-    // can have used.
+    // Reading a page that was never written takes memory for it, so only the pages are read that
+    // these entries can have used.
     let near = mapping.waits.iter().take(thread_entries * WAITS_APART + WAITS_PROBES);
     let used = near.filter(|waits| get(&waits.key) != 0);
     used.map(|waits| EntryWaits {
@@ -248,7 +248,7 @@ fn waits(mapping: &Mapping, thread_entries: usize) -> Vec<EntryWaits> {
 }
 
 fn blocked(blocked: &Blocked) -> Option<Held> {
-    // Acquire: partner of the Release by which the process says that the place is filled in.
+    // Acquire: partner of the Release by which the process publishes the filled-in place.
     let record = blocked.record.load(Ordering::Acquire);
     (record != 0).then(|| Held {
         record,
@@ -260,7 +260,7 @@ fn blocked(blocked: &Blocked) -> Option<Held> {
 }
 
 fn taken(order: &Order, in_slabs: u64) -> Option<Taken> {
-    // Acquire: partner of the Release by which the process says that the order is filled in.
+    // Acquire: partner of the Release by which the process publishes the filled-in order.
     let wanted = order.wanted.load(Ordering::Acquire);
     let (modes, thread_entry) = (get32(&order.modes), get32(&order.thread_entry));
     (wanted != 0).then(|| Taken {
@@ -276,8 +276,8 @@ fn taken(order: &Order, in_slabs: u64) -> Option<Taken> {
     })
 }
 
-/// The longest queue that is over, and the one that is there at the end, if it is known when the
-/// process ended.
+/// The longest queue that has ended, and the queue at the end of the process, if the time of its
+/// end is known.
 fn queues(number: u32, record: &Record, ended: u64) -> impl Iterator<Item = Queue> {
     let over = Queue {
         record: number,

@@ -1,5 +1,5 @@
-//! What the counts of single processes say of the run: over time, by thread, who waited for whom,
-//! in which order locks were taken.
+//! The whole run, from the counts of single processes: over time, by thread, the waits between
+//! threads, and the orders in which locks were taken.
 
 pub(super) mod blocking;
 pub(super) mod convoys;

@@ -58,8 +58,8 @@ fn is_moving(recorded: &Recorded) -> bool {
         && tally.handoffs * PERIOD_MAX >= tally.acquired()
 }
 
-/// Whether the first one's last byte is in the line of the second one's first. Objects that overlap
-/// were there one after the other.
+/// Whether the first object's last byte is in the line of the second object's first byte. Objects
+/// whose addresses overlap did not exist at the same time.
 fn share_a_line(first: &Recorded, second: &Recorded) -> bool {
     let size = match first.kind {
         Kind::RwLock => 56,

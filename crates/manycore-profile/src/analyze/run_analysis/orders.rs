@@ -1,20 +1,20 @@
 //! In which order locks were taken, and where the orders contradict each other.
 //!
-//! A circle is claimed of *objects*, not of rows of the profile: two locks of one row, as two
-//! buckets of a table, may be taken one with the other held, and nothing is wrong with it as long
-//! as all threads take them in one direction. So a circle is claimed only if
+//! A circle is claimed for *objects*, not for rows of the profile. Two locks of one row, such as
+//! two buckets of a table, may be taken one with the other held; that is correct as long as all
+//! threads take them in one direction. So a circle is claimed only if
 //!
-//! - each of its locks was one object throughout (a record that served one object after the other
-//!   tells no order),
-//! - no two of its steps were always taken with a lock held in common, exclusively, which lets only
-//!   one of them happen,
-//! - where two steps meet, at least one of them has the lock exclusively: readers do not keep each
-//!   other out (where a writer between them would, nothing is claimed),
+//! - each of its locks was one object throughout (a record that served several objects in turn
+//!   shows no order),
+//! - no two of its steps were always taken with a lock held in common, exclusively, because then
+//!   only one of the two can happen at a time,
+//! - where two steps meet, at least one of them has the lock exclusively: readers do not exclude
+//!   each other (if only a writer between them would block them, nothing is claimed),
 //! - the steps were not all taken by one thread,
 //!
-//! and attempts that give up, at once or after a time, make no order. What remains to be assumed is
-//! that the threads may take these steps at the same time; and that a lock is released by the
-//! thread that took it, or by one that shows as such.
+//! and attempts that give up, at once or after a time, make no order. Two assumptions remain: that
+//! threads may take these steps at the same time; and that a lock is released by the thread that
+//! took it, or that another releasing thread is visible as such.
 
 use std::collections::{HashMap, HashSet};
 
@@ -50,7 +50,8 @@ pub fn of(stats: &[ProcessStats], rows: &Rows, symbols: &mut Symbols) -> (Vec<Or
             let steps: Option<Vec<usize>> = circle.iter().map(|step| places[*step]).collect();
             let Some(steps) = steps else { continue };
             let end = Ending::of(&circle, one);
-            // A thread that waits for what it has may be one that another sets free.
+            // A thread that waits for a lock held by this one may be a thread that a third one sets
+            // free.
             if steps.len() == 1 && end == Ending::Open {
                 continue;
             }
@@ -226,8 +227,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a step can happen at the same time as those of the path, and waits for the last
-    /// one's thread.
+    /// Whether a step can happen at the same time as the steps of the path, and waits for the last
+    /// step's thread.
     fn fits(&self, step: usize) -> bool {
         let step = &self.orders[step];
         let excluded = |other: &usize| {
@@ -245,7 +246,8 @@ impl Search<'_> {
     }
 }
 
-/// Whether one that wants the lock has to wait for the other one, who holds it.
+/// Whether a thread that wants the lock in this way has to wait for a thread that holds it in the
+/// other way.
 fn meet(wants: &Taken, holds: &Taken) -> bool {
     !(wants.wanted_shared && holds.held_shared)
 }

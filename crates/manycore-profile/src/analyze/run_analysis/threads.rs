@@ -33,7 +33,7 @@ impl Seen {
     /// Seconds ready but without a CPU until the thread had used so much CPU time: after the last
     /// sample it is taken to have gone on as before.
     fn ready(&self, cpu: f64) -> Option<f64> {
-        /// What was seen of too little of a thread says nothing of the rest.
+        /// If only a small part of a thread was observed, its rest is unknown.
         const LONGER_MAX: f64 = 2.0;
         let (ran, ready) = self.scheduled?;
         Some(ready * (cpu / ran.max(f64::MIN_POSITIVE)).clamp(1.0, LONGER_MAX))
@@ -157,7 +157,7 @@ fn cpu_time(listed: &ListedThread, seen: Option<&Seen>) -> (f64, f64) {
         return (user as f64 / 1e9, kernel as f64 / 1e9);
     }
     let (user, kernel) = seen.map_or((0.0, 0.0), |seen| (seen.user, seen.kernel));
-    // What was measured later is not known by parts, which are taken to be as before.
+    // The parts of a later measurement are unknown; they are assumed to be as before.
     let more = (listed.cpu_ns as f64 / 1e9 - user - kernel).max(0.0);
     let share = if user + kernel > 0.0 { user / (user + kernel) } else { 1.0 };
     (user + more * share, kernel + more * (1.0 - share))

@@ -1,5 +1,4 @@
-//! What happened when: samples of the processes while they run, and what changed between two of
-//! them.
+//! Events over time: samples of the processes while they run, and the changes between two samples.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -17,8 +16,8 @@ use crate::analyze::process::decode::{get, get32};
 
 /// With more intervals than this, two become one.
 const INTERVALS_MAX: usize = 240;
-/// Each sample reports this many locks of a process, those with the longest waits; the others come
-/// with a later sample.
+/// Each sample reports this many locks of a process, those with the longest waits; a later sample
+/// reports the others.
 const CHANGES_MAX: usize = 512;
 /// This many locks are kept of an interval.
 const LOCKS_KEPT: usize = 32;
@@ -31,7 +30,7 @@ pub struct TimelineBuilder {
     slots: Vec<Slot>,
     /// When the last sample was, in seconds from the start.
     at: f64,
-    /// CPU time until then, in seconds: outside of the kernel, and in it.
+    /// CPU time until then, in seconds: outside of the kernel, and in the kernel.
     cpu: (f64, f64),
     /// What was told of each process' locks until then.
     told: HashMap<Key, HashMap<u32, Counts>>,
@@ -46,7 +45,7 @@ struct Slot {
     user: f64,
     kernel: f64,
     waits: HashMap<(Key, u32), Counts>,
-    /// The processes that are kept as one, by the lock's number there. The CPU time is that of all
+    /// The processes that are kept as one, by the lock's number there. The CPU time covers all
     /// waits.
     others: HashMap<u32, Counts>,
     /// Of futexes, by the place's number. The wait is in nanoseconds.
@@ -98,8 +97,8 @@ impl TimelineBuilder {
         }
     }
 
-    /// Notes what has changed until now, `at` seconds from the start. `user` and `kernel` are the
-    /// CPU time until then, in seconds, of all processes.
+    /// Notes the changes until now, `at` seconds from the start. `user` and `kernel` are the CPU
+    /// time of all processes until then, in seconds.
     pub fn sample<'a>(
         &mut self,
         at: f64,
@@ -114,8 +113,8 @@ impl TimelineBuilder {
         self.cpu_time((user, kernel), &parts);
     }
 
-    /// Notes what has changed of futexes until now, `at` seconds from the start: all that was
-    /// counted of each place.
+    /// Notes the changes of futexes until now, `at` seconds from the start: the total counts of
+    /// each place.
     pub fn look_at_futexes(&mut self, at: f64, counts: impl IntoIterator<Item = Count>) {
         self.futexes(at, counts, CHANGES_MAX);
     }
@@ -213,8 +212,8 @@ impl TimelineBuilder {
     }
 
     fn cpu_time(&mut self, (user, kernel): (f64, f64), parts: &Parts) {
-        // A process whose time is just being handed from it to its parent may be missed: then it
-        // counts at the next sample.
+        // A process whose time is just being passed to its parent may be missed: then it counts at
+        // the next sample.
         let more = ((user - self.cpu.0).max(0.0), (kernel - self.cpu.1).max(0.0));
         self.cpu = (self.cpu.0 + more.0, self.cpu.1 + more.1);
         let mut before = 0.0;
@@ -229,7 +228,8 @@ impl TimelineBuilder {
     pub(crate) fn timeline(&self, stats: &[ProcessStats], rows: &Rows, rate: &Rate) -> Timeline {
         let process_of: HashMap<Key, usize> =
             stats.iter().enumerate().map(|(process, one)| (one.key(), process)).collect();
-        // How many waits one whose CPU time was measured stands for: known when all is over.
+        // The number of waits that one wait with measured CPU time represents: known at the end of
+        // the run.
         let stands_for: HashMap<(usize, u32), f64> = stats
             .iter()
             .enumerate()
@@ -279,7 +279,7 @@ impl TimelineBuilder {
 /// Intervals, each with the share of some time at its end.
 type Parts = Vec<(usize, f64)>;
 
-/// Divides what has changed since it was told last between the intervals: of this many, those that
+/// Divides the changes since the last call among the intervals: for this many locks, those that
 /// were waited for most.
 fn tell(
     told: &mut HashMap<u32, Counts>,
@@ -328,7 +328,7 @@ fn counts_at_end(one: &ProcessStats) -> Vec<(u32, Counts)> {
     counts.collect()
 }
 
-/// What a process has counted, with the waits that are under way.
+/// The counts of a process, including the waits that are under way.
 fn counts(mapping: &Mapping, now: u64) -> Vec<(u32, Counts)> {
     let header = &mapping.header;
     let used = (get32(&header.records) as usize).min(RECORDS);

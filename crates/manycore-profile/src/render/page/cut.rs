@@ -1,5 +1,5 @@
-//! How much of a profile the page has room for: each call once, long names cut, and a list of what
-//! is left out.
+//! The part of a profile for which the page has room: each call once, long names cut, and a list of
+//! the omissions.
 
 use std::collections::HashMap;
 

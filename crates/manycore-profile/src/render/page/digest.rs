@@ -1,4 +1,4 @@
-//! What the page is given: the profile without what it does not show.
+//! The page's data: the profile without the parts that the page does not show.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,7 +1,7 @@
 //! A profile as one HTML page that loads nothing: the data, a style and a script in one file.
 //!
-//! The data are JSON in a script element that the browser does not run. Nothing in them can end
-//! that element, and the script makes text of them, never markup: a function may be called
+//! The data are JSON in a script element that the browser does not run. No data can end that
+//! element, and the script inserts them as text, never as markup: a function may be called
 //! `</script>`.
 
 mod cut;

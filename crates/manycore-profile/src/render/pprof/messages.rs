@@ -1,5 +1,5 @@
-//! The messages of the format, as far as they are used here. A text is its place in
-//! [`Profile::strings`], whose first is empty; other numbers of things begin with 1.
+//! The messages of the format, as far as they are used here. A text is given by its place in
+//! [`Profile::strings`], whose first text is empty; the numbers of other objects begin with 1.
 
 use prost::Message;
 
@@ -80,7 +80,8 @@ pub struct Mapping {
     /// Its name: a text.
     #[prost(int64, tag = "5")]
     pub file: i64,
-    /// Whether names have been looked up, so that no reader looks for the file to do so.
+    /// Whether names have been looked up already, so that readers do not search for the file to do
+    /// so.
     #[prost(bool, tag = "7")]
     pub has_functions: bool,
 }

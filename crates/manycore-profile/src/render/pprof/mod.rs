@@ -1,9 +1,9 @@
 //! A profile as pprof's own: protocol buffers, compressed, which `go tool pprof`, speedscope,
 //! Pyroscope and Parca read.
 //!
-//! Values of a sample: waits and the time waited, under the names that Go's profiles of contention
-//! have; and CPU time, where stacks were sampled on the CPU. The innermost call of a wait is the
-//! lock, `[lock]`, so that a list of functions is one of locks, too.
+//! Values of a sample: waits and the time waited, under the names in Go's profiles of contention;
+//! and CPU time, where stacks were sampled on the CPU. The innermost call of a wait is the lock,
+//! `[lock]`, so a list of functions is also a list of locks.
 
 mod messages;
 
@@ -134,7 +134,7 @@ impl Builder {
         });
     }
 
-    /// The number of a call. What is inlined is a call of its own, at the same address.
+    /// The number of a call. An inlined function is a call of its own, at the same address.
     fn location(
         &mut self,
         module: &str,

@@ -18,7 +18,7 @@ use super::separate::{self, Separate};
 use crate::profile::Frame;
 use crate::text::{demangled, safe};
 
-/// An ELF file, with what was taken out of it into one of its own.
+/// An ELF file, together with the separate file of the parts that were stripped from it.
 pub struct Binary {
     segments: Segments,
     /// Its functions.
@@ -32,8 +32,8 @@ pub struct Binary {
 /// More bytes of a name than this are not read.
 const NAME: u64 = 4096;
 
-/// A file with names of any length. The cache gives none of those that are longer: then a function
-/// would be taken for a part of the one before it.
+/// A file with names of any length. The cache returns no names beyond its limit: then a function
+/// would be mistaken for a part of the one before it.
 #[derive(Clone, Copy)]
 struct Cut<'a>(&'a ReadCache<File>);
 
@@ -96,8 +96,8 @@ impl Binary {
     /// The calls behind a return address, innermost first: one frame a call, a single one without
     /// DWARF.
     pub fn frames(&self, module: &str, address: u64) -> Vec<Frame> {
-        // A return address may be that of the next line or function: what is asked about is the
-        // call before it.
+        // A return address may belong to the next line or function: the look-up is for the call
+        // before it.
         let probe = address.wrapping_sub(1);
         let mut frames = self.inlined(module, address, probe);
         if let Some(outermost) = frames.last_mut()

@@ -1,9 +1,9 @@
-//! Names of code that a program makes while it runs, as compilers tell them: `/tmp/perf-PID.map`,
-//! and jitdump files.
+//! Names of code that a program generates while it runs, in the files that compilers write:
+//! `/tmp/perf-PID.map`, and jitdump files.
 //!
-//! A map is lines of `START SIZE NAME`, the numbers in hexadecimal. Compilers append to it, so that
-//! the latest line is right where several are of one place. A jitdump file is mapped by the process
-//! that writes it, which tells where it is.
+//! A map has lines of the form `START SIZE NAME`, with hexadecimal numbers. Compilers append to it,
+//! so among several lines for one place the last one is right. The process that writes a jitdump
+//! file also maps it, which shows its path.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -51,8 +51,8 @@ impl Made {
 
     fn read_dumps(&mut self, process: &Process) {
         for dump in process.dumps.iter().filter_map(|path| process.open(path).ok()) {
-            // What was written until it is not readable any more: a process may end in the middle
-            // of a record.
+            // The data up to the first unreadable record: a process may end in the middle of a
+            // record.
             let _ = self.read_dump(dump);
         }
     }

@@ -1,8 +1,8 @@
-//! What a file's program headers say of its mappings: which address, as symbols count them, an
-//! address of a process is.
+//! The meaning of a file's mappings according to its program headers: the address in symbols' terms
+//! for an address of a process.
 //!
-//! An offset in the file does not tell. Linkers put several segments into one page of the file,
-//! which is then mapped several times (lld and mold do so always), and with a linker script any
+//! An offset in the file is not enough. Linkers put several segments into one page of the file,
+//! which is then mapped several times (lld and mold always do so), and with a linker script any
 //! distance between offsets and addresses is possible.
 
 use object::{Object, ObjectSegment, ReadRef, SegmentFlags, elf};
@@ -42,9 +42,9 @@ impl Segments {
     /// The address, as symbols count them, of a place; none if no segment is there.
     pub fn address_of(&self, place: &Place) -> Option<u64> {
         let biases = self.0.iter().filter_map(|segment| segment.bias(place.range));
-        // The distance that explains most of the file's mappings; of several the first, for
-        // segments come in the order of their addresses and a mapping that stands alone is the
-        // beginning of one.
+        // The distance that explains most of the file's mappings. Among several such distances it
+        // is the first, because segments come in the order of their addresses, and a single mapping
+        // is the beginning of one.
         let explained =
             |bias: u64| place.ranges().map(|range| self.explains(bias, range)).sum::<u32>();
         let best = biases
@@ -55,8 +55,8 @@ impl Segments {
         self.0.iter().any(is_in).then_some(address)
     }
 
-    /// How well pages are explained by the file being loaded so far from where it was linked to be:
-    /// 2 if the rights are those of a segment, too, and 1 if only the place is.
+    /// How well pages agree with the file being loaded at this distance from its linked address: 2
+    /// if the rights are also those of a segment, and 1 if only the place is.
     fn explains(&self, bias: u64, range: &Range) -> u32 {
         let of = |segment: &Segment| match segment.bias(range) == Some(bias) {
             true => 1 + u32::from(segment.is_code == range.is_code),

@@ -1,5 +1,5 @@
-//! Where distributions put what they strip off a program: a file of its own, found by the program's
-//! build id, or by the name that the program has of it.
+//! Where distributions put the data that they strip off a program: a separate file, found by the
+//! program's build id, or by the name that is in the program.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ fn by_link<'d, R: ReadRef<'d>>(
     places.into_iter().map(|place| place.join(name)).find(fits)
 }
 
-/// Whether a file is of the same build: an older one of the same name would give wrong answers.
+/// Whether a file is of the same build: an older file of the same name would give wrong answers.
 fn belongs(found: &Path, build_id: Option<&[u8]>, sum: u32) -> bool {
     match build_id {
         Some(id) => opened(found).is_some_and(|cache| {
@@ -74,7 +74,7 @@ fn belongs(found: &Path, build_id: Option<&[u8]>, sum: u32) -> bool {
     }
 }
 
-/// What `dwz` took out of a file, because others have it, too.
+/// The data that `dwz` has moved out of a file, because other files have them, too.
 fn supplement<'d, R: ReadRef<'d>>(
     path: &Path,
     file: &object::File<'d, R>,
