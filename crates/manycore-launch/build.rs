@@ -1,9 +1,9 @@
 //! With the feature `embedded`: builds the preload libraries, which are carried in the command
 //! then.
 //!
-//! cargo cannot make the shared libraries of one package part of another, so it is called again,
-//! into a directory of this build's own. `MANYCORE_LIBRARIES` names a directory that has them
-//! already.
+//! cargo cannot make the shared libraries of one package part of another package. So it is called
+//! again, into a directory of this build's own. `MANYCORE_LIBRARIES` names a directory that has the
+//! libraries already.
 
 use std::env;
 use std::ffi::OsString;

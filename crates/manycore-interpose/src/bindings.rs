@@ -1,24 +1,24 @@
 //! Whether the program's calls come to a library of ours, all of them.
 //!
 //! A reference of any version binds to the first object that has the name without a version, so
-//! that it is enough to ask for names. An address in a table of this library's own would not do:
-//! the dynamic linker fills it in by the same search as it does the program's references.
+//! looking up names is enough. An address in a table of this library's own would not show the same:
+//! the dynamic linker fills it in by the same search as the program's references.
 
 use core::ffi::CStr;
 
 use crate::message::refuse;
 use crate::objects;
 
-/// Whether this is the copy of the library whose exports are in use, however often it is loaded: it
-/// finds its own `marker`, which is exported under this name.
+/// Whether this is the copy of the library whose exports are in use, even if it is loaded several
+/// times: it looks up its own `marker`, which is exported under this name.
 pub fn is_first_copy(name: &CStr, marker: &u8) -> bool {
     objects::address(name).is_none_or(|first| first == core::ptr::from_ref(marker).addr())
 }
 
 /// Ends the program if one of these names leads past this library for good: to glibc.
 ///
-/// Any other object to which a name leads is in front of this library, since this one has all of
-/// them: a sanitizer's runtime, or a wrapper, which wraps what it finds behind itself; or our other
+/// Any other object to which a name leads is in front of this library, since this one exports all
+/// of them: a sanitizer's runtime, or a wrapper, which wraps the functions behind it; or our other
 /// library, which passes the call on.
 pub fn check(exports: &[&CStr]) {
     for name in exports {
@@ -34,7 +34,7 @@ pub fn check(exports: &[&CStr]) {
 }
 
 /// A sanitizer that watches calls of the functions that are replaced here has to come first: behind
-/// this library it sees none, and reports races that there are not.
+/// this library it sees no calls, and reports races that do not exist.
 fn refuse_late_sanitizer() {
     let late = objects::own().into_iter().flat_map(objects::after);
     if let Some((sanitizer, _)) = objects::find(late, c"__tsan_init") {

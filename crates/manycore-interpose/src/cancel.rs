@@ -1,4 +1,4 @@
-//! Waits at which a thread can be cancelled: see `cancel.c`, which does it.
+//! Waits at which a thread can be cancelled: `cancel.c` implements them.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicU32;
@@ -10,7 +10,7 @@ unsafe extern "C-unwind" {
     ///
     /// # Safety
     ///
-    /// `body` and what it calls have nothing to drop wherever they can be cancelled.
+    /// `body` and the functions that it calls have nothing to drop wherever they can be cancelled.
     #[link_name = "manycore_guard"]
     pub fn guard(
         body: unsafe extern "C-unwind" fn(*mut c_void),

@@ -1,10 +1,10 @@
 //! Times where the processor's time stamp counter may not be read.
 //!
 //! The kernel can forbid a thread to read the counter: by `PR_SET_TSC`, and in seccomp's strict
-//! mode. A thread that reads it nevertheless ends by SIGSEGV, and so do the threads that it makes.
-//! The libraries see the program's call coming, and go over to the kernel's coarse clock, which is
-//! read from memory without the counter and without a system call, in every thread and for good.
-//! Where the call fails afterwards, times are coarser than they had to be.
+//! mode. If the thread reads it nevertheless, SIGSEGV ends it, and also the threads that it makes.
+//! The libraries see the program's call coming, and permanently change to the kernel's coarse clock
+//! in every thread; that clock is read from memory without the counter and without a system call.
+//! If the call fails afterwards, times are coarser than necessary.
 //!
 //! # Limit
 //!
@@ -100,17 +100,17 @@ fn go_without() {
     clock::replace(coarse);
 }
 
-/// The clock advances by this many ticks with each read of the coarse clock: about what one poll
-/// takes.
+/// The clock advances by this many ticks with each read of the coarse clock: about the time of one
+/// poll.
 const LOOK: u64 = 100;
 /// The time that was given last.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The coarse clock, in ticks: it is behind by about a step, and here ahead by that, and never
-/// before the last time of the counter. On a machine that was idle its steps may come late: it may
-/// even be behind the library's start by more than a step. Between its steps time goes on with each
-/// look, as far as to the next step: otherwise a thread that polls for a while would poll for a
-/// step.
+/// The coarse clock, in ticks. The kernel's clock is behind by about a step; here it is ahead by
+/// that step, and never before the last time of the counter. On an idle machine its steps may come
+/// late: it may even be behind the library's start by more than a step. Between two steps each read
+/// advances the time, up to the next step at most: otherwise a thread that polls for a while would
+/// poll for a whole step.
 extern "C" fn coarse() -> u64 {
     type ClockGettime = unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int;
     // SAFETY: glibc's function of this name has this signature.

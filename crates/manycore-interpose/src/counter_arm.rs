@@ -1,5 +1,5 @@
-//! The same as `counter.rs` on AArch64, where no program forbids its threads to read the counter:
-//! what is left is to see that a program is about to do without system calls.
+//! The same as `counter.rs` on AArch64, where no program forbids its threads to read the counter.
+//! The remaining task is to notice that a program is about to give up system calls.
 
 use libc::{c_int, c_long};
 

@@ -52,8 +52,8 @@ impl Directory {
         self.file(now, ending).make(size, map)
     }
 
-    /// Removes the calling process' file of this time. One that cannot be removed stays, without
-    /// anything in it.
+    /// Removes the calling process' file of this time. A file that cannot be removed stays, but is
+    /// empty.
     pub fn remove(&self, now: u64, ending: &str) {
         self.file(now, ending).remove();
     }
@@ -74,8 +74,8 @@ impl Directory {
     }
 }
 
-/// The PID namespace of this process, as the kernel numbers them: without it, its number means
-/// nothing to others. 0 if it cannot be seen.
+/// The PID namespace of this process, by the kernel's number: without it, the process' number means
+/// nothing to others. 0 if it cannot be read.
 fn namespace() -> u64 {
     let mut link = [0_u8; 32];
     let name = c"/proc/self/ns/pid".as_ptr();

@@ -9,12 +9,13 @@ unsafe extern "C" {
     static __libc_stack_end: *const usize;
 }
 
-/// The process' variables. libc points to them from its constructor on, ahead of which a program's
-/// `.preinit_array` may lock; then they are where the kernel left them.
+/// The process' variables. libc points to them from its constructor on. A program's
+/// `.preinit_array` runs before that, and may lock; then the variables are where the kernel left
+/// them.
 fn variables() -> *const *const c_char {
-    // SAFETY: `environ` is libc's and `__libc_stack_end` the dynamic linker's, which sets it before
-    // it runs any code of others, to where the kernel has left the number of arguments, this many,
-    // a null, and the variables.
+    // SAFETY: `environ` is libc's. `__libc_stack_end` is the dynamic linker's, which sets it before
+    // it runs any other code. It points to the place where the kernel has left the number of
+    // arguments, that many arguments, a null, and the variables.
     unsafe {
         if environ.is_null() { __libc_stack_end.add(*__libc_stack_end + 2).cast() } else { environ }
     }

@@ -1,5 +1,5 @@
-//! What every library of ours that is preloaded into somebody else's program needs, whatever it
-//! interposes.
+//! The common parts of all our libraries that are preloaded into other programs, whatever they
+//! interpose.
 //!
 //! - [`environment`]: variables, read without libc
 //! - [`message`]: a line on standard error, and the end of a program that cannot be run

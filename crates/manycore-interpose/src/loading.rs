@@ -1,8 +1,9 @@
 //! `dlopen`, without `RTLD_DEEPBIND`.
 //!
-//! A library that is loaded with that flag binds to its own dependencies first: to glibc's lock
-//! functions, past this library, while the objects that it shares with the rest of the program are
-//! ours. PHP loads its modules so. The flag is taken away, as sanitizers do it too.
+//! A library that is loaded with that flag binds to its own dependencies first. So it binds to
+//! glibc's lock functions and not to this library's, but the objects that it shares with the rest
+//! of the program are ours. PHP loads its modules in this way. The flag is removed, as sanitizers
+//! do it too.
 
 use core::arch::naked_asm;
 
@@ -19,8 +20,8 @@ extern "C" fn next() -> usize {
 #[unsafe(naked)]
 pub extern "C" fn dlopen() {
     // SAFETY: pushes and pops keep the arguments, the second one without a flag, and the
-    // subtraction aligns the stack for the call; the jump goes on to glibc's function with the
-    // signature of this one.
+    // subtraction aligns the stack for the call; the jump continues in glibc's function with the
+    // same signature.
     #[cfg(target_arch = "x86_64")]
     naked_asm!(
         "and esi, {others}",
@@ -36,8 +37,8 @@ pub extern "C" fn dlopen() {
         next = sym next,
     );
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: loads and stores keep the registers that arguments are in, and the stack pointer
-    // stays a multiple of 16; the jump goes on to glibc's function with the signature of this one.
+    // SAFETY: loads and stores keep the registers with arguments, and the stack pointer stays a
+    // multiple of 16; the jump continues in glibc's function with the same signature.
     naked_asm!(
         "mov w16, #{others}",
         "and w1, w1, w16",

@@ -1,4 +1,4 @@
-//! What a library says to the user of the program: on standard error, never on standard output.
+//! A library's messages to the user of the program: on standard error, never on standard output.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,13 +13,13 @@ pub fn refuse(message: &[&[u8]]) -> ! {
     unreachable!("exit_group does not return")
 }
 
-/// A line on standard error, in one system call. Where nobody reads it, the file may not grow, or
-/// that number is another socket's by now, it is lost, and nothing else.
+/// Writes a line on standard error, in one system call. The line is lost, without other effects, if
+/// the reader is gone, if the file may not grow, or if that descriptor is another socket by now.
 pub fn say(message: &[&[u8]]) {
     if is_a_connection() {
         return;
     }
-    // The signals by which the kernel says so end programs that have not asked for them.
+    // By default, the kernel's signals for these failures end a program.
     let ours = bit(libc::SIGPIPE) | bit(libc::SIGXFSZ);
     let before = mask(libc::SIG_BLOCK, ours);
     let old = pending();
@@ -33,7 +33,7 @@ pub fn say(message: &[&[u8]]) {
     mask(libc::SIG_SETMASK, before);
 }
 
-/// What standard error was when the program began: its inode, of sockets only; 0 if it was none.
+/// The inode of standard error when the program began, if it was a socket; otherwise 0.
 static SOCKET: AtomicU64 = AtomicU64::new(0);
 
 /// Notes what standard error is, before the program can close it.

@@ -1,7 +1,7 @@
 //! The functions behind those that a library exports: glibc's, or those of a library that is
-//! preloaded after it.
+//! preloaded later.
 //!
-//! Each is found when the library starts, or at its first use if that comes before. To find one
+//! Each is looked up when the library starts, or at its first use if that comes before. The look-up
 //! neither locks nor allocates, see [`objects`].
 
 use core::ffi::CStr;

@@ -1,6 +1,6 @@
-/// Functions of libc's that are jumped to when what they are about to do has been noted: they do
-/// not come back to their caller as others do, not once, or take as many arguments as their caller
-/// likes.
+/// Functions of libc that are reached by a jump after their next action has been noted. They do not
+/// return to their caller like others: not at all, more than once, or they take as many arguments
+/// as their caller passes.
 ///
 /// `exported name = function that notes, from the arguments, and gives the address to go on with`.
 #[macro_export]
@@ -10,9 +10,9 @@ macro_rules! noted {
             #[doc = concat!("`", stringify!($name), "`.")]
             #[unsafe(naked)]
             pub extern "C" fn $name() {
-                // SAFETY: all registers that arguments are in are kept, and the stack is aligned
-                // for the call; the jump leaves everything as the caller set it, but for a register
-                // that no argument is in.
+                // SAFETY: all registers with arguments are kept, and the stack is aligned for the
+                // call; the jump leaves everything as the caller set it, except for a register that
+                // carries no argument.
                 #[cfg(target_arch = "x86_64")]
                 core::arch::naked_asm!(
                     // A thread that is cancelled here, at whatever instruction, unwinds to the
@@ -35,9 +35,9 @@ macro_rules! noted {
                     note = sym $note,
                 );
                 #[cfg(target_arch = "aarch64")]
-                // SAFETY: loads and stores keep the registers that arguments are in, and the stack
-                // pointer stays a multiple of 16; the jump leaves everything as the caller set it,
-                // but for a register that no argument is in.
+                // SAFETY: loads and stores keep the registers with arguments, and the stack pointer
+                // stays a multiple of 16; the jump leaves everything as the caller set it, except
+                // for a register that carries no argument.
                 core::arch::naked_asm!(
                     ".cfi_startproc",
                     "stp x29, x30, [sp, #-96]!",

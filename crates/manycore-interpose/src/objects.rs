@@ -1,16 +1,16 @@
-//! The loaded objects, in the order in which the dynamic linker searches them, and what they
-//! define.
+//! The loaded objects, in the order in which the dynamic linker searches them, and the symbols that
+//! they define.
 //!
-//! The dynamic linker's list and each object's symbol table are read here, without `dlsym`: that
-//! locks, and when it finds nothing it allocates a message. The program's allocator may be in the
-//! middle of its own initialisation then, of which our call is a part.
+//! This module reads the dynamic linker's list and each object's symbol table without `dlsym`,
+//! because `dlsym` locks, and allocates a message when it finds nothing. The program's allocator
+//! may be in the middle of its own initialisation then, and our call a part of that.
 //!
 //! # Which objects are safe to read
 //!
-//! The list begins with the objects that were loaded before any code ran, and those are never
+//! The list begins with the objects that were loaded before any code ran, and these are never
 //! unloaded. Libraries that are opened later come at its end, and may be unloaded at any time. A
-//! walk of this module ends when it has passed both libc and the dynamic linker, which are among
-//! the first.
+//! walk of this module ends after it has passed both libc and the dynamic linker, which are among
+//! the first objects.
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -36,7 +36,7 @@ struct Debug {
 }
 
 unsafe extern "C" {
-    /// What the dynamic linker tells debuggers. It is filled in before any code of others runs.
+    /// The dynamic linker's data for debuggers. It is filled in before any other code runs.
     static _r_debug: Debug;
 }
 
@@ -60,8 +60,8 @@ pub fn in_search_order() -> impl Iterator<Item = Object> {
         if awaited == [None; 2] {
             return None;
         }
-        // SAFETY: null, or an entry of the list. The walk ends behind two objects that were loaded
-        // when the program started, and what comes before them is never unloaded. Only an entry's
+        // SAFETY: null, or an entry of the list. The walk ends after two objects that were loaded
+        // when the program started, and the entries before them are never unloaded. Only an entry's
         // links change, which are atomic here.
         let object = Object(unsafe { next.as_ref() }?);
         let name = object.soname();

@@ -51,7 +51,7 @@ impl Path {
     ///
     /// # Errors
     ///
-    /// Passes on the kernel's error: the file exists already, there is no directory or no room for
+    /// Returns the kernel's error: the file exists already, there is no directory or no room for
     /// it, or it would be larger than this process may make a file (EFBIG).
     pub fn map_new(&self, size: usize) -> Result<*mut c_void, Errno> {
         self.make(size, |file| {
@@ -79,8 +79,8 @@ impl Path {
         if size as u64 > largest_file() {
             return Err(Errno::EFBIG);
         }
-        // SAFETY: the path ends with a zero byte, since `push` leaves one; the descriptor is the
-        // one that was opened here.
+        // SAFETY: the path ends with a zero byte, since `push` leaves one; the descriptor was
+        // opened in this function.
         unsafe {
             let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
             let path = self.bytes.as_ptr();
@@ -117,7 +117,7 @@ impl Path {
 fn largest_file() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let none = core::ptr::null::<libc::rlimit>();
-    // SAFETY: the kernel writes the structure, or fails, and it stays zero: then nothing is made.
+    // SAFETY: the kernel writes the structure, or fails and leaves it zero: then nothing is made.
     unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_FSIZE, none, &raw mut limit) };
     limit.rlim_cur
 }

@@ -1,5 +1,5 @@
-//! The symbols that one loaded object defines, found by its hash table: the GNU one, or else that
-//! of System V.
+//! The symbols that one loaded object defines, found by its hash table: the GNU one, or otherwise
+//! that of System V.
 
 use core::ffi::{CStr, c_char};
 
@@ -104,7 +104,7 @@ impl Symbols {
     /// The name by which other objects need this one.
     pub fn soname(&self) -> Option<&'static CStr> {
         // SAFETY: an offset from the object's own table into its strings, each of which ends with a
-        // zero byte; they stay mapped (contract of `new`).
+        // zero byte; the strings stay mapped (contract of `new`).
         Some(unsafe { CStr::from_ptr(self.strings.add(self.soname?)) })
     }
 
@@ -127,7 +127,7 @@ impl Symbols {
             || kind == STT_TLS
             || (version == Version::Default && version_bits & HIDDEN != 0)
             // SAFETY: an offset from the object's own table into its strings, each of which ends
-            // with a zero byte; they stay mapped (contract of `new`).
+            // with a zero byte; the strings stay mapped (contract of `new`).
             || unsafe { CStr::from_ptr(self.strings.add(symbol.name as usize)) } != name
         {
             return None;
@@ -141,8 +141,8 @@ impl Symbols {
         Some(unsafe { core::mem::transmute::<usize, extern "C" fn() -> usize>(address) }())
     }
 
-    /// The symbols whose hash is that of the name, by the GNU table: header, bloom filter, first
-    /// symbol of each bucket, hash of each symbol with a bit that ends a bucket.
+    /// The symbols whose hash equals the name's, by the GNU table: header, bloom filter, the first
+    /// symbol of each bucket, and each symbol's hash with a bit that ends a bucket.
     fn gnu(&self, name: &CStr) -> impl Iterator<Item = usize> {
         let hash = gnu_hash(name);
         let table = self.gnu_hash;

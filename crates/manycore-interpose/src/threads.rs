@@ -2,8 +2,8 @@
 
 use syscalls::{Sysno, raw_syscall};
 
-/// How many threads this process has now: the entries of its task directory, as its link count
-/// tells; 0 if the kernel does not say.
+/// The number of this process' threads: the entries of its task directory, by its link count; 0 if
+/// the kernel does not give it.
 pub fn count() -> u32 {
     // SAFETY: a structure of numbers, for which zero is a value.
     let mut status: libc::stat = unsafe { core::mem::zeroed() };

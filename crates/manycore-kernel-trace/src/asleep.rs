@@ -1,5 +1,5 @@
-//! Calls of the futex call that sleep: what they wait for, and who is in one already when a watch
-//! begins.
+//! Futex calls that sleep: the words for which they wait, and the threads that are in such a call
+//! when a watch begins.
 
 use std::fs;
 
@@ -51,8 +51,8 @@ fn of_call(thread: u32, text: &str) -> Option<Asleep> {
     Some(Asleep { thread, word: word?, is_event, ip: hexadecimal(ip)? })
 }
 
-/// Whether the word is one that waits for an event, and not a lock's, as `bpf/futex.h` explains it;
-/// none if the call does not sleep.
+/// Whether the word is an event's and not a lock's, as `bpf/futex.h` explains it; none if the call
+/// does not sleep.
 pub fn waits_for_event(operation: u64, value: u32) -> Option<bool> {
     let command = operation & !(PRIVATE | CLOCK_REALTIME);
     if !SLEEPING.contains(&command) {

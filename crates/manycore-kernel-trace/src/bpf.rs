@@ -33,7 +33,7 @@ struct Aligned<B: ?Sized>(B);
 static OBJECT: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/contention.o")));
 
-/// What libbpf said last: its reasons are worth more than the error number.
+/// libbpf's last message: its reasons are more helpful than the error number.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
 /// The programs, loaded and attached.
@@ -61,13 +61,13 @@ const ITS_CHILDREN: u32 = 2;
 const FIRST_NAMESPACE: u64 = 0xefff_fffc;
 /// A stack map's value.
 const CALLS: usize = 48;
-/// The maps in which stacks are in turn, and how a wait has them.
+/// The maps that hold stacks in turn, and the form of a stack in a wait.
 const STACKS: [&str; 2] = ["even_stacks", "odd_stacks"];
 const STACK_BITS: u32 = 14;
 const TURNS: u32 = 1 << 16;
 /// When a map has `MANY` stacks, an eighth of its size, new ones go into the other map. The kernel
-/// places a stack by its hash, and drops it if another has that place. For owners the limit is half
-/// of the size.
+/// places a stack by its hash, and drops it if another stack has that place. For owners the limit
+/// is half of the size.
 const MANY: usize = if cfg!(test) { 0 } else { 2048 };
 
 impl Programs {
@@ -116,7 +116,7 @@ impl Programs {
         futexes::counts(&sums, &sleeping, now(), &mut self.places)
     }
 
-    /// What the threads have waited for until now, and for how long.
+    /// The threads' waits until now, and their durations.
     pub fn futexes(&mut self) -> (Futexes, Totals) {
         let map = self.map("sleepers");
         futexes::sample(&mut self.sleepers, &map, true);
@@ -202,8 +202,8 @@ impl Programs {
         all
     }
 
-    /// Makes room for new stacks and owners once there are many. A wait that is under way meanwhile
-    /// has its stack still, unless it takes until the next time; its owner's is not known any more.
+    /// Makes room for new stacks and owners once there are many. A wait that is under way keeps its
+    /// stack, unless it lasts until the next time; its owner becomes unknown.
     fn forget(&mut self) {
         let [this, other] = [0, 1].map(|more| self.map(STACKS[(self.turn as usize + more) % 2]));
         if this.keys().count() > MANY {
@@ -311,8 +311,8 @@ fn clear(map: &MapHandle) {
     }
 }
 
-/// What a map has. Where it changes meanwhile, a walk can begin anew: each key counts once, and
-/// there is an end.
+/// The entries of a map. If the map changes meanwhile, a walk can begin anew: each key counts once,
+/// and the walk ends in any case.
 fn entries(map: &MapHandle) -> HashMap<Vec<u8>, Vec<u8>> {
     let steps = 4 * map.max_entries() as usize;
     let value = |key: Vec<u8>| {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// More are not looked at.
 const CGROUPS_MAX: usize = 10_000;
 
-/// The cgroups of the unified hierarchy, by number: that of their directory.
+/// The cgroups of the unified hierarchy, by their directories' numbers.
 #[derive(Debug, Default)]
 pub struct Cgroups {
     paths: HashMap<u64, String>,
@@ -59,7 +59,7 @@ pub struct One {
 }
 
 impl One {
-    /// By its path from the root of all, as `/proc/PID/cgroup` has it, or by its directory.
+    /// By its path from the root of all, as in `/proc/PID/cgroup`, or by its directory.
     pub fn find(path: &str) -> Result<Self, String> {
         let root = unified(&fs::read_to_string("/proc/self/mounts").unwrap_or_default())
             .ok_or("there is no unified hierarchy of cgroups (cgroup2) here")?;

@@ -16,6 +16,6 @@ pub fn open(attributes: &perf_event_attr, task: i32, cpu: i32) -> io::Result<Own
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just made it, and nobody else has it.
+    // SAFETY: the kernel has just made it, and no other code has it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -11,7 +11,7 @@ const PATH: &str = "/proc/kallsyms";
 const IMAGE_MAX: u64 = 1 << 30;
 /// A kernel that lists its variables (KALLSYMS_ALL) has at least one for each
 /// `FUNCTIONS_PER_VARIABLE` functions. A kernel that does not lists only the few that the linker
-/// placed; they do not tell what is at an address behind them.
+/// placed; addresses behind these cannot be named by them.
 const FUNCTIONS_PER_VARIABLE: usize = 20;
 
 /// All symbols of the running kernel and of its modules.
@@ -33,7 +33,7 @@ struct Symbol {
 }
 
 impl Kallsyms {
-    /// Reads those of the running kernel; empty if it keeps them from us.
+    /// Reads the symbols of the running kernel; empty if the kernel hides them from us.
     pub fn read() -> Self {
         Self::parse(&fs::read_to_string(PATH).unwrap_or_default())
     }
@@ -48,7 +48,7 @@ impl Kallsyms {
             else {
                 continue;
             };
-            // Absolute ones are no places. All addresses are zero for those who may not know them.
+            // Absolute symbols are no places. Users without the permission see only zero addresses.
             let Ok(address) = u64::from_str_radix(address, 16) else { continue };
             if address == 0 || kind.eq_ignore_ascii_case("a") {
                 continue;
@@ -96,7 +96,7 @@ impl Kallsyms {
 
     /// The call that a return address stands for.
     pub fn frame(&self, address: u64) -> Frame {
-        // It may be the next function's first: what is asked about is the call before it.
+        // The address may be the next function's first: the look-up is for the call before it.
         let symbol = self.at(address.wrapping_sub(1)).filter(|symbol| symbol.is_code);
         Frame {
             module: symbol.and_then(|s| s.module.as_deref()).unwrap_or("kernel").to_owned(),

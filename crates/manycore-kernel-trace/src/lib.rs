@@ -25,8 +25,8 @@
 //! | `lock_stat` | the kernel's statistics, system-wide | a kernel built with LOCK_STAT; root |
 //!
 //! The tracepoints are `contention_begin` and `contention_end`: they need Linux 5.19, and `bpf`
-//! also the kernel's type information (BTF). All three end in the same model, [`KernelLock`], and
-//! say in [`KernelRun::limits`] what they cannot show.
+//! also the kernel's type information (BTF). All three means end in the same model, [`KernelLock`],
+//! and list in [`KernelRun::limits`] the things that they cannot show.
 
 mod asleep;
 #[cfg(feature = "bpf")]

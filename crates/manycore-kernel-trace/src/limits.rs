@@ -57,7 +57,7 @@ pub fn of_means(
     limits.into_iter().filter_map(|(is_so, limit)| is_so.then_some(limit))
 }
 
-/// What was not kept of the kernel's locks; `cut` places of them among it.
+/// The omissions about the kernel's locks; `cut` places are among them.
 pub fn of_locks(totals: &Totals, cut: usize) -> Vec<String> {
     let Totals { without_stack, unfollowed, .. } = *totals;
     let limits = those_that_are([
@@ -79,7 +79,7 @@ pub fn of_locks(totals: &Totals, cut: usize) -> Vec<String> {
     limits.collect()
 }
 
-/// What cannot be known of futexes, and what else is to be said of these means.
+/// The unknowns about futexes, and other remarks about these means.
 pub fn of_futexes(totals: &Totals, means: Option<&str>) -> Vec<String> {
     if totals.waits == 0 {
         return Vec::new();

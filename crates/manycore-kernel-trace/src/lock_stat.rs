@@ -27,7 +27,7 @@ pub struct LockStat {
 #[derive(Debug)]
 struct Switch {
     path: PathBuf,
-    /// What it was set to; none when it has been set back.
+    /// The file's setting; none after it has been restored.
     before: Option<String>,
 }
 
@@ -85,8 +85,7 @@ impl LockStat {
         Ok(Self { path: path.to_owned(), before: parse(&text), switch })
     }
 
-    /// What has been counted since the start or the last time, and what these statistics do not
-    /// have.
+    /// The counts since the start or the last time, and the limits of these statistics.
     pub fn take(&mut self) -> (Vec<KernelLock>, Vec<String>) {
         let after = parse(&fs::read_to_string(&self.path).unwrap_or_default());
         let limits = [
@@ -176,8 +175,9 @@ fn place(function: &str, waits: u64) -> KernelStack {
 
 /// Reads the file. A class has a line
 /// `name: con-bounces contentions waittime-min -max -total -avg acq-bounces ...`, with times in
-/// microseconds; then, after a ruled line, `name count [<address>] function+offset/size` for the
-/// functions that waited, and after another one for those that held it meanwhile.
+/// microseconds. After a ruled line come lines `name count [<address>] function+offset/size` for
+/// the functions that waited, and after another ruled line those for the functions that held the
+/// lock meanwhile.
 fn parse(text: &str) -> Classes {
     let mut classes = Classes::new();
     let mut current: Option<String> = None;

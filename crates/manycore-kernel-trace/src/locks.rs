@@ -1,4 +1,4 @@
-//! From waits to locks: those of one name and kind together, most waited for first.
+//! From waits to locks: waits for locks of one name and kind are combined, most waited for first.
 
 use std::collections::HashMap;
 
@@ -32,8 +32,8 @@ struct Place<'a> {
     owner: &'a [u64],
 }
 
-/// Names the locks, and adds up what has one name. `cgroup` gives the path of a number. Says also
-/// how many places were not kept.
+/// Names the locks, and adds up those with equal names. `cgroup` gives the path of a number. Also
+/// returns the number of omitted places.
 pub fn of(
     all: &[Waits],
     symbols: &Kallsyms,
@@ -74,7 +74,7 @@ pub fn of(
     (locks, cut)
 }
 
-/// Most waited for first; by name where that is equal, so that output is the same each time.
+/// Most waited for first; by name if equal, so the output is the same each time.
 pub fn sort(locks: &mut [KernelLock]) {
     let rank = |lock: &KernelLock| (lock.wait.total_ns, lock.contended);
     locks.sort_by(|a, b| {
@@ -90,7 +90,7 @@ fn stacks(
     let mut sorted: Vec<_> = places.into_iter().collect();
     sorted.sort_by(|(a, waited_a), (b, waited_b)| waited_b.cmp(waited_a).then_with(|| a.cmp(b)));
     // Without control characters: a user who may run a program chooses its task's name, and often
-    // that of its cgroup.
+    // its cgroup's name.
     let stack = |(place, (wait_ns, waits)): (Place<'_>, (u64, u64))| KernelStack {
         task: safe(place.task),
         cgroup: cgroup(place.cgroup).as_deref().map(safe),
@@ -102,7 +102,7 @@ fn stacks(
     sorted.into_iter().take(STACKS_MAX).map(stack).collect()
 }
 
-/// The calls, without those of the tracer: a program, which has no name, and what called it.
+/// The calls, without those of the tracer: a program, which has no name, and its callers.
 fn frames(calls: &[u64], symbols: &Kallsyms) -> Vec<Frame> {
     let all: Vec<Frame> = calls.iter().map(|call| symbols.frame(*call)).collect();
     let is_tracer = |frame: &Frame| frame.function.as_deref().is_some_and(names::is_tracer);

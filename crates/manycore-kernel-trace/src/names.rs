@@ -1,4 +1,5 @@
-//! What a lock of the kernel is called: by what is known of itself, or else by who waits for it.
+//! The name of a lock of the kernel: from its own known properties, or otherwise from the waiting
+//! functions.
 
 use manycore_profile::profile::Frame;
 
@@ -46,8 +47,9 @@ const MACHINERY: &[&str] = &[
     "raw_spin_rq_lock",
 ];
 
-/// What a function waits for: where a lock is part of something on the heap. First come those that
-/// are called by others. Kinds: `s` spins, `q` spins on a reader-writer lock, `m` mutex, `r` rwsem.
+/// The lock for which a function waits, where a lock is part of an object on the heap. Functions
+/// that others call come first. Kinds: `s` spins, `q` spins on a reader-writer lock, `m` mutex, `r`
+/// rwsem.
 const WAITERS: &[(&str, char, &str)] = &[
     ("rwsem_", 's', "rwsem->wait_lock"),
     ("up_", 's', "rwsem->wait_lock"),
@@ -220,7 +222,7 @@ fn functions(frames: &[Frame]) -> impl Iterator<Item = &str> {
     frames.iter().filter_map(|frame| frame.function.as_deref())
 }
 
-/// Whether a function is the tracer's: then it is no part of what is traced.
+/// Whether a function is the tracer's: then it is not part of the traced program.
 pub fn is_tracer(function: &str) -> bool {
     TRACER.iter().any(|start| function.starts_with(start))
 }

@@ -1,5 +1,5 @@
-//! Processes whose threads sleep in the futex call, and where: what the BPF programs and perf
-//! events have in common.
+//! Processes whose threads sleep in the futex call, and the places: the common part of the BPF
+//! programs and the perf events.
 
 use std::collections::HashMap;
 use std::fs;
@@ -91,7 +91,7 @@ pub fn stack_of(process: u32) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(START_STACK)?.parse().ok()
 }
 
-/// All calls: frame pointers know the first, but not who called a function that has no frame.
+/// All calls: frame pointers find the first one, but not the caller of a function without a frame.
 pub fn calls(ip: u64, caller: u64, stack: &[u64]) -> Vec<u64> {
     let mut calls = vec![ip];
     if caller != 0 && !stack.contains(&caller) {

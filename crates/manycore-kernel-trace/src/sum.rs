@@ -1,5 +1,5 @@
-//! Waits of one kind, added up: where it is done in the kernel, this is what is read; elsewhere it
-//! is done here.
+//! Waits of one kind, added up: in the kernel for some means, whose sums are read here, and in this
+//! module for the others.
 
 use manycore_profile::analyze::futex::FutexWaits;
 use manycore_profile::profile::Times;
@@ -7,7 +7,7 @@ use manycore_profile::profile::Times;
 /// Classes of duration: half octaves of nanoseconds. As in `bpf/sum.h`.
 pub const BUCKETS: usize = 56;
 const FIRST_OCTAVE: u32 = 7;
-/// Words of 64 bits by which objects are told apart. As there.
+/// Words of 64 bits that distinguish objects. As there.
 pub const SKETCH: usize = 4;
 
 /// How many, how long, and of about how many objects.
@@ -66,8 +66,9 @@ impl Sum {
         }
     }
 
-    /// About how many objects there were: from the share of classes that none fell into, as many of
-    /// 256 as a random choice would leave. To a tenth up to some 500; more than 1400 look alike.
+    /// An estimate of the number of objects, from the share of empty classes: the number of random
+    /// choices that would leave as many of the 256 classes empty. It is right to a tenth up to some
+    /// 500 objects; above 1400 it cannot distinguish numbers.
     pub fn objects(&self) -> u64 {
         let classes = (64 * SKETCH) as f64;
         let empty = self.objects.iter().map(|word| word.count_zeros()).sum::<u32>();

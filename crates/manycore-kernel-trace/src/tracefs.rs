@@ -19,8 +19,8 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// Opens it where it is mounted, or else an instance that nobody else sees: nothing has to be
-    /// mounted for us.
+    /// Opens it where it is mounted, or otherwise a private instance: nothing has to be mounted for
+    /// us.
     pub fn open() -> io::Result<Self> {
         let mounted = PLACES.iter().find(|place| {
             statfs(**place).is_ok_and(|system| system.f_type as u64 == TRACEFS_MAGIC)

@@ -2,7 +2,7 @@
 
 use crate::sum::Sum;
 
-/// Waits of tasks of one name for a lock, or for locks that cannot be told apart, in one place.
+/// Waits of tasks of one name, in one place, for a lock or for locks that cannot be distinguished.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waits {
     /// What is known of the lock itself.
@@ -78,8 +78,8 @@ pub struct Totals {
     pub dropped: u64,
     /// How many waits had calls that could not be kept.
     pub without_stack: u64,
-    /// How many waits were in processes whose maps nobody could be asked to read: addresses there
-    /// have no names.
+    /// The number of waits in processes whose maps could not be read: addresses there have no
+    /// names.
     pub without_maps: u64,
     /// Words on top of stacks that may be calls, where the process' memory could not be read.
     pub unread: u64,

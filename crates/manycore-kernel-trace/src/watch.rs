@@ -26,7 +26,7 @@ const COUNTING_SHARE: u32 = 20;
 /// What is to be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Whose waits count. A command is whatever this process starts from now on.
+    /// The tasks whose waits count. A command is any process that this process starts from now on.
     pub scope: Scope,
 }
 
@@ -136,9 +136,9 @@ impl Watch {
     }
 
     /// As [`start`](Watch::start), and counts the program's own waits by futexes, see
-    /// [`Watch::futexes`]. That costs something at every context switch, or without BPF at every
-    /// system call. For the whole system futexes are not counted: there is no one program that they
-    /// would belong to.
+    /// [`Watch::futexes`]. That costs some time at every context switch, or without BPF at every
+    /// system call. For the whole system futexes are not counted, because no single program would
+    /// own them.
     pub fn start_with_futexes(means: Means, request: &Request) -> Result<Self, Refusal> {
         Self::begin(means, request, request.scope != Scope::System)
     }
@@ -157,8 +157,8 @@ impl Watch {
                         true => Own::start(&running, request),
                         false => Own::Unwanted,
                     };
-                    // Not before: on a busy machine BPF's programs take as long to load, and perf
-                    // events to be opened, as a short watch lasts.
+                    // Not earlier: on a busy machine, loading BPF's programs and opening perf
+                    // events takes as long as a short watch lasts.
                     let started = Instant::now();
                     return Ok(Self {
                         running,
@@ -178,8 +178,8 @@ impl Watch {
         Err(Refusal(reasons.join("; ")))
     }
 
-    /// Counts only waits of tasks in a cgroup, and in those below it: by its path from the root of
-    /// all, or by its directory.
+    /// Counts only waits of tasks in a cgroup, and in the cgroups below it: by its path from the
+    /// root of all, or by its directory.
     pub fn only_cgroup(self, path: &str) -> Result<Self, Refusal> {
         let one = cgroup::One::find(path).map_err(Refusal)?;
         if self.tells_cgroups() {
@@ -197,7 +197,7 @@ impl Watch {
         }
     }
 
-    /// Reads what has come meanwhile: several times a second, or some of it may be dropped.
+    /// Reads the new data; call this several times a second, or some data may be dropped.
     pub fn sample(&mut self) {
         match (&mut self.running, &mut self.futexes) {
             #[cfg(feature = "bpf")]
@@ -210,9 +210,9 @@ impl Watch {
         }
     }
 
-    /// What each place where the program's threads wait by futexes of their own has come to until
-    /// now. None if that would take much of the time: where there are many places, it is counted
-    /// less often.
+    /// The totals until now of each place where the program's threads wait by futexes of their own.
+    /// None if reading them would take much of the time: with many places, they are read less
+    /// often.
     pub fn count_futexes(&mut self) -> Option<Vec<Count>> {
         let begun = Instant::now();
         if begun < self.count_next {
@@ -228,9 +228,9 @@ impl Watch {
         Some(counts)
     }
 
-    /// What the program's threads have waited for until now by futexes of their own, and not by a
-    /// lock that the preloaded library sees. None if they are not counted; [`KernelRun::limits`]
-    /// will say what of them cannot be seen.
+    /// The waits of the program's threads until now by futexes of their own, without those for
+    /// locks that the preloaded library sees. None if they are not counted; [`KernelRun::limits`]
+    /// lists the waits that cannot be seen.
     pub fn futexes(&mut self) -> Futexes {
         match (&mut self.running, &mut self.futexes) {
             #[cfg(feature = "bpf")]
@@ -255,8 +255,7 @@ impl Watch {
         }
     }
 
-    /// Stops counting, and gives names to what was counted since the start or the last
-    /// [`Watch::take`].
+    /// Stops counting, and names the counted waits since the start or the last [`Watch::take`].
     pub fn finish(mut self) -> Seen {
         match &mut self.running {
             #[cfg(feature = "bpf")]
@@ -272,8 +271,8 @@ impl Watch {
         seen
     }
 
-    /// Gives names to what was counted since the start or the last time, and goes on counting: a
-    /// wait is in the part in which it ends.
+    /// Names the counted waits since the start or the last time, and goes on counting: a wait
+    /// belongs to the part in which it ends.
     pub fn take(&mut self) -> Seen {
         let now = Instant::now();
         let seconds = (now - std::mem::replace(&mut self.started, now)).as_secs_f64();

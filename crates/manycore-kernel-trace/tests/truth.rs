@@ -1,5 +1,5 @@
-//! What is seen of the kernel is what happened: on a lock that is contended on purpose, and by two
-//! means at once.
+//! The observations of the kernel agree with the facts: on a lock that is contended on purpose, and
+//! by two means at once.
 //!
 //! Where the kernel does not permit it, these tests say so and end.
 
@@ -32,8 +32,8 @@ fn terminal() -> (File, File) {
     unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) }
 }
 
-/// Waits until a thread of this process is asleep at two polls in a row, since at one it may have
-/// waited for the channel.
+/// Waits until a thread of this process is asleep at two polls in a row, since at a single poll it
+/// may have waited for the channel.
 fn until_it_sleeps(thread: libc::pid_t) {
     let deadline = Instant::now() + Duration::from_secs(30);
     let mut asleep = 0;
@@ -46,9 +46,8 @@ fn until_it_sleeps(thread: libc::pid_t) {
     }
 }
 
-/// Lets one thread write more to a terminal than anybody reads: it sleeps, and keeps the terminal's
-/// lock. Others, which want to write, wait for that. Gives the time that all of them spent in the
-/// call.
+/// Has one thread write more to a terminal than is read: it sleeps, and keeps the terminal's lock.
+/// Other writing threads wait for that lock. Returns the time that all of them spent in the call.
 fn hold_up(meanwhile: impl FnOnce()) -> Duration {
     let (mut master, slave) = terminal();
     let (sender, threads) = mpsc::channel();

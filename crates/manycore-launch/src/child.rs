@@ -1,10 +1,10 @@
-//! Programs that the command starts, waits for and stops: with a limit on time, an account of what
-//! they used, and nothing left behind.
+//! Programs that the command starts, waits for and stops: with a time limit, an account of their
+//! use of resources, and nothing left behind.
 //!
-//! A program under test is the leader of a process group of its own. When the leader has ended, by
-//! itself or by us, what is left of the group is killed before the leader is reaped, while its
-//! number cannot belong to anybody else. A program in the foreground stays in the command's group,
-//! so that it has the terminal.
+//! A program under test is the leader of a process group of its own. After the leader has ended, or
+//! was ended by us, the rest of the group is killed before the leader is reaped, while its number
+//! cannot belong to another process. A program in the foreground stays in the command's group, so
+//! that it has the terminal.
 
 use std::fs::{self, File};
 use std::io;
@@ -130,7 +130,7 @@ impl Running {
         }
     }
 
-    /// Waits until the program ends, and passes on the signals that come meanwhile; says whether
+    /// Waits until the program ends, and passes on the signals that come meanwhile; returns whether
     /// any of them asked it to end. Calls the function each time that `every` has passed.
     pub fn wait_handing_on(
         &mut self,
@@ -154,8 +154,9 @@ impl Running {
             if ended {
                 return Ok(asked_to_end);
             }
-            // A shell takes its terminal back when the command stops, as the program has. One that
-            // goes on, or that somebody else stops later, is waited for.
+            // A shell takes its terminal back when the command stops together with the program. If
+            // the program goes on, or is stopped later by another process, the command waits for
+            // it.
             if asked_to_stop.is_some_and(|at| at.elapsed() < TO_STOP) && self.has_stopped() {
                 asked_to_stop = None;
                 // Fails for no process.
@@ -210,7 +211,7 @@ impl Running {
         false
     }
 
-    /// Kills the program, and with a group of its own what it has started.
+    /// Kills the program and, if it has a group of its own, the processes that it has started.
     pub fn kill(&mut self) {
         // Fails only when nothing of it is left.
         let _ = match self.leads_group {
@@ -219,8 +220,8 @@ impl Running {
         };
     }
 
-    /// Takes leave of a program that has ended or been killed: kills what is left of its group, and
-    /// gives the account.
+    /// Reaps a program that has ended or was killed: kills the rest of its group, and returns the
+    /// account.
     pub fn reap(mut self) -> io::Result<Ended> {
         self.kill();
         self.reap_leader()

@@ -1,4 +1,5 @@
-//! What ends the command early: one line that names the culprit and the remedy, and an exit status.
+//! A reason to end the command early: one line that names the culprit and the remedy, and an exit
+//! status.
 
 use std::fmt::{self, Display};
 
@@ -9,8 +10,8 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 pub enum Failure {
     /// The user's input cannot be used: exit status 2.
     BadInput(String),
-    /// What was to be measured failed: exit status 1. The second line and those after it are what
-    /// the program said.
+    /// The measured program failed: exit status 1. The second and further lines are the program's
+    /// output.
     Failed {
         /// The line that says what happened.
         message: String,
@@ -26,7 +27,7 @@ pub enum Failure {
 pub type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
-    /// The input is bad: what is wrong with it, and what to do.
+    /// Bad input: its fault, and the remedy.
     pub fn bad_input(culprit: impl Display, remedy: impl Display) -> Self {
         Self::BadInput(one_line(&format!("{culprit}; {remedy}")))
     }
@@ -90,8 +91,8 @@ pub fn die_of(signal: i32) -> u8 {
     // A program has left its memory image, if it was to; ours would take its place.
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     let _ = setrlimit(Resource::Core, none);
-    // SAFETY: the disposition of a signal that nothing in this process waits for any more, and then
-    // the signal, alone in a set that is initialised first.
+    // SAFETY: sets the disposition of a signal for which nothing in this process waits any more,
+    // and then sends the signal, alone in a set that is initialised first.
     unsafe {
         let mut alone = std::mem::zeroed();
         libc::sigemptyset(&raw mut alone);

@@ -1,4 +1,4 @@
-//! Starts programs with the libraries under them, waits for them and stops them.
+//! Starts programs with the preloaded libraries, waits for them and stops them.
 //!
 //! | module | what is in it |
 //! |---|---|

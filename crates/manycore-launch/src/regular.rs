@@ -1,8 +1,9 @@
 //! Opening files at paths that a program under observation can change, while it runs.
 //!
-//! To open a pipe waits for its other end, and lets that go on; to open a device may do anything.
-//! So what is at the path is found out first, by a descriptor that stands for the place and reads
-//! nothing (`O_PATH`). Then that same place is opened: the path may lead elsewhere by now.
+//! Opening a pipe waits for its other end, and releases that end; opening a device may do anything.
+//! So the kind of file at the path is determined first, by a descriptor that refers to the file and
+//! reads nothing (`O_PATH`). Then that same file is opened, because the path may lead elsewhere by
+//! now.
 
 use std::fs::File;
 use std::io::{self, Read};

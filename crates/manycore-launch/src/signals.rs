@@ -1,14 +1,14 @@
 //! Signals that come while the command runs programs of its own.
 //!
-//! They are collected, not acted upon. The thread that waits for a program sees the signal, and
-//! either stops what it has started and lets the command die of the signal, or hands it on.
+//! Signals are collected, and no handler acts on them. The thread that waits for a program sees the
+//! signal. It either stops the processes that it has started and lets the command die of the
+//! signal, or passes the signal on.
 //!
 //! # Who sent it
 //!
-//! A process sends a signal to the command and means the program: it is handed on. What the
-//! terminal sends goes to all processes in the foreground, so that the program has it already. What
-//! the kernel sends because of something that this command did (a fault, a broken pipe) is about
-//! the command alone.
+//! If a process sends a signal to the command, it means the program: the signal is passed on. The
+//! terminal's signals go to all processes in the foreground, so the program has them already. The
+//! kernel's signals for a fault or a broken pipe of this command concern only the command.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::mem::MaybeUninit;
@@ -25,7 +25,7 @@ use crate::failure::{Failure, Result};
 /// Signals by which somebody asks the command to end.
 const ASK_TO_END: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
-/// Others of which a process dies unless it has asked for them.
+/// Other signals by which a process dies unless it has asked for them.
 const END: [c_int; 8] = [
     libc::SIGUSR1,
     libc::SIGUSR2,
@@ -37,7 +37,7 @@ const END: [c_int; 8] = [
     libc::SIGSTKFLT,
 ];
 
-/// What the kernel sends for a fault: to go on would only repeat it.
+/// The kernel's signals for a fault: going on would only repeat the fault.
 const FAULTS: [c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
 
@@ -60,8 +60,8 @@ pub struct Inbox {
 pub struct Arrived(siginfo_t);
 
 impl Inbox {
-    /// Starts to collect those of which the command would die, but for those that this process
-    /// ignores: `nohup` means it.
+    /// Starts to collect the signals by which the command would die, except for those that this
+    /// process ignores: `nohup` relies on that.
     pub fn open() -> Result<Self> {
         let real_time = libc::SIGRTMIN()..=libc::SIGRTMAX();
         let all = ASK_TO_END.into_iter().chain(END).chain(real_time);
@@ -69,7 +69,7 @@ impl Inbox {
     }
 
     /// Collects all signals that can be passed on to a program, including those that this process
-    /// ignores or blocks: the program may not. Start the program [like this
+    /// ignores or blocks, because the program may not. Start the program [like this
     /// command](Self::start_like_us).
     pub fn to_hand_on() -> Result<Self> {
         // SAFETY: an empty set, and the old one is written to a variable of ours.
@@ -104,7 +104,8 @@ impl Inbox {
         let before = self.before.iter().filter(|(_, action)| action.sa_sigaction == libc::SIG_IGN);
         let ignored: Vec<c_int> = before.map(|(signal, _)| *signal).collect();
         let mask = self.mask;
-        // SAFETY: the closure makes system calls, and reads what was allocated here.
+        // SAFETY: the closure makes system calls, and reads data that were allocated before the
+        // fork.
         unsafe {
             program.pre_exec(move || {
                 ignored.iter().for_each(|signal| _ = libc::signal(*signal, libc::SIG_IGN));
@@ -131,7 +132,7 @@ impl Inbox {
 
     fn set(&mut self, signal: c_int, action: usize) -> io::Result<()> {
         // SAFETY: all zero is a valid value of both structures; the handler has the signature that
-        // its flags ask for, and does only what a handler may.
+        // its flags require, and does only what a handler may.
         let before = unsafe {
             let mut new: libc::sigaction = std::mem::zeroed();
             new.sa_sigaction = action;
@@ -202,8 +203,8 @@ impl Arrived {
         [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].contains(&self.signal())
     }
 
-    /// Whether it came from the terminal: then the whole foreground has it, and not this process
-    /// alone.
+    /// Whether it came from the terminal: then the whole foreground group has it, and not only this
+    /// process.
     pub fn is_from_terminal(&self) -> bool {
         let sent = [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTSTP, libc::SIGWINCH];
         self.0.si_code > 0 && sent.contains(&self.signal())
@@ -288,7 +289,7 @@ enum About {
     Program,
     /// Nobody: it has served its purpose.
     Nobody,
-    /// This command: it is to do what it does to any process.
+    /// This command: the signal has to have its usual effect.
     Command,
     /// A process in the background has used the terminal: the whole job stops.
     Terminal,

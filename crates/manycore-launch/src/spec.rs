@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// The name for "the program as it is, nothing preloaded".
 pub const GLIBC: &str = "glibc";
 
-/// What every lock says about itself, in the order of the registry; the last delegates sections.
+/// Every lock's description of itself, in the order of the registry; the last delegates sections.
 pub fn all() -> Vec<LockInfo> {
     macro_rules! infos {
         ($($lock:ident),* $(,)?) => {

@@ -1,4 +1,5 @@
-//! What a command says: its result on stdout, all else on stderr, and progress only to a person.
+//! A command's output: its result on stdout, everything else on stderr, and progress only to a
+//! person.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};

@@ -34,8 +34,8 @@ struct Row {
     count: u64,
 }
 
-/// The interrupts of the device in this directory of sysfs, or those whose names tell that they are
-/// its.
+/// The interrupts of the device in this directory of sysfs, or the interrupts whose names show that
+/// they are the device's.
 pub(crate) fn of_device(
     tree: &Tree,
     directories: &[String],

@@ -2,12 +2,12 @@
 //! used.
 //!
 //! 'System-Call-Level Core Affinity for Improving Network Performance' (KIISE Transactions on
-//! Computing Practices 23(1), 2017) executes the socket calls of a program on CPUs that share the
-//! last-level cache with the one that serves the card's interrupts, so that what the kernel keeps
-//! of a connection stays in one package. This crate finds those CPUs, by that policy or another,
-//! and says why it took them. It only reads files of a few lines in sysfs and /proc, below a
-//! directory that a test can choose; a file that is missing where kernels do without it is a note
-//! in the result, and one whose content makes no sense is an error.
+//! Computing Practices 23(1), 2017) executes a program's socket calls on CPUs that share the
+//! last-level cache with the CPU that serves the card's interrupts, so that the kernel's data about
+//! a connection stay in one package. This crate finds those CPUs, by that policy or another, and
+//! gives the reason for its choice. It only reads files of a few lines in sysfs and /proc, below a
+//! directory that a test can choose. A missing file that kernels may lack becomes a note in the
+//! result, and a file with meaningless content is an error.
 //!
 //! | module | what it has |
 //! |---|---|

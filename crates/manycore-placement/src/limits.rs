@@ -1,4 +1,4 @@
-//! The CPUs that may be used: the affinity mask, and what the control groups leave of it.
+//! The CPUs that may be used: the affinity mask, limited by the control groups.
 
 use serde::Serialize;
 

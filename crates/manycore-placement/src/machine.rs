@@ -22,7 +22,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Reads all of it, with the network device of this name or that of the default route.
+    /// Reads the whole machine, with the network device of this name or the default route's.
     ///
     /// # Errors
     /// If there is no such device, no CPU may be used, or a file makes no sense.

@@ -22,8 +22,7 @@ pub struct Nic {
     pub name: String,
     /// Why it is this one.
     pub route: Route,
-    /// The devices with hardware behind it that it stands on, or itself; none of a device of
-    /// software only.
+    /// The hardware devices below it, or itself; none for a device of software only.
     pub hardware: Vec<String>,
     /// Whether it only leads back to this machine.
     pub loopback: bool,
@@ -52,7 +51,7 @@ pub struct Queues {
     pub receive: usize,
     /// Queues of packets to send.
     pub transmit: usize,
-    /// The CPUs that packets are handed to after the interrupt (RPS); none: that of the interrupt
+    /// The CPUs to which packets are passed after the interrupt (RPS); none: the interrupt's CPU
     /// goes on.
     pub rps: CpuSet,
     /// Receive queues with such CPUs.
@@ -62,7 +61,7 @@ pub struct Queues {
 }
 
 impl Nic {
-    /// The device of this name, or that of the default route. There may be none.
+    /// The device of this name, or the default route's. There may be none.
     pub(crate) fn read(
         tree: &Tree,
         named: Option<&str>,
@@ -120,8 +119,8 @@ impl Nic {
         self.queues.add(tree, device)
     }
 
-    /// The CPUs that process what it receives: those that packets are handed to by software where
-    /// that is set up, and those of the interrupts of its queues.
+    /// The CPUs that process received packets: those to which software passes packets where that is
+    /// set up, and those of the interrupts of its queues.
     pub fn serving(&self) -> CpuSet {
         let queues = self.interrupts.iter().filter(|interrupt| interrupt.of_queue);
         let by_interrupt = queues.fold(CpuSet::default(), |all, queue| all.or(&queue.cpus));
@@ -153,8 +152,7 @@ impl Queues {
     }
 }
 
-/// The devices with hardware behind them that this one stands on: itself, or the parts of a bond, a
-/// bridge, a VLAN.
+/// The hardware devices below this one: itself, or the parts of a bond, a bridge, a VLAN.
 fn hardware(tree: &Tree, device: &str, depth: u32) -> Result<Vec<String>, Problem> {
     let directory = format!("{CLASS}/{device}");
     if tree.has(&format!("{directory}/device")) {

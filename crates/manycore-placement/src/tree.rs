@@ -83,7 +83,7 @@ impl Tree {
         self.path(path).exists()
     }
 
-    /// The name of what a link leads to; nothing if it is no link.
+    /// The name of a link's target; nothing if it is no link.
     pub(crate) fn name_behind(&self, path: &str) -> Option<String> {
         let target = fs::read_link(self.path(path)).ok()?;
         Some(target.file_name()?.to_str()?.to_owned())

@@ -43,7 +43,7 @@ pub unsafe extern "C-unwind" fn mtx_init<const STATS: bool>(
     // As in glibc, a kind that C11 does not have is a plain mutex.
     let recursive = kind & !TIMED == RECURSIVE;
     // SAFETY: the attributes live on this stack, and are initialised before they are set and read;
-    // `m` may be initialised as a mutex, of which an `mtx_t` has the size (contract of this
+    // `m` may be initialised as a mutex, which has the size of an `mtx_t` (contract of this
     // function).
     unsafe {
         let mut attr: libc::pthread_mutexattr_t = core::mem::zeroed();
@@ -170,7 +170,7 @@ pub unsafe extern "C-unwind" fn cnd_timedwait<L: InlineLock, const STATS: bool>(
     caller: usize,
 ) -> c_int {
     // SAFETY: `c` and `m` are of their types, the caller holds `m`, and `until` leads to a time
-    // (contract of this function), as POSIX asks for.
+    // (contract of this function), as POSIX requires.
     code(unsafe { cond::timedwait::<L, STATS>(c, m.cast(), until, caller) })
 }
 

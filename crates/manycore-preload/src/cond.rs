@@ -11,15 +11,15 @@
 //!
 //! # Whose memory, until when
 //!
-//! A program may destroy a condition variable once it has told all its waiters, and then use the
-//! memory for something else. So a waiter that has been told does not touch it again, with one
-//! exception: a thread that is cancelled just then may not keep a signal for itself while others
-//! wait. Whether others do, the signaller tells it. It passes the signal on unless the condition
-//! variable has been destroyed since, which `departed.rs` knows.
+//! A program may destroy a condition variable once it has signalled all its waiters, and then reuse
+//! the memory. So a signalled waiter does not touch it again, with one exception: a thread that is
+//! cancelled just then must not keep a signal for itself while others wait. The signaller tells it
+//! whether others wait. The thread passes the signal on unless the condition variable has been
+//! destroyed since, which `departed.rs` records.
 //!
 //! # Mixtures
 //!
-//! A condition variable of ours waits with any mutex: it only locks and unlocks it. A
+//! A condition variable of ours waits with any mutex: it only locks and unlocks the mutex. A
 //! process-shared one waits, in glibc, with mutexes that glibc owns; glibc must not see a mutex of
 //! ours. There a *stand-in* takes the mutex's place: the waiter takes the stand-in, unlocks the
 //! mutex and waits with the stand-in, and a signaller takes and drops the stand-in before it
@@ -46,8 +46,9 @@ pub struct Cond {
     /// Whether a waiter was ever signalled while others waited on: one that may have to signal
     /// those in its place.
     passes_on: AtomicU32,
-    /// In cells, this and the end: glibc writes there to those that it owns, and the memory may be
-    /// something else's while a thread that has been told still has a reference to it.
+    /// This and the end are in cells: glibc writes to them in condition variables that it owns, and
+    /// the memory may belong to another object while a signalled thread still has a reference to
+    /// it.
     _spare: UnsafeCell<[u8; 32 - size_of::<WaitQueue>()]>,
     flags: AtomicU32,
     /// The statistics' number for this condition variable, 0 if it has none yet.
@@ -137,8 +138,8 @@ pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(c: *mut Cond) -> c_in
     if cond.passes_on.load(Ordering::Relaxed) != 0 {
         departed::note(c.cast());
     }
-    // Waiters that have been signalled no longer look at it; those that leave by themselves are
-    // waited for.
+    // Signalled waiters no longer access it; the function waits for waiters that leave by
+    // themselves.
     cond.queue.drain();
     0
 }
@@ -153,8 +154,8 @@ pub unsafe extern "C-unwind" fn wait<L: InlineLock, const STATS: bool>(
     m: *mut Mutex,
     caller: usize,
 ) -> c_int {
-    // SAFETY: both are initialised and there during the call, and this thread has locked the mutex
-    // (POSIX, contract of `init`). The first question is who owns them: glibc gets both of its own,
+    // SAFETY: both are initialised and valid during the call, and this thread has locked the mutex
+    // (POSIX, contract of `init`). The first check is for the owner: glibc gets both of its own,
     // and never a mutex of ours.
     unsafe {
         if (*c).is_shared() {
@@ -178,9 +179,9 @@ pub unsafe extern "C-unwind" fn timedwait<L: InlineLock, const STATS: bool>(
     until: *const timespec,
     caller: usize,
 ) -> c_int {
-    // SAFETY: both are initialised and there during the call, this thread has locked the mutex,
-    // and the time may be read (POSIX, contract of `init`). glibc gets both only if it owns both.
-    // Its clocks are supported.
+    // SAFETY: both are initialised and valid during the call, this thread has locked the mutex, and
+    // the time may be read (POSIX, contract of `init`). glibc gets both only if it owns both. Its
+    // clocks are supported.
     unsafe {
         let clock = if (*c).flags() & MONOTONIC != 0 {
             libc::CLOCK_MONOTONIC
@@ -206,9 +207,9 @@ pub unsafe extern "C-unwind" fn clockwait<L: InlineLock, const STATS: bool>(
     until: *const timespec,
     caller: usize,
 ) -> c_int {
-    // SAFETY: both are initialised and there during the call, this thread has locked the mutex,
-    // and the time may be read (POSIX, contract of `init`). glibc gets both only if it owns both.
-    // The clock is supported, as just asked.
+    // SAFETY: both are initialised and valid during the call, this thread has locked the mutex, and
+    // the time may be read (POSIX, contract of `init`). glibc gets both only if it owns both. The
+    // clock is supported, as checked above.
     unsafe {
         if (*c).is_shared() && !(*m).is_ours() {
             return glibc::pthread_cond_clockwait(c.cast(), m.cast(), clock, until);
@@ -230,9 +231,9 @@ unsafe fn wait_until<L: InlineLock, const STATS: bool>(
     until: *const timespec,
     caller: usize,
 ) -> c_int {
-    // SAFETY: as the contract of this function asks of its caller, the objects are there and
-    // initialised, the mutex locked and the clock supported; a shared condition variable is
-    // glibc's, and the callers have asked that the mutex is not.
+    // SAFETY: by the contract of this function the objects are valid and initialised, the mutex is
+    // locked and the clock supported. A shared condition variable is glibc's, and the callers have
+    // checked that the mutex is not.
     unsafe {
         let Some(deadline) = time::deadline(clock, until) else { return EINVAL };
         if (*c).is_shared() {
@@ -323,8 +324,8 @@ impl Wait<'_> {
         // this function).
         let with = if STATS { unsafe { mutex::number(m) } } else { 0 };
         // SAFETY: the waiter stays in this frame until it is signalled or withdrawn: `sleep`
-        // returns only then, `leave` sees to it where there is no sleep, and `abandon` where the
-        // thread is cancelled; it is after that that the next is woken. The mutex is this thread's
+        // returns only then; without a sleep `leave` ensures it, and `abandon` does where the
+        // thread is cancelled. Only after that is the next waiter woken. The mutex is this thread's
         // (contract of this function).
         unsafe {
             let is_resumed = STATS && stats::handovers::waits(with, number, caller);
@@ -356,11 +357,13 @@ impl Wait<'_> {
         if wait.timed_out.get() { ETIMEDOUT } else { 0 }
     }
 
-    /// Leaves the queue before a signal, or passes on the signal that came all the same if others
-    /// waited then. Told alone or with all others, the condition variable may be gone.
+    /// Leaves the queue before a signal; if a signal came all the same, passes it on if others
+    /// waited then. If this waiter was signalled alone or with all others, the condition variable
+    /// may be gone.
     fn leave(&self) {
         // SAFETY: `run` has enqueued the waiter. It calls this where it does not sleep, and
-        // `abandon` does where it was cancelled asleep: `sleep` has not withdrawn it then.
+        // `abandon` calls it where the thread was cancelled asleep: `sleep` has not withdrawn the
+        // waiter then.
         if !unsafe { self.cond.queue.withdraw(&self.waiter) } {
             let since = self.waiter.message();
             if since != 0 {
@@ -372,9 +375,8 @@ impl Wait<'_> {
     }
 
     unsafe extern "C-unwind" fn sleep(wait: *mut c_void) {
-        // Not mutably: threads that signal write to the waiter in it.
-        // SAFETY: `guard` passes what `run` gave it: the wait in its frame, which waits for this
-        // to return.
+        // Not mutably: signalling threads write to the waiter in it. SAFETY: `guard` passes `run`'s
+        // own argument: the wait in its frame, which waits for this to return.
         let wait = unsafe { &*wait.cast::<Self>() };
         let until = wait
             .deadline
@@ -385,14 +387,14 @@ impl Wait<'_> {
             return;
         }
         while let Some(expected) = wait.waiter.asleep() {
-            // SAFETY: the word is in `run`'s frame and the time in this one; both are there until
+            // SAFETY: the word is in `run`'s frame and the time in this one; both are valid until
             // the call returns or unwinds.
             let error =
                 unsafe { cancel::wait_open(wait.waiter.word(), wall.into(), expected, timeout) };
-            // A deadline before 1970 is refused as invalid, but it has passed all the same.
+            // A deadline before 1970 is refused as invalid, but counts as passed all the same.
             if error == ETIMEDOUT || (error == EINVAL && wait.deadline.is_some()) {
-                // SAFETY: `run` has enqueued it, and only this thread withdraws it, here: a thread
-                // that is cancelled is so in the call above, and does not come here.
+                // SAFETY: `run` has enqueued it, and only this thread withdraws it, here: a
+                // cancelled thread unwinds from the call above, and does not come here.
                 wait.timed_out.set(unsafe { wait.cond.queue.withdraw(&wait.waiter) });
                 return;
             }
@@ -406,8 +408,8 @@ impl Wait<'_> {
         // has not passed yet.
         let wait = unsafe { &*wait.cast::<Self>() };
         wait.leave();
-        // SAFETY: the program waits with the mutex, which is there until it has it again (POSIX,
-        // contract of `init`); the waiter is this thread's, and was withdrawn or signalled.
+        // SAFETY: the program waits with the mutex, which is valid until the program has it again
+        // (POSIX, contract of `init`); the waiter is this thread's, and was withdrawn or signalled.
         unsafe {
             wait.waiter.wake_next();
             mutex::lock::<L, STATS>(wait.mutex, wait.caller);
@@ -464,8 +466,8 @@ impl StandIn {
         IN_USE.store(true, Ordering::Relaxed);
         let stand_in = Self::of(c);
         let wait = StandInWait { cond: c, stand_in, mutex: m, until, caller, result: Cell::new(0) };
-        // SAFETY: the stand-in is a mutex of glibc's for good, and released by the thread that
-        // took it, also if it is cancelled (`abandon`). The mutex of ours is this thread's
+        // SAFETY: the stand-in is permanently a mutex of glibc's, and the thread that took it
+        // releases it, also if it is cancelled (`abandon`). The mutex of ours is this thread's
         // (contract of this function).
         unsafe {
             glibc::pthread_mutex_lock(stand_in);
@@ -535,8 +537,8 @@ pub fn forked() {
         return;
     }
     for stand_in in &TABLE {
-        // SAFETY: in the child of a fork this thread is the only one, and it is in `fork`, not in
-        // a wait: nobody has the stand-in.
+        // SAFETY: in the child of a fork this thread is the only one, and it is in `fork`, not in a
+        // wait: no thread has the stand-in.
         unsafe { stand_in.0.get().write(libc::PTHREAD_MUTEX_INITIALIZER) };
     }
 }

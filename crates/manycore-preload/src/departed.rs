@@ -1,13 +1,12 @@
-//! Which condition variables have been destroyed lately: for waiters that may have to touch one
-//! once more.
+//! Recently destroyed condition variables: for waiters that may have to touch one once more.
 //!
-//! By the hash of its address, each has a page in a book of departures. A signaller tells its
-//! waiter up to which entry the page was written, while the condition variable is there. The
-//! waiter, if it has to pass the signal on, looks whether the address has been entered since. Who
-//! destroys one enters it under the page's lock, so that it waits for a waiter that is at it.
+//! Each address, by its hash, has a page in a book of departures. While the condition variable
+//! exists, a signaller tells its waiter the number of the page's last entry. A waiter that has to
+//! pass the signal on checks whether the address has been entered since. A thread that destroys a
+//! condition variable enters it under the page's lock, so it waits for a waiter that is using it.
 //!
-//! A page has room for some entries. Where more have come between a signal and the look, the waiter
-//! cannot know, and touches nothing: a signal may be lost then, to a thread that is cancelled and
+//! A page has room for some entries. If more have come between a signal and the check, the waiter
+//! cannot know, and touches nothing. A signal may be lost then, to a thread that is cancelled and
 //! meanwhile loses its CPU for a dozen departures of one page.
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -25,9 +24,8 @@ struct Page {
     entries: [AtomicUsize; ENTRIES as usize],
 }
 
-// Relaxed throughout: the page's lock orders its entries. The count is read without it by
-// signallers: an entry of the same address is ordered by the program, and one of another address
-// does not matter.
+// Relaxed throughout: the page's lock orders its entries. Signallers read the count without it: the
+// program orders entries of the same address, and entries of other addresses do not matter.
 
 static BOOK: [Page; PAGES] = [const {
     Page {
@@ -37,7 +35,7 @@ static BOOK: [Page; PAGES] = [const {
     }
 }; PAGES];
 
-/// What a signaller tells a waiter fits into this many bits, and is not 0.
+/// The number that a signaller passes to a waiter fits into this many bits, and is not 0.
 const BITS: u32 = 26;
 const _: () = assert!(2 << BITS <= Waiter::MESSAGES);
 
@@ -45,7 +43,7 @@ fn page(address: *const ()) -> &'static Page {
     &BOOK[(address.addr().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) % PAGES]
 }
 
-/// What tells a waiter of the object at the address how far its page is written.
+/// The number that tells a waiter of the object at the address how far its page is written.
 pub fn now(address: *const ()) -> u32 {
     1 << BITS | page(address).count.load(Ordering::Relaxed) & ((1 << BITS) - 1)
 }

@@ -9,7 +9,7 @@ use manycore_interpose::next::Function;
 
 macro_rules! functions {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
-        /// Looks all of them up, so that none has to be looked up while the program holds a lock.
+        /// Looks all of them up, so that no look-up is needed while the program holds a lock.
         pub fn find_all() {
             $(let _ = addresses::$name.address();)*
         }

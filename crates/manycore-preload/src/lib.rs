@@ -1,28 +1,27 @@
-//! The library that `manycore run` preloads into a program: its pthread and C11 locks, with another
-//! algorithm behind them.
+//! The library that `manycore run` preloads into a program: it replaces the algorithm of its
+//! pthread and C11 locks.
 //!
 //! # How a call arrives
 //!
 //! [`entry`] exports each function under its pthread name, *unversioned*, so that references to any
 //! symbol version bind to it. An export is two instructions: it notes its caller's address and
-//! jumps through the [`entry::TABLE`]. The table starts with functions that choose the lock and
-//! fill in the table, so that the first call initialises, even if it comes before any constructor;
-//! from then on each entry leads to code that was compiled for the chosen lock, with statistics or
+//! jumps through the [`entry::TABLE`]. At first the table has functions that choose the lock and
+//! fill in the table, so the first call initialises the library, even before any constructor. From
+//! then on each entry leads to code that was compiled for the chosen lock, with statistics or
 //! without. `entry::start` reads the choice from the environment and checks, in a constructor, that
 //! the program's references really are bound here.
 //!
 //! # Where the state is
 //!
-//! In the program's own objects: [`mutex`], [`cond`] and [`rwlock`] overlay their state on the
-//! bytes of glibc's types, so that there is no table to look up, nothing to allocate and nothing to
-//! free. Objects that glibc must own (robust, priority-inheriting, process-shared) are recognised
-//! by the bits that glibc's initialiser sets, and passed on untouched through [`glibc`].
+//! State is in the program's own objects: [`mutex`], [`cond`] and [`rwlock`] overlay it on the
+//! bytes of glibc's types, so there is no table to look up, and nothing to allocate or free.
+//! Objects that glibc must own (robust, priority-inheriting, process-shared) are recognised by the
+//! bits that glibc's initialiser sets, and passed on untouched through [`glibc`].
 //!
 //! # Statistics
 //!
-//! With `MANYCORE_STATS=DIR`, [`stats`] counts every acquisition, wait and hold in a file in DIR
-//! that is mapped into memory, from which `manycore profile` reads. Otherwise no code for it is in
-//! the way.
+//! With `MANYCORE_STATS=DIR`, [`stats`] counts every acquisition, wait and hold in a memory-mapped
+//! file in DIR, which `manycore profile` reads. Otherwise no code for statistics is executed.
 //!
 //! # What a function here may not do
 //!

@@ -6,7 +6,7 @@
 //! here     statistics   count        owner        -            kind         last CPU     the lock
 //! ```
 //!
-//! Kind, owner and count are where glibc has them, so that static initialisers are understood and a
+//! Kind, owner and count are at glibc's places, so static initialisers are understood and a
 //! debugger shows the owner. A kind other than the four plain types is a mutex that glibc owns
 //! (robust, priority-inheriting, priority-protected, process-shared, or destroyed): those go to
 //! glibc.
@@ -27,10 +27,10 @@ use crate::{glibc, owner, time};
 pub struct Mutex {
     /// The statistics' number for this mutex, 0 if it has none yet.
     record: AtomicU32,
-    /// How often the owner of a recursive mutex holds it. Only the owner looks at it.
+    /// How often the owner of a recursive mutex holds it. Only the owner reads it.
     count: AtomicU32,
     owner: AtomicU32,
-    /// glibc's count of users, by which its destroy function judges: always 0 here.
+    /// glibc's count of users, which its destroy function checks: always 0 here.
     _users: UnsafeCell<u32>,
     kind: AtomicI32,
     /// One more than the CPU on which it was last acquired, 0 if not known. Protected by the lock.
@@ -42,8 +42,8 @@ pub struct Mutex {
     _rest: UnsafeCell<u64>,
 }
 
-// SAFETY: a lock of ours is atomics, and so are the other fields that are used here; where the
-// mutex is glibc's, nothing here touches what glibc writes but in cells.
+// SAFETY: a lock of ours is atomics, and so are the other fields that are used here. If the mutex
+// is glibc's, code here accesses the bytes that glibc writes only in cells.
 unsafe impl Sync for Mutex {}
 
 const _: () = assert!(size_of::<Mutex>() == size_of::<libc::pthread_mutex_t>());
@@ -72,8 +72,9 @@ impl Mutex {
     #[inline]
     fn ask_to_write(&self) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch changes nothing that the program can see, whatever the address, and
-        // does nothing where a processor does not know it. The compiler's own becomes one to read.
+        // SAFETY: a prefetch has no effect that the program can see, whatever the address, and does
+        // nothing on a processor that does not know it. The compiler's own intrinsic becomes a
+        // prefetch for reading.
         unsafe {
             core::arch::asm!("prefetchw [{}]", in(reg) self, options(nostack, preserves_flags));
         }
@@ -113,7 +114,8 @@ impl Mutex {
         self.owner.load(Ordering::Relaxed) == owner::id()
     }
 
-    /// What acquiring a recursive or errorcheck mutex means if the calling thread already has it.
+    /// The meaning of acquiring a recursive or errorcheck mutex that the calling thread already
+    /// has.
     fn relock(&self, busy: c_int) -> c_int {
         if self.kind() != RECURSIVE {
             return busy;
@@ -207,8 +209,8 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
 ///
 /// See [`init`].
 pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(m: *mut Mutex) -> c_int {
-    // SAFETY: the mutex is initialised, and no thread uses it (contract of this function, that of
-    // POSIX).
+    // SAFETY: the mutex is initialised, and no thread uses it (POSIX' contract, and this
+    // function's).
     let mutex = unsafe { &*m };
     if mutex.is_ours() && mutex.owner.load(Ordering::Relaxed) != 0 {
         return EBUSY;
@@ -216,8 +218,8 @@ pub unsafe extern "C-unwind" fn destroy<const STATS: bool>(m: *mut Mutex) -> c_i
     if STATS && mutex.is_ours() {
         stats::destroyed(&mutex.record);
     }
-    // SAFETY: `m` is a mutex of the program's (contract of this function). In one of ours, glibc
-    // sees one that nobody uses, and marks it as destroyed.
+    // SAFETY: `m` is a mutex of the program's (contract of this function). If it is one of ours,
+    // glibc sees an unused mutex, and marks it as destroyed.
     unsafe { glibc::pthread_mutex_destroy(m.cast()) }
 }
 

@@ -6,9 +6,9 @@ use manycore::lock::{Futex, PlainLock};
 pub fn set_free(lock: &Futex) {
     // Looked at first: to write to pages that the child shares with its parent copies them.
     if !lock.looks_free() {
-        // SAFETY: it is held, and not by any thread of this process: the caller is the one thread
-        // of a forked child, in `in_child`, and holds none of these locks. What they protect is
-        // atomic.
+        // SAFETY: it is held, and not by any thread of this process: the caller is the only thread
+        // of a forked child, in `in_child`, and holds none of these locks. The data that they
+        // protect are atomic.
         unsafe { lock.release() };
     }
 }

@@ -1,9 +1,9 @@
 //! By which number a thread owns a lock: the one that glibc has in its own record of the thread, as
 //! with glibc's locks.
 //!
-//! It is the kernel's number, but for a child that a program clones past the C library. There it
-//! stays the parent's until the program writes the child's over it. The sandboxes of Chromium and
-//! Firefox do so, and to know that they have written to the right place they look at the owner of a
+//! It is the kernel's number, except in a child that a program clones past the C library. There it
+//! stays the parent's until the program overwrites it with the child's. The sandboxes of Chromium
+//! and Firefox do so. To check that they have written to the right place, they read the owner of a
 //! mutex that they acquire; if that is another number, they end the child.
 
 use core::arch::asm;
@@ -18,17 +18,17 @@ static PLACE: AtomicIsize = AtomicIsize::new(0);
 /// The calling thread's.
 #[inline]
 pub fn id() -> u32 {
-    // Relaxed: whether it is known or not, the number is the same; nothing else depends on it.
+    // Relaxed: whether it is known or not, the number is the same; no other data depends on it.
     match PLACE.load(Ordering::Relaxed) {
         0 => thread::id(),
-        // SAFETY: `find` has put the place there after it has found the thread's number in it.
+        // SAFETY: `find` has stored the place after it has found the thread's number in it.
         place => unsafe { at(place) },
     }
 }
 
-/// Finds the field, by the description that glibc has for debuggers: its size in bits, its number
-/// of elements, and its offset in glibc's record of a thread. On x86-64 that record begins at the
-/// thread pointer; on AArch64 it ends there.
+/// Finds the field, by glibc's description for debuggers: its size in bits, its number of elements,
+/// and its offset in glibc's record of a thread. On x86-64 that record begins at the thread
+/// pointer; on AArch64 it ends there.
 pub fn find() {
     let mut glibc = objects::in_search_order().filter(|object| object.is_glibc());
     let Some((_, described)) = objects::find(&mut glibc, c"_thread_db_pthread_tid") else {

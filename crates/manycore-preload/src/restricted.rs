@@ -1,5 +1,5 @@
-//! `prctl`, and system calls by their number: what the program is about to forbid itself, the locks
-//! and statistics do without from then on.
+//! `prctl`, and system calls by their number: the locks and statistics stop using calls that the
+//! program is about to forbid itself.
 
 use core::ffi::{c_int, c_long};
 

@@ -6,8 +6,8 @@
 //! here     the lock            owner           shared      -            statistics   CPU   kind
 //! ```
 //!
-//! The writer, the sharing and the kind are where glibc has them. glibc owns process-shared ones.
-//! The default kind admits readers past waiting writers, as in glibc, because a program may read
+//! The writer, the sharing and the kind are at glibc's places. glibc owns process-shared locks. The
+//! default kind admits readers past waiting writers, as in glibc, because a program may read
 //! recursively, or wait for another reader while it reads; the non-recursive kind is fair to both
 //! sides.
 
@@ -39,7 +39,7 @@ pub struct RwLock {
     _end: UnsafeCell<u32>,
 }
 
-// SAFETY: a lock of ours is atomics, and so are the other fields that are used here; what is in
+// SAFETY: a lock of ours is atomics, and so are the other fields that are used here; the data in
 // cells is glibc's, and nothing here touches it.
 unsafe impl Sync for RwLock {}
 
@@ -178,10 +178,9 @@ pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     attr: *const libc::pthread_rwlockattr_t,
     caller: usize,
 ) -> c_int {
-    // For a lock that was here and was not destroyed: the child of a fork initialises its locks
-    // anew like that.
-    // SAFETY: the memory is the program's to be initialised as a lock (contract of this function),
-    // and whatever is there is no address to follow.
+    // This also covers an existing lock that was not destroyed: the child of a fork reinitialises
+    // its locks like that. SAFETY: the program may have the memory initialised as a lock (contract
+    // of this function), and the old bytes are not used as an address.
     unsafe { (*l).lock.forget_marks() };
     // SAFETY: the memory is the program's to be initialised as a lock, and the attributes are null
     // or initialised (contract of this function).
@@ -334,7 +333,7 @@ pub unsafe extern "C-unwind" fn unlock<const STATS: bool>(l: *mut RwLock) -> c_i
         stats::releasing(l.cast_const().cast(), &lock.record);
     }
     // SAFETY: the thread holds the lock (contract of this function, that of POSIX): for writing if
-    // it is the owner, which only a writer becomes, and otherwise for reading.
+    // it is the owner, because only a writer becomes the owner, and otherwise for reading.
     unsafe {
         if lock.is_mine() {
             lock.set_owner(0);

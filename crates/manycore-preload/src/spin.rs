@@ -1,9 +1,9 @@
 //! `pthread_spinlock_t`, in glibc's own encoding: 1 is free, 0 and below is held.
 //!
-//! A spinlock does not say whether it is shared with another process, which may not have this
-//! library; so the word means the same as in glibc. What differs is the waiting: it polls without
-//! writing, and gives up its slice after a while, since with more threads than CPUs the holder may
-//! not be running.
+//! A spinlock does not show whether it is shared with another process, which may not have this
+//! library. So the word has the same meaning as in glibc. Only the waiting differs: it polls
+//! without writing, and gives up its slice after a while, since with more threads than CPUs the
+//! holder may not be running.
 
 use core::ffi::c_int;
 
@@ -151,8 +151,8 @@ fn object(lock: &AtomicI32, caller: usize) -> Object<'_> {
 
 const LOCKS: usize = 1_024;
 
-/// A spinlock's four bytes have no room for its record's number: here are those of the first
-/// thousand, by address.
+/// A spinlock's four bytes have no room for its record's number: this table has the numbers of the
+/// first thousand, by address.
 static RECORDS: [(AtomicUsize, AtomicU32); LOCKS] =
     [const { (AtomicUsize::new(0), AtomicU32::new(0)) }; LOCKS];
 

@@ -13,11 +13,11 @@ use crate::sum::Sum;
 
 /// As in `bpf/futex.h`.
 const EVENT: u32 = 1;
-/// The bytes of a place, and what it has for a stack that is not known.
+/// The bytes of a place, and its value for an unknown stack.
 const PLACE: usize = 40;
 const NO_STACK: u32 = u32::MAX;
-/// The number of the program that a process runs when a watch on it begins: nobody tells which
-/// number the kernel has for it.
+/// The number of a process' program when a watch on it begins: the kernel's number for it is
+/// unknown.
 const FIRST: u32 = u32::MAX;
 
 /// Reads the maps of the processes that have waited: of all of them if `again` is set, else of the
@@ -40,8 +40,8 @@ pub fn begin(sleepers: &mut Sleepers, sleeping: &MapHandle, process: u32, now: u
         sleepers.sample(process, FIRST, 0);
         let thread = one.thread.to_ne_bytes();
         let begun = sleeping.update(&thread, &sleep(&one, process, now), MapFlags::ANY);
-        // It may have woken meanwhile: the end of another wait would then be taken for that of this
-        // one.
+        // The thread may have woken meanwhile: the end of another wait would then be mistaken for
+        // the end of this one.
         if begun.is_ok() && asleep_in(process, one.thread) != Some(one) {
             // Not there any more if that end has come.
             let _ = sleeping.delete(&thread);

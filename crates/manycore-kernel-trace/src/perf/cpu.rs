@@ -39,8 +39,8 @@ pub struct Sampler {
 /// Whose events are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// Everybody's: those of the command are picked out. A new process then costs nothing but a
-    /// record.
+    /// The events of all processes: those of the command are picked out. A new process then costs
+    /// only a record.
     System,
     /// The command's: each new process gets an event for each CPU.
     Command,
@@ -49,9 +49,9 @@ enum Reach {
 }
 
 impl Sampler {
-    /// Begins to sample what this process starts from now on, or the threads of a process, `rate`
-    /// times in a second of each thread's CPU time: by cycles or by the clock, with the kernel or
-    /// without it, whatever is permitted first.
+    /// Begins to sample the processes that this one starts from now on, or the threads of a
+    /// process, `rate` times in a second of each thread's CPU time: by cycles or by the clock, with
+    /// the kernel or without it, whichever is permitted first.
     pub fn start(scope: Scope, rate: u32) -> Result<Self, String> {
         let reaches = match scope {
             Scope::Process(pid) => vec![Reach::Process(pid)],
@@ -80,7 +80,7 @@ impl Sampler {
         Err(why(&refused, rate))
     }
 
-    /// Reads what has come: several times a second, or some of it may be lost.
+    /// Reads the new data; call this several times a second, or some data may be lost.
     pub fn sample(&mut self) {
         self.look_until(now());
     }
@@ -140,7 +140,8 @@ impl CpuSampler for Sampler {
 fn rings(reach: Reach, attributes: &perf_event_attr, room: usize) -> io::Result<Rings> {
     let wanted = [Wanted { attributes: *attributes, filter: None }];
     let (scope, room) = match reach {
-        // With a record of each process of the machine; who may have these may have more room.
+        // With a record of each process of the machine; a user who may have these may have more
+        // room.
         Reach::System => (Scope::System, 2 * room),
         Reach::Command => (Scope::Command, room),
         Reach::Process(pid) => (Scope::Process(pid), room),
@@ -174,7 +175,7 @@ fn attributes(source: SampleSource, rate: u32, with_kernel: bool, reach: Reach) 
     attributes.set_comm_exec(1);
     attributes.set_task(1);
     attributes.set_exclude_idle(1);
-    // This process is not meant, but what it becomes when it has forked.
+    // Not this process is meant, but the child that it forks.
     attributes.set_disabled((reach == Reach::Command).into());
     attributes.set_enable_on_exec((reach == Reach::Command).into());
     attributes
@@ -205,9 +206,9 @@ fn event(kind: u32, misc: u16, record: &mut Record<'_>) -> Option<Event> {
     }
 }
 
-/// The calls in the kernel, and the program's: each behind a mark. The innermost of each is the
-/// next instruction; it is made what the others are, a place to return to, for which names are
-/// looked up before it.
+/// The calls in the kernel, and the program's: each group behind a mark. The innermost of each is
+/// the next instruction. It is turned into a return address like the others, because names are
+/// looked up for the address before it.
 fn calls(record: &mut Record<'_>) -> (Vec<u64>, Vec<u64>) {
     let (mut kernel, mut user) = (Vec::new(), Vec::new());
     let mut context = 0;
@@ -269,7 +270,7 @@ mod tests {
             user: vec![0x12, 0x22],
         };
         assert_eq!(taken, expected);
-        // A record that claims to be longer than it is gives what is there.
+        // A record that claims to be longer than it is gives only the existing bytes.
         assert_eq!(calls(&mut Record(&bytes(&[u64::MAX, user, 5]))), (vec![], vec![6]));
     }
 
@@ -285,7 +286,7 @@ mod tests {
             }
         };
         let deadline = Instant::now() + Duration::from_secs(30);
-        // What is lost is said with the next record that there is room for again.
+        // Losses are reported with the next record for which there is room again.
         while sampler.samples.lost == 0 && Instant::now() < deadline {
             let mut sum = 0_u64;
             (0..200_000_000).for_each(|number| sum = black_box(sum + number));

@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The limit as it was: it is set back when this is dropped. A program that is started must find
-/// it, since some have a table with a row for each file that they may open.
+/// The old limit, which is restored when this is dropped. A started program must find the old
+/// limit, since some programs have a table with a row for each file that they may open.
 #[derive(Debug)]
 pub struct Raised(Rlimit);
 

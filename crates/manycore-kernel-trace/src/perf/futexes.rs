@@ -1,8 +1,8 @@
 //! Waits for words of the program's own, by the tracepoints of the futex call.
 //!
-//! What the BPF programs see of a sleep itself is taken here from the call around it: a thread
-//! waits from when it makes the call until the call returns. A call that returned because the word
-//! had changed did not sleep, and is no wait.
+//! The BPF programs see a sleep itself; here it is derived from the call around it: a thread waits
+//! from the call until its return. A call that returned because the word had changed did not sleep,
+//! and is no wait.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -147,7 +147,7 @@ impl FutexCalls {
         young.drain(..old).for_each(|event| sleeps.take(event));
     }
 
-    /// What each place has come to, as far as it has been read.
+    /// The totals of each place, as far as they have been read.
     pub fn counts(&mut self) -> Vec<Count> {
         let count = |(place, (waits, total_ns))| {
             Some(Count { number: self.places.of(place)?, waits, total_ns })
@@ -206,8 +206,7 @@ impl Layout {
         let [operation, value] = [number(self.operation)?, number(self.value)?].map(|it| it as u32);
         let is_event = waits_for_event(operation.into(), value)?;
         let word = number(self.word)?;
-        // A record's copy of the stack: the size that was asked for, the bytes, and how many of
-        // them there were.
+        // A record's copy of the stack: the requested size, the bytes, and their number.
         let (_, top, copied) = (record.long(), record.long(), record.long());
         let top = if copied == u64::from(STACK_BYTES) { top } else { 0 };
         Some(Event { time, process, task, what: What::Calls { word, is_event, calls, top } })
@@ -216,7 +215,7 @@ impl Layout {
 
 /// Whether a call with this result has slept: it was woken, its time was up, or a signal came.
 fn has_slept(result: i64) -> bool {
-    /// What a call that is to be made again returns inside of the kernel.
+    /// The kernel-internal result of a call that has to be repeated.
     const RESTART: std::ops::RangeInclusive<i64> = 512..=516;
     let error = -result;
     result >= 0

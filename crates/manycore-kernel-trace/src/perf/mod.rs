@@ -38,7 +38,7 @@ const MARKS: u64 = -4096_i64 as u64;
 /// An event that is wanted.
 struct Wanted {
     attributes: perf_event_attr,
-    /// Which of its records: an expression over the tracepoint's fields, for the kernel.
+    /// A filter for its records: an expression over the tracepoint's fields, for the kernel.
     filter: Option<CString>,
 }
 
@@ -82,9 +82,9 @@ impl Rings {
     /// Empties the buffers: calls `each` with the type, the kind within it and the fields of each
     /// record.
     ///
-    /// Where records are missing, `gap` is called with the time at which they begin to, and again
-    /// with that at which they are there again: a thread that had begun something at either time
-    /// may have ended it, and begun anew, unseen.
+    /// Where records are missing, `gap` is called with the time at which the gap begins, and again
+    /// with the time at which it ends. A thread that had begun something at either time may have
+    /// ended it, and begun anew, unseen.
     fn read(&mut self, mut each: impl FnMut(u32, u16, &mut Record<'_>), mut gap: impl FnMut(u64)) {
         let Self { rings, lost, .. } = self;
         for ring in rings {
@@ -92,8 +92,8 @@ impl Rings {
             let is_full = ring.read(|kind, misc, record| {
                 let mut record = Record(record);
                 last = record.time(kind);
-                // The kernel writes a record of lost ones just before the first record for which
-                // there is room again, but its time is later than that record's.
+                // The kernel writes a record of losses just before the first record for which there
+                // is room again, but its time is later than that record's.
                 if let Some(at) = lost_at.take() {
                     gap(last.min(at).saturating_sub(1));
                 }

@@ -86,7 +86,8 @@ impl Pairs {
         if self.own == Some(event.process) {
             return;
         }
-        // The idle tasks, one for each CPU, have one number; nothing tells whose wait it is.
+        // The idle tasks, one for each CPU, share one number, so the owner of such a wait is
+        // unknown.
         if event.task == 0 {
             return;
         }
@@ -151,7 +152,7 @@ impl Pairs {
         self.sums.entry(key).or_default().count(wait.lock, ns, wait.spun);
     }
 
-    /// What was counted since the start or the last time. Waits that have begun may end later.
+    /// The counts since the start or the last time. Waits that have begun may end later.
     pub fn drain(&mut self) -> (Vec<Waits>, Totals) {
         let waits = self.sums.drain().map(|(key, sum)| Waits {
             identity: key.identity,

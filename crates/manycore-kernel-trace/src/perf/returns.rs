@@ -1,5 +1,5 @@
-//! Who called a function that has no frame of its own, as libc's `syscall`: what is on top of its
-//! stack, if that is a place that a call returns to. Frame pointers skip it. `caller_of` in
+//! The caller of a function without a frame of its own, such as libc's `syscall`: the word on top
+//! of its stack, if that is a return address. Frame pointers skip this caller. `caller_of` in
 //! `bpf/futex.h` does the same in the kernel.
 
 use std::collections::HashMap;
@@ -49,8 +49,8 @@ impl Returns {
     }
 }
 
-/// If the process has ended, true: one call too many in a stack is better than one too few, since
-/// the library's own waits are recognised by their callers. An error is one of this process: it
+/// True if the process has ended: one call too many in a stack is better than one too few, since
+/// the library's own waits are recognised by their callers. An error concerns this process: it
 /// lacks the permission, or has too many files open.
 fn follows_a_call(process: u32, address: u64) -> io::Result<bool> {
     let mut before = [0; 6];

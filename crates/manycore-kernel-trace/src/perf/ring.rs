@@ -57,8 +57,8 @@ impl Ring {
         if failed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Empties it: calls `each` with the type, the kind within it and the bytes of each record.
-    /// Says whether there was so little room left that later ones may be lost.
+    /// Empties the ring: calls `each` with the type, the kind within it and the bytes of each
+    /// record. Returns whether there was so little room left that later records may be lost.
     pub fn read(&mut self, mut each: impl FnMut(u32, u16, &[u8])) -> bool {
         let control = self.map.cast::<perf_event_mmap_page>().as_ptr();
         // SAFETY: the first page is this structure; both fields are aligned words that outlive the
@@ -107,8 +107,8 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nothing borrows from it any more. Fails for a
-        // bad address only.
+        // SAFETY: it was mapped with this length, and nothing borrows from it any more. It fails
+        // for a bad address only.
         let _ = unsafe { munmap(self.map.as_ptr().cast(), self.page + self.room) };
     }
 }

@@ -1,4 +1,4 @@
-//! Tasks whose CPU time is sampled: what they are called, and which programs their processes are.
+//! Tasks whose CPU time is sampled: their names, and the programs of their processes.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -12,8 +12,8 @@ use crate::sleepers::stack_of;
 
 /// The maps of a process are read at most once in this long.
 const AGE: Duration = Duration::from_secs(1);
-/// With more tasks or processes than this, those that have ended are forgotten: of the end of some
-/// there is no record, and zombies are sampled after it.
+/// With more tasks or processes than this, ended ones are forgotten: some ends have no record, and
+/// zombies are still sampled afterwards.
 const KNOWN_MAX: usize = 1 << 16;
 
 /// What a record says.
@@ -25,7 +25,7 @@ pub enum Event {
     Ended { process: u32, task: u32 },
 }
 
-/// What is known of the tasks that live: as much as there are of them at a time.
+/// Data about living tasks: as much as there are of them at a time.
 #[derive(Debug, Default)]
 pub struct Tasks {
     /// Whose events count, where the whole machine's are seen.
@@ -50,7 +50,7 @@ struct Command {
 /// A process while it lives.
 #[derive(Debug, Default)]
 struct Process {
-    /// How many tasks it has; none if it was there before anybody looked.
+    /// The number of its tasks; none if it was there before the sampling began.
     tasks: Option<u32>,
     program: u32,
     /// When the maps of that program were read.
@@ -71,7 +71,8 @@ impl Process {
 }
 
 impl Tasks {
-    /// Counts, of the whole machine's events, those of what a process starts from now on.
+    /// Selects, out of the whole machine's events, those of the processes that a process starts
+    /// from now on.
     pub fn started_by(own: u32) -> Self {
         Self { command: Some(Command { own, ..Command::default() }), ..Self::default() }
     }
@@ -139,7 +140,7 @@ impl Tasks {
 
     /// Records were lost: any task may have another name by now, and a process may be another
     /// program, unless its stack starts where it did. The maps of such a process are not read for a
-    /// while, because the next samples may be of the program before.
+    /// while, because the next samples may be of its earlier program.
     pub fn doubt(&mut self, samples: &mut Samples) {
         self.names.clear();
         for (number, process) in &mut self.processes {
@@ -191,8 +192,8 @@ impl Tasks {
         })
     }
 
-    /// A new task has its parent's name; what was there before has no record. One that is just
-    /// ending has none any more.
+    /// A new task has its parent's name; tasks from before have no record. A task that is just
+    /// ending has no name any more.
     fn name(&mut self, task: u32) -> &str {
         if !self.names.contains_key(&task)
             && let Ok(name) = fs::read_to_string(format!("/proc/{task}/comm"))
@@ -202,8 +203,8 @@ impl Tasks {
         self.names.get(&task).map_or("", String::as_str)
     }
 
-    /// Which program a process is. Reads its maps if they were not for long, and it is no other one
-    /// by now, whose maps those are.
+    /// The program of a process. Reads the process' maps if that was not done for long, unless the
+    /// process is another one by now, to which the maps would belong.
     fn look_at_maps(&mut self, process: u32, samples: &mut Samples) -> u32 {
         let is_other = self.execs.get(&process).is_some_and(|execs| *execs > 0);
         let known = self.process(process);
@@ -294,7 +295,7 @@ mod tests {
         assert!(tasks.processes.is_empty() && tasks.names.len() <= 1, "{tasks:?}");
     }
 
-    /// What the library notes in the next one says nothing of the samples.
+    /// The library's notes in the next program do not concern the samples.
     #[test]
     fn a_program_that_was_sampled_and_replaced_is_told() {
         let (mut tasks, mut samples) = (Tasks::default(), nothing());

@@ -1,9 +1,9 @@
 //! Libraries that are carried in the command, put where the dynamic linker can load them.
 //!
-//! That is a directory of the user's cache, which only the user and root can change, as they alone
-//! can change the directories that lead there. The file is used only if it has, byte for byte, what
-//! the command carries; else it is written beside and renamed, so that no program ever loads half
-//! of one, and a program that has an older one keeps it.
+//! The directory is in the user's cache. Only the user and root can change it, or the directories
+//! that lead there. The file is used only if it is equal, byte for byte, to the command's copy.
+//! Otherwise a new one is written beside it and renamed, so no program ever loads half of a file,
+//! and a program with an older file keeps that.
 
 use std::env;
 use std::fs::{self, DirBuilder, File};
@@ -97,8 +97,7 @@ impl Embedded {
         Ok(())
     }
 
-    /// Tells one build from another in the name of the directory. What is loaded is compared in
-    /// full.
+    /// Distinguishes builds in the name of the directory. The loaded file is compared in full.
     fn checksum(self) -> u32 {
         crc32fast::hash(self.bytes)
     }
@@ -113,7 +112,7 @@ fn caches() -> Vec<PathBuf> {
     system.into_iter().chain(own).chain(absolute("XDG_RUNTIME_DIR")).collect()
 }
 
-/// Checks that nobody but this user and root can put another file there, or another directory.
+/// Checks that only this user and root can put another file there, or another directory.
 fn check_owners(directory: &Path) -> Result<(), String> {
     for (depth, one) in directory.ancestors().enumerate() {
         let found = fs::symlink_metadata(one).map_err(|error| error.to_string())?;

@@ -13,7 +13,8 @@ use crate::target;
 /// Where a library may be.
 fn candidates(purpose: Purpose) -> Result<Vec<PathBuf>> {
     if let Some(named) = env::var_os(purpose.variable()) {
-        // The user's choice: looking elsewhere would measure something else than was asked for.
+        // The user's choice: a search elsewhere would measure another library than the requested
+        // one.
         return Ok(vec![named.into()]);
     }
     let own = env::current_exe().and_then(|path| path.canonicalize()).map_err(|error| {
@@ -34,9 +35,9 @@ pub struct Library {
 }
 
 impl Library {
-    /// Finds the library where its variable says (`$MANYCORE_PRELOAD`,
+    /// Finds the library at the path in its variable (`$MANYCORE_PRELOAD`,
     /// `$MANYCORE_SYSCALLS_PRELOAD`), beside this executable or in `../lib/manycore/` from there;
-    /// or unpacks the one that this executable carries.
+    /// otherwise unpacks the one that this executable carries.
     pub fn find(purpose: Purpose) -> Result<Self> {
         let (name, variable) = (purpose.name(), purpose.variable());
         let candidates = candidates(purpose)?;

@@ -29,7 +29,8 @@ const CALLS_VARIABLE: &str = "MANYCORE_SYSCALLS";
 /// Options of AddressSanitizer's runtime.
 const ADDRESS_SANITIZER: &str = "ASAN_OPTIONS";
 
-/// What is preloaded into a program: a lock, and the library that moves its system calls.
+/// The libraries that are preloaded into a program: a lock, and the library that moves its system
+/// calls.
 #[derive(Clone, Debug)]
 pub struct Interposition {
     lock: Spec,
@@ -53,14 +54,14 @@ impl Interposition {
         Ok(Self { lock, library, statistics: None, calls: None })
     }
 
-    /// The same, but system calls are executed as these settings of the library for them say.
+    /// The same, but system calls are executed according to these settings of the library for them.
     pub fn with_calls(self, settings: String) -> Result<Self> {
         let library = Library::find(Purpose::Calls)?;
         Ok(Self { calls: Some(Calls { library, settings }), ..self })
     }
 
     /// The same, but each process leaves its statistics in this directory: those of locks, and
-    /// those of system calls, as far as there are libraries for them.
+    /// those of system calls, as far as the libraries are preloaded.
     pub fn with_statistics(&self, directory: &Path) -> Self {
         Self { statistics: Some(directory.to_owned()), ..self.clone() }
     }
@@ -101,7 +102,7 @@ impl Interposition {
         }
     }
 
-    /// The list of what is preloaded into the program, if there is anything.
+    /// The list of libraries that are preloaded into the program, if there are any.
     fn preloaded(&self, program: &OsStr) -> Option<OsString> {
         let calls = self.calls.as_ref().map(|calls| &calls.library);
         let ours: Vec<_> = [self.library.as_ref(), calls].into_iter().flatten().collect();

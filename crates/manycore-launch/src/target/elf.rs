@@ -61,7 +61,7 @@ pub fn is_loader(program: &Path) -> bool {
     })
 }
 
-/// Checks that the file is a shared library for this architecture; says what it is otherwise.
+/// Checks that the file is a shared library for this architecture; otherwise describes the file.
 pub fn check_library(path: &Path) -> Result<(), String> {
     let file = regular::open(path).map_err(|error| error.to_string())?;
     let cache = ReadCache::new(file);

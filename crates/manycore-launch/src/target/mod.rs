@@ -1,8 +1,8 @@
 //! Whether a library can be preloaded into a program: found out before it is started.
 //!
-//! The dynamic linker ignores LD_PRELOAD without a word in programs that run with other privileges,
-//! and a statically linked program has no dynamic linker. Both would run as they are, and a
-//! comparison would find "no difference".
+//! The dynamic linker silently ignores LD_PRELOAD in programs that run with other privileges, and a
+//! statically linked program has no dynamic linker. Both would run unchanged, and a comparison
+//! would find "no difference".
 
 pub mod elf;
 mod refusal;
@@ -59,15 +59,14 @@ pub fn obstacle(program: &Path) -> Option<String> {
     let check = || {
         let file = regular::open(program).map_err(Reason::Unreadable)?;
         check_privileges(program, &file.metadata().map_err(Reason::Unreadable)?)?;
-        // What it was told to run is not known here, and has the library if it can have.
+        // The program that it was told to run is not known here; it has the library if possible.
         if elf::is_loader(program) { Ok(()) } else { elf::check_program(file) }
     };
     check().err().map(Reason::message)
 }
 
-/// The runtime of ThreadSanitizer, if the program that a command names needs it as a library. It
-/// has to come ahead of the libraries that are preloaded: it watches the calls that come to it
-/// first.
+/// The runtime of ThreadSanitizer, if the command's program needs it as a library. It has to come
+/// ahead of the preloaded libraries, because it watches only the calls that reach it first.
 pub fn thread_sanitizer(program: &OsStr) -> Option<OsString> {
     let file = File::open(find(program).ok()?).ok()?;
     elf::needed(file).into_iter().find(|name| is_thread_sanitizer(name))
@@ -79,7 +78,7 @@ pub fn is_thread_sanitizer(library: &OsStr) -> bool {
     name.starts_with(b"libtsan.so") || name.starts_with(b"libclang_rt.tsan")
 }
 
-/// Checks one file; gives the command that it stands for if it is a script, or `env`.
+/// Checks one file; returns the command that it represents if it is a script, or `env`.
 fn examine(
     program: &Path,
     command: &[OsString],
@@ -128,9 +127,8 @@ fn runnable(path: &Path, metadata: &Metadata) -> std::result::Result<(), Reason>
     accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).map_err(|_| Reason::NotExecutable)
 }
 
-/// Privileges that come with the file make the dynamic linker ignore the environment. Where the
-/// caller happens to have them already it would not, but then what `run` does would depend on who
-/// calls it.
+/// A file's own privileges make the dynamic linker ignore the environment. It would not if the
+/// caller has these privileges already, but then the effect of `run` would depend on the caller.
 fn check_privileges(program: &Path, metadata: &Metadata) -> std::result::Result<(), Reason> {
     const SET_USER: u32 = 0o4000;
     const SET_GROUP: u32 = 0o2000;

@@ -1,4 +1,4 @@
-//! Why locks cannot be replaced in a program, and what the user can do about it.
+//! The reason why locks cannot be replaced in a program, and the remedy for the user.
 
 use std::ffi::OsStr;
 use std::io;

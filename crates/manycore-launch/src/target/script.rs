@@ -28,7 +28,7 @@ pub fn command_of_env(command: &[OsString]) -> Option<Vec<OsString>> {
     while at < words.len() {
         let word = words[at].as_bytes();
         if let Some(text) = split_string(&words[at..]) {
-            // What follows is one word with blanks in it, to be taken apart: the reason for -S.
+            // The rest is one word with blanks in it, which has to be split: the reason for -S.
             let parts = shlex::bytes::split(text.as_bytes())?;
             let taken = if word == b"-S" || word == b"--split-string" { 2 } else { 1 };
             let parts = parts.into_iter().map(|part| OsStr::from_bytes(&part).to_owned());

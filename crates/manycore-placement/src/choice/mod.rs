@@ -1,8 +1,8 @@
 //! What is done, and why.
 //!
-//! Whatever the policy: no CPU outside of the affinity mask and the control group is chosen, of a
-//! core one hardware thread is enough (two system calls on one core share what makes them fast) but
-//! where groups have to have every CPU, and each step leaves a sentence.
+//! Rules for all policies: no CPU outside of the affinity mask and the control group is chosen. One
+//! hardware thread of a core is enough (two system calls on one core share the resources that make
+//! them fast), except where groups need every CPU. And each step leaves a sentence.
 
 mod auto;
 mod near;
@@ -14,8 +14,8 @@ use crate::machine::Machine;
 use crate::problem::Problem;
 use crate::request::{Mechanism, Policy, Request};
 
-/// Sockets that each CPU of a node serves before `cross-node` goes to the next one. A guess: no
-/// publication has one.
+/// The number of sockets that each CPU of a node serves before `cross-node` goes to the next node.
+/// A guess: no publication gives it.
 const SPILL: u32 = 8;
 
 /// Where system calls are executed.
@@ -63,8 +63,8 @@ impl Choice {
         groups.iter().fold(CpuSet::default(), |all, group| all.or(group))
     }
 
-    /// Whether `auto` has found that moving calls cannot help here: then a program is best left as
-    /// it is.
+    /// Whether `auto` has found that moving calls cannot help here: then the program should stay
+    /// unchanged.
     pub fn leaves_alone(&self) -> bool {
         self.policy == Policy::Auto
     }

@@ -33,7 +33,7 @@ fn files_below(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// One file is another: which, the first two bytes say, and the rest is in it.
+/// One file is replaced: the first two bytes choose it, and the rest is its content.
 #[test]
 fn what_the_kernel_shows() {
     let built = Built::new(&IVY_BRIDGE).card("eth0", 0, &[0, 1, 2, 3]);

@@ -55,7 +55,7 @@ fn of_each_core_one_thread() {
     assert_eq!(built.outcome("nic-llc:cpus=10,30").0, "10,30");
 }
 
-/// Every CPU that a thread may run on is in a group: that of another node would be no better than
+/// Every CPU on which a thread may run is in a group: a CPU of another node would be no better than
 /// any.
 #[test]
 fn per_node_has_every_cpu() {

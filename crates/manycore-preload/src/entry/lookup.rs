@@ -1,11 +1,11 @@
 //! `dlsym`, `dlvsym` and `dlmopen`: where a program looks up a lock function by name, and would
 //! find glibc's.
 //!
-//! Language runtimes and interfaces to foreign functions ask libc's own handle; wrappers that are
-//! preloaded in front ask for the next function, often by version, and no library but glibc has
-//! versions. Each such answer would be a function that does not know what the others have made of
-//! the object: so it is replaced by the one of this library. All other questions go on to glibc, by
-//! a jump, since the answer depends on who asks.
+//! Language runtimes and interfaces to foreign functions look names up in libc's own handle.
+//! Wrappers that are preloaded in front ask for the next function, often by version, and only glibc
+//! has versions. Each such answer would be a function that does not know the state that the others
+//! have given the object; so the answer is replaced by this library's function. All other requests
+//! go on to glibc, by a jump, since the answer depends on the caller.
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -21,8 +21,8 @@ static DLSYM: Function = Function::of_any_library(c"dlsym");
 static DLVSYM: Function = Function::of_any_library(c"dlvsym");
 static DLMOPEN: Function = Function::of_any_library(c"dlmopen");
 
-/// What the caller gets: an address, or that of a function of the same signature, to which it is
-/// passed on.
+/// The caller's result: an address, or the address of a function of the same signature, to which
+/// the call is passed on.
 #[repr(C)]
 struct Answer {
     address: usize,
@@ -47,8 +47,9 @@ macro_rules! answered {
             #[unsafe(naked)]
             pub extern "C" fn $name() {
                 // SAFETY: pushes and pops keep the arguments, and the odd number of pushes aligns
-                // the stack for the call; what answers has the arguments of the function's caller,
-                // who keeps its contract. The jump leaves everything as the caller set it.
+                // the stack for the call; the answering function has the arguments of this
+                // function's caller, which keeps its contract. The jump leaves everything as the
+                // caller set it.
                 #[cfg(target_arch = "x86_64")]
                 naked_asm!(
                     "push rdi", "push rsi", "push rdx",
@@ -63,9 +64,10 @@ macro_rules! answered {
                     answer = sym $answer,
                 );
                 #[cfg(target_arch = "aarch64")]
-                // SAFETY: loads and stores keep the registers that arguments are in, and the stack
-                // pointer stays a multiple of 16; what answers has the arguments of the function's
-                // caller, who keeps its contract. The jump leaves everything as the caller set it.
+                // SAFETY: loads and stores keep the registers with arguments, and the stack pointer
+                // stays a multiple of 16; the answering function has the arguments of this
+                // function's caller, which keeps its contract. The jump leaves everything as the
+                // caller set it.
                 naked_asm!(
                     "stp x29, x30, [sp, #-48]!",
                     "stp x0, x1, [sp, #16]", "str x2, [sp, #32]",
@@ -149,14 +151,14 @@ fn answer_for(
         return Answer::address(next_after(caller, name));
     }
     match ask() {
-        // Asked again, by the caller: so it finds the reason where it looks for it.
+        // The caller repeats the request, so it finds the reason where it expects it.
         0 => Answer::of(next),
         address => Answer::address(own_for_glibcs(name, address)),
     }
 }
 
-/// The name, if it is that of a function which this library replaces for its objects' sake. Others
-/// that it exports may be called past it.
+/// The name, if it belongs to a function that this library replaces because of its objects' state.
+/// Programs may call its other exports directly in glibc.
 ///
 /// # Safety
 ///
@@ -175,7 +177,7 @@ unsafe fn lock_function(name: *const c_char) -> Option<&'static CStr> {
     EXPORTS.iter().copied().find(|export| *export == name)
 }
 
-/// The address, or that of this library's function if it is glibc's.
+/// The address, or this library's function if the address is that of glibc's.
 fn own_for_glibcs(name: &CStr, address: usize) -> usize {
     let is_glibcs = |object: Object| object.is_glibc() && object.defines_at(name, address);
     if objects::in_search_order().any(is_glibcs) { own(name) } else { address }
@@ -210,7 +212,7 @@ fn object_of(code: usize) -> Option<Object> {
     let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
     let mut entry = core::ptr::null();
     // SAFETY: `dladdr1` takes any address, and writes to both places, which are of the types that
-    // it expects with this flag. It locks what `dlsym` locks, and allocates nothing.
+    // it expects with this flag. It takes the same locks as `dlsym`, and allocates nothing.
     let known =
         unsafe { dladdr1(code as *const c_void, &raw mut info, &raw mut entry, RTLD_DL_LINKMAP) };
     if known == 0 { None } else { Object::of_link_map(entry) }

@@ -1,9 +1,9 @@
 //! The exported functions, and the table through which they jump.
 //!
-//! A program may call before any constructor has run, and it chooses the lock by an environment
-//! variable; yet an uncontended lock has no time for questions. So the exports jump through a table
-//! whose entries, at first, start the library and then jump again. The jump costs one load and is
-//! always predicted.
+//! A program may call before any constructor has run, and an environment variable chooses the lock;
+//! yet an uncontended lock has no time for checks. So the exports jump through a table whose
+//! entries, at first, start the library and then jump again. The jump costs one load and is always
+//! predicted.
 
 mod lookup;
 mod start;
@@ -46,7 +46,7 @@ macro_rules! argument {
 
 /// `entry: [exported names] argument => implementation;` for each function, as exports, first
 /// targets and targets for a lock. The caller's address is passed as the first argument that the
-/// function itself does not have: that is how statistics know who asked, at the price of one load.
+/// function itself does not have: by this, statistics know the caller, at the price of one load.
 macro_rules! entries {
     ($($entry:ident: [$($name:ident),*] $caller:tt => $target:expr;)*) => {
         /// Where each exported function jumps to.
@@ -78,7 +78,7 @@ macro_rules! entries {
             }
         }
 
-        /// What the table holds before the library has started: start it, then jump again.
+        /// The table's entries before the library has started: they start it, and then jump again.
         mod first {
             use super::*;
             $(
@@ -98,9 +98,9 @@ macro_rules! entries {
                         offset = const offset_of!(Table, $entry),
                     );
                     #[cfg(target_arch = "aarch64")]
-                    // SAFETY: loads and stores keep the registers that arguments are in, and the
-                    // stack pointer stays a multiple of 16; the jump leaves everything as the
-                    // caller set it, to code with the signature of this function.
+                    // SAFETY: loads and stores keep the registers with arguments, and the stack
+                    // pointer stays a multiple of 16; the jump leaves everything as the caller set
+                    // it, to code with the signature of this function.
                     naked_asm!(
                         "stp x29, x30, [sp, #-96]!",
                         "stp x0, x1, [sp, #16]", "stp x2, x3, [sp, #32]",

@@ -1,7 +1,7 @@
 //! What statistics ask the kernel while the program runs.
 //!
 //! In seccomp's strict mode the kernel ends a thread that makes such a call. There no call is made,
-//! and the answer is that of a filter that refuses it. That costs some counts.
+//! and the answer is the one that a refusing filter would give. That costs some counts.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,5 +1,5 @@
-//! Who keeps whom waiting: of sampled waits, the place that waits and the place where the lock had
-//! been taken.
+//! The waits between threads, from sampled waits: the waiting place, and the place where the lock
+//! had been taken.
 
 use core::sync::atomic::Ordering;
 
@@ -8,15 +8,15 @@ use manycore_stats::{BLOCKED, BY_STACK, Blocked, Mapping};
 use super::index::{self, key};
 use super::modules;
 
-/// A key is in its own place or one of the next; a look-up tries `PROBES` of them. If these are all
-/// taken, a new key is not recorded.
+/// A key is in its own place or one of the next; a look-up tries `PROBES` places. If all of them
+/// are taken, a new key is not recorded.
 const PROBES: usize = 16;
 
 // Relaxed throughout, unless noted: counters are independent of each other.
 
 /// Counts a wait, in the calls of this stack, for a lock of the class with this record. The wait
-/// took `ticks` ticks. `holder` is where the owner had taken the lock: an address, or a stack that
-/// handed it over.
+/// took `ticks` ticks. `holder` is the place where the owner had taken the lock: an address, or a
+/// stack that handed it over.
 pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64) {
     // Class 0 stands for all locks that found none.
     if class == 0 {

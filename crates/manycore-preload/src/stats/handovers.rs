@@ -1,23 +1,22 @@
 //! Locks that the program makes of a mutex and a condition variable: an interpreter's global lock,
 //! a semaphore, a reader-writer lock.
 //!
-//! Nobody says that a thread waits for a lock there, and not for work. But it shows in what the
-//! thread does when it has been let in: with a lock it comes back to the mutex and wakes the next
-//! one, with anything else it comes back to wait again. So three things are counted of a condition
-//! variable:
+//! No call says whether a thread waits there for a lock or for work. But the thread's actions after
+//! it was let in show it: with a lock it comes back to the mutex and wakes the next waiter;
+//! otherwise it comes back to wait again. So three counts are kept for a condition variable:
 //!
 //! - *handed*: the thread has locked the mutex once since it was let in, and signals the same
-//!   condition variable, or wakes somebody who waits as it did: for another one of its class, or in
+//!   condition variable, or wakes a thread that waits like it: for another one of its class, or in
 //!   the same place;
 //! - *returned*: it has locked the mutex once since, and waits again;
 //! - *resumed*: it has not released the mutex since, and waits on: the two waits are one.
 //!
-//! What a thread does after it has locked the mutex several times tells neither. A thread that
+//! After a thread has locked the mutex several times, its actions show neither. A thread that
 //! signals while it still has the mutex from its wait, as at either end of a queue of few places,
-//! is not counted. Of those who hand over it is kept whether the one who had let them in had waited
-//! in a place in which they have waited, too: threads that ask and one that answers hand over to
-//! each other all the time, and have a place each. `manycore_profile` says from which counts on it
-//! is a lock.
+//! is not counted. For a thread that hands over, a further count shows whether the thread that had
+//! let it in had waited in one of its own places: a requesting and an answering thread hand over to
+//! each other all the time, but each has a place of its own. `manycore_profile` has the thresholds
+//! from which on it is a lock.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -49,7 +48,7 @@ fn acquired(slab: &Slab, mutex: u32) -> Option<u64> {
     (slot.record.load(Ordering::Relaxed) == mutex).then(|| slot.acquired.load(Ordering::Relaxed))
 }
 
-/// What the thread has done since it was let in with this mutex; none if it was not.
+/// The thread's actions since it was let in with this mutex; none if it was not.
 fn since(slab: &Slab, mutex: u32) -> Option<(&Entry, Since)> {
     let entry = entry(slab, mutex);
     if mutex == 0 || entry.mutex.load(Ordering::Relaxed) != mutex {
@@ -171,7 +170,7 @@ pub fn want_waker(mapping: &Mapping, condition: u32) {
     }
 }
 
-/// Who ended a sampled wait, as a holder; none if nobody has said so.
+/// The thread that ended a sampled wait, as a holder; none if it is unknown.
 pub fn waker(mapping: &Mapping, condition: u32) -> Option<u64> {
     let waker: &AtomicU32 = &of(mapping, condition).waker;
     let stack = waker.load(Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! The locks that a thread holds, the latest last. Waiters read this list to find where the owner
-//! took the lock, and the thread itself reads it when it takes another lock.
+//! The locks that a thread holds, the latest last. Waiters read this list to find the place where
+//! the owner took the lock, and the thread itself reads it when it takes another lock.
 //!
-//! A lock is taken to be released by the thread that took it. Where another thread releases it,
-//! that one looks for it in some of the others' lists and crosses it out.
+//! A lock is assumed to be released by the thread that took it. If another thread releases it, that
+//! thread searches some of the others' lists for the lock and removes it.
 
 use core::sync::atomic::Ordering;
 
@@ -13,8 +13,8 @@ use super::{Attempt, Mode, Object, mapping, orders};
 /// The most threads in whose lists a lock is searched.
 const PROBES: usize = 256;
 
-// Relaxed throughout: the list is its thread's own. Others look at it now and then, and may find
-// what has just changed.
+// Relaxed throughout: the list is its thread's own. Others read it now and then, and may find a
+// change in progress.
 
 /// Notes that the thread has taken a lock that has a record.
 #[inline]
@@ -35,8 +35,8 @@ fn put(held: &Held, object: &Object, how: u32) {
     held.object.store(object.address as u64, Ordering::Relaxed);
 }
 
-/// A lock beside others. An attempt that gives up keeps nobody waiting for ever, so that it makes
-/// no order.
+/// A lock taken while others are held. An attempt that gives up keeps no thread waiting for ever,
+/// so it makes no order.
 #[inline(never)]
 fn push_further(slab: &Slab, object: &Object, how: u32, attempt: Attempt) {
     let depth = without_released(slab, slab.depth.load(Ordering::Relaxed) as usize);
@@ -51,7 +51,7 @@ fn push_further(slab: &Slab, object: &Object, how: u32, attempt: Attempt) {
     }
 }
 
-/// Notes that the thread begins to wait for a lock, for as long as it takes.
+/// Notes that the thread begins to wait for a lock, for the duration of the wait.
 #[inline]
 pub fn wanted(slab: &Slab, object: &Object, mode: Mode) {
     if slab.depth.load(Ordering::Relaxed) != 0 {
@@ -124,8 +124,8 @@ pub fn pop_of_another(address: *const ()) {
     let _ = slabs(mapping).flat_map(of).any(crossed);
 }
 
-/// By whom a thread that holds the lock took it: a return address; 0 if that cannot be found out.
-/// `owner` is that thread, or 0 if it is not known.
+/// The place where the thread that holds the lock took it: a return address; 0 if it cannot be
+/// found. `owner` is that thread, or 0 if it is unknown.
 pub fn holder(mapping: &Mapping, address: *const (), owner: u32) -> u64 {
     let is_owner = |slab: &&Slab| owner == 0 || slab.thread.load(Ordering::Relaxed) == owner;
     let is_it = |held: &&Held| held.object.load(Ordering::Relaxed) == address as u64;

@@ -25,12 +25,12 @@ impl<const PLACES: usize> Index<PLACES> {
         Self { adding: Futex::new(), places }
     }
 
-    /// The number of a key, or the place for it; neither if all places are taken.
+    /// The number of a key, or the place for it; none if all places are taken.
     fn find(&self, key: u64) -> (Option<u32>, Option<&Place>) {
         for probe in 0..PLACES {
             let place = &self.places[(key as usize).wrapping_add(probe) % PLACES];
             // Acquire: partner of the Release in `number`; a thread that sees the key sees the
-            // number, and what has it.
+            // number, and the object with that number.
             match place.key.load(Ordering::Acquire) {
                 // Relaxed: ordered by the Acquire above.
                 found if found == key => return (Some(place.number.load(Ordering::Relaxed)), None),
@@ -41,8 +41,8 @@ impl<const PLACES: usize> Index<PLACES> {
         (None, None)
     }
 
-    /// The number of a key. If it has none, `add` makes what is to have one, and gives none if
-    /// there is no room for it.
+    /// The number of a key. If it has none, `add` makes the object for it; `add` returns none if
+    /// there is no room for one.
     pub fn number(&self, key: u64, add: impl FnOnce() -> Option<u32>) -> Option<u32> {
         if let (Some(number), _) = self.find(key) {
             return Some(number);
@@ -70,13 +70,13 @@ impl<const PLACES: usize> Index<PLACES> {
     }
 }
 
-/// Whether the place with this key is free, and now the caller's (true), or has that key already
-/// (false); none if it has another.
+/// Whether the place with this key was free and is now the caller's (true), or has that key already
+/// (false); none if it has another key.
 #[inline]
 pub fn claim(place: &AtomicU64, key: u64) -> Option<bool> {
-    // Relaxed: only the key is read here; what belongs to it is published by itself. The key is
-    // read before the compare-and-swap, because in a full table most places are taken, and trying
-    // to take them would take their lines from other CPUs.
+    // Relaxed: only the key is read here; its object is published separately. The key is read
+    // before the compare-and-swap, because in a full table most places are taken, and attempts to
+    // take them would take their lines from other CPUs.
     let there = match place.load(Ordering::Relaxed) {
         // Relaxed: as above.
         0 => match place.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed) {

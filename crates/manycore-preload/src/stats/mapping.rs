@@ -49,10 +49,9 @@ pub fn get() -> Option<&'static Mapping> {
 
 /// The same, but a forked child does not make one.
 pub fn opened() -> Option<&'static Mapping> {
-    // Acquire: partner of the Releases in `open` and `inherit`, so that the header is there.
-    // SAFETY: null, or a mapping of this size that is never unmapped; all of it is atomics. What of
-    // it is not in memory (`room`) is not read: a reference to what is in cells does not say that
-    // it may be read ahead of time.
+    // Acquire: partner of the Releases in `open` and `inherit`, for the header. SAFETY: null, or a
+    // mapping of this size that is never unmapped; all of it is atomics. The parts that are not in
+    // memory (`room`) are not read: a reference to data in cells does not allow speculative reads.
     unsafe { MAPPING.load(Ordering::Acquire).as_ref() }
 }
 
@@ -109,22 +108,22 @@ fn fill_in(mapping: &Mapping, lock: &[u8], (pid, parent): (u32, u32), started: u
 /// `MANYCORE_STATS`.
 static DIRECTORY: Directory = Directory::new();
 
-/// The file has the time in its name by which the process' statistics begin: so one can be told
-/// from the other before there is a word in it.
+/// The file's name has the time at which the process' statistics begin, which distinguishes files
+/// before any word is written.
 fn map_file(now: u64) -> Result<*mut Mapping, Errno> {
     let made = DIRECTORY.make(now, ".stats", size_of::<Mapping>(), room::map);
     made.map(|address| address.cast())
 }
 
-/// Whether this process has a mapping, or may come to one: it was opened, here or in a process that
-/// this one comes from.
+/// Whether this process has a mapping, or may get one: it was opened, here or in an ancestor of
+/// this process.
 pub fn is_there() -> bool {
     opened().is_some() || !SPARE.load(Ordering::Relaxed).is_null()
 }
 
-/// Called in the child of a fork: a file of its own, which its first event fills in. Most children
-/// execute another program or end before they have taken a lock; to fill in a file for each, and to
-/// read it, would cost more than the fork.
+/// To be called in the child of a fork: gives it a file of its own, which its first event fills in.
+/// Most children execute another program or end before they have taken a lock; filling in and
+/// reading a file for each would cost more than the fork.
 pub fn forked() {
     let was_spare = SPARE.load(Ordering::Relaxed);
     crate::own_lock::set_free(&FILLING);
@@ -141,7 +140,7 @@ pub fn forked() {
     FORKED.store(now, Ordering::Relaxed);
     PROCESS.store(own_pid(), Ordering::Relaxed);
     // Otherwise the command is gone, and its directory with it: the child goes on without
-    // statistics, and the parent's are not touched.
+    // statistics, and does not touch the parent's.
     let made = map_file(now).inspect_err(|_| count_uncounted());
     SPARE.store(made.unwrap_or(core::ptr::null_mut()), Ordering::Relaxed);
     if !was_spare.is_null() {

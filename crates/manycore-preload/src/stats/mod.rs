@@ -1,8 +1,8 @@
 //! Statistics: what every acquisition, wait and release leaves in the shared mapping.
 //!
-//! Compiled into the lock functions only where they are asked for (`STATS`). Counts are exact. A
-//! wait is timed always, since it is long anyway; a hold only now and then, since reading the clock
-//! twice costs more than the lock.
+//! Compiled into the lock functions only if statistics are requested (`STATS`). Counts are exact.
+//! Every wait is timed, since waits are long anyway. Holds are timed only now and then, since
+//! reading the clock twice costs more than the lock.
 
 mod asked;
 mod blocked;
@@ -164,7 +164,7 @@ pub struct Wait {
 struct Sample {
     /// The stack's number.
     stack: u32,
-    /// Who had taken the lock: a return address, 0 if that is not known.
+    /// The place where the lock had been taken: a return address, 0 if that is unknown.
     holder: u64,
     /// The thread's CPU time.
     cpu_ns: u64,
@@ -253,8 +253,8 @@ impl Wait {
         }
     }
 
-    /// Counts the wait for a condition variable. What is spent for its mutex afterwards is that
-    /// one's.
+    /// Counts the wait for a condition variable. The time spent for its mutex afterwards counts for
+    /// the mutex.
     pub fn end_of_condition(self, timed_out: bool) {
         let ticks = clock::now().wrapping_sub(self.started);
         let Some(mapping) = mapping::get() else { return };
@@ -295,9 +295,9 @@ pub fn number(object: &Object) -> u32 {
     mapping::get().map_or(0, |mapping| records::of(mapping, object))
 }
 
-/// How many events go by unmeasured until the next one: a random number, `period - 1` on average.
-/// With a fixed one, a thread that takes two locks in turns would only ever have one of them
-/// measured.
+/// The number of events without a measurement until the next one: a random number, `period - 1` on
+/// average. With a fixed number, a thread that takes two locks alternately would always have the
+/// same one measured.
 fn gap(slab: &Slab, period: u32) -> u32 {
     let mut dice = slab.dice.load(Ordering::Relaxed);
     if dice == 0 {

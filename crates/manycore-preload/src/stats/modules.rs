@@ -1,11 +1,11 @@
-//! The files that are mapped: what the command needs to give addresses names.
+//! The mapped files: the command needs them to name addresses.
 //!
-//! They are read from `/proc/self/maps` at start, and again when an address turns up that is in a
-//! library which was loaded since: the loader is asked for that, without a lock and without a
-//! system call. Code that a program makes by itself is in no library, and is not looked for here.
+//! They are read from `/proc/self/maps` at start, and again when an address is in a library that
+//! was loaded since; the loader is asked for that without a lock and without a system call. Code
+//! that a program generates is in no library, and is not searched for here.
 //!
-//! When a library is unloaded, another may come to be at the same addresses. From then on addresses
-//! there are told apart by what is mapped there: see [`salt`].
+//! After a library is unloaded, another may be loaded at the same addresses. From then on addresses
+//! there are distinguished by the mapped file: see [`salt`].
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -57,7 +57,8 @@ pub fn contain(mapping: &Mapping, address: u64) -> bool {
     unwind::is_in_library(address).unwrap_or_else(|| at(mapping, address).is_some())
 }
 
-/// A number for what is mapped at these addresses, as far as that has changed: 0 if it never did.
+/// A number for the file that is mapped at these addresses, as far as it has changed: 0 if it never
+/// has.
 pub fn salt(mapping: &Mapping, addresses: &[u64]) -> u64 {
     // Acquire: partner of the Release in `retire`; a thread that sees the epoch sees where
     // libraries were.
@@ -67,7 +68,7 @@ pub fn salt(mapping: &Mapping, addresses: &[u64]) -> u64 {
     let vacated = VACATED_FROM.load(Ordering::Relaxed)..VACATED_TO.load(Ordering::Relaxed);
     addresses.iter().filter(|address| vacated.contains(address)).fold(0, |salt, address| {
         note(mapping, &[*address]);
-        // What is made there by the program itself is of its time.
+        // Code that the program itself generates there belongs to its time.
         let since = at(mapping, *address).map_or_else(epoch, |m| m.since.load(Ordering::Relaxed));
         key([salt, *address, since.into()])
     })
@@ -200,7 +201,7 @@ struct Line<'a> {
 fn add_line(mapping: &Mapping, line: &[u8], before: Option<u64>) -> Option<u64> {
     let line = parsed(line)?;
     match line.path {
-        // What the kernel lends to every process is no file, and yet has a name.
+        // The kernel's mapping for every process is no file, and yet has a name.
         path if path.starts_with(b"/") || path == b"[vdso]" => add(mapping, &line),
         // Zero-initialised data follows the file's last mapping.
         b"" if before == Some(line.start) => {
@@ -279,8 +280,8 @@ fn add(mapping: &Mapping, line: &Line) {
     mapping.header.modules.store(number + 1, Ordering::Release);
 }
 
-/// Where a path is kept: with the module before, if it is the same, or behind all others. None if
-/// there is no room.
+/// The place of a path: with the previous module, if it has the same path, or behind all others.
+/// None if there is no room.
 fn place_of_path(mapping: &Mapping, number: u32, path: &[u8]) -> Option<u32> {
     let word = |at: usize| {
         let mut bytes = [0; 8];

@@ -1,7 +1,7 @@
 //! In which order locks are taken: which one is wanted with which other one held.
 //!
-//! A thread counts its own steps from lock to lock in its slab, as it does acquisitions; the shared
-//! table changes when a thread takes a step in another manner than before.
+//! A thread counts its own steps from lock to lock in its slab, like acquisitions; the shared table
+//! changes only when a thread takes a step in a new manner.
 
 use core::sync::atomic::Ordering;
 
@@ -12,8 +12,8 @@ use manycore_stats::{
 use super::index::{self, key};
 use super::{Object, mapping, modules, records, stacks};
 
-/// A key is in its own place or one of the next; a look-up tries `PROBES` of them. If these are all
-/// taken, a new order is not recorded.
+/// A key is in its own place or one of the next; a look-up tries `PROBES` places. If all of them
+/// are taken, a new order is not recorded.
 const PROBES: usize = 16;
 
 /// In place of a manner: to be looked at again.
@@ -22,8 +22,8 @@ const UNKNOWN: u64 = u64::MAX;
 // Relaxed throughout, unless noted: steps are their thread's own, and of orders, counters are
 // independent of each other.
 
-/// Notes that the thread begins to wait for a lock: it may do so for ever, and then this is all
-/// that tells of a deadlock.
+/// Notes that the thread begins to wait for a lock. It may wait for ever, and then only this note
+/// shows the deadlock.
 pub fn wanted(slab: &Slab, depth: usize, object: &Object, how: u32) {
     step(slab, depth, object, how, 0);
 }
@@ -39,8 +39,8 @@ fn step(slab: &Slab, depth: usize, object: &Object, how: u32, times: u64) {
         let record = held.record.load(Ordering::Relaxed);
         let held_how = held.how.load(Ordering::Relaxed);
         let holds = held.object.load(Ordering::Relaxed);
-        // A lock can be read twice at a time, and several can have one record; but who waits for
-        // what it has may do so for ever.
+        // A lock can be read twice at a time, and several can have one record; but a thread that
+        // waits for a lock of a record that it holds may wait for ever.
         let counts = record != wanted || (times == 0 && holds == object.address as u64);
         if !counts || holds == 0 || !records::is_own(record) || !records::is_own(wanted) {
             continue;
@@ -139,7 +139,7 @@ fn fill_in(mapping: &Mapping, slab: &Slab, order: &Order, taken: &Taken) {
     order.wanted.store(taken.wanted, Ordering::Release);
 }
 
-/// What holds of all threads that took the step, in all manners.
+/// The common properties of all threads that took the step, in all manners.
 fn narrow(slab: &Slab, order: &Order, taken: &Taken) {
     for guard in &order.guards[..GUARDS] {
         let record = guard.load(Ordering::Relaxed);

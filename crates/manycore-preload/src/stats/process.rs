@@ -1,4 +1,4 @@
-//! The beginning and the end of the process' statistics, and what a fork does to them.
+//! The beginning and the end of the process' statistics, and the effects of a fork on them.
 
 use core::ffi::CStr;
 use core::ptr::null_mut;

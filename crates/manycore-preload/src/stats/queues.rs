@@ -1,4 +1,4 @@
-//! Who waits for a lock now, and the longest queue that there was.
+//! The number of threads that wait for a lock now, and the longest queue so far.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,8 +8,7 @@ use manycore_stats::{Record, queue};
 /// Protects the note of a lock's longest queue, which is rarely changed.
 static LONGEST: Futex = Futex::new();
 
-// Relaxed throughout: the word says all that there is to say of a queue, and `LONGEST` orders the
-// rest.
+// Relaxed throughout: the word contains the whole state of a queue, and `LONGEST` orders the rest.
 
 /// A thread begins to wait. Says whether it is counted.
 pub fn join(record: &Record, ticks: u64) -> bool {

@@ -15,8 +15,8 @@ use super::{Object, modules, stacks};
 /// its end.
 static REGISTRY: Futex = Futex::new();
 
-/// The record of the first object of each class: of all that are of one kind and came to be by the
-/// same calls, but for those that live in a variable, which are a class each.
+/// The record of the first object of each class. A class is all objects of one kind that were
+/// created by the same calls; an object in a variable is a class of its own.
 static CLASSES: Index<{ 2 * RECORDS }> = Index::new();
 
 /// The record of the first object of its class, for each record.
@@ -28,7 +28,7 @@ static RETIRED: [AtomicU32; RECORDS] = [const { AtomicU32::new(0) }; RECORDS];
 /// The retired record before each one, of the same class.
 static RETIRED_BEFORE: [AtomicU32; RECORDS] = [const { AtomicU32::new(0) }; RECORDS];
 
-/// In an object, ahead of its first use: what is there is not its record's number, but that of its
+/// A mark in an object before its first use: the number is not its record's, but that of its
 /// initialisation's stack.
 const NOTED: u32 = INITIALISED;
 
@@ -36,18 +36,17 @@ const NOTED: u32 = INITIALISED;
 // `RETIRED_BEFORE` and the numbers of the header; an object's own record is read by threads that
 // use the object.
 
-/// The number of objects that found no record: beyond all records, so that it stands for the
-/// catch-all.
+/// The number of objects without a record: it is beyond all records, and stands for the catch-all.
 const REST: u32 = RECORDS as u32;
 
 /// The record of a number; the catch-all if the number is none.
 pub fn get(mapping: &Mapping, number: u32) -> &Record {
-    // A number may be that of another process, in memory that both share.
+    // A number may be another process' number, in memory that both share.
     let is_there = (number as usize) < room::capacity(Part::Records);
     &mapping.records[if is_there { number as usize } else { 0 }]
 }
 
-/// Whether a number is that of a record which does not stand for all that have none.
+/// Whether a number is that of a record other than the catch-all.
 pub fn is_own(number: u32) -> bool {
     number != 0 && number < REST
 }
@@ -57,7 +56,7 @@ pub fn class(number: u32) -> u32 {
     CLASS.get(number as usize).map_or(0, |class| class.load(Ordering::Relaxed))
 }
 
-/// Notes the stack of an object's initialisation. What it was before is gone.
+/// Notes the stack of an object's initialisation. The object's earlier identity is lost.
 pub fn initialised(mapping: &Mapping, record: &AtomicU32, caller: usize) {
     let stack = stacks::of_lock(mapping, caller);
     let noted = if stack == 0 { 0 } else { NOTED | stack };
@@ -120,7 +119,7 @@ fn join(record: &Record, address: u64, is_variable: bool) {
     let live = record.live.load(Ordering::Relaxed);
     let is_shared = live & !CROWD != 0;
     if is_shared && is_variable {
-        // It is the same one: the program made it anew without a word that it was done with it.
+        // It is the same object: the program initialised it again without destroying it.
         return;
     }
     let crowd = if is_shared { CROWD } else { live & CROWD };
@@ -129,7 +128,7 @@ fn join(record: &Record, address: u64, is_variable: bool) {
     record.address.store(if crowd == 0 { address } else { 0 }, Ordering::Relaxed);
 }
 
-/// A record that nobody has had, unless there are as many as `most`.
+/// An unused record, unless there are already `most` of them.
 fn fresh(mapping: &Mapping, object: &Object, stack: u32, most: usize) -> Option<u32> {
     let number = mapping.header.records.load(Ordering::Relaxed);
     if number as usize >= most || !room::has(mapping, Part::Records, number as usize + 1) {

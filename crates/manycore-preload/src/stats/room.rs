@@ -1,13 +1,13 @@
-//! How much of the mapping's parts is mapped: what has been used, and some more.
+//! How much of the mapping's parts is mapped: the used bytes, and some more.
 //!
-//! A program's address space may be limited, and all its memory may be locked. So of each part only
-//! its beginning is mapped at first, where it would be if all of it were; the rest of its place is
-//! left free. A part grows in its place (`mremap`), which takes no descriptor and no path: the
-//! program may have closed the one and left the other. Where it cannot grow, it is full.
+//! A program's address space may be limited, and all its memory may be locked. So only the
+//! beginning of each part is mapped at first, at its final place; the rest of its place is left
+//! free. A part grows in its place (`mremap`), which needs no descriptor and no path: the program
+//! may have closed the file and left the directory. A part that cannot grow is full.
 //!
-//! The place is one in which neither the kernel nor sanitizers, virtual machines or interpreters
-//! put anything by themselves: behind position-independent programs and their heaps, ahead of
-//! libraries and stacks.
+//! The place is one where neither the kernel nor sanitizers, virtual machines or interpreters map
+//! anything by themselves: behind position-independent programs and their heaps, ahead of libraries
+//! and stacks.
 
 use core::ffi::c_void;
 use core::mem::offset_of;
@@ -66,13 +66,13 @@ const PARTS: [(usize, usize, usize); 12] = [
     (offset_of!(Mapping, orders), size_of::<Order>(), usize::MAX),
 ];
 
-/// How many bytes of each part are mapped: in this process' mapping, in that of the process that
-/// forked it, and in the one that a forked child fills in. They grow in this process' own only,
-/// which is the only one by then.
+/// The number of mapped bytes of each part: in this process' mapping, in the mapping of the process
+/// that forked it, and in the mapping that a forked child fills in. They grow only in this process'
+/// own mapping, which is the only one by then.
 static MAPPED: [AtomicUsize; PARTS.len()] = [const { AtomicUsize::new(0) }; PARTS.len()];
 
-// Relaxed throughout: what is handed out of a part is published by the thread that hands it out,
-// after the part has grown.
+// Relaxed throughout: a thread that hands out a piece of a part publishes it, after the part has
+// grown.
 
 /// The bytes of a part.
 fn whole(part: usize) -> Range<usize> {
@@ -104,7 +104,7 @@ fn grow(mapping: &Mapping, part: Part, elements: usize) -> bool {
     }
     let address = core::ptr::from_ref(mapping).addr() + place.start;
     // SAFETY: `map` has mapped this much of the part at this address. It grows in its place, or not
-    // at all: the kernel does that only where no other mapping is.
+    // at all: the kernel only extends it where there is no other mapping.
     let grown = unsafe { asked!(Sysno::mremap, address, mapped, size, 0) };
     let has_grown = Errno::from_ret(grown).is_ok();
     if has_grown {
@@ -113,8 +113,8 @@ fn grow(mapping: &Mapping, part: Part, elements: usize) -> bool {
     has_grown
 }
 
-/// Maps the parts of a new file: as much of each as this process has of its mapping now, or as is
-/// usual at first.
+/// Maps the parts of a new file: as much of each as this process has mapped now, or the usual
+/// initial size.
 pub fn map(file: usize) -> Result<*mut c_void, Errno> {
     let is_first = MAPPED[Part::Records as usize].load(Ordering::Relaxed) == 0;
     for (number, (_, element, elements)) in PARTS.iter().enumerate() {
@@ -161,8 +161,8 @@ fn map_part(file: usize, base: usize, number: usize) -> Result<(), Errno> {
     match Errno::from_ret(mapped)? {
         there if there == address => Ok(()),
         elsewhere => {
-            // A kernel before Linux 4.17 takes the address for a hint.
-            // SAFETY: the kernel has just mapped it, and nothing refers to it.
+            // A kernel before Linux 4.17 treats the address as a hint. SAFETY: the kernel has just
+            // mapped it, and nothing refers to it.
             unsafe { raw_syscall!(Sysno::munmap, elsewhere, size) };
             Err(Errno::EEXIST)
         }
@@ -172,12 +172,12 @@ fn map_part(file: usize, base: usize, number: usize) -> Result<(), Errno> {
 fn unmap_part(base: usize, number: usize) {
     let size = MAPPED[number].load(Ordering::Relaxed);
     // SAFETY: `map_part` has mapped this much there, and nothing refers to it: the callers give up
-    // a mapping that nobody uses.
+    // an unused mapping.
     unsafe { raw_syscall!(Sysno::munmap, base + whole(number).start, size) };
 }
 
-/// All of it, wherever there is room: where none of the places is free. A forked child still uses
-/// no more of it than what its parent had mapped, whose statistics it reads.
+/// Maps all of it, wherever there is room, if none of the places is free. A forked child still uses
+/// no more of it than its parent had mapped, whose statistics it reads.
 fn map_whole(file: usize) -> Result<*mut c_void, Errno> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let size = size_of::<Mapping>();
@@ -187,7 +187,7 @@ fn map_whole(file: usize) -> Result<*mut c_void, Errno> {
     Errno::from_ret(mapped).map(core::ptr::with_exposed_provenance_mut)
 }
 
-/// Takes a mapping away that this process does not use, and of which all parts are as large as this
+/// Unmaps a mapping that this process does not use, and whose parts are all as large as this
 /// process' own.
 pub fn unmap(mapping: *mut Mapping) {
     (0..PARTS.len()).for_each(|number| unmap_part(mapping.addr(), number));

@@ -1,7 +1,7 @@
-//! Slabs: giving each thread its counters, and those of a thread that has ended to the next one.
+//! Slabs: gives counters to each thread, and passes those of an ended thread to the next one.
 //!
-//! A thread tells nobody that it will never count again: the kernel is asked when another one needs
-//! a slab.
+//! A thread does not announce that it will never count again: the kernel is asked when another
+//! thread needs a slab.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,8 +14,8 @@ use super::asked::asked;
 use super::room::{self, Part};
 use super::{handovers, held, mapping, orders, records, thread_entries};
 
-/// Protects the giving out of slabs: between the question whether a thread has ended and the note
-/// of the next one, no other thread may take the same slab, nor one of the same number come and
+/// Protects the giving out of slabs: between the check whether a thread has ended and the note of
+/// the next one, no other thread may take the same slab, nor may a new thread of the same number
 /// take it.
 static GIVING: Futex = Futex::new();
 
@@ -26,7 +26,8 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 /// living threads.
 const PROBES: usize = 2;
 
-// Relaxed throughout: `GIVING` orders all accesses but those of the one thread of a forked child.
+// Relaxed throughout: `GIVING` orders all accesses except those of the only thread of a forked
+// child.
 
 /// Gives the calling thread a slab; none if there are no statistics, or more threads than slabs.
 #[cold]
@@ -76,7 +77,7 @@ fn has_ended(thread: u32) -> bool {
         return true;
     }
     // SAFETY: neither call touches memory: `getpid` takes no arguments, and `tgkill` with signal 0
-    // only looks whether there is such a thread.
+    // only checks whether there is such a thread.
     let sent = unsafe {
         let process = asked!(Sysno::getpid);
         Errno::from_ret(asked!(Sysno::tgkill, process, thread, 0))

@@ -2,14 +2,13 @@
 //!
 //! # Without unwinding
 //!
-//! To unwind eight calls takes a microsecond, which a program that makes a lock for each object
-//! would pay a million times. So a thread remembers where on its stack it found the return
-//! addresses of the stacks that it has unwound lately. If a later call comes from the same place,
-//! at the same stack depth, and each of these addresses is still where it was, then the thread is
-//! in the same calls: each function has a frame of fixed size, so the addresses determine the
-//! places. A function that changes the size of its frame as it runs (`alloca`) may leave an old
-//! address where the newer stack has none; then a lock counts for another path of calls to the same
-//! place.
+//! Unwinding eight calls takes a microsecond, and a program that makes a lock for each object would
+//! pay that a million times. So a thread remembers the positions, on its stack, of the return
+//! addresses that it has unwound lately. If a later call comes from the same place, at the same
+//! stack depth, and each of these addresses is still at its position, then the thread is in the
+//! same calls: each function has a frame of fixed size, so the addresses determine the positions. A
+//! function with a frame of variable size (`alloca`) may leave an old address where the newer stack
+//! has none; then a lock counts for another path of calls to the same place.
 
 use core::arch::asm;
 use core::sync::atomic::{Ordering, compiler_fence};
@@ -36,8 +35,8 @@ pub fn here(mapping: &Mapping, caller: usize, depth: usize) -> u32 {
     number(mapping, &unwind::backtrace(caller, depth).frames)
 }
 
-/// The number of the innermost calls of the stack from `caller` outwards: those by which a lock
-/// comes to be.
+/// The number of the innermost calls of the stack from `caller` outwards: the calls that create a
+/// lock.
 #[inline(never)]
 pub fn of_lock(mapping: &Mapping, caller: usize) -> u32 {
     let Some(slab) = super::slab() else { return here(mapping, caller, FRAMES_OF_LOCK) };
@@ -73,9 +72,9 @@ fn is_same(mapping: &Mapping, recent: &Recent, caller: usize, end: usize) -> boo
     let count = (recent.frames.load(Ordering::Relaxed) as usize).min(FRAMES_OF_LOCK);
     frames.iter().zip(&recent.places).take(count).all(|(frame, place)| {
         let address = end + place.load(Ordering::Relaxed) as usize;
-        // SAFETY: on this thread's stack. The first place is where this call's own return address
-        // is. Each further one is in the frame of the call before it, which was found to be the
-        // same, and a frame is there as long as its call.
+        // SAFETY: on this thread's stack. The first position has this call's own return address.
+        // Each further one is in the frame of the call before it, which was found to be the same,
+        // and a frame exists as long as its call.
         frame.load(Ordering::Relaxed) == unsafe { (address as *const u64).read_volatile() }
     })
 }

@@ -1,5 +1,4 @@
-//! What the kernel says of the calling thread: its CPU, the time that it has had on one, and its
-//! name.
+//! The kernel's data about the calling thread: its CPU, its time on CPUs, and its name.
 
 use core::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 

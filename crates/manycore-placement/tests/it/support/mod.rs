@@ -22,8 +22,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Numbers go through all cores first, then through their second threads, as firmware for Linux
-    /// has it.
+    /// Numbers go through all cores first, then through their second threads, as firmware numbers
+    /// them for Linux.
     fn number(&self, package: usize, core: usize, thread: usize) -> usize {
         (thread * self.packages + package) * self.cores + core
     }
@@ -132,7 +132,7 @@ impl Built {
         self.file("sys/class/net/lo/queues/rx-0/rps_cpus", "0");
     }
 
-    /// A card at a node with an interrupt of each queue on these CPUs, and one that announces no
+    /// A card at a node with an interrupt of each queue on these CPUs, and a card that announces no
     /// packets on CPU 0; the default route leads over it.
     pub fn card(self, name: &str, node: i32, cpus: &[usize]) -> Self {
         const ADDRESS: &str = "0000:3b:00.0";
