@@ -231,8 +231,8 @@ unsafe fn wait_until<L: InlineLock, const STATS: bool>(
     until: *const timespec,
     caller: usize,
 ) -> c_int {
-    // SAFETY: by the contract of this function the objects are valid and initialised, the mutex is
-    // locked and the clock supported. A shared condition variable is glibc's, and the callers have
+    // SAFETY: the objects are valid and initialised, the mutex is locked and the clock supported
+    // (contract of this function). A shared condition variable is glibc's, and the callers have
     // checked that the mutex is not.
     unsafe {
         let Some(deadline) = time::deadline(clock, until) else { return EINVAL };
