@@ -46,8 +46,8 @@ pub struct At<'a> {
 const CONTEXT_BITS: u32 = 12;
 
 /// A thread looks at the lines of all others, for a grace period, once in this many versions. A
-/// directory that is removed has one for each of its chains: with as few as for lists and trees
-/// each removal would look. Readers do not pay for it: they have a limit of their own.
+/// directory that had names and is removed has one for each of its chains: with as few as for lists
+/// and trees each removal would look. Readers do not pay for it: they have a limit of their own.
 const VERSIONS_MAX: u32 = 512;
 
 fn versions() -> mvrlu::Domain {
@@ -224,13 +224,19 @@ impl<'fs> Cx<'fs> {
         }
     }
 
-    /// A name is gone, or has not come.
-    pub(crate) fn unlinked(&mut self, held: Held) {
-        held.set_changed(self.now);
-        held.remove_link();
-        if held.links() > 0 {
-            self.mark(&held, ATTRIBUTES);
+    /// A name is gone, whose link this is.
+    pub(crate) fn unlinked(&mut self, link: Held) {
+        link.set_changed(self.now);
+        // Without other names nothing of it is kept; and who gives it one meanwhile notes that.
+        if link.links() > 1 {
+            self.mark(&link, ATTRIBUTES);
         }
+        self.release(link);
+    }
+
+    /// An inode that was made has got no name.
+    pub(crate) fn unmade(&mut self, held: Held) {
+        held.remove_link();
         self.release(held);
     }
 
@@ -296,10 +302,9 @@ impl<'fs> Cx<'fs> {
                 return Ok((result, holds.held));
             }
             self.has_not_changed(holds.noted);
-            match holds.held {
-                Some(held) if holds.is_linked => self.unlinked(held),
-                Some(held) => self.release(held),
-                None => {}
+            // A name that was to be taken out is there, and has its link.
+            if let Some(held) = holds.held.filter(|_| !holds.is_removal) {
+                self.release(held);
             }
             match ended {
                 Err(Stop::Fail(errno)) => return Err(errno),
@@ -322,14 +327,14 @@ fn start<'a>(at: Option<At<'a>>, root: &'a Inode) -> Start<'a> {
 /// What an attempt holds beyond its end. Given back if it fails.
 pub(crate) struct Holds<'fs> {
     held: Option<Held>,
-    is_linked: bool,
+    is_removal: bool,
     noting: Option<Noting<'fs>>,
     noted: Vec<Noted>,
 }
 
 impl<'fs> Holds<'fs> {
     fn with(noting: Option<Noting<'fs>>) -> Self {
-        Self { held: None, is_linked: false, noting, noted: Vec::new() }
+        Self { held: None, is_removal: false, noting, noted: Vec::new() }
     }
 
     /// Names that the attempt is going to change, for who records them.
@@ -351,15 +356,20 @@ impl<'fs> Holds<'fs> {
         Ok(())
     }
 
-    /// Holds one that gets another name, and counts that.
+    /// Holds one that loses a name: by the link of that, which is the caller's once it is gone.
+    pub fn unlink(&mut self, inode: &Inode) {
+        debug_assert!(self.held.is_none(), "an attempt holds one inode");
+        (self.held, self.is_removal) = (Some(Held::link_of(inode)), true);
+    }
+
+    /// Counts a link of one that gets another name, whose that is if the attempt succeeds.
     pub fn link(&mut self, inode: &Inode) -> Result<(), Stop> {
-        self.hold(inode)?;
         inode.add_link().map_err(|errno| match errno {
             // As above: another file may have the name now.
             Errno::NoEntry => Stop::Again(Conflict::Freed),
             other => other.into(),
         })?;
-        self.is_linked = true;
+        self.held = Some(Held::link_of(inode));
         Ok(())
     }
 }

@@ -1,17 +1,20 @@
 //! Files, directories and symbolic links, whatever their names are.
 //!
 //! ```text
-//!   line 1: read only            number, kind, body
-//!   line 2: names and holders    links << 32 | references
-//!   line 3: attributes           mode, times
+//!   line 1: read only     number, kind, body
+//!   line 2: holders       references
+//!   line 3: names         links
+//!   line 4: attributes    mode, times
 //! ```
 //!
 //! # Life
 //!
-//! An inode has *links*, its names in directories, and *references*, those who hold it. Both are in
-//! one word, so that one of all who give something up sees that nothing is left: that one retires
-//! the inode. A link is counted before a name can be found, and taken off after it is gone, so that
-//! there are never more names than links. From 0 nobody comes back.
+//! An inode has *links*, its names in directories, and *references*: those who hold it, and one of
+//! all its links together. Who takes off the last link gives that one back, and who gives back the
+//! last reference retires the inode. So who opens and closes a file writes no line that `stat`
+//! reads, and who makes and removes names of it none that writers of its bytes read. A link is
+//! counted before a name can be found, and taken off after it is gone, so that there are never more
+//! names than links. From 0 neither count comes back.
 
 use alloc::boxed::Box;
 
@@ -71,15 +74,11 @@ struct Constant {
 /// A file, a directory, a symbolic link or something special.
 pub struct Inode {
     constant: Line<Shared<Constant>>,
-    life: Line<Life>,
+    references: Line<AtomicU64>,
+    links: Line<AtomicU64>,
     attributes: Line<Attributes>,
 }
 
-/// Links and references.
-struct Life(AtomicU64);
-
-const REFERENCE: u64 = 1;
-const LINK: u64 = 1 << 32;
 /// As many names as an inode may have.
 const LINKS_MAX: u64 = 1 << 20;
 
@@ -113,7 +112,8 @@ impl Inode {
         let of_kind = if kind == Kind::Special { mode & MODE_KIND } else { kind.mode() };
         Self {
             constant: Line(Shared::new(Constant { number, kind, owner, body })),
-            life: Line(Life(AtomicU64::new(links * LINK + REFERENCE))),
+            references: Line(AtomicU64::new(1 + u64::from(links > 0))),
+            links: Line(AtomicU64::new(links)),
             attributes: Line(Attributes {
                 mode: AtomicU32::new(of_kind | mode & !MODE_KIND),
                 user: AtomicU32::new(0),
@@ -157,13 +157,13 @@ impl Inode {
 
     /// Counts a reference, unless nothing was left; says whether it did.
     pub(crate) fn acquire(&self) -> bool {
-        self.life.add(REFERENCE, |life| life != 0)
+        add_one(&self.references, |references| references != 0)
     }
 
     /// Gives a reference back; says whether nothing is left.
     #[must_use = "if nothing is left, the inode is to be retired"]
     pub(crate) fn release(&self) -> bool {
-        self.life.take(REFERENCE)
+        take_one(&self.references)
     }
 
     /// Counts a name that is going to be there.
@@ -172,7 +172,7 @@ impl Inode {
     ///
     /// If it has no names any more, or as many as it can have.
     pub(crate) fn add_link(&self) -> Result<(), Errno> {
-        if self.life.add(LINK, |life| (LINK..LINKS_MAX * LINK).contains(&life)) {
+        if add_one(&self.links, |links| (1..LINKS_MAX).contains(&links)) {
             return Ok(());
         }
         Err(if self.links() == 0 { Errno::NoEntry } else { Errno::TooManyLinks })
@@ -181,18 +181,12 @@ impl Inode {
     /// A name is gone, or has not come; says whether nothing is left.
     #[must_use = "if nothing is left, the inode is to be retired"]
     pub(crate) fn remove_link(&self) -> bool {
-        self.life.take(LINK)
+        take_one(&self.links) && self.release()
     }
 
     /// How many names it has, or is about to have.
     pub(crate) fn links(&self) -> u64 {
-        self.life().0
-    }
-
-    /// Links and references.
-    pub(crate) fn life(&self) -> (u64, u64) {
-        let life = self.life.count();
-        (life / LINK, life % LINK)
+        self.links.load(Ordering::Acquire) // Acquire: partner of the Release in `take_one`
     }
 
     /// The kind and the bits of permission.
@@ -280,42 +274,35 @@ pub(crate) fn set_time(place: &AtomicU64, now: u64) {
     }
 }
 
-impl Life {
-    /// Adds if the word is as `may` wants it; says whether it did.
-    fn add(&self, what: u64, may: impl Fn(u64) -> bool) -> bool {
-        // Relaxed, all: who adds has found the inode, and so what is in it.
-        let relaxed = Ordering::Relaxed;
-        let mut life = self.0.load(relaxed);
-        while may(life) {
-            match self.0.compare_exchange_weak(life, life + what, relaxed, relaxed) {
-                Ok(_) => return true,
-                Err(now) => life = now,
-            }
+/// Counts one more if the count is as `may` wants it; says whether it did.
+fn add_one(count: &AtomicU64, may: impl Fn(u64) -> bool) -> bool {
+    // Relaxed, all: who adds has found the inode, and so what is in it.
+    let relaxed = Ordering::Relaxed;
+    let mut now = count.load(relaxed);
+    while may(now) {
+        match count.compare_exchange_weak(now, now + 1, relaxed, relaxed) {
+            Ok(_) => return true,
+            Err(other) => now = other,
         }
-        false
     }
+    false
+}
 
-    fn count(&self) -> u64 {
-        self.0.load(Ordering::Acquire) // Acquire: partner of the Release in `take`
-    }
-
-    /// Takes off; says whether nothing is left.
-    fn take(&self, what: u64) -> bool {
-        // AcqRel: of those who give up something, the last one sees what all have done.
-        let before = self.0.fetch_sub(what, Ordering::AcqRel);
-        debug_assert!(before >= what, "given back more often than taken");
-        before == what
-    }
+/// Counts one less; says whether none is left.
+fn take_one(count: &AtomicU64) -> bool {
+    // AcqRel: of those who give up something, the last one sees what all have done.
+    let before = count.fetch_sub(1, Ordering::AcqRel);
+    debug_assert!(before > 0, "given back more often than taken");
+    before == 1
 }
 
 impl core::fmt::Debug for Inode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let (links, references) = self.life();
         f.debug_struct("Inode")
             .field("number", &self.number())
             .field("kind", &self.kind())
-            .field("links", &links)
-            .field("references", &references)
+            .field("links", &self.links())
+            .field("references", &self.references.load(Ordering::Relaxed)) // Relaxed: to be printed
             .finish_non_exhaustive()
     }
 }

@@ -84,7 +84,8 @@ pub struct Options {
     /// How calls that only read follow a path.
     pub walk: Walk,
     /// Chains of a directory, a power of two: 64. Names in different chains are created and removed
-    /// without a common cache line. A directory takes some 96 bytes a chain.
+    /// without a common cache line. A directory takes some 96 bytes a chain; under `rlu` and
+    /// `mvrlu` from its first name on.
     pub chains: usize,
     /// Goes into the hashes of names, so that nobody can choose names that all hash to one chain.
     pub seed: u64,

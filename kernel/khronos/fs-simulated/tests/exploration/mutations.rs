@@ -6,8 +6,11 @@ use std::process::Command;
 const MUTATIONS: &[(&str, &str, &str)] = &[
     ("khronos-no-meeting", "trees::moves_of_mvrlu", "a cycle"),
     ("khronos-roots-stay", "trees::made_beside_removed_of_mvrlu", "what was made is lost"),
-    ("khronos-open-gate", "batches::beside_calls_of_rcu", "a batch of no moment"),
+    ("khronos-open-gate", "batches::beside_calls_of_mvrlu", "a batch of no moment"),
     ("khronos-trusts", "names_of_rcu", "not linearizable"),
+    ("khronos-one-look", "trees::never_both_of_rcu", "both names at no moment"),
+    ("khronos-one-look", "trees::never_both_of_mvrlu", "both names at no moment"),
+    ("khronos-unknown-chains", "trees::made_beside_removed_of_mvrlu", "what was made is lost"),
 ];
 
 #[test]

@@ -120,3 +120,48 @@ fn opened_beside_unlinked(sync: Sync) {
 fn opened_beside_unlinked_by_all() {
     Sync::ALL.into_iter().for_each(opened_beside_unlinked);
 }
+
+/// A name is there only while another is not: a call that fails since both are, is wrong.
+fn never_both(sync: Sync) {
+    explore().check(|| {
+        let fs = fs(sync);
+        for name in ["a", "e"] {
+            let mut cx = fs.context();
+            let file = cx.open(at(&fs, name), Open::NEW, 0o644).unwrap();
+            cx.close(file);
+        }
+        Explored.parallel(2, |thread| {
+            let mut cx = fs.context();
+            for _ in 0..2 {
+                if thread == 0 {
+                    let result = cx.rename(at(&fs, "a"), at(&fs, "b"), Rename::NoReplace);
+                    assert_ne!(result, Err(Errno::Exists), "both names at no moment");
+                    if result.is_ok() {
+                        return;
+                    }
+                    continue;
+                }
+                for (from, to) in [("a", "c"), ("e", "b"), ("b", "e"), ("c", "a")] {
+                    // The other thread may have renamed the first.
+                    let _ = cx.rename(at(&fs, from), at(&fs, to), Rename::Replace);
+                }
+            }
+        });
+        fs.context().check_all().unwrap();
+    });
+}
+
+#[test]
+fn never_both_of_mvrlu() {
+    never_both(Sync::MvRlu);
+}
+
+#[test]
+fn never_both_of_others() {
+    [Sync::DirLock, Sync::Lock, Sync::Rlu].into_iter().for_each(never_both);
+}
+
+#[test]
+fn never_both_of_rcu() {
+    never_both(Sync::Rcu);
+}

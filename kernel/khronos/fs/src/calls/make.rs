@@ -146,7 +146,7 @@ impl<'fs> Cx<'fs> {
         match made {
             Ok(_) => Ok(Node::new(held)),
             Err(errno) => {
-                self.unlinked(held);
+                self.unmade(held);
                 Err(errno)
             }
         }
@@ -224,7 +224,7 @@ impl<'fs> Cx<'fs> {
         });
         match made {
             Ok(_) => self.release(held),
-            Err(_) => self.unlinked(held),
+            Err(_) => self.unmade(held),
         }
         made.map(|_| ())
     }
@@ -238,15 +238,14 @@ impl<'fs> Cx<'fs> {
     /// [`Errno::Exists`]; [`Errno::NotPermitted`] for a directory; [`Errno::TooManyLinks`].
     pub fn link(&mut self, from: At<'_>, to: At<'_>, follow: bool) -> Result<(), Errno> {
         let (ask, _update) = (Ask::at(from).to(to), self.update());
-        let ((), held) = self.run(View::Latest, ask, |tx, brought, holds| {
+        self.run(View::Latest, ask, |tx, brought, holds| {
             let old = walk(tx, &brought, brought.from, Last::follow_if(follow))?;
             let inode = old.existing()?;
             let end = walk(tx, &brought, brought.to, Last::Name)?;
             if let (Ok((old, _)), Ok((new, _))) =
                 (old.present(Errno::Exists), end.present(Errno::Exists))
             {
-                // Both were there at one moment.
-                tx.confirm(&[old, new])?;
+                tx.judge([old, new])?;
             }
             let seen = end.absent()?;
             if end.has_slash {
@@ -260,11 +259,10 @@ impl<'fs> Cx<'fs> {
             holds.note(&[seen.place])?;
             tx.prepare(&[old, seen], None, false)?;
             tx.confirm(&[old])?;
-            tx.change(&seen, Some(inode.inode()), brought.now)
-        })?;
-        let held = held.expect("the attempt holds what it has linked");
-        held.set_changed(self.now());
-        self.release(held);
-        Ok(())
+            tx.change(&seen, Some(inode.inode()), brought.now)?;
+            inode.set_changed(brought.now);
+            Ok(())
+        })
+        .map(|_| ())
     }
 }

@@ -28,7 +28,7 @@ impl Cx<'_> {
             if end.has_slash {
                 return Err(Errno::NotDirectory.into());
             }
-            holds.hold(inode.inode())?;
+            holds.unlink(inode.inode());
             holds.note(&[seen.place])?;
             tx.prepare(&[seen], None, false)?;
             tx.change(&seen, None, brought.now)
@@ -56,7 +56,7 @@ impl Cx<'_> {
             if !directory.is_directory() {
                 return Err(Errno::NotDirectory.into());
             }
-            holds.hold(directory.inode())?;
+            holds.unlink(directory.inode());
             holds.note(&[seen.place])?;
             tx.prepare(&[seen], Some(directory), false)?;
             match tx.remove(directory) {

@@ -48,7 +48,7 @@ impl Cx<'_> {
             let is_moved_back =
                 exchanged.is_some_and(|other| changes_parent(other.inode(), above, below));
             if let Some(replaced) = replaced {
-                holds.hold(replaced.inode())?;
+                holds.unlink(replaced.inode());
             }
             holds.note(&[from.place, to.place])?;
             let removed = replaced.filter(|replaced| replaced.is_directory());
@@ -105,12 +105,12 @@ fn find<'v>(
     };
     if let Some(errno) = errno {
         // Of two names an error says something that is so at one moment.
-        tx.confirm(&[from, to])?;
+        tx.judge([from, to])?;
         return Err(errno.into());
     }
     if new.found.is_some_and(|other| other.is(&inode)) {
         // Both are names of one file only if they are at one moment.
-        tx.confirm(&[from, to])?;
+        tx.judge([from, to])?;
         return Ok(None);
     }
     Ok(Some(pair))

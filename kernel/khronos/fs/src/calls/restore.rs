@@ -41,8 +41,7 @@ impl<'fs> Cx<'fs> {
         match self.restore_name(directory, name, &held) {
             Ok(()) => Ok(Node::new(held)),
             Err(errno) => {
-                held.remove_link();
-                self.release(held);
+                self.unmade(held);
                 Err(errno)
             }
         }

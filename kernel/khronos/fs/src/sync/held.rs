@@ -7,9 +7,12 @@ use core::ptr::NonNull;
 
 use crate::inode::Inode;
 
-/// A counted reference: the inode is there for as long as nobody gives it back.
+/// A counted reference, or a counted link: the inode is there for as long as nobody gives it back.
 #[derive(Debug)]
-pub(crate) struct Held(NonNull<Inode>);
+pub(crate) struct Held {
+    inode: NonNull<Inode>,
+    is_link: bool,
+}
 
 /// An inode that somebody holds: an open file, a working directory. To be given back by
 /// [`Cx::close`](crate::Cx::close); what is not given back is never freed.
@@ -27,20 +30,30 @@ unsafe impl Sync for Held {}
 impl Held {
     /// One more, unless nobody holds the inode and it has no names.
     pub fn acquire(inode: &Inode) -> Option<Self> {
-        inode.acquire().then(|| Self(NonNull::from(inode)))
+        inode.acquire().then(|| Self { inode: NonNull::from(inode), is_link: false })
     }
 
     /// The one reference with which an inode is made.
     pub fn new(inode: Inode) -> Self {
-        Self(NonNull::from(Box::leak(Box::new(inode))))
+        Self { inode: NonNull::from(Box::leak(Box::new(inode))), is_link: false }
+    }
+
+    /// The link of a name, which is the caller's: of one that is to come, or of one that an attempt
+    /// takes out. That is the caller's if the attempt succeeds, and is not to be used otherwise.
+    pub fn link_of(inode: &Inode) -> Self {
+        Self { inode: NonNull::from(inode), is_link: true }
     }
 
     /// Gives it back. If nothing is left, the inode is the caller's, who
     /// [retires](super::Names::retire) it.
     pub fn release(self) -> Option<Box<Inode>> {
-        // SAFETY: this reference is counted, so that the inode is there. If nothing is left, nobody
-        // gets a reference or a link any more, and this is the one who has seen that.
-        unsafe { self.0.as_ref().release().then(|| Box::from_raw(self.0.as_ptr())) }
+        // SAFETY: this reference or link is counted, so that the inode is there. If nothing is
+        // left, nobody gets a reference or a link any more, and this is the one who has seen that.
+        unsafe {
+            let inode = self.inode.as_ref();
+            let is_nothing_left = if self.is_link { inode.remove_link() } else { inode.release() };
+            is_nothing_left.then(|| Box::from_raw(self.inode.as_ptr()))
+        }
     }
 
     /// A name of the inode is gone; the reference stays, so that something is left.
@@ -54,8 +67,8 @@ impl Deref for Held {
     type Target = Inode;
 
     fn deref(&self) -> &Inode {
-        // SAFETY: `self` is a counted reference, which is given back by consuming it.
-        unsafe { self.0.as_ref() }
+        // SAFETY: `self` is a counted reference or link, which is given back by consuming it.
+        unsafe { self.inode.as_ref() }
     }
 }
 

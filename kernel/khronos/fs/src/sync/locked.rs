@@ -6,21 +6,23 @@
 //!
 //! A call first finds its names without locks, then takes the locks of all their chains in the
 //! order of their addresses, and looks again. A directory that is removed has all its locks taken,
-//! too: who comes later finds that it is. Moves of directories from one to another exclude each
-//! other by one lock for the whole file system, under which parents do not change.
+//! too: who comes later finds that it is. A call that fails because of two names takes no locks,
+//! but for `lock`: it looks whether nobody has had them meanwhile. Moves of directories from one to
+//! another exclude each other by one lock for the whole file system, under which parents do not
+//! change.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
-use manycore::lock::{Adaptive, PlainLock};
 use manycore::mutation;
 use manycore::reclaim::{Domain, Guard, Handle};
 use manycore::session::{Conflict, View};
 use manycore::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use manycore::sync::hint;
 
+use super::lock::Lock;
 use super::{Brought, Directory, Do, Found, Line, Mechanism, Place, Seen, Shared, Stop, Tx};
 use crate::errno::Errno;
 use crate::inode::{Inode, set_time};
@@ -43,7 +45,7 @@ pub(crate) enum Locks {
 
 /// The names in a directory.
 pub(crate) struct Names {
-    lock: Line<Adaptive>,
+    lock: Line<Lock>,
     is_removed: AtomicBool,
     /// Null for the root.
     parent: AtomicPtr<Inode>,
@@ -53,7 +55,7 @@ pub(crate) struct Names {
 /// Names whose hashes are between two bounds.
 #[repr(align(64))]
 struct Chain {
-    lock: Adaptive,
+    lock: Lock,
     first: AtomicPtr<Entry>,
     changed: AtomicU64,
 }
@@ -104,17 +106,17 @@ fn names(directory: &Inode) -> &Names {
 pub(crate) struct Locked {
     domain: Domain,
     locks: Locks,
-    moves: Line<Adaptive>,
+    moves: Line<Lock>,
     chains: usize,
 }
 
 impl Locked {
     /// With this many chains a directory.
     pub fn new(locks: Locks, chains: usize) -> Self {
-        Self { domain: Domain::default(), locks, moves: Line(Adaptive::new()), chains }
+        Self { domain: Domain::default(), locks, moves: Line(Lock::new()), chains }
     }
 
-    fn lock_of<'v>(&self, place: &Place<'v>) -> &'v Adaptive {
+    fn lock_of<'v>(&self, place: &Place<'v>) -> &'v Lock {
         let names = names(place.directory.inode());
         match self.locks {
             Locks::Directory => &names.lock,
@@ -137,7 +139,7 @@ struct Access<'a> {
     of: &'a Locked,
     handle: Handle<'a>,
     /// Empty between attempts.
-    held: Vec<*const Adaptive>,
+    held: Vec<*const Lock>,
 }
 
 impl super::Names for Access<'_> {
@@ -158,12 +160,12 @@ impl super::Names for Access<'_> {
 
     fn directory(&mut self) -> Directory {
         let chain = |_| Chain {
-            lock: Adaptive::new(),
+            lock: Lock::new(),
             first: AtomicPtr::new(null_mut()),
             changed: AtomicU64::new(0),
         };
         Directory::Locked(Box::new(Names {
-            lock: Line(Adaptive::new()),
+            lock: Line(Lock::new()),
             is_removed: AtomicBool::new(false),
             parent: AtomicPtr::new(null_mut()),
             chains: (0..self.of.chains).map(chain).collect(),
@@ -182,7 +184,7 @@ impl super::Names for Access<'_> {
 struct Attempt<'s, 'v> {
     of: &'s Locked,
     guard: &'s Guard<'s>,
-    held: &'s mut Vec<*const Adaptive>,
+    held: &'s mut Vec<*const Lock>,
     /// Directories, and their parents before.
     moved: Vec<(&'v Inode, *mut Inode)>,
     view: PhantomData<fn(&'v ()) -> &'v ()>,
@@ -200,7 +202,7 @@ impl Drop for Attempt<'_, '_> {
 
 impl<'v> Attempt<'_, 'v> {
     /// Takes locks in the order of their addresses, each once.
-    fn take(&mut self, mut locks: Vec<&'v Adaptive>) {
+    fn take(&mut self, mut locks: Vec<&'v Lock>) {
         locks.sort_unstable_by_key(|lock| core::ptr::from_ref(*lock).addr());
         locks.dedup_by_key(|lock| core::ptr::from_ref(*lock));
         for lock in locks {
@@ -217,13 +219,13 @@ impl<'v> Attempt<'_, 'v> {
         }
     }
 
-    fn holds(&self, lock: &Adaptive) -> bool {
+    fn holds(&self, lock: &Lock) -> bool {
         self.held.iter().any(|held| core::ptr::eq(*held, lock))
     }
 
     /// Does something with a chain that it reads.
-    fn reading<R>(&self, lock: &Adaptive, read: impl FnOnce() -> R) -> R {
-        struct Release<'l>(&'l Adaptive);
+    fn reading<R>(&self, lock: &Lock, read: impl FnOnce() -> R) -> R {
+        struct Release<'l>(&'l Lock);
         impl Drop for Release<'_> {
             fn drop(&mut self) {
                 // SAFETY: acquired below.
@@ -274,10 +276,10 @@ impl<'v> Attempt<'_, 'v> {
         }
     }
 
-    /// With the locks held: whether all is as it was seen.
+    /// With the locks held, or if they were not taken meanwhile: whether all is as it was seen.
     fn check(&self, seen: &[Seen<'v>]) -> Result<(), Stop> {
         let is_same = |seen: &Seen<'v>| {
-            // Relaxed: written with this lock held.
+            // Relaxed: written with this lock held, so that its turns order it.
             if names(seen.place.directory.inode()).is_removed.load(Ordering::Relaxed) {
                 return false;
             }
@@ -293,6 +295,17 @@ impl<'v> Attempt<'_, 'v> {
             return Ok(());
         }
         Err(Stop::Again(Conflict::Changed))
+    }
+
+    /// Whether all is as it was seen, and was so at one moment: there was one at which nobody had
+    /// any of the locks, and they were not taken until all had been looked at again.
+    fn was_at_once(&self, seen: &[Seen<'v>; 2]) -> bool {
+        if mutation!("khronos-one-look") {
+            return true;
+        }
+        let turns = || [&seen[0], &seen[1]].map(|seen| self.of.lock_of(&seen.place).turns());
+        let before = turns();
+        before.iter().all(|turns| turns % 2 == 0) && self.check(seen).is_ok() && turns() == before
     }
 
     /// With the lock held.
@@ -383,6 +396,11 @@ impl<'v> Tx<'v> for Attempt<'_, 'v> {
 
     fn confirm(&mut self, seen: &[Seen<'v>]) -> Result<(), Stop> {
         if self.held.is_empty() { self.prepare(seen, None, false) } else { Ok(()) }
+    }
+
+    fn judge(&mut self, seen: [Seen<'v>; 2]) -> Result<(), Stop> {
+        let takes_locks = self.of.locks == Locks::ChainReaders;
+        if !takes_locks && self.was_at_once(&seen) { Ok(()) } else { self.confirm(&seen) }
     }
 
     fn change(&mut self, seen: &Seen<'v>, to: Option<&'v Inode>, now: u64) -> Result<(), Stop> {

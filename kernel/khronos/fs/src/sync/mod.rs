@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`versioned`] | directories whose chains are objects of sessions: `rlu` and `mvrlu` |
 //! | [`locked`] | directories whose chains have locks: `dirlock`, `lock` and `rcu` |
-//! | `shared`, `held`, `page` | plain data, references that are counted, pages |
+//! | `shared`, `held`, `page`, `lock` | plain data, references that are counted, pages, locks |
 //! | `gate` | what stops updates for the moment in which they are recorded |
 //!
 //! A call is written once, against [`Tx`]. It runs in attempts: an attempt sees names, and changes
@@ -15,6 +15,7 @@
 
 pub(crate) mod gate;
 pub(crate) mod held;
+mod lock;
 pub(crate) mod locked;
 pub(crate) mod page;
 mod shared;
@@ -164,6 +165,13 @@ pub(crate) trait Tx<'v> {
     ///
     /// If it is not so any more.
     fn confirm(&mut self, seen: &[Seen<'v>]) -> Result<(), Stop>;
+
+    /// What was seen of two names was so at one moment of this attempt, which changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If it may not have been.
+    fn judge(&mut self, seen: [Seen<'v>; 2]) -> Result<(), Stop>;
 
     /// Has a name lead elsewhere, or nowhere. Prepared; after all else that may fail.
     ///

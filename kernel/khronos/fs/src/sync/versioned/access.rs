@@ -1,12 +1,12 @@
 //! A thread's access: sessions, and what is made and freed.
 
 use alloc::boxed::Box;
-use core::marker::PhantomData;
 
 use manycore::session::{Conflict, Link, RawSession, Sessions, View};
-use manycore::sync::atomic::AtomicU64;
+use manycore::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use super::{Attempt, Chain, Grave, Head, Names, Node, Versioned};
+use super::chains::{Chain, Chains};
+use super::{Attempt, Grave, Head, Names, Node, Versioned, names};
 use crate::inode::Inode;
 use crate::sync::{self, Brought, Directory, Do, Mechanism, Shared, Stop};
 
@@ -51,13 +51,58 @@ impl<S: RawSession> Drop for Open<'_, S> {
     }
 }
 
+impl<S: RawSession> Access<S> {
+    /// Frees something in a session of its own, which is made until it meets nobody.
+    fn free(&mut self, mut free: impl FnMut(&mut Attempt<'_, '_, S>) -> Result<(), Conflict>) {
+        let mut attempts = 0;
+        loop {
+            let open = Open::begin(&mut self.handle, View::Latest);
+            let ended = free(&mut Attempt::new(&mut *open.0));
+            match ended.and_then(|()| open.commit()) {
+                Ok(()) => break,
+                Err(conflict) => sync::Names::back_off(self, conflict, attempts),
+            }
+            attempts += 1;
+        }
+        self.handle.end_dying();
+    }
+
+    /// A directory without chains gets some, unless another thread is first.
+    fn make_chains(&mut self, directory: &Inode) {
+        let open = Open::begin(&mut self.handle, View::Latest);
+        let chain = |_| {
+            let root = Node { next: Link::NULL, hash: 0, leaf: Link::NULL };
+            // SAFETY: the session is open, and locks nothing, so that it commits.
+            let root = Shared::new(unsafe { open.0.alloc(root) });
+            Chain { root, changed: AtomicU64::new(0) }
+        };
+        let all = (0..self.chains).map(chain).collect();
+        open.commit().expect("a session that has locked nothing meets no conflict");
+        let made = Box::into_raw(Box::new(Chains { all, are_known: AtomicBool::new(false) }));
+        let place = &names(directory).chains;
+        let null = core::ptr::null_mut();
+        // SeqCst: what is in them, before they are found: partner of the Acquire in `chains`.
+        if place.compare_exchange(null, made, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+            // SAFETY: from the box above, and nobody has it.
+            let unused = unsafe { Box::from_raw(made) };
+            // SAFETY: in a session; the roots are there, and nobody else has found them.
+            self.free(|attempt| unsafe { attempt.free_roots(&unused.all) });
+        }
+    }
+}
+
 impl<S: RawSession> sync::Names for Access<S> {
     fn attempt(&mut self, view: View, brought: Brought<'_>, body: &mut Do<'_>) -> Result<(), Stop> {
         let open = Open::begin(&mut self.handle, view);
-        let mut attempt = Attempt { session: &mut *open.0, view: PhantomData };
+        let mut attempt = Attempt::new(&mut *open.0);
         let ended = body(&mut attempt, brought);
+        let bare = attempt.bare.take();
         let ended = ended.and_then(|()| Ok(open.commit()?));
         self.handle.end_dying();
+        if let Some(directory) = bare {
+            self.make_chains(&directory);
+            directory.release().into_iter().for_each(|inode| self.retire(inode));
+        }
         ended
     }
 
@@ -70,17 +115,10 @@ impl<S: RawSession> sync::Names for Access<S> {
         let open = Open::begin(&mut self.handle, View::Latest);
         // SAFETY: the session is open, and locks nothing, so that it commits.
         unsafe {
-            let head = open.0.alloc(Head { parent: core::ptr::null(), is_removed: false });
-            let chain = |_| Chain {
-                root: Shared::new(open.0.alloc(Node {
-                    next: Link::NULL,
-                    hash: 0,
-                    leaf: Link::NULL,
-                })),
-                changed: AtomicU64::new(0),
-            };
-            let chains = (0..self.chains).map(chain).collect();
+            let parent = core::ptr::null();
+            let head = open.0.alloc(Head { parent, is_removed: false, has_no_roots: false });
             open.commit().expect("a session that has locked nothing meets no conflict");
+            let chains = AtomicPtr::new(core::ptr::null_mut());
             Directory::Versioned(Names { head: Shared::new(head), chains })
         }
     }
@@ -88,23 +126,12 @@ impl<S: RawSession> sync::Names for Access<S> {
     fn retire(&mut self, inode: Box<Inode>) {
         let place: *const Inode = &raw const *inode;
         let grave = self.handle.make_owned(Grave(inode));
-        let mut attempts = 0;
-        loop {
-            let open = Open::begin(&mut self.handle, View::Latest);
-            // SAFETY: the session is open. The inode is in the grave until some time after the
-            // commit; it has no links and no references, so that nobody finds it, or its directory,
-            // any more; and it is retired once.
-            let ended = unsafe {
-                Attempt { session: &mut *open.0, view: PhantomData }
-                    .free_directory(&*place)
-                    .and_then(|()| open.0.free_owned(grave))
-            };
-            match ended.and_then(|()| open.commit()) {
-                Ok(()) => break,
-                Err(conflict) => sync::Names::back_off(self, conflict, attempts),
-            }
-            attempts += 1;
-        }
-        self.handle.end_dying();
+        // SAFETY: in a session. The inode is in the grave until some time after the commit; it has
+        // no links and no references, so that nobody finds it, or its directory, any more; and it
+        // is retired once.
+        self.free(|attempt| unsafe {
+            attempt.free_directory(&*place)?;
+            attempt.session.free_owned(grave)
+        });
     }
 }

@@ -4,7 +4,7 @@
 //!   Inode -> Names { head, chains } -> root -> node -> node      versioned, in sessions
 //!                      |                        |       |
 //!                      v                      leaf    leaf       name and inode: never changed
-//!                    head { parent, is_removed }
+//!                    head { parent, is_removed, ... }
 //! ```
 //!
 //! # Views
@@ -15,13 +15,22 @@
 //! had run after the other. Nobody waits for a lock: who finds one taken gives up all of its own,
 //! and begins anew.
 //!
+//! # Chains
+//!
+//! A directory has chains from its first name on: who is going to make that makes them, in a
+//! session of its own, and then begins anew. So a directory that never had a name is removed
+//! without a look at chains. Who removes it locks the head and then looks whether there are any.
+//! Who makes a name has seen that there are, and then looks at the head, unless somebody has done
+//! so before and has found that nobody was removing the directory. So one of the two sees the
+//! other.
+//!
 //! # Directories that are removed
 //!
-//! `remove` frees the roots of all chains, in the commit that takes the name out: an insert that
+//! `remove` frees the roots of the chains, in the commit that takes the name out: an insert that
 //! comes later finds a root freed, and begins anew. Roots are only followed in an attempt that has
 //! found the directory by a name, or has seen in its head that it is there: so the commit that
 //! frees them is later than the attempt's begin, and they are there until its end. The head is
-//! freed with the inode.
+//! freed with the inode, and so are chains that were made too late.
 //!
 //! # Directories that are moved
 //!
@@ -34,31 +43,22 @@
 //! moves between the same two directories do not meet at all.
 
 mod access;
+mod chains;
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
 
 use manycore::mutation;
 use manycore::session::{Conflict, Link, RawSession, Sessions, owned};
-use manycore::sync::atomic::{AtomicU64, Ordering};
+use manycore::sync::atomic::{Ordering, fence};
 
-use super::{Directory, Found, Seen, Shared, Stop, Tx};
+pub(crate) use self::chains::Names;
+use self::chains::{Chain, Chains};
+use super::held::Held;
+use super::{Directory, Found, Seen, Stop, Tx};
 use crate::errno::Errno;
 use crate::inode::{Inode, set_time};
 use crate::name::{Key, Name, chain_of};
-
-/// The names in a directory.
-pub(crate) struct Names {
-    head: Shared<Link<Head>>,
-    chains: Box<[Chain]>,
-}
-
-/// Names whose hashes are between two bounds.
-#[repr(align(64))]
-struct Chain {
-    root: Shared<Link<Node>>,
-    changed: AtomicU64,
-}
 
 /// What is there of a directory beside its names.
 #[derive(Clone, Copy)]
@@ -66,6 +66,8 @@ struct Head {
     /// Null for the root.
     parent: *const Inode,
     is_removed: bool,
+    /// Whether the roots of its chains were freed.
+    has_no_roots: bool,
 }
 
 /// A name in a chain, in the order of hashes and then of names; or the root, which has none.
@@ -99,17 +101,6 @@ struct Spot {
     leaf: Link<Leaf>,
 }
 
-impl Names {
-    pub fn modified(&self) -> u64 {
-        // Relaxed: as all attributes.
-        self.chains.iter().map(|chain| chain.changed.load(Ordering::Relaxed)).max().unwrap_or(0)
-    }
-
-    fn chain(&self, hash: u64) -> &Chain {
-        &self.chains[chain_of(hash, self.chains.len())]
-    }
-}
-
 fn names(directory: &Inode) -> &Names {
     match directory.directory() {
         Ok(Directory::Versioned(names)) => names,
@@ -133,7 +124,15 @@ impl<M: Sessions> Versioned<M> {
 /// A session that is open. What it finds is there for `'v`.
 struct Attempt<'s, 'v, S> {
     session: &'s mut S,
+    /// A directory that needs chains before the next attempt.
+    bare: Option<Held>,
     view: PhantomData<fn(&'v ()) -> &'v ()>,
+}
+
+impl<'s, S> Attempt<'s, '_, S> {
+    fn new(session: &'s mut S) -> Self {
+        Self { session, bare: None, view: PhantomData }
+    }
 }
 
 impl<'v, S: RawSession> Attempt<'_, 'v, S> {
@@ -161,7 +160,10 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
 
     fn spot(&self, directory: Found<'v>, key: Key<'_>) -> Spot {
         let Key { bytes, hash } = key;
-        let mut before = *names(directory.inode()).chain(hash).root.get();
+        let Some(chain) = names(directory.inode()).chain(hash) else {
+            return Spot { before: Link::NULL, node: Link::NULL, leaf: Link::NULL };
+        };
+        let mut before = *chain.root.get();
         // SAFETY: in a session, in which the directory was found: so its roots are there, and so is
         // what is found from there.
         unsafe {
@@ -198,6 +200,28 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
         if is_same { Ok(spot) } else { Err(Stop::Again(Conflict::Changed)) }
     }
 
+    /// To be asked before a name's place is locked that is not there: the directory has chains, and
+    /// who removes it meets this session there.
+    fn has_chains(&mut self, directory: Found<'v>) -> Result<(), Stop> {
+        let names = names(directory.inode());
+        let Some(chains) = names.chains() else {
+            self.bare = Held::acquire(&directory);
+            return Err(Stop::Again(Conflict::Changed));
+        };
+        // Relaxed, and below: who has stored it has been behind the fence, after it saw the chains.
+        if chains.are_known.load(Ordering::Relaxed) || mutation!("khronos-unknown-chains") {
+            return Ok(());
+        }
+        // SeqCst: partner of the fence in `remove`.
+        fence(Ordering::SeqCst);
+        // SAFETY: in a session, and the head is there for as long as the inode is.
+        if unsafe { (*self.session.read_unlocked(*names.head.get())?).is_removed } {
+            return Err(Stop::Again(Conflict::Freed));
+        }
+        chains.are_known.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// A leaf, which is there if the session commits.
     fn make_leaf(&mut self, inode: &Inode, name: &[u8]) -> Link<Leaf> {
         let leaf = self.session.make_owned(Leaf { inode, name: Name::new(name) });
@@ -229,17 +253,22 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
     /// Nobody finds the inode any more after the commit.
     unsafe fn free_directory(&mut self, inode: &Inode) -> Result<(), Conflict> {
         let Ok(Directory::Versioned(names)) = inode.directory() else { return Ok(()) };
-        let is_removed = self.head(inode).is_removed;
-        // SAFETY: in a session. Unless the directory was removed, its roots are there; the head is.
-        // The contract of this function says that nobody finds them any more.
+        // SAFETY: in a session; the head is there, and so are the roots that it does not say are
+        // not. The contract of this function says that nobody finds them any more.
         unsafe {
-            if !is_removed {
-                for chain in &names.chains {
-                    self.session.free(*chain.root.get())?;
-                }
+            if !self.head(inode).has_no_roots {
+                self.free_roots(names.all())?;
             }
             self.session.free(*names.head.get())
         }
+    }
+
+    /// # Safety
+    ///
+    /// In a session, in which the roots are there; and nobody finds them after the commit.
+    unsafe fn free_roots(&mut self, chains: &[Chain]) -> Result<(), Conflict> {
+        // SAFETY: the contract of this function.
+        chains.iter().try_for_each(|chain| unsafe { self.session.free(*chain.root.get()) })
     }
 }
 
@@ -260,7 +289,7 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
     }
 
     fn parent(&self, directory: Found<'v>) -> Option<Found<'v>> {
-        let Head { parent, is_removed } = self.head(&directory);
+        let Head { parent, is_removed, .. } = self.head(&directory);
         // SAFETY: null, or the parent of a directory that is there as this session sees it. That
         // has a name in the parent, so that the parent was not removed before the session's begin.
         (!is_removed).then(|| unsafe { parent.as_ref() }.map_or(directory, Found))
@@ -272,8 +301,8 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
         from: u64,
         visit: &mut dyn FnMut(Key<'_>, Found<'v>) -> bool,
     ) {
-        let names = names(directory.inode());
-        for chain in &names.chains[chain_of(from, names.chains.len())..] {
+        let Some(Chains { all, .. }) = names(directory.inode()).chains() else { return };
+        for chain in &all[chain_of(from, all.len())..] {
             // SAFETY: in a session, in which the directory was found: so its roots are there, and
             // so is what is found from there.
             unsafe {
@@ -310,6 +339,7 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
                         return Err(Stop::Again(Conflict::Changed));
                     }
                 } else {
+                    self.has_chains(seen.place.directory)?;
                     self.session.try_lock_const(spot.before)?;
                     if (*self.session.deref(spot.before)).next != spot.node {
                         return Err(Stop::Again(Conflict::Changed));
@@ -320,7 +350,26 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
         Ok(())
     }
 
+    fn judge(&mut self, seen: [Seen<'v>; 2]) -> Result<(), Stop> {
+        if mutation!("khronos-one-look") {
+            return Ok(());
+        }
+        if seen.iter().any(|seen| seen.inode.is_none()) {
+            return self.confirm(&seen);
+        }
+        let [one, two] = &seen;
+        let before = self.spot_as_seen(one)?.leaf;
+        self.spot_as_seen(two)?;
+        // A leaf that a name has lost never comes back. If the name has it now, it has had it all
+        // the time, and so when the other name was looked at.
+        let is_same = self.spot_as_seen(one)?.leaf == before;
+        if is_same { Ok(()) } else { Err(Stop::Again(Conflict::Changed)) }
+    }
+
     fn change(&mut self, seen: &Seen<'v>, to: Option<&'v Inode>, now: u64) -> Result<(), Stop> {
+        if seen.inode.is_none() {
+            self.has_chains(seen.place.directory)?;
+        }
         let spot = self.spot_as_seen(seen)?;
         let Key { bytes, hash } = seen.place.key;
         // SAFETY: in a session, in which the nodes were found. What is freed, nobody finds after
@@ -353,7 +402,9 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
                 }
             }
         }
-        set_time(&names(seen.place.directory.inode()).chain(hash).changed, now);
+        if let Some(chain) = names(seen.place.directory.inode()).chain(hash) {
+            set_time(&chain.changed, now);
+        }
         Ok(())
     }
 
@@ -364,7 +415,7 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
         unsafe {
             let is_empty =
                 |session: &S, chain: &Chain| (*session.deref(*chain.root.get())).next.is_null();
-            if !names.chains.iter().all(|chain| is_empty(self.session, chain)) {
+            if !names.all().iter().all(|chain| is_empty(self.session, chain)) {
                 return Err(Errno::NotEmpty.into());
             }
             let head = self.session.try_lock(*names.head.get())?;
@@ -372,11 +423,15 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
                 return Err(Stop::Again(Conflict::Freed));
             }
             (*head).is_removed = true;
+            // SeqCst: partner of the fence in `has_chains`.
+            fence(Ordering::SeqCst);
+            let chains = names.all();
             // The mistake: what is inserted meanwhile is lost.
             if mutation!("khronos-roots-stay") {
                 return Ok(());
             }
-            for chain in &names.chains {
+            (*head).has_no_roots = !chains.is_empty();
+            for chain in chains {
                 self.session.free(*chain.root.get())?;
                 if !is_empty(self.session, chain) {
                     return Err(Errno::NotEmpty.into());
@@ -412,7 +467,7 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
             unsafe {
                 let head = *names(above.inode()).head.get();
                 // The mistake: a move that is under way is not met.
-                let Head { parent, is_removed } = if mutation!("khronos-no-meeting") {
+                let Head { parent, is_removed, .. } = if mutation!("khronos-no-meeting") {
                     *self.session.deref(head)
                 } else {
                     *self.session.read_unlocked(head)?
