@@ -2,14 +2,19 @@
 
 use super::Arguments;
 use super::errno::{Errno, Result};
-use super::files::{file, this};
+use super::files::file;
 use crate::arch::frame::Frame;
 use crate::mm::area::{Protection, Shared, Source};
+use crate::mm::space::{self, Space};
 
 const SHARED: u64 = 1;
 const FIXED: u64 = 0x10;
 const ANONYMOUS: u64 = 0x20;
 const FIXED_NO_REPLACE: u64 = 0x10_0000;
+
+fn space() -> Result<&'static Space> {
+    space::current().ok_or(Errno::NO_PROCESS)
+}
 
 pub fn mmap(
     _: &mut Frame,
@@ -36,30 +41,30 @@ pub fn mmap(
         }
     };
     let fixed = how & (FIXED | FIXED_NO_REPLACE) != 0;
-    this()?.space().map(wish, bytes, fixed, protection, source)
+    space()?.map(wish, bytes, fixed, protection, source)
 }
 
 pub fn munmap(_: &mut Frame, [start, bytes, ..]: Arguments) -> Result<u64> {
-    this()?.space().unmap(start, bytes).map(|()| 0)
+    space()?.unmap(start, bytes).map(|()| 0)
 }
 
 pub fn mprotect(_: &mut Frame, [start, bytes, protection, ..]: Arguments) -> Result<u64> {
-    this()?.space().protect(start, bytes, Protection(protection & 7)).map(|()| 0)
+    space()?.protect(start, bytes, Protection(protection & 7)).map(|()| 0)
 }
 
 pub fn mremap(_: &mut Frame, [start, old, new, how, ..]: Arguments) -> Result<u64> {
     const MAY_MOVE: u64 = 1;
-    this()?.space().grow(start, old, new, how & MAY_MOVE != 0)
+    space()?.grow(start, old, new, how & MAY_MOVE != 0)
 }
 
 pub fn madvise(_: &mut Frame, [start, bytes, advice, ..]: Arguments) -> Result<u64> {
     const DONT_NEED: u64 = 4;
     if advice == DONT_NEED {
-        this()?.space().discard(start, bytes)?;
+        space()?.discard(start, bytes)?;
     }
     Ok(0)
 }
 
 pub fn brk(_: &mut Frame, [end, ..]: Arguments) -> Result<u64> {
-    Ok(this()?.space().set_heap_end(end))
+    Ok(space()?.set_heap_end(end))
 }

@@ -242,7 +242,7 @@ pub fn futex(_: &mut Frame, [word, what, value, timeout, _, bits]: Arguments) ->
     if !word.is_multiple_of(4) {
         return Err(Errno::INVALID);
     }
-    let space = this()?.space();
+    let space = crate::mm::space::current().ok_or(Errno::NO_PROCESS)?;
     let key = space.futex_key(word);
     let bits = bits as u32;
     match what & 0x7f {

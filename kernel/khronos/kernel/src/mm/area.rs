@@ -1,7 +1,9 @@
 //! What a space is to contain: areas, in the order of their addresses.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::frames::Frame;
 use crate::call::errno::{Errno, Result};
@@ -93,22 +95,53 @@ impl Source {
 }
 
 /// A part of a space.
-#[derive(Clone)]
 pub struct Area {
     /// Its first address.
     pub start: u64,
     /// Behind its last.
     pub end: u64,
     /// What may be done with it.
-    pub protection: Protection,
+    protection: AtomicU64,
     /// Where its pages come from.
     pub source: Source,
+}
+
+impl Area {
+    /// From one address to another.
+    pub fn new(start: u64, end: u64, protection: Protection, source: Source) -> Self {
+        Self { start, end, protection: AtomicU64::new(protection.0), source }
+    }
+
+    /// What may be done with it.
+    pub fn protection(&self) -> Protection {
+        // Relaxed, as below: under its space's locks.
+        Protection(self.protection.load(Ordering::Relaxed))
+    }
+
+    /// The same between two other addresses.
+    pub fn moved(&self, start: u64, end: u64) -> Self {
+        Self::new(start, end, self.protection(), self.source.clone())
+    }
+
+    /// Changes that; written only if it is another.
+    pub fn protect(&self, protection: Protection) {
+        if self.protection() != protection {
+            self.protection.store(protection.0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Clone for Area {
+    fn clone(&self) -> Self {
+        self.moved(self.start, self.end)
+    }
 }
 
 /// All areas of a space.
 #[derive(Clone, Default)]
 pub struct Areas {
-    list: BTreeMap<u64, Area>,
+    /// Each has lines of its own: its protection changes while others are read.
+    list: BTreeMap<u64, Box<Area>>,
     /// Where the heap begins, and ends.
     pub heap: (u64, u64),
 }
@@ -120,18 +153,23 @@ impl Areas {
     /// The area of an address.
     pub fn find(&self, address: u64) -> Option<&Area> {
         let (_, area) = self.list.range(..=address).next_back()?;
-        (address < area.end).then_some(area)
+        (address < area.end).then_some(&**area)
+    }
+
+    /// The area that is just this range.
+    pub fn exactly(&self, start: u64, end: u64) -> Option<&Area> {
+        self.find(start).filter(|area| (area.start, area.end) == (start, end))
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Area> {
-        self.list.values()
+        self.list.values().map(|area| &**area)
     }
 
     /// Those that have a part in the range.
     fn touching(&self, start: u64, end: u64) -> impl Iterator<Item = &Area> {
         let first = self.find(start).map_or(start, |area| area.start);
-        self.list.range(first..end).map(|(_, area)| area)
+        self.list.range(first..end).map(|(_, area)| &**area)
     }
 
     /// Whether all of the range is in areas.
@@ -166,15 +204,17 @@ impl Areas {
     /// Adds an area to a range that is free.
     pub fn insert(&mut self, area: Area) {
         debug_assert!(self.is_free(area.start, area.end), "two areas overlap");
-        self.list.insert(area.start, area);
+        self.list.insert(area.start, Box::new(area));
     }
 
     /// Makes the address a border between areas.
     fn split(&mut self, at: u64) {
-        let Some(area) = self.find(at).filter(|area| area.start < at).cloned() else { return };
-        let behind = Area { start: at, source: area.source.from(at - area.start), ..area.clone() };
-        self.list.insert(at, behind);
-        self.list.insert(area.start, Area { end: at, ..area });
+        let Some(area) = self.find(at).filter(|area| area.start < at) else { return };
+        let before = area.moved(area.start, at);
+        let source = area.source.from(at - area.start);
+        let behind = Area::new(at, area.end, area.protection(), source);
+        self.list.insert(at, Box::new(behind));
+        self.list.insert(before.start, Box::new(before));
     }
 
     /// Takes the range out of areas.
@@ -188,6 +228,6 @@ impl Areas {
     pub fn protect(&mut self, start: u64, end: u64, protection: Protection) {
         self.split(start);
         self.split(end);
-        self.list.range_mut(start..end).for_each(|(_, area)| area.protection = protection);
+        self.list.range(start..end).for_each(|(_, area)| area.protect(protection));
     }
 }

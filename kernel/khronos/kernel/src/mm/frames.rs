@@ -17,7 +17,8 @@ const ORDERS: usize = 15;
 /// The first megabyte is firmware's, and holds the trampoline.
 const LOWEST: u64 = 1 << 20;
 
-/// What is known of a frame.
+/// What is known of a frame: a line, because neighbours may be of two CPUs.
+#[repr(align(64))]
 struct Info {
     /// References, while it is in use.
     references: AtomicU32,

@@ -1,6 +1,10 @@
 //! Address spaces of programs: areas, and page tables that are filled when pages are used.
+//!
+//! Addresses are in *blocks*. A fault takes one of the areas' locks, by the number of its block;
+//! and so does a call about a part of one block after which there are the same areas as before.
+//! Others take all locks. So threads whose pages are in different blocks do not meet, as long as
+//! areas neither come nor go.
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +14,7 @@ use super::tables::{self, ADDRESS, Entry, NO_EXECUTE, PRESENT, USER, WRITABLE};
 use super::{direct_map, shootdown, user};
 use crate::call::errno::{Errno, Result};
 use crate::sync::order::Rank;
-use crate::sync::sleep::Sleep;
+use crate::sync::parted::Parted;
 use crate::watch::counters::{Event, count};
 
 /// A space.
@@ -20,7 +24,15 @@ pub struct Space {
     root: Frame,
     /// The CPUs that have its tables now.
     pub cpus: AtomicU64,
-    areas: Sleep<Areas>,
+    areas: Parted<Areas>,
+}
+
+/// Bytes of a block.
+const BLOCK: u64 = 64 << 10;
+
+/// The block in which a range is, unless it is in several.
+fn block_of(start: u64, end: u64) -> Option<u64> {
+    (start < end && start / BLOCK == (end - 1) / BLOCK).then_some(start / BLOCK)
 }
 
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
@@ -36,7 +48,7 @@ impl Space {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed), // Relaxed: a number
             root: tables::new_root().ok_or(Errno::NO_MEMORY)?,
             cpus: AtomicU64::new(0),
-            areas: Sleep::new(Rank::Space, Areas::default()),
+            areas: Parted::new(Rank::Space, Areas::default()),
         })
     }
 
@@ -47,8 +59,8 @@ impl Space {
 
     /// A space with the same contents: pages are copied when one of the two is written.
     pub fn fork(&self) -> Result<Self> {
-        let child = Self::new()?;
-        let areas = self.areas.lock();
+        let mut child = Self::new()?;
+        let areas = self.areas.write();
         let mut result = Ok(());
         for area in areas.iter() {
             let root = self.root();
@@ -66,7 +78,7 @@ impl Space {
                 }
             });
         }
-        *child.areas.lock() = areas.clone();
+        *child.areas.get_mut() = areas.clone();
         self.forget();
         drop(areas);
         result.map(|()| child)
@@ -92,9 +104,13 @@ impl Space {
         if bytes == 0 || fixed && !address.is_multiple_of(PAGE) {
             return Err(Errno::INVALID);
         }
-        let mut areas = self.areas.lock();
+        let end = up(address.saturating_add(bytes));
+        if fixed && matches!(source, Source::Zeros) && self.renew(address, end?, protection) {
+            return Ok(address);
+        }
+        let mut areas = self.areas.write();
         let start = if fixed {
-            self.remove(&mut areas, address, up(address + bytes)?);
+            self.remove(&mut areas, address, end?);
             address
         } else {
             let wish = up(address).unwrap_or(0);
@@ -103,8 +119,20 @@ impl Space {
                 && areas.is_free(wish, wish + bytes);
             if fits { wish } else { areas.place(bytes)? }
         };
-        areas.insert(Area { start, end: start + bytes, protection, source });
+        areas.insert(Area::new(start, start + bytes, protection, source));
         Ok(start)
+    }
+
+    /// Maps zeros where an area of zeros is, if that is in one block: the areas stay.
+    fn renew(&self, start: u64, end: u64, protection: Protection) -> bool {
+        let Some(block) = block_of(start, end) else { return false };
+        let areas = self.areas.read(block);
+        let same = areas.exactly(start, end).filter(|area| matches!(area.source, Source::Zeros));
+        same.inspect(|area| {
+            area.protect(protection);
+            self.drop_pages(start, end);
+        })
+        .is_some()
     }
 
     /// Unmaps a range.
@@ -113,8 +141,10 @@ impl Space {
             return Err(Errno::INVALID);
         }
         let end = up(start.checked_add(bytes).ok_or(Errno::INVALID)?)?;
-        let mut areas = self.areas.lock();
-        self.remove(&mut areas, start, end);
+        if self.areas.read(start / BLOCK).is_free(start, end) {
+            return Ok(());
+        }
+        self.remove(&mut self.areas.write(), start, end);
         Ok(())
     }
 
@@ -123,7 +153,7 @@ impl Space {
         self.drop_pages(start, end);
     }
 
-    /// Pages of the range go; they come back as their areas say. Under the areas' lock.
+    /// Pages of the range go; they come back as their areas say. Under its block's lock, or all.
     fn drop_pages(&self, start: u64, end: u64) {
         let mut frames = Vec::new();
         tables::for_each(self.root(), start, end, |_, entry| {
@@ -137,15 +167,19 @@ impl Space {
 
     /// Bytes of the area that begins at an address.
     pub fn bytes_from(&self, start: u64) -> Option<u64> {
-        let areas = self.areas.lock();
+        let areas = self.areas.read(start / BLOCK);
         areas.find(start).filter(|area| area.start == start).map(|area| area.end - start)
     }
 
     /// The contents of a range are forgotten (`madvise`).
     pub fn discard(&self, start: u64, bytes: u64) -> Result<()> {
         let end = up(start.checked_add(bytes).ok_or(Errno::INVALID)?)?;
-        let _areas = self.areas.lock();
-        self.drop_pages(start & !(PAGE - 1), end);
+        let start = start & !(PAGE - 1);
+        let (_one, _all) = match block_of(start, end) {
+            Some(block) => (Some(self.areas.read(block)), None),
+            None => (None, Some(self.areas.write())),
+        };
+        self.drop_pages(start, end);
         Ok(())
     }
 
@@ -155,28 +189,44 @@ impl Space {
             return Err(Errno::INVALID);
         }
         let end = up(start.checked_add(bytes).ok_or(Errno::NO_MEMORY)?)?;
-        let mut areas = self.areas.lock();
+        if let Some(block) = block_of(start, end) {
+            let areas = self.areas.read(block);
+            if !areas.covers(start, end) {
+                return Err(Errno::NO_MEMORY);
+            }
+            if let Some(area) = areas.exactly(start, end) {
+                area.protect(protection);
+                self.protect_pages(start, end, protection);
+                return Ok(());
+            }
+        }
+        let mut areas = self.areas.write();
         if !areas.covers(start, end) {
             return Err(Errno::NO_MEMORY);
         }
         areas.protect(start, end, protection);
+        self.protect_pages(start, end, protection);
+        Ok(())
+    }
+
+    /// Under the lock of the range's block, or all.
+    fn protect_pages(&self, start: u64, end: u64, protection: Protection) {
         tables::for_each(self.root(), start, end, |_, entry| {
             // Writing comes back by a fault, which knows whether the frame is shared.
             let value = entry.load(Ordering::Relaxed) & (ADDRESS | PRESENT); // Relaxed: the lock
             entry.store(value | flags(protection) & !WRITABLE, Ordering::Relaxed); // as above
         });
         self.forget();
-        Ok(())
     }
 
     /// Sets where the heap begins, when a program does.
     pub fn set_heap(&self, start: u64) {
-        self.areas.lock().heap = (start, start);
+        self.areas.write().heap = (start, start);
     }
 
     /// Sets where the heap ends, if that is possible; says where it does.
     pub fn set_heap_end(&self, wanted: u64) -> u64 {
-        let mut areas = self.areas.lock();
+        let mut areas = self.areas.write();
         let (start, end) = areas.heap;
         if wanted < start || wanted > start + (16 << 30) {
             return end;
@@ -187,7 +237,7 @@ impl Space {
                 return end;
             }
             let protection = Protection(Protection::READ | Protection::WRITE);
-            areas.insert(Area { start: old, end: new, protection, source: Source::Zeros });
+            areas.insert(Area::new(old, new, protection, Source::Zeros));
         } else if new < old {
             self.remove(&mut areas, new, old);
         }
@@ -198,7 +248,7 @@ impl Space {
     /// Makes a mapping longer, at its place or at another (`mremap`); says where it is.
     pub fn grow(&self, start: u64, old: u64, new: u64, may_move: bool) -> Result<u64> {
         let (old, new) = (up(old)?, up(new)?);
-        let mut areas = self.areas.lock();
+        let mut areas = self.areas.write();
         let area = areas.find(start).cloned().ok_or(Errno::FAULT)?;
         if start + old > area.end {
             return Err(Errno::FAULT);
@@ -209,7 +259,7 @@ impl Space {
         }
         if area.end == start + old && areas.is_free(area.end, start + new) {
             areas.remove(area.start, area.end);
-            areas.insert(Area { end: start + new, ..area });
+            areas.insert(area.moved(area.start, start + new));
             return Ok(start);
         }
         if !may_move || area.start != start || area.end != start + old {
@@ -217,7 +267,7 @@ impl Space {
         }
         let to = areas.place(new)?;
         areas.remove(start, start + old);
-        areas.insert(Area { start: to, end: to + new, ..area });
+        areas.insert(area.moved(to, to + new));
         let mut result = Ok(to);
         tables::for_each(self.root(), start, start + old, |address, entry| {
             match tables::entry(self.root(), to + (address - start), true) {
@@ -232,23 +282,23 @@ impl Space {
 
     /// Gives a page for which there was a fault, if the access is allowed.
     pub fn fault(&self, address: u64, write: bool, execute: bool) -> bool {
-        let areas = self.areas.lock();
+        let areas = self.areas.read(address / BLOCK);
         let Some(area) = areas.find(address) else { return false };
         let is_allowed = match (write, execute) {
-            (true, _) => area.protection.allows(Protection::WRITE),
-            (_, true) => area.protection.allows(Protection::EXECUTE),
-            _ => area.protection.0 != 0,
+            (true, _) => area.protection().allows(Protection::WRITE),
+            (_, true) => area.protection().allows(Protection::EXECUTE),
+            _ => area.protection().0 != 0,
         };
         is_allowed && self.fill(area, address & !(PAGE - 1), write).is_some()
     }
 
     fn fill(&self, area: &Area, page: u64, write: bool) -> Option<()> {
         let entry = tables::entry(self.root(), page, true)?;
-        let value = entry.load(Ordering::Relaxed); // Relaxed, all: under the areas' lock
+        let value = entry.load(Ordering::Relaxed); // Relaxed, all: under the block's lock
         if value & PRESENT == 0 {
             let frame = new_frame(area, page)?;
             // Release: a CPU that walks the tables sees the contents.
-            entry.store(frame.into_raw() | PRESENT | flags(area.protection), Ordering::Release);
+            entry.store(frame.into_raw() | PRESENT | flags(area.protection()), Ordering::Release);
         } else if write && value & WRITABLE == 0 {
             self.make_writable(area, entry, value)?;
         }
@@ -257,13 +307,14 @@ impl Space {
 
     fn make_writable(&self, area: &Area, entry: &Entry, value: u64) -> Option<()> {
         if area.source.is_shared() || borrow(value).is_only() {
-            entry.store(value | WRITABLE, Ordering::Relaxed); // Relaxed: under the areas' lock
+            entry.store(value | WRITABLE, Ordering::Relaxed); // Relaxed: under the block's lock
             return Some(());
         }
         count(Event::CopyFaults);
         let copy = Frame::copy_of(&borrow(value))?;
         let old = take(entry);
-        entry.store(copy.into_raw() | PRESENT | flags(area.protection), Ordering::Release); // as above
+        // Release: as above.
+        entry.store(copy.into_raw() | PRESENT | flags(area.protection()), Ordering::Release);
         // Other threads may read the old frame, which may be somebody else's in a moment.
         self.forget();
         drop(old);
@@ -297,7 +348,7 @@ impl Space {
 
     /// What a futex at the address is known by, to all who share it.
     pub fn futex_key(&self, address: u64) -> crate::sync::futex::Key {
-        let areas = self.areas.lock();
+        let areas = self.areas.read(address / BLOCK);
         if let Some(Area { start, source: Source::Shared(shared, first), .. }) = areas.find(address)
         {
             let page = first + (address - start) / PAGE;
@@ -311,7 +362,7 @@ impl Space {
 
     /// Bytes of all areas, and of pages that are there: for `ps`.
     pub fn sizes(&self) -> (u64, u64) {
-        let areas = self.areas.lock();
+        let areas = self.areas.read(0);
         let mut pages = 0;
         for area in areas.iter() {
             tables::for_each(self.root(), area.start, area.end, |_, _| pages += 1);
@@ -324,7 +375,7 @@ impl Drop for Space {
     fn drop(&mut self) {
         debug_assert!(*self.cpus.get_mut() == 0, "a space goes that a CPU uses");
         let root = self.root();
-        for area in self.areas.lock().iter() {
+        for area in self.areas.get_mut().iter() {
             tables::for_each(root, area.start, area.end, |_, entry| drop(take(entry)));
         }
         // SAFETY: no CPU uses it: those that do have a reference to the space.
@@ -374,12 +425,12 @@ fn borrow(value: u64) -> core::mem::ManuallyDrop<Frame> {
 
 /// The frame of an entry, which is empty then.
 fn take(entry: &Entry) -> Frame {
-    let value = entry.swap(0, Ordering::Relaxed); // Relaxed: under the areas' lock
+    let value = entry.swap(0, Ordering::Relaxed); // Relaxed: under the block's lock, or all
     // SAFETY: the reference was the entry's.
     unsafe { Frame::from_raw(value & ADDRESS) }
 }
 
-/// The running process' space.
-pub fn current() -> Option<Arc<Space>> {
-    crate::task::process::current().map(|process| process.space())
+/// The running process' space, until the thread changes it: that is the last which it does with it.
+pub fn current() -> Option<&'static Space> {
+    crate::task::user::current().and_then(|user| user.space())
 }

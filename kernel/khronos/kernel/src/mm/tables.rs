@@ -55,7 +55,7 @@ fn index(address: u64, level: u32) -> usize {
 }
 
 /// The entry of a page, or none if a table on the way is missing; with `make`, such a table is
-/// made, and there is none only without memory. Callers have the root's lock.
+/// made, and there is none only without memory. Callers have the lock of the page's block.
 pub fn entry(root: u64, address: u64, make: bool) -> Option<&'static Entry> {
     entry_at(root, address, 0, make)
 }
@@ -64,13 +64,20 @@ fn entry_at(root: u64, address: u64, level: u32, make: bool) -> Option<&'static 
     let mut at = root;
     for step in (level + 1..4).rev() {
         let entry = &table(at)[index(address, step)];
-        let mut value = entry.load(Ordering::Relaxed); // Relaxed, all: under the root's lock
+        // Acquire, here and below: partner of the Release below: another block's lock may be held
+        // by who has made it.
+        let mut value = entry.load(Ordering::Acquire);
         if value & PRESENT == 0 {
             if !make {
                 return None;
             }
-            value = Frame::zeroed()?.into_raw() | PRESENT | WRITABLE | USER;
-            entry.store(value, Ordering::Release); // Release: a CPU that walks sees zeros
+            let (new, flags) = (Frame::zeroed()?, PRESENT | WRITABLE | USER);
+            let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
+            // Release: a CPU that walks sees zeros.
+            value = match entry.compare_exchange(0, new.address() | flags, done, failed) {
+                Ok(_) => new.into_raw() | flags,
+                Err(made) => made,
+            };
         }
         at = value & ADDRESS;
     }
@@ -85,7 +92,7 @@ pub fn for_each(root: u64, start: u64, end: u64, mut f: impl FnMut(u64, &Entry))
             None => at = (at + LARGE) & !(LARGE - 1),
             Some(found) => {
                 if found.load(Ordering::Relaxed) != 0 {
-                    // Relaxed: under the root's lock
+                    // Relaxed: under the block's lock, or all
                     f(at, found);
                 }
                 at += frames::BYTES as u64;

@@ -90,7 +90,8 @@ impl User {
         unsafe { msr::write(msr::FS_BASE, address) };
     }
 
-    fn space(&self) -> Option<&Space> {
+    /// The space that it uses.
+    pub fn space(&self) -> Option<&Space> {
         let space = self.space.load(Ordering::Relaxed); // Relaxed: the thread's own
         // SAFETY: the thread's process has a reference to it until the thread has left it.
         unsafe { space.as_ref() }

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use khronos_fs::Stat;
+use manycore::sync::CachePadded;
 
 use super::tree::Held;
 use crate::call::errno::{Errno, Result};
@@ -81,13 +82,14 @@ pub struct File {
     /// What was opened.
     pub object: Arc<dyn Object>,
     flags: AtomicU32,
-    position: Sleep<u64>,
+    /// On a line of its own: who does not move it reads the rest.
+    position: CachePadded<Sleep<u64>>,
 }
 
 impl File {
     /// At position 0.
     pub fn new(object: Arc<dyn Object>, flags: u32) -> Arc<Self> {
-        let position = Sleep::new(Rank::File, 0);
+        let position = CachePadded(Sleep::new(Rank::File, 0));
         Arc::new(Self { object, flags: AtomicU32::new(flags), position })
     }
 

@@ -9,9 +9,10 @@ use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
 use super::{Test, in_threads};
 use crate::arch::cpu;
 use crate::sync::order::Rank;
+use crate::sync::parted::Parted;
+use crate::sync::selftest::Counter;
 use crate::sync::sleep::Sleep;
 use crate::sync::spin::Spin;
-use crate::sync::tested::Counter;
 use crate::task::sched;
 
 /// Each turn of a lock with a queue may wait until the host runs the next CPU: with more CPUs than
@@ -80,6 +81,7 @@ pub const TESTS: &[Test] = &[
     ("locks::of_the_library", || PLAIN.iter().chain(WITH_READERS).for_each(|(_, test)| test())),
     ("locks::spin", spin),
     ("locks::sleep", sleep),
+    ("locks::parted", parted),
 ];
 
 fn spin() {
@@ -111,4 +113,31 @@ fn sleep() {
         },
     );
     assert!(*count.lock() == 2 * cpu::count() as u32 * rounds(), "an increment is lost");
+}
+
+/// Who reads, by whatever part, sees no half of a change.
+fn parted() {
+    let pair = Arc::new(Parted::new(Rank::Process, (0, 0)));
+    let shared = pair.clone();
+    in_threads(
+        2 * cpu::count(),
+        |_| u64::MAX,
+        move |number| {
+            for round in 0..rounds() {
+                if round % 4 == 0 {
+                    let mut pair = shared.write();
+                    pair.0 += 1;
+                    sched::give_way(); // its holder may
+                    pair.1 += 1;
+                } else {
+                    let pair = shared.read(number as u64 + u64::from(round));
+                    let first = pair.0;
+                    sched::give_way();
+                    assert!((first, first) == *pair, "a change comes while another reads");
+                }
+            }
+        },
+    );
+    let changes = 2 * cpu::count() as u32 * rounds().div_ceil(4);
+    assert!(*pair.read(0) == (changes, changes), "a change is lost");
 }

@@ -1,15 +1,20 @@
 //! Frames and the heap.
 
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Test, on_all_cpus};
+use super::{Test, in_threads, on_all_cpus};
+use crate::arch::cpu;
+use crate::mm::area::{PAGE, Protection, Source};
 use crate::mm::frames::{self, Frame};
+use crate::mm::space::Space;
 
 pub const TESTS: &[Test] = &[
     ("memory::pieces_are_apart", pieces_are_apart),
     ("memory::frames_come_back", frames_come_back),
     ("memory::references_are_counted", references_are_counted),
+    ("memory::threads_use_one_space", threads_use_one_space),
 ];
 
 fn pieces_are_apart() {
@@ -41,4 +46,47 @@ fn references_are_counted() {
     assert!(frame.is_only());
     let copy = Frame::copy_of(&frame).expect("memory");
     assert!(copy.address() != frame.address() && copy.is_only());
+}
+
+const READS: Protection = Protection(Protection::READ);
+const WRITES: Protection = Protection(Protection::READ | Protection::WRITE);
+
+/// Maps a page, uses it, and unmaps it; the space is shared with others who do so elsewhere.
+fn use_page(space: &Space, page: u64) {
+    let map = || space.map(page, PAGE, true, WRITES, Source::Zeros).map(|at| at == page);
+    let (write, read) = (|| space.fault(page, true, false), || space.fault(page, false, false));
+    assert!(!read() && space.protect(page, PAGE, READS).is_err(), "nothing is there");
+    assert!(map() == Ok(true) && write(), "a page is mapped");
+    assert!(space.protect(page, PAGE, READS).is_ok() && !write() && read(), "it is not written");
+    assert!(map() == Ok(true) && read() && write(), "it is mapped again");
+    assert!(space.discard(page, PAGE).is_ok() && write(), "its contents go, and it stays");
+    assert!(space.unmap(page, PAGE).is_ok() && !read(), "a page is unmapped");
+    assert!(space.unmap(page, PAGE).is_ok(), "what is not there is unmapped");
+}
+
+/// Some in blocks of their own, some in one block, and some use several.
+fn threads_use_one_space() {
+    const BASE: u64 = 0x10_0000_0000;
+    let space = Arc::new(Space::new().expect("memory"));
+    let shared = space.clone();
+    in_threads(
+        2 * cpu::count().min(4),
+        |_| u64::MAX,
+        move |number| {
+            for round in 0..60 {
+                let number = number as u64;
+                use_page(&shared, BASE + number * (64 << 10));
+                use_page(&shared, BASE + (1 << 30) + number * PAGE);
+                // Over the border of two blocks; its first page is written, and its last.
+                let large = BASE + (2 << 30) + number * (3 << 20) + (round % 16) * PAGE;
+                let bytes = 16 * PAGE;
+                let last = large + bytes - PAGE;
+                let mapped = shared.map(large, bytes, true, WRITES, Source::Zeros);
+                assert!(mapped == Ok(large) && shared.fault(large, true, false), "pages");
+                assert!(shared.fault(last, true, false) && shared.unmap(large, bytes).is_ok());
+                assert!(!shared.fault(last, false, false), "pages that were unmapped");
+            }
+        },
+    );
+    assert!(space.sizes() == (0, 0), "pages are left in a space");
 }

@@ -1,0 +1,89 @@
+//! A value under several locks whose waiters sleep: with one of them it is read, with all of them
+//! it is changed. So readers that take different ones write no common cache line.
+
+use core::cell::UnsafeCell;
+use core::ops::{Deref, DerefMut};
+
+use manycore::sync::CachePadded;
+
+use super::order::Rank;
+use super::sleep::{Guard, Sleep};
+
+/// How many locks.
+const PARTS: usize = 8;
+
+/// The value, and its locks.
+pub struct Parted<T> {
+    locks: [CachePadded<Sleep<()>>; PARTS],
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: with a lock held the value is shared, and with all of them it is one thread's, which may
+// be any.
+unsafe impl<T: Send + Sync> Sync for Parted<T> {}
+// SAFETY: the value goes along.
+unsafe impl<T: Send> Send for Parted<T> {}
+
+impl<T> Parted<T> {
+    /// With nothing locked.
+    pub fn new(rank: Rank, value: T) -> Self {
+        let locks = core::array::from_fn(|_| CachePadded(Sleep::new(rank, ())));
+        Self { locks, value: UnsafeCell::new(value) }
+    }
+
+    /// The value of who has all of it.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+
+    /// To read: nobody changes the value, and nobody else reads it by the same part. Parts are
+    /// numbers, of which some have the same lock.
+    #[track_caller]
+    pub fn read(&self, part: u64) -> Reading<'_, T> {
+        let _lock = self.locks[part as usize % PARTS].lock();
+        // SAFETY: a lock is held for as long as the reference is there, so that nobody writes.
+        Reading { value: unsafe { &*self.value.get() }, _lock }
+    }
+
+    /// To change the value: nobody else has it.
+    #[track_caller]
+    pub fn write(&self) -> Writing<'_, T> {
+        Writing { value: &self.value, _locks: self.locks.each_ref().map(|lock| lock.lock()) }
+    }
+}
+
+/// One lock is held.
+pub struct Reading<'a, T> {
+    value: &'a T,
+    _lock: Guard<'a, ()>,
+}
+
+/// All locks are held.
+pub struct Writing<'a, T> {
+    value: &'a UnsafeCell<T>,
+    _locks: [Guard<'a, ()>; PARTS],
+}
+
+impl<T> Deref for Reading<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.value
+    }
+}
+
+impl<T> Deref for Writing<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: all locks are held.
+        unsafe { &*self.value.get() }
+    }
+}
+
+impl<T> DerefMut for Writing<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: all locks are held, and the guard is borrowed for writing.
+        unsafe { &mut *self.value.get() }
+    }
+}
