@@ -1,6 +1,6 @@
-//! `pthread_create`: a new thread begins with what it needs for locks, so that it makes no system
-//! call for that later, when a filter may forbid it. And it is said when a strict FIFO lock has
-//! more threads than CPUs.
+//! `pthread_create`: a new thread begins with the data that locks need, so it makes no system call
+//! for them later, when a filter may forbid it. Also warns if a strict FIFO lock has more threads
+//! than CPUs.
 
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
@@ -16,8 +16,8 @@ use manycore_interpose::threads::count;
 /// What a thread runs.
 type Run = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-/// The `pthread_create` of the library that comes next: the one for system calls counts threads,
-/// and may come after this one.
+/// The next library's `pthread_create`: the library for system calls counts threads, and may come
+/// after this one.
 static NEXT: Function = Function::of_any_library(c"pthread_create");
 
 /// `pthread_create`.
@@ -40,12 +40,12 @@ pub unsafe extern "C-unwind" fn create<L: InlineLock>(
         extern "C" fn(),
         *mut c_void,
     ) -> c_int;
-    // SAFETY: `NEXT` has the address of the next function of this name, which has this signature,
-    // but for what a thread runs: `first` is called as that is.
+    // SAFETY: `NEXT` has the address of the next function of this name. That has this signature,
+    // except for the thread's function, and `first` is called like that function.
     let create: Create = unsafe { core::mem::transmute(NEXT.address()) };
     let task = node::take::<Task>();
-    // SAFETY: `take` has just made the node, which no other thread knows. What a null pointer would
-    // be called for is the program's business.
+    // SAFETY: `take` has just made the node, and no other thread knows it. If the program passes a
+    // null pointer as the function, that is its own responsibility.
     unsafe { task.write(Task { run: Some(run), argument }) };
     // SAFETY: the program's arguments are those of `pthread_create` (contract of this function);
     // `first` takes the task as its argument.
@@ -65,12 +65,13 @@ struct Task {
     argument: *mut c_void,
 }
 
-/// What a thread runs first. It leaves no frame behind: the program's function returns to the C
-/// library, and is what a debugger shows.
+/// A thread's first function. It leaves no frame behind: the program's function returns to the C
+/// library, and a debugger shows it as the outermost function.
 #[unsafe(naked)]
 extern "C" fn first() {
-    // SAFETY: it is called as what a thread runs, with the stack as it is there, which the
-    // subtraction aligns for the call, and goes on so with the program's function and argument.
+    // SAFETY: it is called as a thread's function, with the stack in that state; the subtraction
+    // aligns the stack for the call, and the program's function then gets the same state with its
+    // argument.
     #[cfg(target_arch = "x86_64")]
     naked_asm!(
         "sub rsp, 8",

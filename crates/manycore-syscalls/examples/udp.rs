@@ -1,9 +1,9 @@
-//! What a moved call costs: pairs of `sendto` and `recvfrom` over loopback, in place and by each
-//! mechanism.
+//! Measures the cost of a moved call: pairs of `sendto` and `recvfrom` over loopback, in place and
+//! by each mechanism.
 //!
 //! `cargo run --release -p manycore-syscalls --example udp [ROUNDS]`: the ways alternate for ROUNDS
-//! rounds (default 15). It prints the median time of a pair, in microseconds, the range that holds
-//! the median with 95 % confidence, and how many of the calls were moved.
+//! rounds (default 15). It prints the median time of a pair, in microseconds, the range that
+//! contains the median with 95 % confidence, and the number of moved calls.
 
 use std::ffi::{c_int, c_void};
 use std::time::Instant;

@@ -1,10 +1,10 @@
-//! Counting what is moved and what is not, in a file that the command reads.
+//! Counts of moved calls and of others, in a file that the command reads.
 //!
 //! With `MANYCORE_SYSCALLS_STATS=DIR`, each process has a mapped file in DIR, whose layout is
 //! [`manycore_stats::syscalls`]. Without it, counting is two loads and a branch each.
 //!
-//! A forked child makes its file when it has something to count: most execute another program or
-//! end before that, and a file for each would cost more than the fork.
+//! A forked child makes its file when it has something to count: most children execute another
+//! program or end before that, and a file for each would cost more than the fork.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -37,9 +37,8 @@ fn mapping() -> Option<&'static Mapping> {
 
 #[inline]
 fn made(place: &AtomicPtr<Mapping>) -> Option<&'static Mapping> {
-    // Acquire: partner of the Releases in `open`, `inherit` and `forked`.
-    // SAFETY: null, or a mapping of this size that stays while anybody counts; all of it is
-    // atomics.
+    // Acquire: partner of the Releases in `open`, `inherit` and `forked`. SAFETY: null, or a
+    // mapping of this size that stays while any thread counts; all of it is atomics.
     unsafe { place.load(Ordering::Acquire).as_ref() }
 }
 
@@ -108,7 +107,7 @@ pub fn open(directory: &CStr, settings: &Settings) {
     MAPPING.store(mapping, Ordering::Release);
 }
 
-/// Called in the child of a fork, by its one thread: what it counts is its own.
+/// To be called in the child of a fork, by its only thread: its counts are its own.
 pub fn forked() {
     // A child of a child that has counted nothing has what that one has.
     let Some(old) = made(&MAPPING) else { return };
@@ -141,7 +140,7 @@ fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
         }
     };
     let none = core::ptr::null_mut();
-    // Release: partner of the Acquire in `made`. Relaxed: that one looks again.
+    // Release: partner of the Acquire in `made`. Relaxed: that thread checks again.
     if MAPPING.compare_exchange(none, new, Ordering::Release, Ordering::Relaxed).is_err() {
         // The command takes the last file of a process for the one that the process still writes.
         unmap(new);
@@ -173,8 +172,8 @@ fn publish(header: &Header, parent: u32) {
 /// Takes a mapping away in which nobody counts.
 fn unmap(mapping: *mut Mapping) {
     if !mapping.is_null() {
-        // SAFETY: the mapping is of this size, and nobody counts in it or will: the callers have
-        // not shown it to others, or are the one thread of a forked child.
+        // SAFETY: the mapping is of this size, and no thread counts in it or will: the callers have
+        // not shown it to others, or are the only thread of a forked child.
         unsafe { raw_syscall!(Sysno::munmap, mapping, size_of::<Mapping>()) };
     }
 }

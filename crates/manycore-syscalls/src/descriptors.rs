@@ -1,4 +1,4 @@
-//! What is known of the descriptors of this process, and how it is learnt.
+//! The known properties of this process' descriptors, and how they are learnt.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +16,9 @@ use crate::{counters, files, state, table, thread};
 pub const TIMED: u32 = 1;
 /// Closing it may wait: `SO_LINGER`.
 pub const LINGERS: u32 = 4;
-/// Calls on it stay in place. It is connected by what is first sent (`TCP_FASTOPEN_CONNECT`), which
-/// then waits for more than room; or what it tells of depends on the thread that waits (an epoll
-/// descriptor with one of `signalfd`).
+/// Calls on it stay in place. Either its first send connects it (`TCP_FASTOPEN_CONNECT`), and then
+/// waits for more than room; or its events depend on the waiting thread (an epoll descriptor with
+/// one of `signalfd`).
 pub const STAYS: u32 = 8;
 /// It is a file on a disk, or in memory: calls on it wait for nobody else.
 pub const FILE: u32 = 2;
@@ -28,7 +28,7 @@ pub fn table() -> Option<&'static Descriptors> {
     if state::check().is_err() || thread::check().is_err() { None } else { table::get() }
 }
 
-/// What is known of a descriptor, or what the kernel says of it if nothing is.
+/// The known kind of a descriptor, or the kernel's answer if it is unknown.
 #[inline]
 pub fn find(table: &'static Descriptors, fd: c_int) -> Lookup {
     match table.find(fd) {
@@ -37,14 +37,16 @@ pub fn find(table: &'static Descriptors, fd: c_int) -> Lookup {
     }
 }
 
-/// Asks the kernel what a descriptor is: it was inherited, or came by a way that is not interposed.
+/// Asks the kernel for a descriptor's kind: it was inherited, or was created by a function that is
+/// not interposed.
 #[cold]
 fn ask(table: &'static Descriptors, fd: c_int) -> Lookup {
     let Some(asked) = Identity::of(fd) else { return Lookup::Unknown };
     let traits = match asked.kind {
         libc::S_IFSOCK => traits(fd),
         libc::S_IFREG if table::moves_files() && files::are_plain(fd) => FILE,
-        // What epoll and others make is of no kind, and is noted when it is made.
+        // Descriptors of epoll and similar functions have no kind, and are noted when they are
+        // made.
         _ => {
             table.adopt_plain(fd);
             return table.find(fd);
@@ -79,8 +81,8 @@ impl Identity {
     }
 }
 
-/// A route for what a function is about to make; none if it is to be made in place, which is
-/// counted.
+/// A route for the object that a function is about to make; none if it has to be made in place,
+/// which is counted.
 pub fn new_route(function: Function) -> Route {
     match state::check().and_then(|()| thread::check()) {
         Ok(()) => OFFLOAD.open(),
@@ -172,7 +174,7 @@ pub fn stream(fd: c_int) {
     }
 }
 
-/// The descriptor has just been made, of something of which the kernel is to be asked.
+/// The descriptor has just been made, of a kind for which the kernel has to be asked.
 pub fn forget(fd: c_int) {
     if fd >= 0
         && let Some(table) = table()
@@ -181,8 +183,8 @@ pub fn forget(fd: c_int) {
     }
 }
 
-/// Closes a descriptor, or puts something else in its place: what other threads make of it
-/// meanwhile is not noted.
+/// Closes a descriptor, or replaces it by another file: what other threads note about it meanwhile
+/// is dropped.
 pub fn closing<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
     closes(fd);
     let result = close();
@@ -199,7 +201,7 @@ pub fn closes(fd: c_int) {
     }
 }
 
-/// The same for all from one descriptor to another, as far as calls on them are moved.
+/// The same for all descriptors from one to another, as far as calls on them are moved.
 pub fn closing_range<R>(first: u32, last: u32, close: impl FnOnce() -> R) -> R {
     let Some(table) = table() else { return close() };
     let end = (table.end() as u32).min(last.saturating_add(1));

@@ -1,5 +1,5 @@
-//! What the kernel does at each signal: whether it goes on with a call after the handlers that
-//! there are.
+//! The kernel's reaction to each signal: whether it restarts a call after the handlers that there
+//! are.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -57,7 +57,7 @@ impl Disposition {
         ![libc::SIG_DFL, libc::SIG_IGN].contains(&self.handler)
     }
 
-    /// Whether it has a handler, or one that was taken away when it was called, during which it is
+    /// Whether it has a handler, or one that was removed when it was called, and during which it is
     /// not blocked.
     pub fn leaves_open(&self) -> bool {
         let has = |flag: c_int| self.flags & u64::from(flag.cast_unsigned()) != 0;
@@ -67,7 +67,7 @@ impl Disposition {
 
 /// Has a signal's handler changed by libc, in whatever way, and notes of which kind it is now.
 pub fn change<T>(signal: c_int, by_libc: impl FnOnce() -> T) -> T {
-    // A child of vfork has handlers of its own, and what is noted here is its parent's.
+    // A child of vfork has handlers of its own, and the notes here are its parent's.
     if thread::shares_memory() {
         return by_libc();
     }

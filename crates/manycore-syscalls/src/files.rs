@@ -1,9 +1,8 @@
-//! Which files any thread may read and write: those of file systems that keep bytes and nothing
-//! else.
+//! The files that any thread may read and write: those of file systems that only store bytes.
 //!
-//! What `/proc`, tracefs or a control group has looks like a file, too, but a read may wait for
-//! somebody, and a write may mean the thread that makes it. On FUSE and in networks others answer,
-//! maybe this program itself.
+//! Objects of `/proc`, tracefs or a control group look like files, too, but a read may wait for
+//! another process, and a write may concern the thread that makes it. On FUSE and in networks other
+//! programs answer, maybe this program itself.
 
 use core::ffi::c_int;
 

@@ -5,17 +5,17 @@
 //!
 //! # Idea
 //!
-//! A thread on the stack that it has set aside for handlers is in one. Else two things are so while
-//! a handler runs, and each is looked for only where the other was found:
+//! A thread on its own stack for handlers is in a handler. Otherwise two things hold while a
+//! handler runs, and the second is checked only if the first was found:
 //!
-//! 1. *Its signal is blocked*, unless it was installed with `SA_NODEFER`.
-//! 2. *Its frame is on the stack*, between here and where the thread began. The kernel begins the
-//!    frame with the address that the handler returns to, the one that `sigaction` gave it, and
-//!    puts behind it where the thread was.
+//! 1. *Its signal is blocked*, unless the handler was installed with `SA_NODEFER`.
+//! 2. *Its frame is on the stack*, between here and the thread's start. The kernel begins the frame
+//!    with the handler's return address, as given to `sigaction`, followed by the thread's saved
+//!    state.
 //!
-//! A thread that has signals blocked for good has no such frame; a frame may be left over from a
-//! handler that has returned, where a later function has room that it never wrote to, but then
-//! nothing is blocked. What cannot be told counts as a handler.
+//! A thread that permanently blocks signals has no such frame. A frame may remain from a handler
+//! that has returned, in unwritten room of a later function, but then no signal is blocked. In
+//! doubt, the thread counts as being in a handler.
 //!
 //! # Limit
 //!
@@ -30,7 +30,7 @@ use crate::memory;
 /// Whether the thread may be in a handler. `here`: an address in its stack, above the frames of
 /// this library. `blocked`: the signals that it has blocked.
 pub fn may_run(here: usize, blocked: u64) -> bool {
-    // One system call, which proves it; the others are asked after that.
+    // One system call proves it; the other checks come after that.
     is_on_own_stack() || {
         let installed = Installed::ask();
         (blocked & !NEVER_THE_PROGRAMS != 0 || installed.leaves_open) && has_frame(here, &installed)
@@ -40,7 +40,7 @@ pub fn may_run(here: usize, blocked: u64) -> bool {
 /// libc's two signals, and ours: no handler of the program's runs for them.
 const NEVER_THE_PROGRAMS: u64 = 1 << 31 | 1 << 32 | 1 << (INTERRUPT - 1);
 
-/// What is to be known of the handlers that a process has.
+/// The necessary data about the handlers of a process.
 struct Installed {
     /// Whether one leaves its signal open.
     leaves_open: bool,
@@ -93,8 +93,8 @@ const PAGE: usize = 4096;
 /// A stack that has more in use is not searched.
 const DEPTH_MAX: usize = 16 << 20;
 
-/// Whether there is a handler's frame between here and where the thread began; so too if that
-/// cannot be told.
+/// Whether there is a handler's frame between here and the thread's start; true also if that is
+/// unknown.
 fn has_frame(here: usize, installed: &Installed) -> bool {
     let end = begin_of_thread(here);
     if here == 0 || end <= here || end - here > DEPTH_MAX {
@@ -109,8 +109,8 @@ fn has_frame(here: usize, installed: &Installed) -> bool {
             return true;
         }
         for place in (at..until).step_by(WORD) {
-            // SAFETY: the place is aligned, in a page that can be read, and on this thread's own
-            // stack, above what is in use here.
+            // SAFETY: the place is aligned, in a readable page, and on this thread's own stack,
+            // above the part that this function uses.
             let word =
                 unsafe { core::ptr::with_exposed_provenance::<usize>(place).read_volatile() };
             if installed.has(word) && is_frame(place, end) {
@@ -122,8 +122,8 @@ fn has_frame(here: usize, installed: &Installed) -> bool {
     false
 }
 
-/// The highest address that the thread's stack can have. libc puts what it keeps of a thread on top
-/// of its stack; the kernel puts some random bytes on top of the first one.
+/// The highest possible address of the thread's stack. libc puts its data about a thread on top of
+/// the thread's stack; the kernel puts some random bytes on top of the first one.
 fn begin_of_thread(here: usize) -> usize {
     let pointer: usize;
     // SAFETY: the instruction reads the word of the thread's own block in which libc keeps its

@@ -1,11 +1,11 @@
-//! A call on its way, and what is to be known of the function that made it.
+//! A call on its way, and the necessary data about the function that made it.
 
 use core::ffi::c_int;
 
 use crate::offload::{Answer, Call, Kind, PendingCall, Reason, Route};
 use manycore_stats::syscalls::Function;
 
-/// What is to be known of a function to move its calls.
+/// The properties of a function that are needed to move its calls.
 #[derive(Clone, Copy)]
 pub struct Shape {
     /// Which one it is.
@@ -16,8 +16,8 @@ pub struct Shape {
     pub cancels: bool,
     /// Whether a result that is no error is a new descriptor.
     pub makes: bool,
-    /// Whether it can wait with a part of what it is to do done: after a handler that part is its
-    /// result, and it does not go on.
+    /// Whether it can wait after a part of its work is done: after a handler that part is its
+    /// result, and it is not restarted.
     pub in_parts: bool,
 }
 

@@ -6,23 +6,23 @@
 //! [`entry`] exports each function under its name in libc, *unversioned*, so that references to any
 //! symbol version bind to it. Behind it is a function in [`calls`] of the same signature, which
 //! asks [`moved`] to have the call executed elsewhere. The answer is either a result, or that the
-//! call is to be executed in place: then libc's own function ([`real`]) is called, with all that it
-//! does about errors, signals and cancellation.
+//! call has to be executed in place: then libc's own function ([`real`]) is called, with its full
+//! treatment of errors, signals and cancellation.
 //!
 //! # Who decides
 //!
-//! [`state`] says whether calls are moved in this process at all: not before the library has
-//! started, not in a child that shares its parent's memory, and not once the program has asked the
-//! kernel for something that holds for one thread only ([`calls::ties`]). [`thread`] says whether
-//! the calling thread may: not in a signal handler that interrupted a call that is being moved.
-//! [`descriptors`] says which descriptors are sockets, and on which route their calls are executed.
-//! [`offload`] executes them, in a process that has one [`table::OFFLOAD`]; [`worker_threads`]
+//! [`state`] decides whether calls are moved in this process at all: not before the library has
+//! started, not in a child that shares its parent's memory, and not after the program has requested
+//! something from the kernel that holds for one thread only ([`calls::ties`]). [`thread`] decides
+//! whether the calling thread may have its calls moved: not in a signal handler that interrupted a
+//! moved call. [`descriptors`] knows which descriptors are sockets, and the route of each.
+//! [`offload`] executes the calls, in a process that has one [`table::OFFLOAD`]. [`worker_threads`]
 //! makes threads for that, where [`handlers`] finds that one may be made.
 //!
 //! # What a function here may not do
 //!
-//! It may not allocate, call a function that may lock, change `errno` but as the call does, print
-//! to the program's standard output, or unwind (but for a cancelled call).
+//! It must not allocate, call a function that may lock, change `errno` except as the call does,
+//! print to the program's standard output, or unwind (except for a cancelled call).
 #![allow(
     rustdoc::private_intra_doc_links,
     reason = "read only by those who change the library, in the source"

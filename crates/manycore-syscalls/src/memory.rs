@@ -1,11 +1,11 @@
-//! The program's memory, where it may have handed over an address at which there is none: the
-//! kernel says `EFAULT` then, and so it has to be the kernel that reads it first.
+//! The program's memory, where it may have passed an invalid address: the kernel then returns
+//! `EFAULT`, so the kernel has to read the address first.
 
 use core::ffi::c_char;
 
 use syscalls::{Errno, Sysno, raw_syscall};
 
-/// What is at an address; none if nothing can be read there, or if it is not aligned.
+/// The value at an address; none if it cannot be read, or is not aligned.
 ///
 /// # Safety
 ///
@@ -13,8 +13,8 @@ use syscalls::{Errno, Sysno, raw_syscall};
 /// meanwhile.
 pub unsafe fn read<T: Copy>(pointer: *const T) -> Option<T> {
     const { assert!(size_of::<T>() <= WORD) };
-    // SAFETY: it is aligned, and the word around it can be read; that any bytes are a value and the
-    // memory stays is the contract of this function.
+    // SAFETY: it is aligned, and the word around it can be read. By the contract of this function
+    // any bytes are a valid value, and the memory stays.
     (pointer.is_aligned() && is_readable(pointer.addr())).then(|| unsafe { pointer.read() })
 }
 
@@ -51,7 +51,7 @@ pub unsafe fn text<'a>(path: *const c_char) -> &'a [u8] {
 pub fn is_readable(address: usize) -> bool {
     const NOTHING: i32 = -1;
     let none = core::ptr::null_mut::<u64>();
-    // SAFETY: the kernel reads the word, if it can, and refuses: it changes nothing.
+    // SAFETY: the kernel reads the word, if it can, and then refuses the call: it changes nothing.
     let result =
         unsafe { raw_syscall!(Sysno::rt_sigprocmask, NOTHING, address & !(WORD - 1), none, WORD) };
     Errno::from_ret(result) == Err(Errno::EINVAL)

@@ -1,10 +1,10 @@
 //! Having a call executed elsewhere, and what may happen on the way.
 //!
-//! While a call is being moved its thread can be interrupted by a signal handler, which may make
-//! calls of its own, jump out of it, or never return; and it can be cancelled. Whatever the program
-//! does then, the call is over before the memory that it reads or writes may serve other purposes,
-//! and the route is given back. What there is to know is in an [`InFlight`] on the stack, which the
-//! thread finds without it ([`thread::in_flight`]).
+//! While a call is being moved, a signal handler can interrupt its thread; the handler may make
+//! calls of its own, jump out, or never return. The thread can also be cancelled. In every case the
+//! call is over before the memory that it reads or writes may be reused, and the route is returned.
+//! The necessary data are in an [`InFlight`] on the stack, which the thread finds independently
+//! ([`thread::in_flight`]).
 
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::AtomicU32;
@@ -52,8 +52,8 @@ pub fn give_back_kept() {
     keep_instead(0);
 }
 
-/// Keeps another route, with this number plus one, or none, and gives back the one that was kept:
-/// in one step, because a handler may keep and give back its own in between.
+/// Keeps another route, with this number plus one, or none, and returns the previously kept one.
+/// This is one step, because a handler may keep and return its own in between.
 fn keep_instead(number: u64) {
     if let Some(kept) = thread::swap_kept(number).checked_sub(1) {
         descriptors::leave(kept as u32);
@@ -74,7 +74,7 @@ pub unsafe fn on(fd: c_int, shape: Shape, number: c_long, args: [usize; 6]) -> V
             return Verdict::InPlace(Measurement::NONE);
         }
     };
-    // SAFETY: the arguments are those of the system call, and what they lead to is valid during it
+    // SAFETY: the arguments are those of the system call, and their targets are valid during it
     // (contract of this function).
     unsafe { with(held, shape, number, args) }
 }
@@ -152,7 +152,7 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
     }
     let call = Call { number: number as usize, args };
     let slot = held.into_number();
-    // SAFETY: the arguments are those of the system call, and what they lead to is valid during it
+    // SAFETY: the arguments are those of the system call, and their targets are valid during it
     // (contract of this function).
     match unsafe { perform(route, Some(slot), &call, kind, shape) } {
         Ok(answer) => {
@@ -206,8 +206,8 @@ pub unsafe fn perform(
     };
     let started = clock::now();
     loop {
-        // SAFETY: `run` and `abandon` expect an `InFlight`, which is in this frame; neither, nor
-        // what they call, has anything to drop where the thread can be cancelled.
+        // SAFETY: `run` and `abandon` expect an `InFlight`, which is in this frame. Neither they
+        // nor the functions that they call have anything to drop where the thread can be cancelled.
         unsafe { cancel::guard(run, abandon, (&raw mut flight).cast()) };
         // `EINTR` means that nothing was done yet; after some handlers the kernel would go on with
         // the call.
@@ -247,7 +247,7 @@ unsafe extern "C-unwind" fn run(flight: *mut c_void) {
     }
     thread::begin(flight);
     let InFlight { flight: place, route, call, kind: takes, .. } = &*flight;
-    // SAFETY: the arguments are those of the system call, and what they lead to is valid during it
+    // SAFETY: the arguments are those of the system call, and their targets are valid during it
     // (contract of `perform`).
     let result = unsafe { OFFLOAD.perform(route, call, *takes, place) };
     flight.result = result;
@@ -273,8 +273,8 @@ fn testcancel() {
 
 /// The thread is cancelled in [`run`], or has jumped out of it: the call is over when this returns.
 unsafe extern "C-unwind" fn abandon(flight: *mut c_void) {
-    // SAFETY: `perform` has passed its `InFlight`, whose frame is there until the unwinding is past
-    // it; what `run` did with it is over.
+    // SAFETY: `perform` has passed its `InFlight`, whose frame is there until it is unwound;
+    // `run`'s use of it is over.
     unsafe { settle(&mut *flight.cast::<InFlight>()) };
 }
 
@@ -309,9 +309,8 @@ pub unsafe extern "C-unwind" fn sleep(
 ) -> c_int {
     // Some centuries: a wait with a time-out is not restarted after a handler, whatever its flags.
     static FAR: libc::timespec = libc::timespec { tv_sec: 1 << 34, tv_nsec: 0 };
-    // SAFETY: the call is under way in this thread, so that its frame is there. These fields are
-    // read without a reference to the whole: `run` has lent out another field of it, to be
-    // changed.
+    // SAFETY: the call is under way in this thread, so its frame is there. These fields are read
+    // without a reference to the whole, because `run` has lent out another field of it mutably.
     let flight = thread::in_flight().map(|flight| unsafe { ((*flight).shape, (*flight).kind) });
     let stops =
         never_restarts || flight.is_some_and(|(shape, kind)| stops_for_handlers(shape, kind));

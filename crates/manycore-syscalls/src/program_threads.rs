@@ -27,11 +27,11 @@ pub fn ends() -> bool {
     COUNT.fetch_sub(1, Ordering::AcqRel) == 1
 }
 
-/// The key of the value by which a thread's end is noticed, plus one; 0 for none.
+/// The key of the value whose destructor notices a thread's end, plus one; 0 for none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// From now on the end of the calling thread is noticed, the process' first, and that of those
-/// which [ask](notice_end) for it.
+/// From now on the end of the calling thread, the process' first, is noticed, and the end of
+/// threads that [ask](notice_end) for it.
 pub fn notice_ends(by: unsafe extern "C" fn(*mut c_void)) {
     let mut key = 0;
     // SAFETY: the destructor is a function of this library, which is never unloaded.

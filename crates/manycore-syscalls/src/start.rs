@@ -1,4 +1,4 @@
-//! Starting: what was chosen, and whether this library is really in the way of every call.
+//! Starting: the user's choices, and whether this library really receives every call.
 
 use crate::offload::Mechanism;
 use manycore_interpose::bindings;
@@ -35,7 +35,7 @@ extern "C" fn constructor() {
     bindings::check(entry::EXPORTS);
     let directory = environment(c"MANYCORE_SYSCALLS_STATS");
     if choice.settings.mechanism == Mechanism::InPlace && directory.is_none() {
-        // Nobody wants to know of descriptors: neither who moves calls, nor who counts them.
+        // Neither moving nor counting is wanted, so no code needs descriptors.
         return state::end(Outcome::Off);
     }
     if let Some(directory) = directory {
@@ -71,9 +71,9 @@ extern "C" fn in_parent() {
     OFFLOAD.after_fork();
 }
 
-/// Called in the child of a fork, ahead of the program's own handlers, which were registered later:
-/// what the parent's workers hold open is closed at once. Children that were forked past libc do it
-/// at their first call.
+/// To be called in the child of a fork, ahead of the program's own handlers, which were registered
+/// later: descriptors that the parent's workers hold open are closed at once. Children that were
+/// forked past libc do that at their first call.
 extern "C" fn in_child() {
     let _ = state::check();
 }

@@ -1,9 +1,9 @@
-//! Whether calls are moved in this process, and what has to happen first.
+//! Whether calls are moved in this process, and what has to happen before.
 //!
-//! The word is in memory that the kernel wipes in a child that gets a copy of it, however that was
-//! forked: by `fork`, `_Fork`, `daemon`, or a system call of the program's own. The child's first
-//! call notices, before it could wait for a worker that is not there. A child that *shares* the
-//! memory does not have its word wiped: see [`crate::thread`].
+//! The word is in memory that the kernel wipes in a child that gets a copy of it, however the child
+//! was forked: by `fork`, `_Fork`, `daemon`, or a system call of the program's own. The child's
+//! first call notices that, before it could wait for a worker that is not there. A child that
+//! *shares* the memory does not have its word wiped: see [`crate::thread`].
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -66,7 +66,7 @@ fn reason() -> Outcome {
 pub fn start() -> bool {
     let size = 4096;
     // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
-    // ours, and neither does advice on it.
+    // ours, and neither does advice about it.
     let address = unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -101,12 +101,12 @@ pub fn end(why: Outcome) {
     word().store(IN_PLACE, Ordering::Relaxed);
 }
 
-/// Called in the child of a fork: the parent's routes and workers do not exist here. If the parent
-/// executed calls in place by then, so does the child; but workers may have been left, and their
-/// descriptors.
+/// To be called in the child of a fork: the parent's routes and workers do not exist here. If the
+/// parent already executed calls in place, so does the child; but the parent's workers may have
+/// left descriptors.
 fn renew() -> Result<(), Outcome> {
-    // Relaxed: the first thread does it, and the others, a signal handler above it among them, do
-    // not wait.
+    // Relaxed: the first thread does it, and the others, such as a signal handler above it, do not
+    // wait.
     let first =
         word().compare_exchange(WIPED, RENEWING, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     if !first {

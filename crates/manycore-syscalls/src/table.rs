@@ -1,4 +1,4 @@
-//! What each process has one of: what moves calls, and the table of descriptors.
+//! The objects of which each process has one: the mover of calls, and the table of descriptors.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;

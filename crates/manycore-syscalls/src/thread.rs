@@ -1,9 +1,9 @@
-//! What the calling thread is doing: words of its own, zero in a new thread.
+//! The calling thread's activity: words of its own, zero in a new thread.
 //!
 //! A thread whose call is being moved may be interrupted by a signal handler that makes calls:
-//! those are executed in place, whatever the thread was doing. And between `vfork` and the child's
-//! `exec` two processes run on the same memory, one after the other, as if they were one thread:
-//! the child's calls are executed in place, and leave the table of descriptors as it is, which is
+//! those are executed in place, whatever the thread's activity. Between `vfork` and the child's
+//! `exec` two processes run on the same memory, one after the other, as if they were one thread.
+//! The child's calls are executed in place, and do not change the table of descriptors, which is
 //! the parent's.
 
 use core::cell::Cell;
@@ -25,8 +25,8 @@ fn words() -> &'static Cell<[u64; 2]> {
     &thread::local().words
 }
 
-/// What the thread is doing. The other word, which is [`swap_kept`]'s, is left as a signal handler
-/// may leave it.
+/// The thread's activity. The other word, which belongs to [`swap_kept`], keeps the value that a
+/// signal handler may leave.
 fn doing() -> &'static Cell<u64> {
     let words: &Cell<[u64]> = words();
     &words.as_slice_of_cells()[0]
@@ -74,7 +74,7 @@ pub extern "C" fn forks() {
     }
 }
 
-/// The thread is new. Nothing of what a thread before it did on this memory is left.
+/// The thread is new. No state of an earlier thread on this memory remains.
 pub fn begins() {
     words().set([0; 2]);
 }
@@ -104,11 +104,11 @@ pub fn in_flight() -> Option<*mut InFlight> {
     (doing().get() & BUSY != 0).then(|| thread::local().extension.get().cast())
 }
 
-/// A number that the thread keeps until it takes it back; 0 is none. One step to the thread's own
-/// handlers: each number comes back once.
+/// A number that the thread keeps until it takes it back; 0 is none. To the thread's own handlers
+/// it is one step: each number is returned once.
 pub fn swap_kept(number: u64) -> u64 {
     let kept = words().as_ptr().cast::<u64>().wrapping_add(1);
-    // SAFETY: the word is this thread's, aligned, and there as long as the thread; only this
+    // SAFETY: the word is this thread's, aligned, and valid as long as the thread; only this
     // function reads or writes it, as an atomic.
     let kept = unsafe { AtomicU64::from_ptr(kept) };
     // Relaxed: only the thread itself and its handlers meet here.

@@ -1,7 +1,8 @@
 //! The end of threads: ours must not keep the program alive.
 //!
-//! A process ends when its last thread does. libc counts threads, ours too; so when the program's
-//! last own thread ends, ours are made to end first, and libc finds that none is left but that one.
+//! A process ends when its last thread does. libc counts threads, including ours. So when the
+//! program's last own thread ends, ours are made to end first, and libc finds that only that thread
+//! is left.
 
 use core::ffi::c_void;
 
@@ -43,8 +44,8 @@ fn is_last() -> bool {
     program_threads::ends()
 }
 
-/// The calling thread is about to end without libc's knowledge: if it is the last one the process
-/// ends when there is none of ours, either, nor one of the kernel's.
+/// The calling thread is about to end without libc's knowledge. If it is the program's last one,
+/// the process ends when there is none of ours, either, nor one of the kernel's.
 pub fn leaves() {
     // A child that has made no call yet has none of the threads that its parent has.
     let _ = state::check();
@@ -52,7 +53,7 @@ pub fn leaves() {
         return;
     }
     if let Some(flight) = thread::in_flight() {
-        // SAFETY: the call is on this thread's stack, and nothing of it is in use: the handler that
+        // SAFETY: the call is on this thread's stack, and no part of it is in use: the handler that
         // interrupted it does not return.
         moved::jumped_out(unsafe { &mut *flight });
     }
@@ -63,7 +64,8 @@ pub fn leaves() {
 }
 
 /// Has all our threads end, and waits until they have: they are few, and none has a call of the
-/// program's. If they do not, the process stays, as it would if it had threads that nobody ends.
+/// program's. If they do not end, the process stays, as it would with any other thread that does
+/// not end.
 #[cold]
 fn end_ours() {
     let ours = OFFLOAD.threads();
@@ -79,9 +81,9 @@ pub fn are_ours_alone() -> bool {
     program_threads::count() == 1 && OFFLOAD.threads() > 0
 }
 
-/// Has all our threads end, for good, where the calling one is the program's only one: some changes
-/// the kernel makes for a process with one thread only. Says whether it is alone now, and was not
-/// before.
+/// Has all our threads end permanently, if the calling thread is the program's only one: the kernel
+/// makes some changes only for a process with one thread. Returns whether the thread is alone now,
+/// and was not before.
 #[cold]
 pub fn leave_alone() -> bool {
     if !are_ours_alone() || thread::check().is_err() {

@@ -1,8 +1,8 @@
-//! An entry for each thread: what is known of it, also after it has ended.
+//! An entry for each thread: its data, which stay after it has ended.
 //!
 //! An entry is never given to another thread. A thread's CPU time is noted when it ends, by a
-//! destructor of thread-specific data; of those that do not end before their process does, when
-//! that one ends.
+//! destructor of thread-specific data. For threads that do not end before their process does, it is
+//! noted at the end of the process.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -105,7 +105,7 @@ fn note_end(mapping: &Mapping, slab: &Slab) {
         return;
     }
     let thread_entry = of(mapping, number);
-    // What a running thread has used is in its account only after somebody asked precisely.
+    // The CPU time of a running thread is in its account only after a precise request.
     thread_entry.cpu_ns.store(this_thread::cpu_ns(), Ordering::Relaxed);
     // SAFETY: the structure consists of numbers, for which zero is a value, and is as large as the
     // kernel writes.

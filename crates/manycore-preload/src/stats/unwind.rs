@@ -6,8 +6,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use manycore_interpose::objects;
 use manycore_stats::{FRAMES, FRAMES_OF_LOCK};
 
-/// `_dl_find_object`, by which the unwinder finds its tables without a lock since glibc 2.35:
-/// otherwise it would take the loader's, perhaps while the loader waits for a lock of the program.
+/// `_dl_find_object`, by which the unwinder finds its tables without a lock since glibc 2.35.
+/// Without it, the unwinder would take the loader's lock, perhaps while the loader waits for a lock
+/// of the program.
 static FIND_OBJECT: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks at what the C library can do.
@@ -17,9 +18,9 @@ pub fn prepare() {
     FIND_OBJECT.store(found, Ordering::Relaxed);
 }
 
-/// Has the unwinder prepare itself, as at its first use, which ends with a wake-up: a child may
-/// have no such call left. To be called from the constructor and no earlier, since a sanitizer's
-/// `pthread_once` needs a sanitizer that has started.
+/// Has the unwinder initialise itself, as at its first use. That ends with a wake-up, and a child
+/// may be forbidden that call later. To be called from the constructor and no earlier, since a
+/// sanitizer's `pthread_once` needs a sanitizer that has started.
 pub fn use_once() {
     backtrace(0, 1);
 }
@@ -38,7 +39,7 @@ pub fn is_in_library(address: u64) -> Option<bool> {
     // SAFETY: glibc's function of this name, whose address `prepare` has noted, has this signature.
     let find: unsafe extern "C" fn(*const c_void, *mut ObjectInfo) -> c_int =
         unsafe { core::mem::transmute(find) };
-    // SAFETY: any address may be asked for, and the answer, twelve words, has room here.
+    // SAFETY: any address may be passed, and the answer, twelve words, has room here.
     Some(unsafe { find(address as *const c_void, &raw mut found) } == 0)
 }
 
@@ -93,14 +94,14 @@ extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
     // `backtrace`, which outlives the call.
     let (address, walk) = unsafe { (_Unwind_GetIP(context) as u64, &mut *walk.cast::<Walk>()) };
     let stack = &mut *walk.stack;
-    // Behind the outermost frame the unwinder gives one more, of which it knows nothing.
+    // Behind the outermost frame the unwinder returns one more, about which it knows nothing.
     if address != 0 && (stack.found > 0 || address == walk.caller) {
         stack.frames[stack.found] = address;
         if let Some(place) = stack.places.get_mut(stack.found) {
             // SAFETY: the context is the one that the unwinder has passed.
             let frame = unsafe { _Unwind_GetCFA(context) };
-            // On x86-64 a call leaves its return address right below the frame that it returns to.
-            // On AArch64 the function that was called keeps it where it likes.
+            // On x86-64 a call leaves its return address right below the frame to which it returns.
+            // On AArch64 the called function keeps it anywhere.
             *place = if cfg!(target_arch = "x86_64") { frame - size_of::<usize>() } else { 0 };
         }
         stack.found += 1;

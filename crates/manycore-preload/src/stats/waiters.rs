@@ -10,14 +10,14 @@ use super::room::{self, Part};
 /// The sites' numbers.
 static NUMBERS: Index<{ 2 * SITES }> = Index::new();
 
-// Relaxed throughout, unless noted: counters are independent of each other, and what they count is
-// published by the number of sites.
+// Relaxed throughout, unless noted: counters are independent of each other, and the number of sites
+// publishes the counted places.
 
 /// Counts a wait, in the calls of this stack, for a lock of the class with this record, which took
 /// `ticks` ticks.
 pub fn count(mapping: &Mapping, class: u32, stack: u32, ticks: u64) {
     let key = key([class.into(), stack.into()]);
-    // Those that found no room are the rare ones, mostly, since the frequent ones came first.
+    // Sites without room are mostly the rare ones, since the frequent ones came first.
     let number = NUMBERS.number(key, || append(mapping, class, stack)).unwrap_or(0);
     let site = &mapping.sites[number as usize];
     site.waits.fetch_add(1, Ordering::Relaxed);
@@ -32,8 +32,8 @@ fn append(mapping: &Mapping, class: u32, stack: u32) -> Option<u32> {
         return None;
     }
     fill_in(site, class, stack);
-    // Release: partner of the command's Acquire; a reader that sees the number sees what the site
-    // is about.
+    // Release: partner of the command's Acquire; a reader that sees the number sees the site's
+    // data.
     mapping.header.sites.store(number + 1, Ordering::Release);
     Some(number)
 }

@@ -57,14 +57,13 @@ unsafe fn close_found(fd: c_int, found: Result<Held, Outcome>) -> c_int {
     }
 }
 
-/// What a call gets that is given a descriptor of our workers'.
+/// The result of a call that is given a descriptor of our workers'.
 pub fn not_open() -> c_int {
     moved::result(-(libc::EBADF as isize)) as c_int
 }
 
-/// Whether a descriptor is one of those that our workers have for themselves: for the program it is
-/// as if it were not open. A child that shares memory has descriptors of its own, and is free to
-/// close what it has.
+/// Whether a descriptor is private to our workers: to the program it has to look closed. A child
+/// that shares memory has descriptors of its own, and is free to close them.
 pub fn is_ours(fd: c_int) -> bool {
     OFFLOAD.owns(fd) && !thread::shares_memory()
 }
@@ -93,7 +92,7 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
 unsafe fn close_others(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     // SAFETY: closing the range is right (contract of this function).
     let close = || unsafe { range_but_ours(first, last, flags) };
-    // What a worker opened meanwhile behind the place that is at hand would be closed.
+    // Otherwise a file that a worker opens meanwhile beyond the present number would be closed.
     let close = || if has_ours() { OFFLOAD.with_descriptors_at_rest(close) } else { close() };
     if flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0 {
         known::closing_range(first, last, close)
@@ -127,8 +126,8 @@ unsafe fn range_but_ours(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     if from > last && from > first {
         return 0;
     }
-    // SAFETY: closing the range is right (contract of this function), of which this is the part
-    // that is left.
+    // SAFETY: closing the range is allowed (contract of this function), and this is the remaining
+    // part of it.
     unsafe { real::close_range(from, last, flags) }
 }
 
@@ -194,7 +193,7 @@ pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
 ///
 /// # Safety
 ///
-/// Replacing the second descriptor is right: the program asks for it, and it is none of ours.
+/// Replacing the second descriptor is allowed: the program requests it, and it is none of ours.
 unsafe fn dup2_of(fd: c_int, to: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup2);
     let args = [fd as usize, to as usize, 0, 0, 0, 0];
@@ -265,8 +264,8 @@ pub unsafe extern "C-unwind" fn signalfd(
     made
 }
 
-/// What a program gets that wants to put something where our workers have a descriptor: calls would
-/// hang if it could.
+/// The result for a program that wants to put a file at the number of one of our workers'
+/// descriptors: if it could, calls would hang.
 pub fn in_use() -> c_int {
     static SAID: AtomicBool = AtomicBool::new(false);
     // Relaxed: at worst two threads say it.

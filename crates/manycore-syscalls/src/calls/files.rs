@@ -1,5 +1,5 @@
-//! Files: opening one says what the descriptor is; the rest is moved only where the user asks for
-//! it.
+//! Files: opening one determines the descriptor's kind; other calls are moved only if the user asks
+//! for it.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -41,11 +41,12 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
     fd
 }
 
-/// What is to be opened: where, which path, how, and with which mode.
+/// The file to be opened: directory, path, flags and mode.
 type Opening = (c_int, *const c_char, c_int, mode_t);
 
-/// Opens it in another thread, where calls on files are moved; none if it is to be opened in place.
-/// Its route is for this call alone: what it is, the kernel is asked at its first use.
+/// Opens it in another thread, where calls on files are moved; none if it has to be opened in
+/// place. Its route is for this call alone: at its first use, the kernel is asked for the kind of
+/// the descriptor.
 ///
 /// # Safety
 ///
@@ -54,7 +55,7 @@ unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_in
     if !table::moves_files() {
         return None;
     }
-    // SAFETY: the arguments are right for `openat`, so that no other thread changes the path
+    // SAFETY: the arguments are valid for `openat`, so that no other thread changes the path
     // (contract of this function).
     if !unsafe { is_same_for_all(path) } {
         counters::count(Function::Open, Outcome::Unsure);
@@ -63,7 +64,7 @@ unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_in
     let route = descriptors::new_route(Function::Open);
     let args = [directory as usize, path.addr(), flags as usize, mode as usize, 0, 0];
     let call = Call { number: libc::SYS_openat as usize, args };
-    // SAFETY: the arguments are right for `openat` (contract of this function), and so for the
+    // SAFETY: the arguments are valid for `openat` (contract of this function), and so for the
     // system call.
     let answer = unsafe { sockets::make(route, Shape::waits(Function::Open).makes(), call) };
     if route != Route::NONE {
@@ -72,8 +73,8 @@ unsafe fn open_elsewhere((directory, path, flags, mode): Opening) -> Option<c_in
     answer.map(|answer| moved::result(answer) as c_int)
 }
 
-/// Whether a path leads every thread to the same: some of `/proc` does not. What cannot be read,
-/// the kernel complains of.
+/// Whether a path leads to the same file in every thread: some paths of `/proc` do not. For an
+/// unreadable path the kernel returns the error.
 ///
 /// # Safety
 ///
@@ -93,7 +94,7 @@ macro_rules! opening {
             ///
             /// As the manual page says.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
-                // SAFETY: the arguments are right for libc's function of this name (contract of
+                // SAFETY: the arguments are valid for libc's function of this name (contract of
                 // this function), and the path is the one that is opened.
                 unsafe {
                     stat::note_own_threads($path);
@@ -129,7 +130,7 @@ macro_rules! opening_checked {
             /// As the manual page says of the function without checks.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty,)* flags: c_int) -> c_int {
                 const UNNAMED: c_int = libc::O_TMPFILE;
-                // SAFETY: the arguments are right for the function without checks (contract of this
+                // SAFETY: the arguments are valid for the function without checks (contract of this
                 // function), unless a mode is missing: then libc's function ends the program.
                 unsafe {
                     if flags & libc::O_CREAT != 0 || flags & UNNAMED == UNNAMED {
@@ -161,7 +162,7 @@ pub unsafe extern "C-unwind" fn pread_chk(
     offset: off_t,
     size: usize,
 ) -> isize {
-    // SAFETY: the arguments are right for `pread` (contract of this function), unless the buffer is
+    // SAFETY: the arguments are valid for `pread` (contract of this function), unless the buffer is
     // too small: then libc's function ends the program.
     unsafe {
         if length > size {

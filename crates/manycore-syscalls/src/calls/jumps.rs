@@ -1,5 +1,5 @@
-//! Functions that do not come back to their caller as others do, or not once: they are jumped to,
-//! when what they are about to do has been noted.
+//! Functions that do not return to their caller like others: not at all, or more than once. They
+//! are reached by a jump, after their next action has been noted.
 
 use core::ffi::{c_int, c_long, c_uint};
 
@@ -36,8 +36,8 @@ extern "C" fn note_syscall(number: c_long, first: usize, second: usize, third: u
         libc::SYS_clone => note_flags(first),
         libc::SYS_vfork => thread::forks(),
         libc::SYS_exit => threads::leaves(),
-        // SAFETY: the address is that of the program's structure, which begins with a word of flags
-        // and which no other thread takes away during the call.
+        // SAFETY: the address is that of the program's structure, which begins with a word of
+        // flags; no other thread frees it during the call.
         libc::SYS_clone3 => note_flags(unsafe { memory::read(first as *const usize) }.unwrap_or(0)),
         _ => {
             counter::before_syscall(number, first, second);
@@ -77,7 +77,7 @@ unsafe extern "C-unwind" fn close_range_by_number(
     last: c_uint,
     flags: c_int,
 ) -> c_long {
-    // SAFETY: the program closes the range by `syscall`, where the arguments are right for it
+    // SAFETY: the program closes the range by `syscall`, where the arguments are valid for it
     // (contract of this function).
     unsafe { close_range(first, last, flags) }.into()
 }
@@ -141,14 +141,14 @@ unsafe fn leave(target: *const [usize; 8]) {
     // SAFETY: the target is a `jmp_buf` of libc's (contract of this function).
     let kept = unsafe { (*target)[STACK_POINTER] };
     let guard: usize;
-    // SAFETY: the instruction reads the word of the thread's own block in which libc keeps the
-    // number with which it makes such pointers unreadable.
+    // SAFETY: the instruction reads the word of the thread's own block that has libc's secret for
+    // such pointers.
     unsafe {
         core::arch::asm!("mov {}, fs:0x30", out(reg) guard, options(pure, readonly, nostack));
     }
     let to = kept.rotate_right(17) ^ guard;
     if to > flight.addr() && !stays_on_handlers_stack(to, flight.addr()) {
-        // SAFETY: the call's frame is still there, and nothing of it is in use: the handler that
+        // SAFETY: the call's frame is still there, and no part of it is in use: the handler that
         // interrupted it does not return.
         moved::jumped_out(unsafe { &mut *flight });
     }

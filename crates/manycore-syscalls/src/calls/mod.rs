@@ -1,5 +1,5 @@
-//! The functions that programs call, by what they are about. Each has the signature of libc's, and
-//! its manual page.
+//! The functions that programs call, by subject. Each has the signature of libc's function, and its
+//! manual page.
 
 pub mod descriptors;
 pub mod files;
@@ -45,7 +45,7 @@ impl<T> Register for *mut T {
 
 /// Functions whose first argument is the descriptor, and whose arguments are those of the system
 /// call: `name(descriptor, arguments) -> result = number, shape;`, or `shape => note;` with a
-/// closure that is told the result.
+/// closure that gets the result.
 macro_rules! moved_as_they_are {
     ($($name:ident($fd:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $number:ident, $shape:expr $(=> $note:expr)?;)*) => {
         $(
@@ -63,7 +63,7 @@ macro_rules! moved_as_they_are {
                 let result = match unsafe { $crate::moved::on($fd, $shape, libc::$number, args) } {
                     $crate::moved::Verdict::Done(answer) => $crate::moved::result(answer) as $out,
                     $crate::moved::Verdict::InPlace(measured) => {
-                        // SAFETY: the arguments are right for libc's function of this name
+                        // SAFETY: the arguments are valid for libc's function of this name
                         // (contract of this function).
                         let result = unsafe { $crate::real::$name($fd $(, $arg)*) };
                         measured.end();

@@ -1,4 +1,4 @@
-//! Processes that `clone` makes: what they share with this one, and how they end.
+//! Processes that `clone` makes: their shared resources, and their end.
 
 use core::ffi::{c_int, c_void};
 
@@ -9,9 +9,9 @@ use crate::real::{self, RunClone};
 use crate::table::OFFLOAD;
 use crate::{state, threads};
 
-/// A process that is about to be made with the memory of this one would take itself for this one.
-/// One with its descriptors can close what both have, and is not to take those of our workers for
-/// copies.
+/// A process that is about to be made with this one's memory would mistake itself for this one. A
+/// process with this one's descriptors can close the shared ones, and must not mistake our workers'
+/// descriptors for copies.
 pub fn note_flags(flags: usize) {
     let flags = flags as c_int;
     let has = |flag: c_int| flags & flag != 0;
@@ -33,8 +33,8 @@ struct Start {
     argument: *mut c_void,
 }
 
-/// `clone`. A process that returns from what it runs ends by its thread's end, not by that of all
-/// its threads: ours have to end first.
+/// `clone`. A process that returns from its function ends when that thread ends, not when all its
+/// threads do: ours have to end first.
 ///
 /// # Safety
 ///
@@ -50,14 +50,14 @@ pub unsafe extern "C-unwind" fn clone(
 ) -> c_int {
     note_flags(flags as usize);
     if flags & libc::CLONE_VM != 0 {
-        // SAFETY: the arguments are right for libc's `clone` (contract of this function). What has
-        // the process' memory has no threads of ours.
+        // SAFETY: the arguments are valid for libc's `clone` (contract of this function). A child
+        // with this process' memory has no threads of ours.
         return unsafe { real::clone(run, stack, flags, argument, parent, storage, child) };
     }
     let mut start = Start { run, argument };
     let start = (&raw mut start).cast();
-    // SAFETY: the arguments are right for libc's `clone` (contract of this function); `begin` runs
-    // in a copy of this memory, in which `start` is where it is here.
+    // SAFETY: the arguments are valid for libc's `clone` (contract of this function); `begin` runs
+    // in a copy of this memory, in which `start` has the same address as here.
     unsafe { real::clone(begin, stack, flags, start, parent, storage, child) }
 }
 

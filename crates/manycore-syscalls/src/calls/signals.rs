@@ -1,8 +1,8 @@
-//! Handlers: what there are is noted, and there is one signal that nobody can handle.
+//! Handlers: they are noted, and one signal cannot have any.
 //!
-//! That is the one by which our threads are interrupted. libc has two of that kind itself. A
-//! program that sets all signals to something finds that done; one that wants to handle this one is
-//! told once, on standard error, that it cannot.
+//! That signal interrupts our threads. libc has two such signals itself. If a program sets all
+//! signals to some disposition, the call succeeds for this one; a program that installs a handler
+//! for it is told once, on standard error, that it cannot.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ macro_rules! by_one_handler {
                     refuse(handler);
                     return libc::SIG_DFL;
                 }
-                // SAFETY: the arguments are right for libc's function of this name (contract of
+                // SAFETY: the arguments are valid for libc's function of this name (contract of
                 // this function).
                 change(signal, || unsafe { real::$name(signal, handler) })
             }
@@ -88,6 +88,6 @@ pub unsafe extern "C-unwind" fn siginterrupt(signal: c_int, interrupts: c_int) -
     if signal == INTERRUPT {
         return 0;
     }
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function).
     change(signal, || unsafe { real::siginterrupt(signal, interrupts) })
 }

@@ -36,8 +36,8 @@ moved_as_they_are! {
         };
 }
 
-/// Makes something on the route that will serve it, so that the kernel's memory for it is there,
-/// too; or says that it is to be made in place.
+/// Creates an object on the route that will serve it, so that the kernel's memory for the object is
+/// there, too; or returns that it has to be created in place.
 ///
 /// # Safety
 ///
@@ -50,8 +50,8 @@ pub unsafe fn make(route: Route, shape: Shape, call: Call) -> Option<Answer> {
         counters::count(shape.function, Outcome::Bypassed);
         return None;
     }
-    // SAFETY: the arguments are those of the call, and what they lead to is valid during it
-    // (contract of this function).
+    // SAFETY: the arguments are those of the call, and their targets are valid during it (contract
+    // of this function).
     let answer: Result<_, Reason> =
         unsafe { moved::perform(route, None, &call, shape.kind, shape) };
     answer.ok()

@@ -1,6 +1,6 @@
-//! Programs that look at their own threads: the directory of those has as many links as there are
-//! threads, and two. A program with one thread that looks there may have no other, as one from
-//! which sandboxes are forked, and is left without ours.
+//! Programs that count their own threads by a directory: it has as many links as threads, plus two.
+//! A program with one thread that looks there may rely on having no other, like one that forks
+//! sandboxes, and gets none of our threads.
 //!
 //! # Limit
 //!

@@ -60,7 +60,7 @@ unsafe fn closing<R>(stream: *mut FILE, close: impl FnOnce() -> R) -> R {
 ///
 /// As the manual page says; so for all functions here.
 pub unsafe extern "C-unwind" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function),
     // which makes or takes one of libc's streams.
     unsafe { made(real::fdopen(fd, mode)) }
 }
@@ -71,7 +71,7 @@ pub unsafe extern "C-unwind" fn fdopen(fd: c_int, mode: *const c_char) -> *mut F
 ///
 /// See [`fdopen`].
 pub unsafe extern "C-unwind" fn fclose(stream: *mut FILE) -> c_int {
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function),
     // which makes or takes one of libc's streams.
     unsafe { closing(stream, || real::fclose(stream)) }
 }
@@ -86,7 +86,7 @@ pub unsafe extern "C-unwind" fn freopen(
     mode: *const c_char,
     stream: *mut FILE,
 ) -> *mut FILE {
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function),
     // which makes or takes one of libc's streams.
     unsafe { made(closing(stream, || real::freopen(path, mode, stream))) }
 }
@@ -101,7 +101,7 @@ pub unsafe extern "C-unwind" fn freopen64(
     mode: *const c_char,
     stream: *mut FILE,
 ) -> *mut FILE {
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function),
     // which makes or takes one of libc's streams.
     unsafe { made(closing(stream, || real::freopen64(path, mode, stream))) }
 }
@@ -112,7 +112,7 @@ pub unsafe extern "C-unwind" fn freopen64(
 ///
 /// See [`fdopen`].
 pub unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function),
     // which makes or takes one of libc's streams.
     unsafe { made(real::popen(command, mode)) }
 }
@@ -123,7 +123,7 @@ pub unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_cha
 ///
 /// See [`fdopen`].
 pub unsafe extern "C-unwind" fn pclose(stream: *mut FILE) -> c_int {
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function),
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function),
     // which makes or takes one of libc's streams.
     unsafe { closing(stream, || real::pclose(stream)) }
 }

@@ -33,8 +33,8 @@ fn put<R>(run: R, argument: *mut c_void) -> *mut c_void {
     // SAFETY: `malloc` returns memory for any type of this size, or null.
     let start = unsafe { libc::malloc(size_of::<Start<R>>()) }.cast::<Start<R>>();
     if !start.is_null() {
-        // SAFETY: it is not null, and so as large as a `Start<R>`, aligned for it, and in no other
-        // use.
+        // SAFETY: it is not null, and so it is as large as a `Start<R>`, aligned for it, and in no
+        // other use.
         unsafe { start.write(Start { run, argument }) };
         program_threads::begins();
     }

@@ -1,10 +1,10 @@
-//! Calls that change state which the kernel keeps for each thread. Once a program has made one, its
-//! threads execute all their calls themselves.
+//! Calls that change state which the kernel keeps for each thread. Once a program has made such a
+//! call, its threads execute all their calls themselves.
 //!
-//! libc changes users and groups in all threads, ours too. It does not so for what is here, nor for
-//! system calls that the program makes itself. While there is only the calling thread, nothing has
-//! to be done: those that are made later get its state. Nor has it if the kernel refuses the
-//! change, as far as the result tells.
+//! libc changes users and groups in all threads, including ours. It does not do so for the calls
+//! here, nor for system calls that the program makes itself. While the calling thread is the only
+//! one, nothing has to be done: later threads inherit its state. The same holds if the kernel
+//! refuses the change, as far as the result shows that.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -15,8 +15,8 @@ use manycore_stats::syscalls::Outcome;
 use crate::table::OFFLOAD;
 use crate::{counters, program_threads, real, state, thread, threads};
 
-/// Executes all calls in place from now on, if there is a thread that does not have what the caller
-/// has got or is about to get.
+/// Executes all calls in place from now on, if there is a thread that lacks the state that the
+/// caller has changed or is about to change.
 pub fn tie() {
     prepare();
     tie_prepared();
@@ -29,16 +29,15 @@ fn tie_prepared() {
     }
 }
 
-/// Executes all calls in place from now on: the system calls by which they would be moved may be
-/// forbidden.
+/// Executes all calls in place from now on: the system calls that move them may be forbidden.
 fn restrict() {
     if may_restrict() {
         state::end(Outcome::ThreadState);
     }
 }
 
-/// Before a change: makes what may be forbidden afterwards. A child that was forked past libc takes
-/// leave of its parent's workers.
+/// Before a change: makes everything that may be forbidden afterwards. A child that was forked past
+/// libc forgets its parent's workers.
 fn prepare() {
     let _ = state::check();
     counters::prepare();
@@ -50,14 +49,14 @@ fn may_restrict() -> bool {
     !thread::shares_memory()
 }
 
-/// Makes a change by a function of which the result does not say whether there was one.
+/// Makes a change by a function whose result does not show whether there was one.
 fn tie_before(change: impl FnOnce() -> c_int) -> c_int {
     tie();
     change()
 }
 
-/// Makes a change by a function that says that it failed by a negative number, and ties what comes
-/// after it.
+/// Makes a change by a function that reports failure by a negative number, and ties later calls to
+/// their threads.
 pub fn tie_after(change: impl FnOnce() -> c_int) -> c_int {
     prepare();
     let result = change();
@@ -67,8 +66,8 @@ pub fn tie_after(change: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Tries a change that may need a process with one thread, and if that is why it is refused again
-/// without threads of ours.
+/// Tries a change that may need a process with one thread. If it is refused for that reason, tries
+/// it again without our threads.
 fn alone_if_needed(change: impl Fn() -> c_int) -> c_int {
     let before = errno();
     let result = change();
@@ -99,7 +98,7 @@ const NEEDS_ONE_THREAD: c_int =
 ///
 /// As the manual page says.
 pub unsafe extern "C-unwind" fn unshare(flags: c_int) -> c_int {
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function).
     let change = || unsafe { real::unshare(flags) };
     tie_after(|| if flags & NEEDS_ONE_THREAD == 0 { change() } else { alone_if_needed(change) })
 }
@@ -110,7 +109,7 @@ pub unsafe extern "C-unwind" fn unshare(flags: c_int) -> c_int {
 ///
 /// As the manual page says.
 pub unsafe extern "C-unwind" fn setns(fd: c_int, kind: c_int) -> c_int {
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function).
     tie_after(|| alone_if_needed(|| unsafe { real::setns(fd, kind) }))
 }
 
@@ -123,7 +122,7 @@ pub unsafe extern "C-unwind" fn nice(by: c_int) -> c_int {
     prepare();
     let before = errno();
     set_errno(0);
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function).
     let result = unsafe { real::nice(by) };
     if errno() == 0 {
         set_errno(before);
@@ -142,7 +141,7 @@ macro_rules! tying {
             ///
             /// As the manual page says.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
-                // SAFETY: the arguments are right for libc's function of this name (contract of
+                // SAFETY: the arguments are valid for libc's function of this name (contract of
                 // this function).
                 $how(|| unsafe { real::$name($($arg),*) })
             }
@@ -172,12 +171,12 @@ tying! {
 /// As the manual page says.
 pub unsafe extern "C-unwind" fn chroot(path: *const c_char) -> c_int {
     counters::prepare();
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function).
     unsafe { real::chroot(path) }
 }
 
-/// Functions after which that is so, too, and which change who the process is: all of its threads,
-/// but none of the kernel's.
+/// Functions with the same effect that also change the process' identity: in all of its threads,
+/// but in none of the kernel's.
 macro_rules! changing {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
         $(
@@ -188,11 +187,10 @@ macro_rules! changing {
             /// As the manual page says.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
                 prepare();
-                // SAFETY: the arguments are right for libc's function of this name (contract of
+                // SAFETY: the arguments are valid for libc's function of this name (contract of
                 // this function).
                 let result = unsafe { real::$name($($arg),*) };
-                // Afterwards: what is set up from now on is set up by the one that the process is
-                // now.
+                // Afterwards: later set-ups are made with the process' new identity.
                 if result == 0 && !thread::shares_memory() {
                     OFFLOAD.change_rights();
                 }
@@ -250,7 +248,7 @@ pub unsafe extern "C-unwind" fn pthread_setschedprio(
     thread: libc::pthread_t,
     priority: c_int,
 ) -> c_int {
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function).
     let failed = unsafe { real::pthread_setschedprio(thread, priority) };
     if failed == 0 {
         tie();
@@ -258,8 +256,8 @@ pub unsafe extern "C-unwind" fn pthread_setschedprio(
     failed
 }
 
-/// A file has been opened to be written to. What is in `/proc/PID/attr` a thread writes for itself:
-/// the label that its calls have.
+/// A file was opened for writing. A file in `/proc/PID/attr` holds a thread's own state: the label
+/// of its calls.
 ///
 /// # Safety
 ///
@@ -275,7 +273,7 @@ pub unsafe fn opened_to_write(path: *const c_char) {
 
 /// Whether this `prctl` changes what a thread may do.
 fn is_tying(option: c_int) -> bool {
-    /// Who does the input and output of others, as the kernel's headers have it.
+    /// Flags for threads that do the input and output of others, as in the kernel's headers.
     const PR_SET_IO_FLUSHER: c_int = 57;
     [
         libc::PR_SET_NO_NEW_PRIVS,
@@ -300,7 +298,7 @@ pub unsafe extern "C-unwind" fn prctl(
     c: usize,
     d: usize,
 ) -> c_int {
-    // SAFETY: the arguments are right for libc's `prctl` with this option (contract of this
+    // SAFETY: the arguments are valid for libc's `prctl` with this option (contract of this
     // function).
     let change = || unsafe { real::prctl(option, a, b, c, d) };
     if is_tying(option) {

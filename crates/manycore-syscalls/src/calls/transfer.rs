@@ -50,12 +50,12 @@ pub unsafe extern "C-unwind" fn send(
 ) -> isize {
     let shape = Shape::waits(Function::Send).in_parts().quick_if(returns_at_once(flags));
     let args = [fd as usize, buffer as usize, length, flags as usize, 0, 0];
-    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // SAFETY: the arguments are valid for this function (contract of this function), and so for the
     // system call, which takes the same.
     match unsafe { moved::on(fd, shape, libc::SYS_sendto, args) } {
         Verdict::Done(answer) => moved::result(answer),
         Verdict::InPlace(measured) => {
-            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // SAFETY: the arguments are valid for libc's function of this name (contract of this
             // function).
             let result = unsafe { real::send(fd, buffer, length, flags) };
             measured.end();
@@ -78,12 +78,12 @@ pub unsafe extern "C-unwind" fn recv(
     let shape =
         Shape::waits(Function::Recv).in_parts_if(wants_all(flags)).quick_if(returns_at_once(flags));
     let args = [fd as usize, buffer as usize, length, flags as usize, 0, 0];
-    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // SAFETY: the arguments are valid for this function (contract of this function), and so for the
     // system call, which takes the same.
     match unsafe { moved::on(fd, shape, libc::SYS_recvfrom, args) } {
         Verdict::Done(answer) => moved::result(answer),
         Verdict::InPlace(measured) => {
-            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // SAFETY: the arguments are valid for libc's function of this name (contract of this
             // function).
             let result = unsafe { real::recv(fd, buffer, length, flags) };
             measured.end();
@@ -102,12 +102,12 @@ pub unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut msghdr, flags: 
         .in_parts_if(wants_all(flags))
         .quick_if(returns_at_once(flags));
     let args = [fd as usize, message as usize, flags as usize, 0, 0, 0];
-    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // SAFETY: the arguments are valid for this function (contract of this function), and so for the
     // system call, which takes the same.
     let result = match unsafe { moved::on(fd, shape, libc::SYS_recvmsg, args) } {
         Verdict::Done(answer) => moved::result(answer),
         Verdict::InPlace(measured) => {
-            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // SAFETY: the arguments are valid for libc's function of this name (contract of this
             // function).
             let result = unsafe { real::recvmsg(fd, message, flags) };
             measured.end();
@@ -136,12 +136,12 @@ pub unsafe extern "C-unwind" fn recvmmsg(
     let shape = Shape::waits(Function::Recvmmsg).in_parts().quick_if(returns_at_once(flags));
     let args =
         [fd as usize, messages as usize, count as usize, flags as usize, timeout as usize, 0];
-    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // SAFETY: the arguments are valid for this function (contract of this function), and so for the
     // system call, which takes the same.
     let result = match unsafe { moved::on(fd, shape, libc::SYS_recvmmsg, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // SAFETY: the arguments are valid for libc's function of this name (contract of this
             // function).
             let result = unsafe { real::recvmmsg(fd, messages, count, flags, timeout) };
             measured.end();
@@ -210,12 +210,12 @@ pub unsafe extern "C-unwind" fn splice(
         }
         Err(_) => to,
     };
-    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // SAFETY: the arguments are valid for this function (contract of this function), and so for the
     // system call, which takes the same.
     match unsafe { moved::on(fd, shape, libc::SYS_splice, args) } {
         Verdict::Done(answer) => moved::result(answer),
         Verdict::InPlace(measured) => {
-            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // SAFETY: the arguments are valid for libc's function of this name (contract of this
             // function).
             let result = unsafe { real::splice(from, from_offset, to, to_offset, length, flags) };
             measured.end();
@@ -235,7 +235,7 @@ pub unsafe extern "C-unwind" fn read_chk(
     length: usize,
     size: usize,
 ) -> isize {
-    // SAFETY: the arguments are right for `read` (contract of this function), unless the buffer is
+    // SAFETY: the arguments are valid for `read` (contract of this function), unless the buffer is
     // too small: then libc's function ends the program.
     unsafe {
         if length > size {
@@ -257,7 +257,7 @@ pub unsafe extern "C-unwind" fn recv_chk(
     size: usize,
     flags: c_int,
 ) -> isize {
-    // SAFETY: the arguments are right for `recv` (contract of this function), unless the buffer is
+    // SAFETY: the arguments are valid for `recv` (contract of this function), unless the buffer is
     // too small: then libc's function ends the program.
     unsafe {
         if length > size {
@@ -281,7 +281,7 @@ pub unsafe extern "C-unwind" fn recvfrom_chk(
     from: *mut sockaddr,
     from_length: *mut socklen_t,
 ) -> isize {
-    // SAFETY: the arguments are right for `recvfrom` (contract of this function), unless the buffer
+    // SAFETY: the arguments are valid for `recvfrom` (contract of this function), unless the buffer
     // is too small: then libc's function ends the program.
     unsafe {
         if length > size {

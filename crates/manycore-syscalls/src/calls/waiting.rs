@@ -23,13 +23,13 @@ moved_as_they_are! {
         };
 }
 
-/// Moves a call to the route of the first descriptor that has one. `mask` is one to wait with: that
-/// is the caller's.
+/// Moves a call to the route of the first descriptor that has one. `mask` is the signal mask during
+/// the wait: it is the caller's.
 ///
 /// # Safety
 ///
-/// The arguments are those of the system call of this number, and what they lead to is valid
-/// during it.
+/// The arguments are those of the system call of this number, and their targets are valid during
+/// it.
 unsafe fn with_first(
     fds: impl Iterator<Item = c_int> + Clone,
     mask: *const sigset_t,
@@ -53,8 +53,8 @@ unsafe fn with_first(
         None
     });
     match first {
-        // SAFETY: the arguments are those of the system call, and what they lead to is valid during
-        // it (contract of this function).
+        // SAFETY: the arguments are those of the system call, and their targets are valid during it
+        // (contract of this function).
         Some(held) => unsafe { moved::with(held, shape, number, args) },
         None => {
             counters::count(shape.function, why);
@@ -70,8 +70,8 @@ const PROBES: usize = 16;
 ///
 /// # Safety
 ///
-/// As long as the iterator or a copy is used no other thread writes to the list or takes it away.
-/// It need not be there: the kernel is asked.
+/// As long as the iterator or a copy is used, no other thread writes to the list or frees it. The
+/// list need not be readable: the kernel checks that.
 unsafe fn listed(list: *mut pollfd, count: nfds_t) -> impl Iterator<Item = c_int> + Clone {
     // SAFETY: an entry begins with a number, and no other thread takes the list away during the
     // call (contract of this function).
@@ -88,12 +88,12 @@ pub unsafe extern "C-unwind" fn poll(list: *mut pollfd, count: nfds_t, timeout: 
     let shape = Shape::timed(Function::Poll).quick_if(timeout == 0);
     let args = [list as usize, count as usize, timeout as usize, 0, 0, 0];
     let none = core::ptr::null();
-    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // SAFETY: the arguments are valid for this function (contract of this function), and so for the
     // system call, which takes the same.
     match unsafe { with_first(listed(list, count), none, shape, libc::SYS_poll, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // SAFETY: the arguments are valid for libc's function of this name (contract of this
             // function).
             let result = unsafe { real::poll(list, count, timeout) };
             measured.end();
@@ -118,12 +118,12 @@ pub unsafe extern "C-unwind" fn ppoll(
     let mut left = unsafe { timeout.as_ref() }.copied();
     let left = left.as_mut().map_or(core::ptr::null_mut(), core::ptr::from_mut);
     let args = [list as usize, count as usize, left as usize, 0, 0, 0];
-    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // SAFETY: the arguments are valid for this function (contract of this function), and so for the
     // system call, which takes the same.
     match unsafe { with_first(listed(list, count), mask, shape, libc::SYS_ppoll, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // SAFETY: the arguments are valid for libc's function of this name (contract of this
             // function).
             let result = unsafe { real::ppoll(list, count, timeout, mask) };
             measured.end();
@@ -143,7 +143,7 @@ pub unsafe extern "C-unwind" fn poll_chk(
     timeout: c_int,
     size: usize,
 ) -> c_int {
-    // SAFETY: the arguments are right for `poll` (contract of this function), unless the list is
+    // SAFETY: the arguments are valid for `poll` (contract of this function), unless the list is
     // too short: then libc's function ends the program.
     unsafe {
         if size / size_of::<pollfd>() < count as usize {
@@ -165,7 +165,7 @@ pub unsafe extern "C-unwind" fn ppoll_chk(
     mask: *const sigset_t,
     size: usize,
 ) -> c_int {
-    // SAFETY: the arguments are right for `ppoll` (contract of this function), unless the list is
+    // SAFETY: the arguments are valid for `ppoll` (contract of this function), unless the list is
     // too short: then libc's function ends the program.
     unsafe {
         if size / size_of::<pollfd>() < count as usize {
@@ -179,8 +179,8 @@ pub unsafe extern "C-unwind" fn ppoll_chk(
 ///
 /// # Safety
 ///
-/// As long as the iterator or a copy is used no other thread writes to the sets or takes them
-/// away. They need not be there: the kernel is asked.
+/// As long as the iterator or a copy is used, no other thread writes to the sets or frees them. The
+/// sets need not be readable: the kernel checks that.
 unsafe fn in_sets(count: c_int, sets: [*mut fd_set; 3]) -> impl Iterator<Item = c_int> + Clone {
     let end = count.clamp(0, libc::FD_SETSIZE as c_int) as usize;
     let words = (0..end.div_ceil(64)).map(move |word| {
@@ -213,8 +213,8 @@ pub unsafe extern "C-unwind" fn select(
     let shape = Shape::timed(Function::Select);
     let args =
         [count as usize, read as usize, write as usize, except as usize, timeout as usize, 0];
-    // SAFETY: the arguments are right for `select` (contract of this function), and so for the
-    // system call, which writes the time that is left, as libc does.
+    // SAFETY: the arguments are valid for `select` (contract of this function), and so for the
+    // system call, which writes the remaining time, as libc does.
     unsafe {
         let fds = in_sets(count, [read, write, except]);
         match with_first(fds, core::ptr::null(), shape, libc::SYS_select, args) {
@@ -246,7 +246,7 @@ pub unsafe extern "C-unwind" fn pselect(
     let mut left = unsafe { timeout.as_ref() }.copied();
     let left = left.as_mut().map_or(core::ptr::null_mut(), core::ptr::from_mut);
     let args = [count as usize, read as usize, write as usize, except as usize, left as usize, 0];
-    // SAFETY: the arguments are right for `pselect` (contract of this function); the time that the
+    // SAFETY: the arguments are valid for `pselect` (contract of this function); the time that the
     // kernel writes to is in this frame.
     unsafe {
         let fds = in_sets(count, [read, write, except]);
@@ -267,7 +267,7 @@ pub unsafe extern "C-unwind" fn pselect(
 ///
 /// See [`poll`].
 pub unsafe extern "C-unwind" fn epoll_create(size: c_int) -> c_int {
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function).
     made(unsafe { real::epoll_create(size) })
 }
 
@@ -277,7 +277,7 @@ pub unsafe extern "C-unwind" fn epoll_create(size: c_int) -> c_int {
 ///
 /// See [`poll`].
 pub unsafe extern "C-unwind" fn epoll_create1(flags: c_int) -> c_int {
-    // SAFETY: the arguments are right for libc's function of this name (contract of this function).
+    // SAFETY: the arguments are valid for libc's function of this name (contract of this function).
     made(unsafe { real::epoll_create1(flags) })
 }
 
@@ -303,12 +303,12 @@ pub unsafe extern "C-unwind" fn epoll_pwait(
     let shape = Shape::timed(Function::EpollPwait).quick_if(timeout == 0);
     let args = [epoll as usize, events as usize, count as usize, timeout as usize, 0, 0];
     let fds = core::iter::once(epoll);
-    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // SAFETY: the arguments are valid for this function (contract of this function), and so for the
     // system call, which takes the same.
     match unsafe { with_first(fds, mask, shape, libc::SYS_epoll_pwait, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // SAFETY: the arguments are valid for libc's function of this name (contract of this
             // function).
             let result = unsafe { real::epoll_pwait(epoll, events, count, timeout, mask) };
             measured.end();
@@ -332,12 +332,12 @@ pub unsafe extern "C-unwind" fn epoll_pwait2(
     let shape = Shape::timed(Function::EpollPwait2);
     let args = [epoll as usize, events as usize, count as usize, timeout as usize, 0, 0];
     let fds = core::iter::once(epoll);
-    // SAFETY: the arguments are right for this function (contract of this function), and so for the
+    // SAFETY: the arguments are valid for this function (contract of this function), and so for the
     // system call, which takes the same.
     match unsafe { with_first(fds, mask, shape, libc::SYS_epoll_pwait2, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
-            // SAFETY: the arguments are right for libc's function of this name (contract of this
+            // SAFETY: the arguments are valid for libc's function of this name (contract of this
             // function).
             let result = unsafe { real::epoll_pwait2(epoll, events, count, timeout, mask) };
             measured.end();

@@ -1,18 +1,19 @@
 //! Which CPUs the process may use by now.
 //!
-//! The command chose the CPUs by the affinity mask that it started the program with. The program
-//! may change it, or somebody else may. No call is executed outside of it then: our threads read
-//! the mask when they start, and a caller reads it when it opens a route, or when it moves a call
-//! half a second or more after the last look. Threads that find it changed bind themselves anew,
-//! before their next call: to their CPU if that may be used, and else to all that may. (The set of
-//! a control group the kernel sees to by itself, for threads that run as for those that are bound.)
+//! The command has chosen the CPUs by the affinity mask with which it started the program. The
+//! program or another process may change the mask. No call is executed outside of it then: our
+//! threads read the mask when they start. A caller reads it when it opens a route, and when it
+//! moves a call half a second or more after the last read. Threads that find it changed bind
+//! themselves anew before their next call: to their CPU if that may be used, and otherwise to all
+//! that may. (The kernel itself enforces the set of a control group, for running threads and for
+//! bound ones.)
 //!
-//! Linux keeps a mask for each thread. The process' is that of its first thread, and that of the
-//! thread that looks: a program may bind its first thread alone.
+//! Linux keeps a mask for each thread. The process' mask here combines the masks of its first
+//! thread and of the reading thread, because a program may bind only its first thread.
 //!
-//! Where that is one CPU, a thread that executes a call for another needs the CPU of the one that
-//! waits: calls are left in place. A program that has bound its first thread to one CPU, and no
-//! other thread, changes between both, depending on who looked last.
+//! If that is one CPU, a thread that executes a call for another needs the waiting thread's CPU, so
+//! calls are left in place. A program that has bound only its first thread to one CPU changes
+//! between both behaviours, depending on the last reading thread.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -58,7 +59,7 @@ fn look_now(looked: u64, now: u64) {
     }
 }
 
-/// Reads the mask. Two at a time store the same, or one that the next look corrects.
+/// Reads the mask. Two threads at a time store the same value, or one that the next read corrects.
 fn read() {
     let (mut mask, mut own) = ([0_u64; WORDS], [0_u64; WORDS]);
     // If the process' first thread has ended, nobody can say.
@@ -109,8 +110,8 @@ pub fn has(cpu: u16) -> bool {
     word.is_none_or(|word| word.load(Ordering::Relaxed) >> (cpu % 64) & 1 != 0) // Relaxed: as in `read`
 }
 
-/// Binds the calling thread, which was just made, to a CPU, or if the process may not use that to
-/// those that it may. Says by which mask.
+/// Binds the calling thread, which was just made, to a CPU, or to the permitted CPUs if the process
+/// may not use that one. Returns the mask that it used.
 pub fn bind_new(cpu: Option<u16>) -> Version {
     read();
     let version = version();
@@ -164,7 +165,7 @@ mod tests {
     /// In a child: the masks are everybody's in a process.
     #[test]
     fn a_thread_follows_the_masks_of_the_first_thread_and_of_who_looks() {
-        // SAFETY: the child has one thread, which uses what the fork has copied, and ends by
+        // SAFETY: the child has one thread, which uses memory that the fork has copied, and ends by
         // `_exit`.
         let child = unsafe { libc::fork() };
         if child == 0 {

@@ -1,9 +1,9 @@
 //! Calls that might block, tried so that they do not.
 //!
 //! A worker of the pool serves many routes and must not sleep for one of them. A call on a socket
-//! is made in its non-blocking form, which gives the same answer if there is one; if there is none
-//! yet, the worker waits for the descriptor together with all others. What has no such form is left
-//! to a thread that may block.
+//! is made in its non-blocking form, which gives the same answer if there is one. If there is none
+//! yet, the worker waits for the descriptor together with all others. A call without such a form is
+//! left to a thread that may block.
 //!
 //! No form trusts a table of descriptors: another thread may have put something else in a
 //! descriptor's place. A socket shows itself, by not answering `ENOTSOCK`.
@@ -32,8 +32,8 @@ pub enum Timeout {
     Milliseconds(u32),
 }
 
-/// Flags with which a receive waits for what makes the descriptor readable, and for nothing else.
-/// With any other it may wait for more, or not at all.
+/// With these flags a receive waits only for the event that makes the descriptor readable. With any
+/// other flag it may wait for more, or not at all.
 pub const RECEIVE_TRIES: i32 =
     libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_NOSIGNAL | libc::MSG_CMSG_CLOEXEC;
 /// The same for sends, for what makes the socket writable.
@@ -44,9 +44,9 @@ pub const SEND_TRIES: i32 =
 ///
 /// # Safety
 ///
-/// The program has made this call, so that its effect is wanted, and its thread waits for the end.
+/// The program has made this call, so it wants the effect, and its thread waits for the end.
 pub unsafe fn attempt(call: &Call, kind: Kind, done: &mut usize) -> Attempt {
-    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does, for
+    // SAFETY: the targets of the call's arguments are valid, and the program wants its effect, for
     // which it waits (contract of this function); each attempt below is this call, or a part of it,
     // in a form that does not wait.
     unsafe {
@@ -120,7 +120,7 @@ fn receive_from(descriptor: usize, buffer: usize, length: usize, rest: [usize; 3
 fn send_to(call: &Call, done: usize, rest: [usize; 3]) -> Call {
     let [descriptor, buffer, length, ..] = call.args;
     let [flags, address, size] = rest;
-    // What is left after an error is the next call's business, and so is its signal.
+    // The next call returns the remaining bytes after an error, and gets the signal.
     let quiet = if done > 0 { libc::MSG_NOSIGNAL } else { 0 };
     let flags = flags | (MSG_DONTWAIT | quiet) as usize;
     let (buffer, length) = (buffer.wrapping_add(done), length.wrapping_sub(done));
@@ -147,9 +147,9 @@ fn vectored(number: i64, call: &Call) -> Call {
 ///
 /// # Safety
 ///
-/// What the arguments of both calls lead to is valid for them, and the program wants what they do.
+/// The targets of both calls' arguments are valid for them, and the program wants their effects.
 unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
-    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // SAFETY: the targets of the call's arguments are valid, and the program wants its effect
     // (contract of `attempt`).
     let answer = unsafe { execute(tried) };
     if answer == error(ENOTSOCK) || answer == error(EOPNOTSUPP) {
@@ -164,14 +164,14 @@ unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
     later(call.args[0], libc::EPOLLIN, Timeout::Never)
 }
 
-/// A send of which `length` bytes are to go: a blocking one ends when all have, or with those that
-/// had before an error.
+/// A send of `length` bytes: a blocking send ends when all bytes have gone, or after an error with
+/// those that went before.
 ///
 /// # Safety
 ///
 /// As for [`receive`].
 unsafe fn send(call: &Call, tried: &Call, length: usize, done: &mut usize) -> Attempt {
-    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // SAFETY: the targets of the call's arguments are valid, and the program wants its effect
     // (contract of `attempt`).
     let answer = unsafe { execute(tried) };
     after_send(call, answer, length, done)
@@ -197,9 +197,9 @@ fn after_send(call: &Call, answer: Answer, length: usize, done: &mut usize) -> A
     later_send(call)
 }
 
-/// Called for a send that has to wait. On a local socket epoll does not report every event that
-/// ends a waiting send (`shutdown` of its own side), and the same send made again may have another
-/// answer.
+/// To be called for a send that has to wait. On a local socket epoll does not report every event
+/// that ends a waiting send (`shutdown` of its own side), and the same send made again may have
+/// another answer.
 fn later_send(call: &Call) -> Attempt {
     let descriptor = call.args[0];
     let is_internet = matches!(
@@ -213,17 +213,18 @@ fn later_send(call: &Call) -> Attempt {
 }
 
 /// `sendmsg` and `writev`. The first attempt has the program's own vector. Once the kernel has
-/// taken bytes out of that it is known to be readable, and what is left is sent from a copy.
+/// taken bytes from it, the vector is known to be readable, and the remaining bytes are sent from a
+/// copy.
 ///
 /// # Safety
 ///
-/// What the call's arguments lead to is valid for it, and the program wants what it does.
+/// The targets of the call's arguments are valid for it, and the program wants its effect.
 unsafe fn gather(call: &Call, done: &mut usize) -> Attempt {
     let is_message = call.number as i64 == libc::SYS_sendmsg;
     if !is_message && !is_socket(call.args[0]) {
         return Attempt::Blocks;
     }
-    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // SAFETY: the targets of the call's arguments are valid, and the program wants its effect
     // (contract of `attempt`). The vector is read only after the kernel has read it.
     unsafe {
         let answer = if *done == 0 {
@@ -246,8 +247,8 @@ unsafe fn gather(call: &Call, done: &mut usize) -> Attempt {
 /// The kernel has read it already.
 unsafe fn vector<'a>(call: &Call, is_message: bool) -> &'a [libc::iovec] {
     let [_, second, third, ..] = call.args;
-    // SAFETY: the kernel has read the vector (contract of this function), so that it is there, and
-    // the program leaves it alone until the call is over.
+    // SAFETY: the kernel has read the vector (contract of this function), so it is there, and the
+    // program does not change it until the call is over.
     unsafe {
         let (first, count) = if is_message {
             let message = &*core::ptr::with_exposed_provenance::<libc::msghdr>(second);
@@ -262,8 +263,8 @@ unsafe fn vector<'a>(call: &Call, is_message: bool) -> &'a [libc::iovec] {
 /// As many pieces of a vector as one system call sends of what is left.
 const PIECES: usize = 64;
 
-/// Sends what comes after the first `done` bytes: without what accompanied the first. `wait`: 0, or
-/// `MSG_DONTWAIT`. Returns the answer, and how many bytes it would be if all had gone.
+/// Sends the bytes after the first `done`, without the data that accompanied the first ones.
+/// `wait`: 0, or `MSG_DONTWAIT`. Returns the answer, and the number of bytes for a complete send.
 ///
 /// # Safety
 ///
@@ -295,14 +296,14 @@ unsafe fn send_rest(call: &Call, is_message: bool, done: usize, wait: i32) -> (A
     // As in `send_to`.
     let flags = flags | (wait | libc::MSG_NOSIGNAL) as usize;
     let args = [call.args[0], (&raw const message).expose_provenance(), flags, 0, 0, 0];
-    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // SAFETY: the targets of the call's arguments are valid, and the program wants its effect
     // (contract of `attempt`); the message and its pieces are in this frame.
     (unsafe { execute(&Call { number: libc::SYS_sendmsg as usize, args }) }, length)
 }
 
-/// Sends what is left of a send of which `done` bytes are gone, and may block with it. Returns how
-/// many have gone in all: fewer than there are if an error prevents the rest, or if a signal came
-/// and `is_over` says that it was meant.
+/// Sends the rest of a send after `done` bytes, and may block. Returns the total number of sent
+/// bytes: fewer than all if an error prevents the rest, or if a signal came and `is_over` says that
+/// it was meant for this call.
 ///
 /// # Safety
 ///
@@ -311,7 +312,7 @@ pub unsafe fn finish(call: &Call, mut done: usize, is_over: impl Fn() -> bool) -
     let is_message = call.number as i64 == libc::SYS_sendmsg;
     let is_vector = is_message || call.number as i64 == libc::SYS_writev;
     loop {
-        // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+        // SAFETY: the targets of the call's arguments are valid, and the program wants its effect
         // (contract of this function); some bytes of it are gone, so that the kernel has read the
         // vector, if it has one.
         let (answer, length) = unsafe {
@@ -345,9 +346,9 @@ pub fn is_plain_send(call: &Call) -> bool {
     matches!(call.number as i64, libc::SYS_write | libc::SYS_sendto | libc::SYS_sendmsg)
 }
 
-/// There is no way to accept without blocking on a blocking socket: once there is a connection
-/// another process may take it. So it is left to a thread that may block, but only when there is
-/// one; and at once where none can come.
+/// On a blocking socket there is no way to accept without blocking: another process may take a
+/// connection first. So the call is left to a thread that may block, but only when there is a
+/// connection; and at once if none can come.
 ///
 /// # Safety
 ///
@@ -355,7 +356,7 @@ pub fn is_plain_send(call: &Call) -> bool {
 unsafe fn accept(call: &Call) -> Attempt {
     let descriptor = call.args[0];
     if is_non_blocking(descriptor) {
-        // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+        // SAFETY: the targets of the call's arguments are valid, and the program wants its effect
         // (contract of `attempt`).
         return Attempt::Done(unsafe { execute(call) });
     }
@@ -378,7 +379,7 @@ unsafe fn poll(call: &Call) -> Attempt {
     let [array, count, milliseconds, ..] = call.args;
     let mut tried = *call;
     tried.args[2] = 0;
-    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // SAFETY: the targets of the call's arguments are valid, and the program wants its effect
     // (contract of `attempt`).
     let answer = unsafe { execute(&tried) };
     let milliseconds = milliseconds as i32;
@@ -388,7 +389,7 @@ unsafe fn poll(call: &Call) -> Attempt {
     if count != 1 {
         return Attempt::Blocks;
     }
-    // SAFETY: the kernel has read and written the entry, so that it is there.
+    // SAFETY: the kernel has read and written the entry, so it is there.
     let polled = unsafe { *core::ptr::with_exposed_provenance::<libc::pollfd>(array) };
     if polled.fd < 0 {
         return Attempt::Blocks;
@@ -404,7 +405,7 @@ unsafe fn poll(call: &Call) -> Attempt {
 unsafe fn epoll(call: &Call) -> Attempt {
     let mut tried = *call;
     tried.args[3] = 0;
-    // SAFETY: what the call's arguments lead to is valid, and the program wants what it does
+    // SAFETY: the targets of the call's arguments are valid, and the program wants its effect
     // (contract of `attempt`).
     let answer = unsafe { execute(&tried) };
     let milliseconds = call.args[3] as i32;

@@ -36,9 +36,10 @@ impl Blocking {
         self.workers.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
     }
 
-    /// Gives a call to a worker that may block. If there is none, the answer says so: then the
-    /// caller makes the call, and closes the duplicate of the descriptor that the call may have by
-    /// now, which keeps open what the program has closed meanwhile.
+    /// Passes a call to a worker that may block. If there is no such worker, the answer says so.
+    /// Then the caller makes the call, and closes the duplicate of the descriptor that the call may
+    /// have by now, because the duplicate keeps open a file that the program may have closed
+    /// meanwhile.
     ///
     /// # Safety
     ///
@@ -59,8 +60,8 @@ impl Blocking {
     ///
     /// # Safety
     ///
-    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are
-    /// blocked.
+    /// The slot is written, no other thread has it, and it stays until it is answered; all signals
+    /// are blocked.
     pub unsafe fn send(&'static self, slot: *const Slot, maker: Maker) -> bool {
         let worker = self.pool.take(&self.idle);
         // SAFETY: all signals are blocked (contract of this function).

@@ -2,33 +2,33 @@
 //!
 //! # Idea
 //!
-//! A moved call costs a hand-over, and saves what the caller's caches would have lost. Which is
-//! more depends on the machine, on what else runs there and on the call; so both ways are timed,
-//! and the faster one is the route's habit.
+//! A moved call costs a hand-over, and saves the loss from the caller's caches. Which is more
+//! depends on the machine, on other load and on the call. So both ways are timed, and the faster
+//! one becomes the route's preference.
 //!
-//! A route begins with the habit of its process and all that were forked from the same, and that
-//! begins in place. Of [`PERIOD`] calls on a route [`BURST`] in a row go the other way: the first
-//! ones pay for waking who executes them. So do the first calls on some routes, more of them in the
-//! beginning: short connections never come to [`PERIOD`] calls. One of [`SAMPLE`] calls in place is
-//! timed, and all that are moved, but for those that have a thread made; of these the route learns
-//! from each, and the others from one of [`SAMPLE`]. The habit changes when the other way is faster
-//! by a quarter.
+//! A route begins with the preference shared by its process and all processes forked from the same
+//! one, which at first is in place. Out of [`PERIOD`] calls on a route, [`BURST`] in a row go the
+//! other way, because the first ones pay for waking the executing thread. The first calls on some
+//! routes do so, too, more often in the beginning, because short connections never reach [`PERIOD`]
+//! calls. Out of [`SAMPLE`] calls in place one is timed. All moved calls are timed, except those
+//! that have a thread made; the route learns from each of them, and the shared preference from one
+//! out of [`SAMPLE`]. The preference changes when the other way is faster by a quarter.
 //!
-//! A call that waits for another program takes as long as that does. So the policy compares the
+//! A call that waits for another program takes as long as that program. So the policy compares the
 //! first quartile of the calls' times. It starts with the second shortest of the first [`FIRST`]
-//! calls. Then each call moves the estimate a step: up if the call took longer, down by three times
-//! as much if it was shorter.
+//! calls. Then each call moves the estimate a step: up if the call took longer, and down by three
+//! times as much if it was shorter.
 //!
 //! # Cost
 //!
-//! In place: a counter, and two looks at the clock for one call of [`SAMPLE`]. With hand-overs of
-//! 20 us, as measured on a machine with two busy CPUs, the bursts add 20 ns to a call on the
+//! In place: a counter, and two reads of the clock for one call out of [`SAMPLE`]. With hand-overs
+//! of 20 us, as measured on a machine with two busy CPUs, the bursts add 20 ns to a call on
 //! average.
 //!
 //! # When not to use it
 //!
-//! Where a program's own time counts, and not that of its calls: that caches stay warm for the
-//! program is not seen here.
+//! Where the program's own time counts, and not the time of its calls: the policy does not see that
+//! caches stay warm for the program.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -44,7 +44,7 @@ pub const SAMPLE: u32 = 61;
 /// One of `ROUTES` routes begins with a trial, and among the first `ROUTES` each whose number is a
 /// power of two.
 const ROUTES: u32 = 1024;
-/// Before `FIRST` calls were timed nothing is known of what they take.
+/// Before `FIRST` calls were timed their duration is unknown.
 const FIRST: u32 = 8;
 
 /// Relaxed throughout: measurements, which may be lost where threads meet.
@@ -104,7 +104,7 @@ pub struct PathPreference {
 }
 
 impl PathPreference {
-    /// A call that was made in place, and of which nothing is known.
+    /// A call that was made in place, and about which nothing is known.
     pub const fn new() -> Self {
         Self {
             moved: Quartile::new(),
@@ -128,7 +128,7 @@ impl PathPreference {
         self.in_place.reset();
     }
 
-    /// Counts a call. Returns, if the call is to stay in place, the time at which it began, or 0 if
+    /// Counts a call. If the call has to stay in place, returns the time at which it began, or 0 if
     /// this call is not timed.
     #[inline]
     pub fn stay(&self) -> Option<u64> {
@@ -142,7 +142,8 @@ impl PathPreference {
         Some(if is_timed { clock::now() } else { 0 })
     }
 
-    /// A call in place is over that began then: a route's, which adds to what is known of all.
+    /// A call in place that began at this time is over: it counts for its route, and for the shared
+    /// preference.
     pub fn stayed(&self, began: u64, all: &Self) {
         if began != 0 {
             let ticks = clock::now().wrapping_sub(began);
@@ -153,8 +154,9 @@ impl PathPreference {
         }
     }
 
-    /// A moved call is over that began then: the same, but of those that are no trial all learn of
-    /// one in [`SAMPLE`] only. What they know is a line that all processes of a server write.
+    /// A moved call that began at this time is over. It counts in the same way, but if it is no
+    /// trial, the shared preference learns from only one in [`SAMPLE`]: all processes of a server
+    /// write its line.
     pub fn moved(&self, began: u64, all: &Self) {
         let ticks = clock::now().wrapping_sub(began);
         let call = self.calls.load(ORDER).wrapping_sub(1);
@@ -180,8 +182,8 @@ impl PathPreference {
 mod tests {
     use super::*;
 
-    /// Has calls take this long, one way and the other; says how many of the last thousands were
-    /// moved.
+    /// Simulates calls with these durations, one way and the other; returns how many of the last
+    /// thousands were moved.
     fn moved_of(moved: u64, in_place: u64, calls: u32) -> u32 {
         let habit = PathPreference { calls: AtomicU32::new(BURST), ..PathPreference::default() };
         let mut count = 0;
@@ -211,8 +213,8 @@ mod tests {
         assert_eq!(moved_of(4_100, 4_000, calls), 10 * BURST, "not worth a change");
     }
 
-    /// Children of a server, each with some short connections: what one measures helps the others.
-    /// The first moved call takes far longer.
+    /// Children of a server, each with some short connections: one child's measurements help the
+    /// others. The first moved call takes far longer.
     #[test]
     fn short_connections_take_to_what_is_faster() {
         if cpu::count() == 1 {

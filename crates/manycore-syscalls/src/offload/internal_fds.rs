@@ -1,17 +1,18 @@
 //! The descriptors that are ours, the workers' and not the program's: which they are, and that no
 //! child keeps any.
 //!
-//! The child of a fork gets all descriptors of its parent. It closes those of which it knows that
-//! they are the parent's workers': a duplicate of a client's connection that stayed open in a child
-//! would keep that connection from ending. So no fork comes between a descriptor and the note that
-//! it is ours, nor between the note that it is not any more and its end.
+//! The child of a fork gets all descriptors of its parent. It closes those that are noted as the
+//! parent's workers': a duplicate of a client's connection that stayed open in a child would keep
+//! that connection from ending. So no fork may come between the creation of a descriptor and its
+//! note, nor between the removal of the note and its close.
 //!
 //! # Limit
 //!
-//! A fork that libc does not make, and one that has waited [`PATIENCE`] for us (it may be made by a
-//! signal handler that interrupted what it waits for), may come in between. So may a change that
-//! has waited as long for a fork: that of a very large process can take longer. A program that
-//! closes a number which it has not opened, in the moment in which that becomes ours, closes ours.
+//! Two kinds of fork may come in between: a fork that libc does not make, and one that has waited
+//! [`PATIENCE`] for us (a signal handler may make it that interrupted the code for which it waits).
+//! So may a change that has waited as long for a fork: a fork of a very large process can take
+//! longer. If a program closes a number that it has not opened, at the moment at which it becomes
+//! ours, it closes ours.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -45,8 +46,8 @@ pub fn owns(descriptor: i32) -> bool {
 /// All descriptors of ours have lower numbers.
 static BEYOND: AtomicU32 = AtomicU32::new(0);
 
-/// A process was made that has its descriptors together with this one. From then on no child closes
-/// any: which it has together with whom, it does not know.
+/// A process was made that shares its descriptors with this one. From then on no child closes any,
+/// because it does not know which ones it shares with whom.
 static SHARED: AtomicBool = AtomicBool::new(false);
 
 /// A process is about to be made that has its descriptors together with this one.
@@ -66,8 +67,8 @@ pub fn forked() {
         let mut bits = word.0.swap(0, Ordering::Relaxed); // Relaxed: as above
         while bits != 0 && !is_shared {
             let descriptor = at * 64 + bits.trailing_zeros() as usize;
-            // SAFETY: the descriptor is ours, so that the program does not know it, and its user is
-            // not in this process.
+            // SAFETY: the descriptor is ours, so the program does not know it, and its user is not
+            // in this process.
             unsafe { raw_syscall!(Sysno::close, descriptor) };
             bits &= bits - 1;
         }
@@ -130,14 +131,14 @@ pub fn before_fork() {
 
 /// The fork has been made, or was refused: in the parent.
 pub fn after_fork() {
-    // Relaxed, both: who waits for it wants nothing else. A child that a handler forked before this
-    // one has none to take back.
+    // Relaxed, both: a waiting thread needs no other data. A child that a handler forked earlier
+    // has none to take back.
     let less = |forking: u32| forking.checked_sub(1);
     _ = FORKING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
 }
 
-/// Runs `f` while nothing becomes ours, and nothing that is ours ends: what `f` asks of
-/// [`owns`] stays true as long as it runs. It makes and closes none of ours itself.
+/// Runs `f` while no descriptor becomes ours, and none of ours is closed: answers of [`owns`] stay
+/// true as long as `f` runs. `f` itself makes and closes none of ours.
 pub fn at_rest<R>(f: impl FnOnce() -> R) -> R {
     before_fork();
     let result = f();
@@ -167,11 +168,11 @@ fn end(descriptor: i32) {
     unsafe { raw_syscall!(Sysno::close, descriptor) };
 }
 
-/// Descriptors of ours have numbers from here on, or from three quarters of what the process may
-/// have: the program's keep the numbers that it knows.
+/// Our descriptors have numbers from here on, or from three quarters of the process' limit: the
+/// program's keep the numbers that it knows.
 const NUMBERS_FROM: u64 = 2048;
 
-/// A process that may have fewer descriptors has none of ours, since it may need each of them.
+/// A process with a smaller limit has none of ours, since it may need each of its descriptors.
 const NUMBERS_MIN: u64 = 256;
 
 /// From which number on ours are, and to which: the last eighth is the program's. None if it may
@@ -213,8 +214,8 @@ fn copy(descriptor: i32) -> Option<i32> {
     Some(copy)
 }
 
-/// Makes a descriptor, and gives it a number of ours, or closes it if there is no room; errors stay
-/// as they are.
+/// Makes a descriptor, and gives it a number of ours, or closes it if there is no room; errors are
+/// passed on.
 pub fn make(make: impl FnOnce() -> i32) -> i32 {
     whole(|| {
         let descriptor = make();

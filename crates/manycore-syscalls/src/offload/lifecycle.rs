@@ -64,8 +64,7 @@ pub struct Offload {
     pub(crate) family: SharedAcrossFork,
 }
 
-// SAFETY: the settings are written once, by `start`, before the state says that they are there; all
-// else is atomic.
+// SAFETY: `start` writes the settings once, before the state announces them; all else is atomic.
 unsafe impl Sync for Offload {}
 
 /// WorkerPool of closed routes that are kept for new ones.
@@ -88,8 +87,8 @@ impl Offload {
     }
 
     /// Takes the settings, and installs the handler of [`INTERRUPT`](super::INTERRUPT). Threads are
-    /// made at the first calls. Once in a process, before anything else, by one thread. Does
-    /// nothing if there is no CPU, or the mechanism is `in-place`.
+    /// made at the first calls. To be called once in a process, before anything else, by one
+    /// thread. Does nothing if there is no CPU, or the mechanism is `in-place`.
     pub fn start(&'static self, settings: &Settings) {
         let is_empty = (0..settings.groups.groups()).any(|g| settings.groups.range(g).is_empty());
         if settings.groups.is_empty() || is_empty || settings.mechanism == Mechanism::InPlace {
@@ -97,8 +96,8 @@ impl Offload {
         }
         raw::install_interrupt();
         self.family.start();
-        // SAFETY: the state does not say yet that there are settings, and `start` is called once,
-        // by one thread.
+        // SAFETY: the state does not announce settings yet, and `start` is called once, by one
+        // thread.
         unsafe { *self.settings.get() = Some(*settings) };
         // Release: partner of the Acquire in `settings`.
         self.state.store(ON, Ordering::Release);
@@ -162,22 +161,22 @@ impl Offload {
     }
 
     /// Interrupts the call in flight, waits until it is over, and returns its answer; none if there
-    /// is no call in flight. For a thread that was cancelled in [`perform`](Self::perform), or
+    /// is no call in flight. For a thread that was cancelled in [`perform`](Self::perform), or has
     /// jumped out of a handler that interrupted it.
     pub fn abandon(&'static self, flight: &PendingCall) -> Option<Answer> {
         flight.abandon()
     }
 
-    /// Called in the child of a fork that was made in a handler: the call that the handler
-    /// interrupted ends with `EINTR` here, whatever becomes of it in the parent. By the child's one
-    /// thread, before [`forked`](Self::forked), with the thread's flight.
+    /// To be called in the child of a fork that a handler has made: the call that the handler
+    /// interrupted ends with `EINTR` here, whatever becomes of it in the parent. The child's only
+    /// thread calls it, before [`forked`](Self::forked), with the thread's flight.
     pub fn forked_in_flight(&'static self, flight: &PendingCall) {
         flight.forked();
     }
 
-    /// Counts a call on a route. If it is to be executed in place, because that was measured to be
-    /// faster, its timer: to be [stopped](Self::stop) when it is over, if it runs. Otherwise the
-    /// call is for [`perform`](Self::perform).
+    /// Counts a call on a route. If measurements say to execute it in place, returns a timer, which
+    /// has to be [stopped](Self::stop) at the end of the call, if it runs. Otherwise the call is
+    /// for [`perform`](Self::perform).
     #[inline]
     pub fn bypass(&'static self, route: &Route) -> Option<Timer> {
         self.chosen().filter(|(settings, _)| settings.bypass)?;
@@ -198,8 +197,8 @@ impl Offload {
     }
 
     /// A fork is about to be made: waits, not for long, until no thread made here has a descriptor
-    /// of which the child would not know. The parent says [`after_fork`](Self::after_fork), the
-    /// child [`forked`](Self::forked).
+    /// that the child would not know. The parent then calls [`after_fork`](Self::after_fork), and
+    /// the child [`forked`](Self::forked).
     pub fn before_fork(&'static self) {
         internal_fds::before_fork();
     }
@@ -209,15 +208,15 @@ impl Offload {
         internal_fds::after_fork();
     }
 
-    /// Called before a process is made that shares its descriptors with this one. From then on it
-    /// closes no descriptors of threads that are made here.
+    /// To be called before a process is made that shares its descriptors with this one. From then
+    /// on no descriptors of threads that are made here are closed in children.
     pub fn share_descriptors(&'static self) {
         internal_fds::share();
     }
 
-    /// Called in the child of a fork, by its one thread, before any other call here: the parent's
-    /// threads are not there. Routes stay valid in both; the child's get threads of their own at
-    /// their first calls. Waits for nobody.
+    /// To be called in the child of a fork, by its only thread, before any other call here: the
+    /// parent's threads are not there. Routes stay valid in both; the child's routes get threads of
+    /// their own at their first calls. Waits for no thread.
     pub fn forked(&'static self) {
         thread::forked();
         internal_fds::forked();
@@ -225,8 +224,8 @@ impl Offload {
         self.family.forked();
         let Some((settings, cpu_workers)) = self.chosen() else { return };
         let count = settings.groups.len();
-        // SAFETY: this is the child of a fork, of which the caller is the only thread: no worker is
-        // there that would use any of it.
+        // SAFETY: this is the child of a fork, and the caller is its only thread: there is no
+        // worker that would use any of it.
         unsafe {
             cpu_workers[..count].iter().for_each(|cpu_worker| cpu_worker.forked());
             self.feeds.mapped().unwrap_or(&[]).iter().take(count).for_each(|feed| feed.forked());
@@ -266,14 +265,14 @@ impl Offload {
         self.feeds.mapped().unwrap_or(&[]).iter().for_each(|feed| unsafe { feed.end() });
     }
 
-    /// Whether a descriptor is one of those that the workers have for themselves: the program must
-    /// not close it, nor put another file in its place.
+    /// Whether a descriptor is private to the workers: the program must not close it, nor replace
+    /// it by another file.
     pub fn owns(&'static self, descriptor: i32) -> bool {
         internal_fds::owns(descriptor)
     }
 
-    /// Runs `f` while the workers' descriptors stay what they are: what `f` asks of
-    /// [`owns`](Self::owns) stays true.
+    /// Runs `f` while the workers' descriptors do not change: answers of [`owns`](Self::owns) stay
+    /// true.
     pub fn with_descriptors_at_rest<R>(&'static self, f: impl FnOnce() -> R) -> R {
         internal_fds::at_rest(f)
     }

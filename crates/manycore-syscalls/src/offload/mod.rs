@@ -1,14 +1,14 @@
 //! System calls that another thread executes, on a CPU that was chosen for it.
 //!
-//! A program's thread that calls the kernel brings the kernel's code and data into its own core's
-//! caches: those of the network stack, which the core that serves the network card's interrupts has
-//! already. Let a thread near that core make the call, and only the call and its answer travel.
-//! (The idea: an `LD_PRELOAD` library with system call threads, one a socket, on the cores that
-//! share a cache with the interrupts' core; background and deviations in the book.)
+//! When a program's thread calls the kernel, it brings the kernel's code and data into its own
+//! core's caches. The network stack's are already in the caches of the core that serves the network
+//! card's interrupts. If a thread near that core makes the call, only the call and its answer
+//! travel. (The idea: an `LD_PRELOAD` library with system call threads, one for each socket, on the
+//! cores that share a cache with the interrupts' core; background and deviations are in the book.)
 //!
 //! This part knows nothing of C libraries: [`calls`](crate::calls) has the functions that programs
 //! call. Its tests include it by its path, because this crate exports functions that a test harness
-//! runs on.
+//! itself uses.
 //!
 //! # How a call travels
 //!

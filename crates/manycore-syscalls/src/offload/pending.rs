@@ -16,10 +16,9 @@ use super::uring::{self, Feed};
 use manycore_channel::call::{Answer, Kind};
 use manycore_channel::slot::{IN_PLACE, Reply, Slot};
 
-/// A moved call of one thread, while that waits. Empty before
-/// [`Offload::perform`](super::Offload::perform), which leaves it so unless it is unwound or jumped
-/// out of; then
-/// [`Offload::abandon`](super::Offload::abandon) ends the call.
+/// A thread's moved call while it waits. Empty before
+/// [`Offload::perform`](super::Offload::perform), and empty again after it, unless `perform` is
+/// unwound or jumped out of; then [`Offload::abandon`](super::Offload::abandon) ends the call.
 ///
 /// All is atomic: a signal handler may look at it, and in the child that it forks change it, while
 /// the call that it interrupted goes on.
@@ -28,9 +27,9 @@ use manycore_channel::slot::{IN_PLACE, Reply, Slot};
 pub struct PendingCall {
     /// Call and answer; null if there is none.
     slot: AtomicPtr<Slot>,
-    /// For the pool: whose queue it went into; null if a worker or a ring has it.
+    /// For the pool: the worker in whose queue it is; null if a worker or a ring has it.
     cpu_worker: AtomicPtr<CpuWorker>,
-    /// For `uring`: which ring it went into, and the worker that listens to it; null otherwise.
+    /// For `uring`: the ring in which it is, and the worker that listens to that; null otherwise.
     feed: AtomicPtr<Feed>,
     epoll: AtomicI32,
     /// Whether that worker was asked to listen.
@@ -75,11 +74,11 @@ impl PendingCall {
         unsafe { self.feed.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// Waits for the answer: spins for a while, if that does not keep the CPU from who is to
-    /// answer, and sleeps then.
+    /// Waits for the answer: spins for a while, unless that keeps the answering thread from its
+    /// CPU, and then sleeps.
     pub(crate) fn wait(&self, settings: &Settings, kind: Kind, there: u16) -> Reply {
-        // SAFETY: the flight's slot was sent, or is about to be answered: it is there, and this
-        // thread's to wait at, until `land`.
+        // SAFETY: the flight's slot was sent, or is about to be answered: it is valid, and this
+        // thread may wait at it, until `land`.
         let slot = unsafe { &*self.slot() };
         let gate = slot.gate();
         let may_spin = cpu::count() > 1 && cpu::here() != u32::from(there);
@@ -112,8 +111,8 @@ impl PendingCall {
     /// Has the thread that executes the call end it, and waits for the answer: `EINTR`, or what had
     /// been done by then.
     fn interrupt(&self) -> Reply {
-        // SAFETY: the flight's slot was sent, or is about to be answered: it is there, and this
-        // thread's to wait at, until `land`.
+        // SAFETY: the flight's slot was sent, or is about to be answered: it is valid, and this
+        // thread may wait at it, until `land`.
         let slot = unsafe { &*self.slot() };
         let is_first = slot.cancel();
         let cpu_worker = self.cpu_worker();
@@ -155,8 +154,8 @@ impl PendingCall {
         self.goes_into(None, -1);
         let slot = self.slot.swap(null_mut(), Ordering::Relaxed);
         if let Some(slot) = NonNull::new(slot) {
-            // SAFETY: `perform.rs` has taken it as a node; it is answered, or was never sent, so
-            // that no other thread has it.
+            // SAFETY: `perform.rs` has taken it as a node; it is answered, or was never sent, so no
+            // other thread has it.
             unsafe { node::give_back(slot) };
         }
     }
@@ -201,8 +200,8 @@ impl PendingCall {
     }
 }
 
-/// Sleeps until the answer is there, or a handler ends it: then says so. A send of which some is
-/// gone is never begun anew.
+/// Sleeps until the answer is there, or until a handler ends the sleep, which is then reported. A
+/// send with a part already done is never restarted.
 fn sleep(settings: &Settings, kind: Kind, slot: &Slot) -> bool {
     let gate = slot.gate();
     while gate.doze().is_none() && gate.poll().is_none() {

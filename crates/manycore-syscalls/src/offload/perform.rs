@@ -1,5 +1,4 @@
-//! How a call is sent to the thread that executes it, by which mechanism, and what its answer
-//! means.
+//! How each mechanism sends a call to the thread that executes it, and the meaning of the answer.
 
 use core::sync::atomic::Ordering;
 
@@ -28,9 +27,9 @@ impl Offload {
     ///
     /// # Safety
     ///
-    /// The call may be executed by any thread of the process: what its arguments point to is valid
-    /// until this returns, or until [`abandon`](Self::abandon) has returned if this is left without
-    /// returning; and only then that is called. The flight is empty.
+    /// Any thread of the process may execute the call. Its arguments' targets are valid until this
+    /// returns; if this is left without returning, they are valid until [`abandon`](Self::abandon)
+    /// has returned, which is called only in that case. The flight is empty.
     pub unsafe fn perform(
         &'static self,
         route: &Route,
@@ -49,14 +48,14 @@ impl Offload {
         let place = Place { settings, route: state, cpu_worker: &cpu_workers[at], at, cpu };
         let (began, threads) =
             if settings.bypass { (clock::now(), self.threads()) } else { (0, 0) };
-        // SAFETY: what the call's arguments lead to is valid until this returns or `abandon` has,
-        // and no call is in flight (contract of this function): each of these ends before the next
-        // begins.
+        // SAFETY: the targets of the call's arguments are valid until this returns or `abandon`
+        // has, and no call is in flight (contract of this function): each of these ends before the
+        // next begins.
         let reply = unsafe {
             let by = |call: &Call, way| self.execute(place, (call, kind), flight, way);
             let way = match (settings.mechanism, kind) {
                 (Mechanism::Thread, _) => Way::Threads,
-                // It may take as long as a disk takes: the worker has others to serve.
+                // It may take as long as a disk access: the worker has others to serve.
                 (_, Kind::File) => Way::BlockingWorker { is_rest: false, done: 0, descriptor: -1 },
                 (Mechanism::Uring, _) => Way::Ring,
                 _ => Way::Threads,
@@ -75,8 +74,8 @@ impl Offload {
             Some(Meaning::Part(sent)) => sent as Answer,
             Some(Meaning::Other) | None => return Err(Reason::NoThread),
         };
-        // A call that nobody has executed takes less time than any, and one for which a thread was
-        // made more: neither says anything of those that are moved.
+        // A call that no thread has executed takes less time than any other, and one for which a
+        // thread was made takes more: neither says anything about moved calls.
         if settings.bypass && self.threads() == threads {
             state.habit.moved(began, &self.family.page().habit);
         }
@@ -105,8 +104,8 @@ impl Offload {
         let by = sent?;
         let reply = flight.wait(place.settings, kind, place.cpu);
         if reply.answer == IN_PLACE {
-            // SAFETY: `wait` has returned, so that the slot is answered, and it was not given back;
-            // the rest is the contract of this function.
+            // SAFETY: `wait` has returned, so the slot is answered, and it was not given back; the
+            // rest is the contract of this function.
             return unsafe { self.hand_on(place, (call, kind), flight, way == Way::Rest) };
         }
         flight.land();
@@ -116,8 +115,9 @@ impl Offload {
         })
     }
 
-    /// The worker has found no worker that could block with the call, and makes none: sends it to
-    /// one that is made here, or says what came of it; none if nothing did.
+    /// The worker has found no worker that could block with the call, and makes none. Sends the
+    /// call to a worker that is made here, or returns the call's result; none if it was not
+    /// executed.
     ///
     /// # Safety
     ///
@@ -130,8 +130,8 @@ impl Offload {
         flight: &PendingCall,
         is_rest: bool,
     ) -> Option<Meaning> {
-        // Until a worker has it nobody but this function knows of the worker's duplicate: no
-        // handler may jump out of here, or fork.
+        // Until a worker has it, only this function knows the worker's duplicate: no handler may
+        // jump out of here, or fork.
         let before = raw::block(!0);
         let slot = flight.slot();
         // SAFETY: the slot is answered (contract of this function), and so this thread's until
@@ -159,16 +159,16 @@ impl Offload {
             (true, 0) => raw::error(libc::EINTR),
             (true, _) => done as Answer,
             (false, 0) => return None,
-            // There was no thread for what is left of a send.
-            // SAFETY: nobody else has the call, whose arguments are valid, and for which this
-            // thread waits (contract of this function).
+            // There was no thread for the rest of a send. SAFETY: no other thread has the call,
+            // whose arguments are valid, and for which this thread waits (contract of this
+            // function).
             (false, _) => unsafe { attempt::finish(call, done, || true) },
         };
         Some(Meaning::Answer(Reply { answer, signal: 0 }))
     }
 
-    /// Sends the call; none if there is nobody to send it to: then it is not in flight, so that no
-    /// handler that jumps waits for its end.
+    /// Sends the call; none if there is no thread for it: then it is not in flight, so a handler
+    /// that jumps out does not wait for its end.
     ///
     /// # Safety
     ///
@@ -226,7 +226,7 @@ impl Offload {
     ///
     /// # Safety
     ///
-    /// The flight's slot is written, in nobody else's hands, and stays until it is answered; all
+    /// The flight's slot is written, no other thread has it, and it stays until it is answered; all
     /// signals are blocked.
     unsafe fn feed(
         &'static self,
@@ -251,7 +251,7 @@ impl Offload {
         let ring = feed.started(cpu, has_worker, listen, maker.settings.say);
         let Some(ring) = ring else { return false };
         flight.goes_into(Some(feed), cpu_worker.epoll());
-        // SAFETY: the slot is written, in nobody else's hands, and stays until it is answered
+        // SAFETY: the slot is written, no other thread has it, and it stays until it is answered
         // (contract of this function).
         let is_sent = unsafe { feed.send(ring, call, kind, flight.slot()) };
         if !is_sent {
@@ -265,8 +265,8 @@ impl Offload {
     ///
     /// # Safety
     ///
-    /// The slot is written, in nobody else's hands, and stays until it is answered; all signals are
-    /// blocked.
+    /// The slot is written, no other thread has it, and it stays until it is answered; all signals
+    /// are blocked.
     unsafe fn give(
         &'static self,
         cpu: u16,
@@ -315,11 +315,11 @@ enum Way {
     Ring,
     /// To threads of ours.
     Threads,
-    /// A call is to be made for what is left of a send of which a part was sent.
+    /// The rest of a send has to be sent by a new call, after a part was sent.
     Rest,
     /// To a worker of the pool, which is made if there is none: after `done` bytes of a send, or of
-    /// what is left of one. `descriptor`: ours, which the call uses and which is closed when it is
-    /// over; -1 if there is none.
+    /// the rest of one. `descriptor`: a duplicate of ours, which the call uses and which is closed
+    /// when it is over; -1 if there is none.
     BlockingWorker { is_rest: bool, done: usize, descriptor: i32 },
 }
 
@@ -340,7 +340,7 @@ fn both(sent: usize, rest: Option<Meaning>) -> Reply {
     Reply { answer: sent as Answer + more, signal: 0 }
 }
 
-/// The answer as the caller gets it, who is sent the signal that belongs to it.
+/// The caller's answer. The caller is also sent the signal that belongs to it.
 fn deliver(reply: Reply) -> Answer {
     if reply.signal != 0 {
         raw::signal(raw::thread_id(), reply.signal);

@@ -21,8 +21,8 @@ pub const fn error(errno: c_int) -> Answer {
 pub unsafe fn execute(call: &Call) -> Answer {
     let [a, b, c, d, e, f] = call.args;
     let result: usize;
-    // SAFETY: the x86-64 convention of Linux has these registers, and rcx and r11 overwritten; what
-    // the call does to memory its caller wants (contract of this function).
+    // SAFETY: the x86-64 convention of Linux has these registers, and overwrites rcx and r11; the
+    // caller wants the call's effect on memory (contract of this function).
     #[cfg(target_arch = "x86_64")]
     unsafe {
         core::arch::asm!(
@@ -33,8 +33,8 @@ pub unsafe fn execute(call: &Call) -> Answer {
             options(nostack),
         );
     }
-    // SAFETY: the AArch64 convention of Linux has these registers; what the call does to memory its
-    // caller wants (contract of this function).
+    // SAFETY: the AArch64 convention of Linux has these registers; the caller wants the call's
+    // effect on memory (contract of this function).
     #[cfg(target_arch = "aarch64")]
     unsafe {
         core::arch::asm!(
@@ -93,10 +93,10 @@ pub fn map_shared(descriptor: i32, offset: usize, bytes: usize) -> *mut u8 {
 ///
 /// # Safety
 ///
-/// It came from [`map_shared`], with as many bytes, and nobody uses it.
+/// The memory came from [`map_shared`], with as many bytes, and no code uses it.
 pub unsafe fn unmap(address: *mut u8, bytes: usize) {
-    // SAFETY: `map_shared` has mapped this many bytes there, and nobody uses them (contract of this
-    // function).
+    // SAFETY: `map_shared` has mapped this many bytes there, and no code uses them (contract of
+    // this function).
     unsafe { raw_syscall!(Sysno::munmap, address, bytes) };
 }
 
@@ -106,8 +106,8 @@ pub unsafe fn unmap(address: *mut u8, bytes: usize) {
 ///
 /// It came from [`map`], and nobody uses it.
 pub unsafe fn clear(address: *mut u8, bytes: usize) {
-    // SAFETY: `map` has mapped it, private and anonymous, so that it is zero when it is touched
-    // next, and nobody uses it (contract of this function).
+    // SAFETY: `map` has mapped it, private and anonymous, so it is zero at its next use, and no
+    // code uses it now (contract of this function).
     unsafe { raw_syscall!(Sysno::madvise, address, bytes, libc::MADV_DONTNEED) };
 }
 
@@ -125,8 +125,8 @@ pub fn thread_id() -> u32 {
 
 /// Sends a signal to a thread of this process, if it is there.
 pub fn signal(thread: u32, signal: c_int) {
-    // SAFETY: the calls take numbers only; what a signal does in its thread is a handler's
-    // business, and this one's does nothing.
+    // SAFETY: the calls take only numbers; a signal's effect in its thread is up to its handler,
+    // and this one's handler does nothing.
     unsafe { raw_syscall!(Sysno::tgkill, raw_syscall!(Sysno::getpid), thread, signal) };
 }
 
@@ -154,7 +154,7 @@ pub const fn signals(numbers: &[c_int]) -> u64 {
     set
 }
 
-/// Blocks the signals of the set, and no others; returns what was blocked before.
+/// Blocks the signals of the set, and no others; returns the old mask.
 pub fn block(set: u64) -> u64 {
     let mut before = 0u64;
     // SAFETY: a set of signals has eight bytes, which the kernel reads here and writes there.
@@ -164,7 +164,7 @@ pub fn block(set: u64) -> u64 {
     before
 }
 
-/// Takes a pending signal of the calling thread away, which has it blocked; says whether there was
+/// Removes a pending signal of the calling thread, which has it blocked; returns whether there was
 /// one.
 pub fn take_pending(signal: c_int) -> bool {
     let set = signals(&[signal]);

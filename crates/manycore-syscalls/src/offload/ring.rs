@@ -1,9 +1,10 @@
 //! io_uring's rings: memory shared with the kernel, in which one side writes entries and the other
 //! a position.
 //!
-//! Raw, and not by the crate `io-uring`: that allocates, and calls functions of the C library which
-//! the library that this is part of exports. Many callers put entries in and take completions out,
-//! each side under a lock that nobody waits for: a thread that does not get it goes another way.
+//! This uses raw system calls and not the crate `io-uring`: that crate allocates, and calls
+//! functions of the C library that this library itself exports. Many callers put entries in and
+//! take completions out, each side under a lock for which no thread waits: a thread that does not
+//! get it goes another way.
 //!
 //! Source: J. Axboe, "Efficient IO with io_uring", 2019, and the manual page `io_uring(7)`.
 
@@ -112,8 +113,9 @@ const SUBMISSIONS: u32 = 256;
 const COMPLETIONS: u32 = 4096;
 const ENTRIES_BYTES: usize = SUBMISSIONS as usize * size_of::<Entry>();
 
-/// For this long the kernel's thread looks for entries before it sleeps, in milliseconds: the
-/// shortest there is, for on a small machine it takes the CPU from the program.
+/// The time for which the kernel's thread polls for entries before it sleeps, in milliseconds. It
+/// is the shortest possible one, because on a small machine that thread takes the CPU from the
+/// program.
 const IDLE_MS: u32 = 1;
 
 /// How often a lock is tried. It is held for some dozen instructions.
@@ -195,8 +197,8 @@ impl Ring {
         let fits = self.put(entry);
         unlock(&self.submitting);
         if fits {
-            // SeqCst: the entry is out before the flag is read; the kernel's thread sets the flag,
-            // and looks again, before it sleeps.
+            // SeqCst: the entry is published before the flag is read; the kernel's thread sets the
+            // flag, and checks again, before it sleeps.
             fence(Ordering::SeqCst);
             // Relaxed: ordered by the fence.
             if self.word(self.offsets.submission.flags).load(Ordering::Relaxed) & NEED_WAKEUP != 0 {
@@ -219,8 +221,8 @@ impl Ring {
         }
         self.in_flight.fetch_add(1, Ordering::Relaxed); // Relaxed: a number
         let at = tail & (self.offsets.submissions - 1);
-        // SAFETY: the place is below the number of entries that are mapped, the kernel has read
-        // what was there, and the lock is held.
+        // SAFETY: the place is below the number of mapped entries, the kernel has read its old
+        // entry, and the lock is held.
         unsafe { *self.entries.add(at as usize) = *entry };
         self.word(offsets.array + 4 * at).store(at, Ordering::Relaxed); // Relaxed: released next
         // Release: the entry, for the kernel.
@@ -238,7 +240,7 @@ impl Ring {
 
     /// Takes all completions out; false if others are at it.
     pub fn reap(&self, mut done: impl FnMut(&Completion)) -> bool {
-        // Relaxed: a hint; the kernel keeps what did not fit until it is asked.
+        // Relaxed: a hint; the kernel keeps overflowing completions until they are requested.
         if self.word(self.offsets.submission.flags).load(Ordering::Relaxed) & OVERFLOW != 0 {
             self.enter(ENTER_GETEVENTS);
         }
@@ -250,8 +252,8 @@ impl Ring {
         // Acquire: the completions that the kernel wrote before.
         while head != self.word(offsets.tail).load(Ordering::Acquire) {
             let at = head & (self.offsets.completions - 1);
-            // SAFETY: the place is below the number of completions that are mapped, the kernel has
-            // written it before the tail, and the lock is held.
+            // SAFETY: the place is below the number of mapped completions, the kernel has written
+            // it before the tail, and the lock is held.
             let completion = unsafe {
                 *self
                     .submission
@@ -280,7 +282,7 @@ fn probe(descriptor: i32) -> u64 {
     // `struct io_uring_probe`: two numbers, and an operation's number and flags in eight bytes
     // each.
     let mut operations = [[0u8; 8]; 2 + 64];
-    // SAFETY: the kernel writes no more operations than it is told there is room for.
+    // SAFETY: the kernel writes no more operations than the given room.
     let failed = unsafe {
         let place = operations.as_mut_ptr();
         raw_syscall!(Sysno::io_uring_register, descriptor, REGISTER_PROBE, place, 64)

@@ -2,17 +2,18 @@
 //!
 //! # Idea
 //!
-//! The kernel's thread of a ring spins, and while it does it gives its CPU to nobody before its
-//! time slice ends. Where two programs have such threads on the same CPUs, each call waits for a
-//! slice of the other's: milliseconds, where a worker is woken in microseconds. No entry of ours
-//! waits in the ring, so every answer that takes [`LATE`] comes late for this reason. Once one
-//! answer of [`WEIGHT`] is, the calls cost more than the pool would take: the pool has them for
-//! [`REST`], in which the kernel's thread goes to sleep. Then the ring is tried again, and with the
-//! next late answer rests twice as long, up to [`LONGEST`].
+//! The kernel's thread of a ring spins, and while it spins it does not give up its CPU before its
+//! time slice ends. If two programs have such threads on the same CPUs, each call waits for a slice
+//! of the other thread: milliseconds, whereas waking a worker takes microseconds. No entry of ours
+//! waits in the ring, so every answer that takes [`LATE`] is late for this reason. If one out of
+//! [`WEIGHT`] answers is late, the calls cost more than in the pool. Then the pool takes the calls
+//! for [`REST`], during which the kernel's thread goes to sleep. After that the ring is tried
+//! again, and with the next late answer it rests twice as long, up to [`LONGEST`].
 //!
 //! # Cost
 //!
-//! A look at a word for each call; the clock for those that sleep until their answer is there.
+//! A read of a word for each call, and of the clock for calls that sleep until their answer is
+//! there.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -23,7 +24,7 @@ const LATE: u64 = 1 << 20;
 const WEIGHT: u32 = 16;
 /// The weight of late answers with which a ring rests.
 const LIMIT: u32 = 4 * WEIGHT;
-/// In ticks, about a tenth of a second: many times what it takes to try.
+/// In ticks, about a tenth of a second: many times the duration of a trial.
 const REST: u64 = 1 << 28;
 /// The number of rests that each are twice the one before; the last takes about three seconds.
 const LONGEST: u32 = 5;
@@ -31,7 +32,7 @@ const LONGEST: u32 = 5;
 /// Relaxed throughout: measurements, which may be lost where threads meet.
 const ORDER: Ordering = Ordering::Relaxed;
 
-/// What is known of a ring's answers. All zero is that none was late.
+/// The history of a ring's answers. All zero means that none was late.
 #[derive(Debug, Default)]
 pub struct RingBackoff {
     /// Late answers by their weight, less those that were not.

@@ -1,7 +1,7 @@
 //! Routes: where the calls on a descriptor are executed.
 //!
-//! A route is a place, and knows nothing of the descriptor. It is chosen when the descriptor is
-//! opened, by a rule over groups of CPUs, and takes 64 bytes while nothing happens on it.
+//! A route is a place, and knows nothing of the descriptor. When a descriptor is opened, a rule
+//! over groups of CPUs chooses its route, which takes 64 bytes while nothing happens on it.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -33,7 +33,7 @@ pub struct RouteState {
     pub habit: PathPreference,
 }
 
-// SAFETY: it consists of an empty stack and numbers, all of which zero is.
+// SAFETY: it consists of an empty stack and numbers, all of which may be zero.
 unsafe impl Zeroed for RouteState {}
 
 /// All routes of a process.
@@ -98,9 +98,9 @@ impl RouteTable {
     }
 }
 
-/// Which of the CPUs serves a new route of a thread that runs on `here`. `turn` counts up; `may`
-/// tells of a CPU whether the process may use it by now. A group of which it may use none is as
-/// good as another.
+/// Chooses the CPU that serves a new route of a thread that runs on `here`. `turn` counts up; `may`
+/// says whether the process may use a CPU now. A group without any permitted CPU is as good as
+/// another.
 fn choose(
     groups: &Groups,
     rule: Rule,
@@ -129,7 +129,7 @@ fn choose(
         }
         Rule::Spill(limit) => {
             let load = |at: &usize| cpu_workers[*at].routes.load(Ordering::Relaxed); // Relaxed: as in `open`
-            // The first of those that have as few: the one whose turn it is.
+            // Among the CPUs with equally few routes, the first one from the turn's position on.
             let least = |range: Range<usize>| in_turn(range).min_by_key(load);
             let not_full = |at: &usize| load(at) < limit;
             let in_groups = (0..groups.groups()).map(|group| groups.range(group));
@@ -186,8 +186,8 @@ mod tests {
         assert_eq!(at(9, 1), 1, "a CPU of no group has the first");
     }
 
-    /// Processes that have no routes yet, one after the other, as a server's children are: their
-    /// turn is what differs.
+    /// Processes without routes yet, one after the other, like a server's children: only their
+    /// turns differ.
     #[test]
     fn those_that_begin_together_begin_with_different_ones() {
         let cpu_workers = cpu_workers();

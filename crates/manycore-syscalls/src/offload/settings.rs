@@ -1,4 +1,4 @@
-//! What the user has chosen: by which mechanism calls are moved, and to which CPUs.
+//! The user's choices: the mechanism that moves calls, and the CPUs to which they are moved.
 
 use core::ffi::{c_int, c_void};
 
@@ -37,10 +37,10 @@ impl Mechanism {
 pub enum Rule {
     /// The first group, round robin.
     First,
-    /// The group of the CPU on which the route is opened, or the first if none has it.
+    /// The group of the CPU on which the route is opened, or the first group if none has it.
     Own,
-    /// The first group of which a CPU serves fewer routes of this process than this number; the one
-    /// with the fewest if there is none.
+    /// The first group with a CPU that serves fewer routes of this process than this number; the
+    /// group with the fewest if there is none.
     Spill(u32),
 }
 
@@ -121,23 +121,23 @@ impl Default for Groups {
     }
 }
 
-/// Makes a detached thread with the C library's own `pthread_create`, so that what the library does
-/// to all threads (a change of user, for one) reaches it; returns 0 or an error number. All signals
-/// are blocked when it is called, and
-/// [`MayCreateThread`] has just said yes.
+/// Makes a detached thread with the C library's own `pthread_create`, so that the library's actions
+/// on all threads (such as a change of user) reach it; returns 0 or an error number. All signals
+/// are blocked when it is called, and [`MayCreateThread`] has just said yes.
 pub type CreateThread = unsafe extern "C" fn(
     run: extern "C" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
 ) -> c_int;
 
-/// Whether the calling thread may make one, asked before anything is set up for it. `blocked` are
-/// the signals that it had blocked before its call; all are when this is called. No where that
-/// thread is in a signal handler, which may have interrupted it in the allocator.
+/// Whether the calling thread may make a thread; this is checked before anything is set up for it.
+/// `blocked` are the signals that were blocked before the thread's call; all signals are blocked
+/// when this is called. The answer is no if the calling thread is in a signal handler, which may
+/// have interrupted it in the allocator.
 pub type MayCreateThread = unsafe extern "C" fn(blocked: u64) -> bool;
 
-/// Makes threads for a call that needs one, on behalf of the thread that makes the call. Only that
-/// does: a thread that executes calls must not wait for a lock of the allocator's, which a thread
-/// may have that waits for its call.
+/// Makes threads for a call that needs one, on behalf of the calling thread. No other thread does
+/// that: a thread that executes calls must not wait for an allocator's lock, because the lock's
+/// owner may be waiting for its own call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Maker {
     /// How.
@@ -174,10 +174,10 @@ impl Maker {
     }
 }
 
-/// Sleeps while `*word == expected` (futex, private): without a timeout, so that the kernel goes on
-/// with it after a handler with `SA_RESTART`; or, if `never_restarts`, with one far away, so that
-/// every handler ends it. Returns 0 or an error number: `EINTR`, `EAGAIN`. The thread may be
-/// cancelled in there, and then unwinds.
+/// Sleeps while `*word == expected` (futex, private). It sleeps without a timeout, so that the
+/// kernel restarts it after a handler with `SA_RESTART`; or, if `never_restarts`, with a distant
+/// timeout, so that every handler ends it. Returns 0 or an error number: `EINTR`, `EAGAIN`. The
+/// thread may be cancelled in there, and then unwinds.
 pub type Sleep =
     unsafe extern "C-unwind" fn(word: *const u32, expected: u32, never_restarts: bool) -> c_int;
 

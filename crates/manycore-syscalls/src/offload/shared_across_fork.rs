@@ -1,9 +1,9 @@
-//! What a process has in common with the children that it forks: whose turn it is among the CPUs,
-//! and what moved calls were measured to take.
+//! The data that a process shares with the children that it forks: the next CPU in turn, and the
+//! measured durations of moved calls.
 //!
-//! A server that forks a child for each connection, or for some, has few sockets in each process:
-//! if each chose by itself, all would choose the same. And each would measure for itself what the
-//! others know already.
+//! A server that forks a child for each connection, or for some, has few sockets in each process.
+//! If each process chose by itself, all would choose the same CPU. And each would have to repeat
+//! the others' measurements.
 //!
 //! Programs that a child executes begin anew, somewhere else by their number.
 
@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use super::inline_policy::PathPreference;
 use super::raw;
 
-/// What is shared. The parts are lines of their own: the turn is written with each route.
+/// The shared data. Its parts are on lines of their own, because each new route writes the turn.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Page {
@@ -48,8 +48,8 @@ impl SharedAcrossFork {
         Self { shared: AtomicPtr::new(core::ptr::null_mut()), own }
     }
 
-    /// Shares memory with all children to come. Programs that are started one after the other do
-    /// not all begin with the first CPU.
+    /// Shares memory with all later children. Programs that are started one after the other begin
+    /// with different CPUs.
     pub fn start(&self) {
         let page = raw::map_for_children(size_of::<Page>()).cast::<Page>();
         // Release: partner of the Acquire in `page`.

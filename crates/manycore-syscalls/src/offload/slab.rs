@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::raw;
 
-/// `LENGTH` values of `T`, for which all bytes zero are a value. Mapped when it is first asked for.
+/// `LENGTH` values of `T`, for which all zero bytes are a valid value. Mapped at the first request.
 #[derive(Debug)]
 pub struct Slab<T, const LENGTH: usize> {
     first: AtomicPtr<u8>,
@@ -41,7 +41,7 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
         (!first.is_null()).then(|| unsafe { core::slice::from_raw_parts(first, LENGTH) })
     }
 
-    /// The first element, for one thread that has them all and may write to them; null if the
+    /// The first element, for one thread that owns all of them and may write to them; null if the
     /// kernel refuses the memory.
     pub fn first(&self) -> *mut T {
         // Acquire: partner of the Release in `map`.

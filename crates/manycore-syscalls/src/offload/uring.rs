@@ -2,13 +2,13 @@
 //!
 //! A caller puts an entry into the ring of its route's CPU, and spins: a caller that finds
 //! completions takes all of them and answers their calls. Before it sleeps it has the pool's worker
-//! of that CPU listen to the ring. Calls that have to wait, operations that io_uring has not, or
-//! whose answer could differ from the system call's, go to the pool: `close` would answer before
-//! the other end knows.
+//! of that CPU listen to the ring. Three kinds of calls go to the pool: calls that have to wait,
+//! operations that io_uring lacks, and operations whose answer could differ from the system call's,
+//! such as `close`, which would answer before the other end knows.
 //!
-//! The kernel's thread has the rights that the process had when the ring was set up, and says to
-//! the other end of a local socket that it is that user. So `connect` and `open` go to the pool,
-//! and all calls do once the process has changed its user or groups.
+//! The kernel's thread has the process' rights from the time at which the ring was set up, and
+//! presents that user to the other end of a local socket. So `connect` and `open` go to the pool,
+//! and all calls do after the process has changed its user or groups.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -52,24 +52,23 @@ pub struct Feed {
     ring: core::cell::UnsafeCell<core::mem::MaybeUninit<Ring>>,
 }
 
-// SAFETY: it consists of numbers and a ring that is not there yet, for which any bytes will do.
+// SAFETY: it consists of numbers and a ring that does not exist yet, for which any bytes are valid.
 unsafe impl Zeroed for Feed {}
-// SAFETY: `start` writes the ring once, before the state says so, and `end` drops it when nobody
-// uses it; all else is atomic.
+// SAFETY: `start` writes the ring once, before the state announces it, and `end` drops it when no
+// thread uses it; all else is atomic.
 unsafe impl Sync for Feed {}
 
 impl Feed {
     /// The ring, if it is set up.
     fn ring(&self) -> Option<&Ring> {
-        // Acquire: partner of the Release in `start`.
-        // SAFETY: the state says that `start` has written the ring; it is dropped only in `end`,
-        // when nobody uses it.
+        // Acquire: partner of the Release in `start`. SAFETY: the state says that `start` has
+        // written the ring; it is dropped only in `end`, when no thread uses it.
         (self.state.load(Ordering::Acquire) == RUNNING)
             .then(|| unsafe { (*self.ring.get()).assume_init_ref() })
     }
 
-    /// The ring, set up if it has not been. None if the kernel refuses, which is said once in the
-    /// process, or if there is no worker to listen to it, and none can be made now.
+    /// The ring, which is set up if necessary. None if the kernel refuses, which is reported once
+    /// in the process, or if there is no worker to listen to it, and none can be made now.
     pub fn started(
         &self,
         cpu: u16,
@@ -130,7 +129,7 @@ impl Feed {
     ///
     /// # Safety
     ///
-    /// The slot is written, in nobody else's hands, and stays until it is answered, as does what
+    /// The slot is written, no other thread has it, and it stays until it is answered, as does what
     /// the call's arguments lead to.
     pub unsafe fn send(&self, ring: &Ring, call: &Call, kind: Kind, slot: *mut Slot) -> bool {
         let Some(mut entry) = entry(call, kind) else { return false };
@@ -147,7 +146,7 @@ impl Feed {
             }
             let reply = Reply { answer: completion.result as Answer, signal: 0 };
             // SAFETY: `send` has put the slot's address into the entry, which the kernel completes
-            // once: until then the slot is there, and nobody else answers it.
+            // once. Until then the slot is valid, and no other thread answers it.
             unsafe { Slot::answer(slot, reply) };
         };
         // A handler that jumped out of here would leave the ring locked.
@@ -225,8 +224,8 @@ impl Feed {
     pub unsafe fn end(&self) {
         // Relaxed, both: nobody else is there.
         if self.state.swap(FAILED, Ordering::Relaxed) == RUNNING {
-            // SAFETY: the state said that the ring was written, and nobody else uses it (contract
-            // of this function), nor finds it now.
+            // SAFETY: the state said that the ring was written. No other thread uses it (contract
+            // of this function), and none can find it now.
             unsafe { (*self.ring.get()).assume_init_drop() };
         }
     }

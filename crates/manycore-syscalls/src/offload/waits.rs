@@ -1,9 +1,9 @@
 //! A worker's calls that wait for a descriptor.
 //!
-//! A call that blocks keeps the file that it began with, whatever the program does to the
-//! descriptor's number. So a call that waits here has the descriptor duplicated, under a number of
-//! ours, and goes on with that one. Two calls that wait for the same descriptor have two
-//! duplicates, and never meet.
+//! A call that blocks keeps its original file, whatever the program does to the descriptor's
+//! number. So a call that waits here gets a duplicate of the descriptor, under a number of ours,
+//! and goes on with that. Two calls that wait for the same descriptor have two duplicates, and
+//! never meet.
 
 use core::sync::atomic::Ordering;
 
@@ -74,13 +74,13 @@ impl Waits {
     /// The call at a place.
     pub fn at(&mut self, place: u32) -> &mut Wait {
         debug_assert!(place < self.used);
-        // SAFETY: the place is below the number of used ones, and so below that of all; the table
-        // belongs to one worker, whose `Waits` is borrowed mutably.
+        // SAFETY: the place is below the number of used places, and so below the number of all; the
+        // table belongs to one worker, whose `Waits` is borrowed mutably.
         unsafe { &mut *self.places.add(place as usize) }
     }
 
     /// Has a call wait until a descriptor is ready; false if it cannot: no room, no descriptor, or
-    /// one that cannot be waited for.
+    /// a descriptor for which epoll cannot wait.
     pub fn add(
         &mut self,
         slot: &Slot,
@@ -154,7 +154,7 @@ impl Waits {
         i32::try_from(left.div_ceil(1_000_000)).unwrap_or(i32::MAX)
     }
 
-    /// A call that gives up now, if there is one. To be asked until there is none.
+    /// A call whose time is over now, if there is one. To be called until there is none.
     pub fn late(&mut self) -> Option<u32> {
         if self.earliest == u64::MAX {
             return None;

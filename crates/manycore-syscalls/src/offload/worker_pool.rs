@@ -39,7 +39,7 @@ pub struct Record {
 
 // SAFETY: `pool` is written before the thread is made that reads it; all else is atomic.
 unsafe impl Sync for Record {}
-// SAFETY: it consists of a shut gate, numbers, and null pointers, all of which zero is.
+// SAFETY: it consists of a shut gate, numbers, and null pointers, all of which may be zero.
 unsafe impl Zeroed for Record {}
 
 /// All workers of a process.
@@ -87,8 +87,8 @@ impl WorkerPool {
         }
     }
 
-    /// A new thread, bound to the CPU if one is given. `limit`: as many as there may be. None if
-    /// there are `limit`, or if the kernel refuses one.
+    /// A new thread, bound to the CPU if one is given. `limit` is the largest number of threads.
+    /// None if there are `limit`, or if the kernel refuses one.
     ///
     /// # Safety
     ///
@@ -106,8 +106,7 @@ impl WorkerPool {
             let record = &all[number as usize];
             // Relaxed: the thread's creation orders it.
             record.cpu.store(cpu.map_or(0, |cpu| u32::from(cpu) + 1), Ordering::Relaxed);
-            // SAFETY: the record was taken, so that this thread alone has it, and has no thread
-            // yet.
+            // SAFETY: the record was taken, so only this thread has it, and it has no thread yet.
             unsafe { *record.pool.get() = self };
             let argument = core::ptr::from_ref(record).cast_mut().cast::<c_void>();
             // SAFETY: all signals are blocked, and `may_make` has said yes; `run` expects a record,
@@ -139,7 +138,7 @@ impl WorkerPool {
     /// # Safety
     ///
     /// The caller has the worker off a stack, or made it, and has sent it nothing; the slot is
-    /// written, in nobody else's hands, and stays until it is answered; `home` stays for good.
+    /// written, no other thread has it, and it stays until it is answered; `home` stays for good.
     pub unsafe fn send(&self, worker: u32, slot: *const Slot, home: *const Stack) {
         if let Some(all) = self.all.get() {
             // SAFETY: the worker is the caller's, slot and stack stay (contract of this function),
@@ -230,7 +229,7 @@ unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
         || order.kind.ends_early() && (order.done > 0 || !is_non_blocking(order.call.args[0]));
     let answer = if !(slot.is_cancelled() && ends_at_once()) {
         // SAFETY: this thread executes the call (contract of this function), for which the program
-        // waits: what its arguments lead to is valid.
+        // waits: the targets of its arguments are valid.
         unsafe { until_done(slot, &order) }
     } else if order.done > 0 {
         order.done as Answer
@@ -247,20 +246,20 @@ unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
     Reply { answer, signal: signal_of(answer) }
 }
 
-/// Makes the call; again if a signal that was meant for an earlier one interrupted it: nothing was
-/// transferred then.
+/// Makes the call; repeats it if a signal that was meant for an earlier call interrupted it,
+/// because nothing was transferred then.
 ///
-/// A send is tried first, so that its caller knows when some of it is gone.
+/// A send is tried first, so that its caller knows when a part of it is done.
 ///
 /// # Safety
 ///
-/// The order is the slot's, and only this thread executes it: what its call's arguments lead to is
-/// valid until it is answered.
+/// The order is the slot's, and only this thread executes it: the targets of its call's arguments
+/// are valid until it is answered.
 unsafe fn until_done(slot: &Slot, order: &Order) -> Answer {
     let mut done = order.done;
     let is_cancelled = || slot.is_cancelled();
-    // SAFETY: this thread executes the call, for which the program waits: what its arguments lead
-    // to is valid.
+    // SAFETY: this thread executes the call, for which the program waits: the targets of its
+    // arguments are valid.
     unsafe {
         if done == 0 && order.kind == Kind::Waits && is_plain_send(&order.call) {
             match attempt(&order.call, order.kind, &mut done) {

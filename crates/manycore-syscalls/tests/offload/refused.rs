@@ -70,7 +70,7 @@ fn a_handler_finds_no_call_that_was_not_sent() {
         FLIGHT.store(&raw mut flight, Ordering::SeqCst);
         // SAFETY: ends the process if this hangs.
         unsafe { libc::alarm(30) };
-        // SAFETY: what the arguments point to outlives the call; the handler ends before that goes
+        // SAFETY: the arguments' targets outlive the call; the handler ends before the call goes
         // on.
         let answer = unsafe {
             rig.steer.perform(&route, &call, Kind::Waits, &*FLIGHT.load(Ordering::SeqCst))

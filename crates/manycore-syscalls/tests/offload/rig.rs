@@ -69,7 +69,7 @@ impl Rig {
     }
 
     /// With its workers, for tests in which several threads make their first calls at the same
-    /// time: a thread that finds that another makes a worker waits for some milliseconds, and
+    /// time: a thread that finds another one making a worker waits for some milliseconds, and
     /// executes its call in place if the machine is too busy.
     pub fn ready(mechanism: Mechanism) -> &'static Self {
         let rig = Self::new(mechanism);

@@ -148,7 +148,7 @@ fn broken_pipe(rig: &Rig) {
     assert_eq!(HANDLED.load(Ordering::SeqCst), before + 1);
 }
 
-/// A caller that is torn out of its call has it ended, and its slot back.
+/// A caller that is torn out of its call ends the call, and gets its slot back.
 #[test]
 fn abandoned() {
     thread_local! {

@@ -101,8 +101,8 @@ fn tcp_pair(rig: &'static Rig) -> [i32; 2] {
 fn tcp() {
     for mechanism in MECHANISMS {
         let rig = Rig::ready(*mechanism);
-        // One after the other: each takes two threads for calls that may block, of which the pool
-        // has four.
+        // One after the other: each takes two threads for calls that may block, and the pool has
+        // four.
         let pairs = [(); 3].map(|()| tcp_pair(rig));
         thread::scope(|scope| {
             for pair in pairs {

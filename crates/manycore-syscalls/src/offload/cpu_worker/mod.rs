@@ -1,5 +1,5 @@
-//! The pool's workers as callers see them: one for each CPU, started when it first has a call, and
-//! the calls on their way to it.
+//! The callers' view of the pool's workers: one for each CPU, started at its first call, and the
+//! calls on their way to it.
 
 mod work;
 
@@ -45,8 +45,8 @@ pub struct CpuWorker {
     pub(crate) blocking: AtomicPtr<Blocking>,
 }
 
-// SAFETY: it consists of empty queues, a silent bell, numbers and null pointers, all of which zero
-// is.
+// SAFETY: it consists of empty queues, a silent bell, numbers and null pointers, all of which may
+// be zero.
 unsafe impl Zeroed for CpuWorker {}
 
 impl CpuWorker {
@@ -111,8 +111,8 @@ impl CpuWorker {
     ///
     /// The slot stays until it is answered, and out of the queue ([`Slot::is_noted`]).
     pub unsafe fn cancel(&self, slot: *mut Slot) {
-        // SAFETY: the slot is in no queue of this link, since this is asked once, and stays until
-        // it was taken out (contract of this function).
+        // SAFETY: the slot is in no queue of this link, since it is requested only once, and stays
+        // until it was taken out (contract of this function).
         unsafe { self.cancelled.push(slot) };
         if self.bell.ring() {
             self.wake();
@@ -155,14 +155,14 @@ impl CpuWorker {
         }
         // SAFETY: all signals are blocked: the callers ask for that.
         let started = unsafe { self.make(cpu, blocking, maker) };
-        // Release: partner of the Acquire in `is_running`.
-        // What was refused may be granted another time.
+        // Release: partner of the Acquire in `is_running`. A refused request may be granted another
+        // time.
         self.state.store(if started { RUNNING } else { NEW }, Ordering::Release);
         started
     }
 
     /// Waits until another thread has made the worker, for as long as some system calls take. It
-    /// does not wait for ever: that thread may need a lock of the allocator which this one holds,
+    /// does not wait for ever: that thread may need a lock of the allocator that this thread holds,
     /// if a handler interrupted it in `malloc`.
     fn is_started(&self) -> bool {
         let start = clock::now();
@@ -175,14 +175,15 @@ impl CpuWorker {
         }
     }
 
-    /// Makes the worker, and what it waits with. Returns whether it did.
+    /// Makes the worker, and the objects by which it waits. Returns whether it did.
     ///
     /// # Safety
     ///
     /// All signals are blocked in this thread, which alone has taken the state from new to
     /// starting.
     unsafe fn make(&'static self, cpu: u16, blocking: &'static Blocking, maker: Maker) -> bool {
-        // SAFETY: all signals are blocked: the callers ask for that. Asked last: it takes longest.
+        // SAFETY: all signals are blocked, as the callers' contracts require. Checked last, because
+        // it takes longest.
         let may_make = || unsafe { maker.may_make() };
         if !internal_fds::has_numbers() || !self.waits.is_there() || !may_make() {
             return false;

@@ -1,10 +1,10 @@
-//! What a worker of the pool does: it executes the calls of all routes of its CPU.
+//! The work of a pool worker: it executes the calls of all routes of its CPU.
 //!
-//! A worker never sleeps for a single call. It takes all calls that were put into its queue, tries
-//! each ([`attempt`](super::super::attempt)), keeps those that have to wait in a table of its own
-//! ([`waits`](super::super::waits)) and leaves what may block to a few workers
+//! A worker never sleeps for a single call. It takes all calls from its queue, tries each
+//! ([`attempt`](super::super::attempt)), keeps the waiting ones in a table of its own
+//! ([`waits`](super::super::waits)) and leaves those that may block to a few workers
 //! ([`blocking_worker`](manycore_channel::blocking_worker)). It sleeps in `epoll_wait`, for the
-//! descriptors that its calls wait for and for the bell by which a caller wakes it.
+//! descriptors of its waiting calls and for the bell by which a caller wakes it.
 
 use core::ffi::c_void;
 use core::sync::atomic::Ordering;
@@ -95,8 +95,8 @@ impl Worker {
 
     /// Executes what is in the queues; says how many calls.
     fn serve(&mut self) -> u32 {
-        // A call that is to be cancelled was queued before its cancellation: this worker knows it
-        // once it has taken the queued calls, too.
+        // A call was queued before its cancellation, so this worker knows it after it has also
+        // taken the queued calls.
         let mut cancelled = self.cpu_worker.cancelled.take();
         let mut slot = self.cpu_worker.calls.take();
         let mut served = 0;
@@ -107,8 +107,8 @@ impl Worker {
             self.execute(call);
             served += 1;
         }
-        // SAFETY: the slot was taken out of the queue, and its caller waits until that is noted,
-        // which comes after its link was read.
+        // SAFETY: the slot was taken out of the queue. Its caller waits until that is noted, which
+        // happens after its link was read.
         while let Some(call) = unsafe { cancelled.as_ref() } {
             cancelled = Queue::<Cancelled>::after(call);
             // Relaxed: this worker's own.
@@ -124,8 +124,8 @@ impl Worker {
     fn execute(&mut self, slot: &Slot) {
         let order = slot.order();
         let mut done = 0;
-        // SAFETY: this worker executes the call, for which the program waits: what its arguments
-        // lead to is valid.
+        // SAFETY: this worker executes the call, for which the program waits: the targets of its
+        // arguments are valid.
         let outcome = unsafe { attempt(&order.call, order.kind, &mut done) };
         match outcome {
             Attempt::Done(answer) => reply(slot, answer),
@@ -134,7 +134,7 @@ impl Worker {
             }
             Attempt::Later { descriptor, events, timeout } => {
                 if self.waits.add(slot, descriptor, events, timeout, done) {
-                    // A `poll` of one descriptor names it in its array, and keeps that one.
+                    // A `poll` of one descriptor has it in its array, and keeps it.
                     if done > 0 {
                         slot.note_part();
                     }
@@ -146,7 +146,7 @@ impl Worker {
         }
     }
 
-    /// Leaves a call to a worker, or what is left of it.
+    /// Leaves a call, or the rest of it, to a worker.
     fn leave(&self, slot: &Slot, done: usize) {
         slot.go_on_behind(done);
         // SAFETY: the call was taken out of the queue or the table and not answered, so that this
@@ -171,8 +171,8 @@ impl Worker {
         wait.tries += 1;
         // A wait for events looks itself, and its time-out goes on.
         let is_stuck = wait.tries > TRIES_MAX && order.kind != Kind::Timed;
-        // SAFETY: this worker executes the call, for which the program waits: what its arguments
-        // lead to is valid.
+        // SAFETY: this worker executes the call, for which the program waits: the targets of its
+        // arguments are valid.
         match unsafe { attempt(&order.call, order.kind, &mut done) } {
             Attempt::Done(answer) => self.give_up(place, answer),
             Attempt::Later { events, .. } => {
