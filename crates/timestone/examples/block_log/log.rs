@@ -18,7 +18,7 @@ pub const BLOCK: usize = 4096;
 /// What a block begins with that says what was acknowledged; the thread and the number follow.
 pub const MARK: u64 = 0x6465_676b_6361_7374;
 /// From the block of one thread to that of the next.
-pub const THREAD_BYTES: u64 = 4096;
+pub const THREAD_BYTES: u64 = BLOCK as u64;
 
 const MAGIC: u64 = 0x006a_7366_7773_6872;
 const VERSION: u64 = 1;
@@ -62,7 +62,7 @@ pub fn read(log: &str, acknowledged: u64) -> Outcome<Vec<Entry>> {
             FLUSH if length == 0 => entries.push(Entry::Flush),
             0 if offset.is_multiple_of(BLOCK as u64) && length.is_multiple_of(BLOCK as u64) => {
                 log.read_exact_at(&mut bytes, at + SECTOR)?;
-                entries.push(entry(offset, bytes, acknowledged)?);
+                push(&mut entries, offset, bytes, acknowledged)?;
             }
             // The disk is one that is not told of them.
             _ => {
@@ -77,12 +77,18 @@ pub fn read(log: &str, acknowledged: u64) -> Outcome<Vec<Entry>> {
     Ok(entries)
 }
 
-fn entry(offset: u64, bytes: Vec<u8>, acknowledged: u64) -> Outcome<Entry> {
+/// What a write of whole blocks was. The kernel joins writes that are beside each other, as the
+/// acknowledgements of two threads may be.
+fn push(entries: &mut Vec<Entry>, offset: u64, bytes: Vec<u8>, acknowledged: u64) -> Outcome {
     if offset < acknowledged {
-        return Ok(Entry::Write { offset: usize::try_from(offset)?, bytes });
+        entries.push(Entry::Write { offset: usize::try_from(offset)?, bytes });
+        return Ok(());
     }
-    if bytes.len() < BLOCK || word(&bytes, 0) != MARK {
-        return Err(format!("a write at {offset}, where only acknowledgements are").into());
+    for block in bytes.chunks(BLOCK) {
+        if word(block, 0) != MARK {
+            return Err(format!("a write at {offset}, where only acknowledgements are").into());
+        }
+        entries.push(Entry::Acknowledged { thread: word(block, 1), number: word(block, 2) });
     }
-    Ok(Entry::Acknowledged { thread: word(&bytes, 1), number: word(&bytes, 2) })
+    Ok(())
 }
