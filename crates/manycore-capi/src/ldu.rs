@@ -130,7 +130,7 @@ unsafe fn give<T>(out: *mut *mut T, value: T) -> Status {
 /// Null, or a log without entries, of which nobody knows any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_destroy(ldu: *mut Ldu) -> Status {
-    // SAFETY: `ldu` is null or from `give`, without entries, and nobody uses it any more (contract
+    // SAFETY: `ldu` is null or from `give`, without entries, and no code uses it any more (contract
     // of this function).
     unsafe { take_back(ldu) }
 }
@@ -142,7 +142,7 @@ unsafe fn take_back<T>(value: *mut T) -> Status {
     if value.is_null() {
         return Status::Null;
     }
-    // SAFETY: `value` is not null, and so from `give`, which has made a box of it, and nobody uses
+    // SAFETY: `value` is not null, and so from `give`, which has made a box of it, and no code uses
     // it any more (contract of this function).
     drop(unsafe { Box::from_raw(value) });
     Status::Ok

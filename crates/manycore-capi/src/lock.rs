@@ -89,7 +89,7 @@ struct RwLocks {
 ///
 /// From [`make`], and not used any more.
 unsafe fn end<L>(lock: *mut ()) {
-    // SAFETY: `make` has made a box of it, of this type, and nobody uses it any more (contract of
+    // SAFETY: `make` has made a box of it, of this type, and no code uses it any more (contract of
     // this function).
     drop(unsafe { Box::from_raw(lock.cast::<L>()) });
 }

@@ -63,7 +63,7 @@ impl Stack {
     /// Forgets all: in the child of a fork, where there are no others.
     #[cfg(not(any(loom, feature = "sim")))]
     pub fn clear(&self) {
-        // Relaxed: nobody else is there.
+        // Relaxed: no other thread is there.
         self.head.store(0, Ordering::Relaxed);
     }
 }

@@ -40,8 +40,8 @@ pub fn prepare() {
     START[1].store(ns, Ordering::Relaxed);
 }
 
-/// The program is about to call `prctl`; says whether it is about to do without all but four system
-/// calls.
+/// The program is about to call `prctl`; returns whether it is about to do without all but four
+/// system calls.
 pub fn before_prctl(option: c_int, value: usize) -> bool {
     let is_strict = option == libc::PR_SET_SECCOMP && value == libc::SECCOMP_MODE_STRICT as usize;
     if is_strict || option == libc::PR_SET_TSC && value == libc::PR_TSC_SIGSEGV as usize {

@@ -30,7 +30,7 @@ impl Function {
         Self { name, is_glibcs: false, address: AtomicUsize::new(0) }
     }
 
-    /// Looks it up; says whether there is one.
+    /// Looks it up; returns whether there is one.
     #[cold]
     pub fn find(&self) -> Option<usize> {
         let found = match objects::own() {

@@ -28,7 +28,7 @@ fn terminal() -> (File, File) {
     let failed =
         unsafe { libc::openpty(&mut master, &mut slave, null_mut(), null_mut(), null_mut()) };
     assert_eq!(failed, 0, "{}", io::Error::last_os_error());
-    // SAFETY: just opened, and nobody else has them.
+    // SAFETY: just opened, and no other thread has them.
     unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) }
 }
 

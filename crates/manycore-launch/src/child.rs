@@ -178,8 +178,8 @@ impl Running {
         Ok(self.wait_until(Instant::now(), inbox)? == Wait::Ended)
     }
 
-    /// Asks the program to end by SIGTERM, and kills its group when it has not within `grace`. Says
-    /// whether it did.
+    /// Asks the program to end by SIGTERM, and kills its group when it has not within `grace`.
+    /// Returns whether it did.
     pub fn stop(&mut self, grace: Duration) -> bool {
         // Fails only when the program has ended already.
         let _ = kill_process(self.pid, Signal::TERM);

@@ -87,7 +87,7 @@ impl Cond {
         self.record.load(Ordering::Relaxed)
     }
 
-    /// Signals a waiter, which has to signal another if it does not want to know; says whether
+    /// Signals a waiter, which has to signal another if it does not want to know; returns whether
     /// there was one.
     fn signal(&self) -> bool {
         self.queue.signal_saying(|| {

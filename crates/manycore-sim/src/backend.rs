@@ -174,7 +174,7 @@ pub fn nanoseconds() -> u64 {
 }
 
 /// Sleeps if `unchanged` says so, until [`futex_wake`] of the address or the moment `until` (in
-/// [`nanoseconds`]); says whether that had come.
+/// [`nanoseconds`]); returns whether that had come.
 ///
 /// The check, the read of the word, and going to sleep are one step. On the host there is no other
 /// thread to wait for.

@@ -21,7 +21,7 @@ pub fn has_not_begun() {
     COUNT.fetch_sub(1, Ordering::Relaxed); // Relaxed: the calling thread is counted
 }
 
-/// The calling thread counts no more; says whether it was the last.
+/// The calling thread counts no more; returns whether it was the last.
 pub fn ends() -> bool {
     // AcqRel: the last one comes after all that the others did.
     COUNT.fetch_sub(1, Ordering::AcqRel) == 1

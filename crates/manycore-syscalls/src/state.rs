@@ -62,7 +62,7 @@ fn reason() -> Outcome {
     Outcome::ALL[REASON.load(Ordering::Relaxed) as usize]
 }
 
-/// Moves calls from now on; says whether that is possible.
+/// Moves calls from now on; returns whether that is possible.
 pub fn start() -> bool {
     let size = 4096;
     // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of

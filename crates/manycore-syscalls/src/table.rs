@@ -18,8 +18,8 @@ static TABLE: OnceLock<Descriptors> = OnceLock::new();
 /// Whether calls on files are moved too.
 static FILES: AtomicBool = AtomicBool::new(false);
 
-/// Sets memory aside for all descriptors that the process can have: used where it is touched. Says
-/// whether there is enough.
+/// Sets memory aside for all descriptors that the process can have: used where it is touched.
+/// Returns whether there is enough.
 pub fn prepare(files: bool) -> bool {
     // Relaxed: set before calls are moved.
     FILES.store(files, Ordering::Relaxed);

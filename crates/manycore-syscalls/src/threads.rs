@@ -93,7 +93,7 @@ pub fn leave_alone() -> bool {
     end_all()
 }
 
-/// Has all our threads end, and the kernel's for us; says whether the calling one is alone then.
+/// Has all our threads end, and the kernel's for us; returns whether the calling one is alone then.
 fn end_all() -> bool {
     end_ours();
     if OFFLOAD.threads() > 0 {

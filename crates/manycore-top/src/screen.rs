@@ -38,8 +38,8 @@ impl Screen {
         Ok(Self { terminal: ratatui::try_init().map_err(unusable)?, keyboard })
     }
 
-    /// Waits for so long for a key or a signal; says whether crossterm has an event. It would read
-    /// a terminal that is gone over and over again, and come back to nobody.
+    /// Waits for so long for a key or a signal; returns whether crossterm has an event. It would
+    /// read a terminal that is gone over and over again, and come back to nobody.
     fn wait(&self, time: Duration, inbox: &Inbox) -> io::Result<bool> {
         let signals = inbox.fd();
         // It may have read several keys at once, of which the descriptor says nothing any more.

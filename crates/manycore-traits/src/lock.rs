@@ -29,7 +29,7 @@ pub unsafe trait RawLock: Send + Sync {
     /// to has returned.
     unsafe fn lock(&self, node: &mut Self::Node);
 
-    /// Acquires the lock if that takes no waiting; says whether it did.
+    /// Acquires the lock if that needs no wait; returns whether it did.
     ///
     /// # Safety
     ///

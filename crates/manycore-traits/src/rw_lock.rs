@@ -22,7 +22,7 @@ pub unsafe trait RawRwLock: Send + Sync {
     where
         Self: Sized;
 
-    /// Acquires the lock for reading if that takes no waiting; says whether it did.
+    /// Acquires the lock for reading if that needs no wait; returns whether it did.
     fn try_acquire_read(&self) -> bool;
 
     /// Acquires the lock for reading, waiting for as long as that takes.
@@ -35,7 +35,7 @@ pub unsafe trait RawRwLock: Send + Sync {
     /// The calling thread has acquired the lock for reading, and has not released it since.
     unsafe fn release_read(&self);
 
-    /// Acquires the lock for writing if that takes no waiting; says whether it did.
+    /// Acquires the lock for writing if that needs no wait; returns whether it did.
     fn try_acquire_write(&self) -> bool;
 
     /// Acquires the lock for writing, waiting for as long as that takes.

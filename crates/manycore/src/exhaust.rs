@@ -1,10 +1,10 @@
-//! Ends of structures, of which one value's destructor may panic: the others run all the same.
+//! Drops structures, even if one value's destructor panics: the others run all the same.
 
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 use crate::sync::panic;
 
-/// Runs `step` until it says that nothing is left. If it panics, so does this, when it has run for
-/// all that is left. A step has to have taken out what it drops before that can panic.
+/// Runs `step` until it says that nothing is left. If it panics, so does this, after it has run for
+/// all the rest. A step has to remove the value that it drops before the drop can panic.
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 pub(crate) fn exhaust(mut step: impl FnMut() -> bool) {
     let mut first = None;

@@ -13,7 +13,7 @@ use core::ptr::{NonNull, null_mut};
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::{const_new, hint};
 
-/// Memory of somebody else's for objects, who knows where each of them is.
+/// Memory for objects that another component owns, which knows the place of each object.
 ///
 /// # Safety
 ///
@@ -26,8 +26,8 @@ pub unsafe trait Memory: Send + Sync {
 
 /// The alignment of a chunk, and the size of the header at its start.
 const LINE: usize = 64;
-/// The first chunks have this many bytes, or what is asked for; others half of what there is
-/// already, up to the largest.
+/// The first chunks have this many bytes, or the requested number; later chunks have half of the
+/// existing memory, up to the largest.
 const SMALLEST: usize = 4 << 10;
 const LARGEST: usize = 64 << 10;
 
@@ -41,7 +41,7 @@ const REGIONS_FROM: usize =
 /// How many free objects of a size a thread keeps; then half of them go to all.
 const KEPT: usize = 256;
 
-/// What is in a free object, which is at least as large.
+/// The contents of a free object, which is at least as large as this.
 pub(crate) struct Free {
     next: *mut Free,
     /// In the first object of a batch that is for all: the next batch.
@@ -129,7 +129,7 @@ impl List {
         }
     }
 
-    /// When it is empty: an object's memory of the owner's, who gives more than one.
+    /// When it is empty: memory for an object from the owner, which gives several at a time.
     fn fill(&mut self, size: usize, memory: &dyn Memory) -> *mut u8 {
         memory.places(size, KEPT / 2, &mut |place| {
             let free = place.as_ptr().cast::<Free>();
@@ -155,9 +155,8 @@ impl GlobalFreeList {
     /// A batch; null if there is none. Takes all and puts back the rest, because one alone may be
     /// another's by then.
     fn take(&self) -> *mut Free {
-        // Threads that have to ask for new memory come here for each object: they only read the
-        // line as long as nothing is there.
-        // Relaxed: a hint.
+        // Threads that have to request new memory come here for each object: they only read the
+        // line as long as nothing is there. Relaxed: a hint.
         if self.0.load(Ordering::Relaxed).is_null() {
             return null_mut();
         }
@@ -181,7 +180,7 @@ impl GlobalFreeList {
 
     /// # Safety
     ///
-    /// The argument is a batch of free objects, linked by `next`, that no other thread reaches.
+    /// The argument is a batch of free objects, linked by `next`, that no other thread can reach.
     unsafe fn give(&self, batch: *mut Free) {
         // Relaxed, here and on failure: the compare-and-swap decides.
         let mut head = self.0.load(Ordering::Relaxed);
@@ -277,7 +276,7 @@ impl Chunks {
             let region = self.region.load(Ordering::Acquire);
             // SAFETY: null, or a region, which stays until the end of all.
             if let Some(region_now) = unsafe { region.as_ref() } {
-                // Relaxed: who has which part; the memory is as it was made.
+                // Relaxed: the number only divides the region; the memory is as it was made.
                 let from = region_now.used.fetch_add(LARGEST, Ordering::Relaxed);
                 if from + LARGEST <= REGION {
                     // SAFETY: within the region, and given out once.
@@ -297,7 +296,7 @@ impl Chunks {
         }
     }
 
-    /// Memory that is asked to be a large page before it is written.
+    /// Memory for which a large page is requested before it is written.
     fn new_region(&self) -> *mut Chunk {
         let layout = layout_of(REGION);
         // SAFETY: the layout is not of size 0.
@@ -337,8 +336,8 @@ impl Drop for Chunks {
     fn drop(&mut self) {
         let mut chunk = self.newest.load(Ordering::Relaxed); // Relaxed: nobody else is left
         while !chunk.is_null() {
-            // SAFETY: `add` has allocated it with this layout and written its head; what used its
-            // objects borrowed from the owner of `self`, and is gone.
+            // SAFETY: `add` has allocated it with this layout and written its head; the users of
+            // its objects borrowed from the owner of `self`, and are gone.
             unsafe {
                 let Chunk { next, bytes, .. } = chunk.read();
                 dealloc(chunk.cast(), layout_of(bytes));

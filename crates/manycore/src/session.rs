@@ -44,7 +44,7 @@ pub use self::object::owned;
 /// A lifetime that is like no other.
 type Brand<'id> = PhantomData<fn(&'id ()) -> &'id ()>;
 
-/// What may be an object: it is shared by threads, and copied bytewise.
+/// The requirements on an object: threads share it, and it is copied bytewise.
 pub trait Object: Copy + Send + Sync {}
 
 impl<T: Copy + Send + Sync> Object for T {}
@@ -182,7 +182,7 @@ impl<'s, S: RawSession> Open<'s, S> {
     #[inline]
     pub(crate) fn commit(mut self) -> Result<(), Conflict> {
         self.is_over = true;
-        // SAFETY: `begin` has begun the session, and `is_over` says that it has not ended.
+        // SAFETY: `begin` has begun the session, and `is_over` shows that it has not ended.
         unsafe { self.handle.commit() }
     }
 
@@ -198,7 +198,7 @@ impl<S: RawSession> Drop for Open<'_, S> {
     #[inline]
     fn drop(&mut self) {
         if !self.is_over {
-            // SAFETY: `begin` has begun the session, and `is_over` says that it has not ended.
+            // SAFETY: `begin` has begun the session, and `is_over` shows that it has not ended.
             unsafe { self.handle.abort() };
         }
     }
@@ -253,7 +253,7 @@ pub(crate) unsafe fn whole<S: RawSession, R>(
 }
 
 impl<'id, S: RawSession> Transaction<'_, 'id, S> {
-    /// What the transaction sees of an object: as of its begin, or what it has written itself.
+    /// The transaction's view of an object: as of its begin, or with its own writes.
     #[inline]
     #[must_use]
     pub fn deref<T: Object>(&self, object: Ptr<'id, T>) -> &T {
@@ -284,8 +284,9 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
         unsafe { self.open.handle.try_lock(object.link).map(|data| &mut *data) }
     }
 
-    /// Locks an object that the transaction has only read. If all transactions do so with what they
-    /// depend on, there is no write skew: their commits are as if they had run one after the other.
+    /// Locks an object that the transaction has only read. If all transactions do so with the
+    /// objects on which they depend, there is no write skew: their commits are as if they had run
+    /// one after the other.
     ///
     /// # Errors
     ///
@@ -343,9 +344,9 @@ impl<'s, 'id, S: RawSession> Snapshot<'s, 'id, S> {
     #[inline]
     #[must_use]
     pub fn deref<T: Object>(&self, object: Ptr<'id, T>) -> &'s T {
-        // SAFETY: `Snapshot` is there only while its session is open, and that writes nothing, so
-        // that what it sees does not change. The brand says that the link comes from this domain,
-        // and nothing reachable was freed (contract of `Transaction::free`).
+        // SAFETY: `Snapshot` exists only while its session is open, which writes nothing, so its
+        // view does not change. The brand proves that the link comes from this domain, and no
+        // reachable object was freed (contract of `Transaction::free`).
         unsafe { &*self.handle.deref(object.link) }
     }
 

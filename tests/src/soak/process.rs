@@ -57,7 +57,7 @@ impl Process {
         Ok(status.map_err(Failure::because("cannot look at a child"))?.is_some())
     }
 
-    /// Waits for its end, for this long at most; says whether it has come.
+    /// Waits for its end, for this long at most; returns whether it has come.
     pub fn ends_within(&self, limit: Duration) -> Result<bool> {
         let deadline = Instant::now() + limit;
         while !self.has_ended()? {

@@ -29,7 +29,7 @@ pub trait IndexHandle {
     /// Gives the key the value with this count, whether it is there or not.
     fn put(&mut self, key: u64, count: u32);
 
-    /// Gives the key the value with the next count; says whether it is there.
+    /// Gives the key the value with the next count; returns whether it is there.
     fn modify(&mut self, key: u64) -> bool;
 
     /// Reads this many entries at the most, from the key on, in the order of keys.

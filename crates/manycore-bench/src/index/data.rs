@@ -253,7 +253,7 @@ impl Scan {
         self.entries < self.most
     }
 
-    /// Takes an entry; says whether it wants more.
+    /// Takes an entry; returns whether it wants more.
     #[inline]
     pub fn take<K: Key, V: Value>(&mut self, asked: &K::Asked, value: &V) -> bool {
         self.entries += 1;

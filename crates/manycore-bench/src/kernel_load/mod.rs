@@ -179,9 +179,9 @@ fn map(bytes: usize) -> io::Result<*mut u8> {
 /// Gives it back.
 ///
 /// # Safety
-/// `bytes` from `at` on are a mapping of [`map`], and nobody uses it any more.
+/// `bytes` from `at` on are a mapping of [`map`], and no code uses it any more.
 unsafe fn unmap(at: *mut u8, bytes: usize) -> io::Result<()> {
-    // SAFETY: `map` has made the mapping, and nobody uses it any more (contract of this function).
+    // SAFETY: `map` has made the mapping, and no code uses it any more (contract of this function).
     match unsafe { libc::munmap(at.cast(), bytes) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

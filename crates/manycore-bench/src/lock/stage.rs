@@ -171,7 +171,7 @@ impl<C: Contender> Guarded<C> {
         (marks.begun, marks.ended)
     }
 
-    /// An exclusive section, with the lock held. Says whether this thread was alone.
+    /// An exclusive section, with the lock held. Returns whether this thread was alone.
     fn write(&self, turns: u32) -> bool {
         let (begun, ended) = self.marks();
         // SAFETY: all simulated threads are one thread of the host, and none stops within this
@@ -185,7 +185,8 @@ impl<C: Contender> Guarded<C> {
         begun == ended
     }
 
-    /// A section that only reads, with the lock held for reading. Says whether no writer was there.
+    /// A section that only reads, with the lock held for reading. Returns whether no writer was
+    /// there.
     fn read(&self, turns: u32) -> bool {
         let before = self.marks();
         self.more.read();

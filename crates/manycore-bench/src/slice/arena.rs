@@ -164,7 +164,8 @@ impl<C: Contender> Guarded<C> {
         }
     }
 
-    /// An exclusive section. To be called with the lock held. Says whether this thread was alone.
+    /// An exclusive section. To be called with the lock held. Returns whether this thread was
+    /// alone.
     #[inline]
     fn write(&self, turns: u32) -> bool {
         let (begun, ended) = self.marks();
@@ -179,7 +180,7 @@ impl<C: Contender> Guarded<C> {
         begun == ended
     }
 
-    /// A section that only reads. To be called with the lock held for reading. Says whether no
+    /// A section that only reads. To be called with the lock held for reading. Returns whether no
     /// writer was there.
     #[inline]
     fn read(&self, turns: u32) -> bool {

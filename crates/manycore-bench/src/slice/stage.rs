@@ -33,7 +33,7 @@ pub(crate) trait Stage {
     /// Gives up the CPU for this long.
     fn sleep(&self, ns: f64);
 
-    /// A section, with something to do as soon as the lock is held; says whether the thread was
+    /// A section, with something to do as soon as the lock is held; returns whether the thread was
     /// alone in it.
     fn section<R>(&self, step: Step, on_entry: impl FnOnce() -> R) -> (R, bool);
 }

@@ -75,7 +75,7 @@ impl Operations {
         Some(updates.steps[turn % updates.steps.len()])
     }
 
-    /// Counts a section; says whether it was the last of its operation.
+    /// Counts a section; returns whether it was the last of its operation.
     #[inline]
     fn section_ends(&mut self) -> bool {
         match self.left {

@@ -212,8 +212,8 @@ impl Member {
         self.depth.store(depth, Ordering::Relaxed); // Relaxed: as above
     }
 
-    /// Begins a session, or goes on in the one that is open. Says whether it has begun one, which
-    /// the caller then [makes current](make_current).
+    /// Begins a session, or goes on in the one that is open. Returns whether it has begun one,
+    /// which the caller then [makes current](make_current).
     #[inline]
     pub fn enter(&mut self) -> bool {
         let depth = self.depth();

@@ -61,7 +61,7 @@ pub unsafe extern "C" fn ts_close(store: *mut TsStore) -> Status {
     if found.members.load(Ordering::Acquire) > 0 {
         return Status::Busy;
     }
-    // SAFETY: `ts_open` has made a box of it, and nobody uses it any more (contract of this
+    // SAFETY: `ts_open` has made a box of it, and no code uses it any more (contract of this
     // function); no member has it.
     let store = unsafe { Box::from_raw(store) };
     status(store.store.close())

@@ -263,8 +263,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         // Relaxed throughout this function: there is one thread.
         let used = self.used.swap(0, Ordering::Relaxed);
         for slot in self.slots.iter().take(used as usize) {
-            // SAFETY: the caller is the one thread of a forked child, so that nobody else has the
-            // table.
+            // SAFETY: the caller is the one thread of a forked child, so that no other thread has
+            // the table.
             if let Some(route) = unsafe { slot.reset() } {
                 (self.close)(route);
             }

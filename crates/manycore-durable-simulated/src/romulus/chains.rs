@@ -80,7 +80,7 @@ impl Chains {
         node != 0 && copies.load(node) == key
     }
 
-    /// Does what is requested; says whether the set has changed.
+    /// Does what is requested; returns whether the set has changed.
     pub fn apply<P: Persistence>(self, changes: &mut Changes<'_, P>, request: Request) -> bool {
         let (Request::Insert(key) | Request::Remove(key)) = request;
         let (link, node) = self.find(|word| changes.load(word), key);

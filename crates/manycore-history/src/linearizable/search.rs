@@ -63,7 +63,7 @@ impl<'c, S: Specification> Search<'c, S> {
     }
 
     /// Begins with what is under way after some events, and any of these states, with any of those
-    /// operations done already; says whether that is few enough.
+    /// operations done already; returns whether that is few enough.
     pub(super) fn begin_anywhere(&mut self, before: &[Event], states: &HashSet<S::State>) -> bool {
         for event in before {
             match *event {
@@ -83,7 +83,7 @@ impl<'c, S: Specification> Search<'c, S> {
         true
     }
 
-    /// Goes past an event, with states that may go on; says whether a configuration is left.
+    /// Goes past an event, with states that may go on; returns whether a configuration is left.
     pub(super) fn pass(
         &mut self,
         event: Event,

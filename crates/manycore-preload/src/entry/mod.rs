@@ -227,7 +227,7 @@ entries! {
     syscall: [syscall] none => restricted::syscall;
 }
 
-/// Points the exports at the code for the lock of this name; says whether there is one.
+/// Points the exports at the code for the lock of this name; returns whether there is one.
 pub fn choose(name: &[u8], stats: bool) -> bool {
     macro_rules! choose {
         ($($lock:ident),* $(,)?) => {

@@ -68,7 +68,7 @@ fn of(mapping: &Mapping, condition: u32) -> &HandOvers {
 }
 
 /// The thread, which has the mutex, begins to wait for a condition variable, in a function that
-/// `caller` has called. Says whether that goes on with another wait.
+/// `caller` has called. Returns whether that goes on with another wait.
 pub fn waits(mutex: u32, condition: u32, caller: usize) -> bool {
     let (Some(mapping), Some(slab)) = (mapping::get(), slab()) else { return false };
     if !records::is_own(mutex) || !records::is_own(condition) {

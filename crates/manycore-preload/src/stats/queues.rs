@@ -10,7 +10,7 @@ static LONGEST: Futex = Futex::new();
 
 // Relaxed throughout: the word contains the whole state of a queue, and `LONGEST` orders the rest.
 
-/// A thread begins to wait. Says whether it is counted.
+/// A thread begins to wait. Returns whether it is counted.
 pub fn join(record: &Record, ticks: u64) -> bool {
     let joined = |word| queue::joined(word, ticks);
     record.queue.fetch_update(Ordering::Relaxed, Ordering::Relaxed, joined).is_ok()

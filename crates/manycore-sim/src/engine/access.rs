@@ -107,8 +107,8 @@ pub(crate) fn local_rmw(handle: Handle) {
 }
 
 impl Engine {
-    /// Moves the running thread's access on; says whether it takes effect now. If not, others have
-    /// to go first.
+    /// Moves the running thread's access on; returns whether it takes effect now. If not, others
+    /// have to go first.
     #[inline]
     pub(super) fn advance(&mut self) -> bool {
         match self.thread().pending {
@@ -118,7 +118,7 @@ impl Engine {
         }
     }
 
-    /// The running thread wants to access a line; says whether that takes effect now.
+    /// The running thread wants to access a line; returns whether that takes effect now.
     fn ask(&mut self, line: u32, kind: Kind) -> bool {
         if !self.may_go_on() {
             self.thread().pending = Pending::Asked(line, kind);
@@ -151,7 +151,7 @@ impl Engine {
         true
     }
 
-    /// Counts the access; says whether the thread has been taken off its CPU before it.
+    /// Counts the access; returns whether the thread has been taken off its CPU before it.
     #[inline]
     fn is_stalled(&mut self) -> bool {
         let thread = self.thread();
@@ -169,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// Does an access that needs nobody else; says whether it was one.
+    /// Does an access that needs nobody else; returns whether it was one.
     #[inline]
     fn hits(&mut self, line: u32, kind: Kind) -> bool {
         if self.policy.explores() {

@@ -30,7 +30,7 @@ pub(super) struct Bucket {
     spinning: VecDeque<ThreadId>,
 }
 
-/// Sleeps if `unchanged` says so, until a wake-up of the address or the moment `until`; says
+/// Sleeps if `unchanged` says so, until a wake-up of the address or the moment `until`; returns
 /// whether the time had come.
 ///
 /// The comparison is one step with going to sleep.

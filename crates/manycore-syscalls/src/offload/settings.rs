@@ -157,7 +157,7 @@ impl Maker {
         unsafe { (self.settings.may_create_thread)(self.blocked) }
     }
 
-    /// Makes one; says whether it was made.
+    /// Makes one; returns whether it was made.
     ///
     /// # Safety
     ///

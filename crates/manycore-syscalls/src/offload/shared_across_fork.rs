@@ -59,7 +59,7 @@ impl SharedAcrossFork {
 
     /// Called in the child of a fork: without memory to share it goes its own way.
     pub fn forked(&self) {
-        // Relaxed, both: nobody else is there.
+        // Relaxed, both: no other thread is there.
         if self.shared.load(Ordering::Relaxed).is_null() {
             self.own.next_cpu.0.store(scattered(raw::process_id()), Ordering::Relaxed);
         }

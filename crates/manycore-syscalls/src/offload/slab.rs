@@ -80,7 +80,7 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
     ///
     /// Nobody uses an element.
     pub unsafe fn clear(&self) {
-        // Relaxed: nobody else is there.
+        // Relaxed: no other thread is there.
         let first = self.first.load(Ordering::Relaxed);
         if !first.is_null() {
             // SAFETY: `map` has mapped it with this many bytes, and nobody uses an element

@@ -222,7 +222,7 @@ impl Feed {
     ///
     /// Nobody else uses it.
     pub unsafe fn end(&self) {
-        // Relaxed, both: nobody else is there.
+        // Relaxed, both: no other thread is there.
         if self.state.swap(FAILED, Ordering::Relaxed) == RUNNING {
             // SAFETY: the state said that the ring was written. No other thread uses it (contract
             // of this function), and none can find it now.

@@ -1,4 +1,4 @@
-//! Delegation: the thread that has the data does what others want done with it.
+//! Delegation: the thread that owns the data executes the other threads' operations on the data.
 //!
 //! With a lock, data goes to the thread whose turn it is, which on a large machine takes longer
 //! than a short section. Here the sections go to the thread that has the data. There is no

@@ -18,11 +18,11 @@ use crate::sync::{CachePadded, hint, mutation};
 
 /// A structure `S` of items `T`, of which updates are logged in a queue `Q`, under a lock `L`.
 ///
-/// A thread that makes an item with [`item`](Self::item) owns it, and with it the state that it is
-/// in: [`Absent`](super::Absent) or [`Present`](super::Present). So nobody can insert what is there
-/// already. Updates wait for no lock. A read acquires the lock, applies the log, and then sees all
-/// updates that were done before it began. Where reads are [frequent](Self::eager_below), updates
-/// are applied at once if nobody has the lock.
+/// A thread that makes an item with [`item`](Self::item) owns it, and its state:
+/// [`Absent`](super::Absent) or [`Present`](super::Present). So no thread can insert an item that
+/// is there already. Updates wait for no lock. A read acquires the lock, applies the log, and then
+/// sees all updates that were done before it began. Where reads are [frequent](Self::eager_below),
+/// updates are applied inline if the lock is free.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -199,7 +199,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         inner.count(drained);
     }
 
-    /// Applies what the calling core has logged. The caller has the lock.
+    /// Applies the calling core's log. The caller has the lock.
     fn drain_own(&self, inner: &mut Inner<S>) {
         // SAFETY: the caller, `sweep_own`, has the structure's lock, which every thread holds that
         // drains this queue.
@@ -210,9 +210,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         inner.count(drained);
     }
 
-    /// Reads the structure as it is after all updates that were done before. Nobody else looks
-    /// meanwhile; updates go on, and are seen by the next who looks. `look` and the structure are
-    /// not to look or to wait for reads: that would wait for its own thread for ever.
+    /// Reads the structure after all updates that were done before. No other thread reads
+    /// meanwhile; updates go on, and the next reader sees them. `look` and the structure must not
+    /// read or wait for reads: they would deadlock with themselves.
     ///
     /// # Panics
     ///
@@ -226,8 +226,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         })
     }
 
-    /// Applies an update at once, if reads are frequent and nobody else has the lock. Says whether
-    /// it did.
+    /// Applies an update at once, if reads are frequent and no other thread has the lock. Returns
+    /// whether it did.
     ///
     /// # Safety
     ///
@@ -273,9 +273,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         self.shared.with(|inner| self.drain(inner));
     }
 
-    /// The timer: applies what is logged if that was not tried by this function for this many ticks
-    /// of [`clock::now`](crate::sync::clock::now), and no other thread is about to do it, unless
-    /// somebody else has the lock. Says whether it did. Cheap enough to be called with every
+    /// The timer: applies the logged updates, if this function has not tried that for this many
+    /// ticks of [`clock::now`](crate::sync::clock::now), no other thread is about to do it, and no
+    /// other thread has the lock. Returns whether it did. Cheap enough to be called with every
     /// update.
     pub fn synchronize_if_due(&self, period: u64) -> bool {
         // Where updates are applied inline, the queue is mostly empty, and to see that is faster
@@ -288,9 +288,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
                 .is_some_and(|_claim| self.shared.try_with(|inner| self.drain(inner)).is_some())
     }
 
-    /// An item was dropped. If the calling core has logged much, and nobody else has the lock, this
-    /// applies what that core has logged: what is dropped goes back to the allocator then, while it
-    /// is in that core's cache.
+    /// An item was dropped. If the calling core's log is long, and the lock is free, this applies
+    /// that core's log: the dropped items then go back to the allocator while they are in that
+    /// core's cache.
     #[inline]
     pub(super) fn sweep(&self) {
         if self.queue.is_long() {

@@ -16,8 +16,8 @@ use crate::lock::Adaptive;
 /// back to the allocator when its entries are next taken from the log: at once, if the core has
 /// logged [much](super::MANY) and nobody has the structure's lock.
 ///
-/// Then what that core has logged is applied by the thread that drops the item, who must be where
-/// the [`Structure`] may be called, and whom its panics reach.
+/// Then the thread that drops the item applies the core's log. That thread must be where the
+/// [`Structure`] may be called, and its panics reach that thread.
 #[must_use = "what is dropped does not come into the structure"]
 pub struct Absent<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive> {
     deferred: &'d Deferred<S, T, Q, L>,
@@ -55,7 +55,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
 impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
     fn new(deferred: &'d Deferred<S, T, Q, L>, value: T) -> Self {
         let object = Box::new(Object { node: Node::new(), value });
-        // The address is that of the whole object, also where only the node is known of.
+        // The address is that of the whole object, even where only the node is known.
         Self { deferred, object: NonNull::from(Box::leak(object)) }
     }
 
@@ -90,9 +90,9 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
     /// is the same in both: so it cannot be changed while it may be in the log.
     pub fn edit<R>(&mut self, edit: impl FnOnce(&mut T) -> R) -> R {
         self.deferred.synchronize();
-        // SAFETY: the owner is absent, and `synchronize` has applied all that it has logged: so
-        // neither the structure nor the log has the item, and only its owner, who is here, can
-        // bring it there again.
+        // SAFETY: the owner is absent, and `synchronize` has applied all that it has logged. So
+        // neither the structure nor the log has the item, and only its owner, which is here, could
+        // insert it again.
         edit(unsafe { &mut self.object.as_mut().value })
     }
 

@@ -1,4 +1,4 @@
-//! Lightweight deferred update: updates are logged without a lock, and applied when somebody reads.
+//! Lightweight deferred update: updates are logged without a lock, and applied when a thread reads.
 //!
 //! # Idea
 //!
@@ -122,10 +122,10 @@
 //! store and then a load of another place on both sides, which needs sequentially consistent fences
 //! on both.
 //!
-//! The object itself is released by the head of the queue when its entry is put in, and acquired
-//! there by the thread that takes it; it does not change until it is in no queue. What the
-//! structure is like goes from hand to hand with the lock. An owner who frees an object that had
-//! entries has acquired the end of their use with the node's word.
+//! The thread that puts an object's entry into the queue releases the object there, and the thread
+//! that takes the entry acquires it; the object does not change until it is in no queue. The
+//! structure's state passes from thread to thread with the lock. An owner that frees an object that
+//! had entries has acquired the end of their use with the node's word.
 //!
 //! [`Deferred::wait_for_reads`] comes after the caller's updates, and has the lock for a moment: a
 //! read that had it before has ended, and one that has it later acquires them with it.

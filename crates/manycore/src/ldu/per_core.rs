@@ -1,4 +1,4 @@
-//! A queue for each core, for one structure: who adds an entry seldom meets anybody else.
+//! A queue for each core, for one structure: threads that add entries rarely contend.
 
 use alloc::boxed::Box;
 
@@ -33,8 +33,8 @@ impl PerCore {
 unsafe impl Queue for PerCore {
     #[inline]
     unsafe fn push(&self, link: Link) {
-        // SAFETY: the entry is in no queue and its node stays (contract of this function), which is
-        // what the core's own queue asks for.
+        // SAFETY: the entry is in no queue and its node stays (contract of this function), as the
+        // core's own queue requires.
         unsafe { self.own().push(link) };
     }
 

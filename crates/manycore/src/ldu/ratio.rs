@@ -2,7 +2,7 @@
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 
-/// After this many reads, or so, what was before them counts no more.
+/// After about this many reads, older counts no longer matter.
 const MEMORY: u64 = 8;
 /// While the lock is mostly taken, it is not tried for this many reads, and then for some.
 const PAUSE: u32 = 512;

@@ -20,7 +20,7 @@ pub struct Statistics {
     pub released: u64,
     /// Updates that were applied at once, and not logged.
     pub at_once: u64,
-    /// The most entries that one drain found: so long was the log.
+    /// The most entries that one drain found, that is, the greatest length of the log.
     pub entries_max: u64,
 }
 
@@ -45,7 +45,7 @@ impl Statistics {
 impl core::ops::Add for Statistics {
     type Output = Self;
 
-    /// The sums of two structures; the most entries of a drain are those of either.
+    /// The sums of two structures; the most entries of a drain are the larger value of the two.
     fn add(self, other: Self) -> Self {
         Self {
             drains: self.drains + other.drains,

@@ -1,4 +1,4 @@
-//! What can be updated by a log, and the items that it gets.
+//! The operations of a structure that a log can update, and its items.
 
 use core::ptr::NonNull;
 
@@ -21,7 +21,7 @@ pub trait Structure<T> {
 /// An item that is about to come into a structure, or to leave it.
 ///
 /// A structure may keep its [address](Self::pointer): from its insertion until its removal the item
-/// stays where it is, and nobody has it mutably.
+/// does not move, and no thread has it mutably.
 #[derive(Debug)]
 pub struct Item<'a, T>(pub(super) &'a T);
 

@@ -13,7 +13,7 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, cpu, own_of};
 
-/// For each core, a direct-mapped table of structures with entries that were put in there.
+/// For each core, a direct-mapped table of structures whose entries were put in there.
 ///
 /// All structures that share a table together cost as much memory as their number of places and
 /// that of the cores say, and not each of them. A structure that comes to a place which is
@@ -40,9 +40,9 @@ unsafe impl Sync for Slot {}
 // SAFETY: entries lead to nodes, which any thread may settle that has the structure's lock.
 unsafe impl Send for Slot {}
 
-/// What leads to a [`Table`], and to the same one each time. [`Rooted`] relies on that: an entry
-/// that was put into one table must not be looked for in another. So these are the library's own
-/// choice:
+/// A reference that leads to a [`Table`], and to the same one each time. [`Rooted`] relies on that:
+/// an entry that was put into one table must not be searched for in another. So only the library
+/// implements this:
 ///
 /// ```compile_fail
 /// use manycore::ldu::{Rooted, Table};
@@ -124,7 +124,7 @@ impl Slot {
         unsafe { self.lock.release() };
     }
 
-    /// Adds an entry of a structure, unless somebody else is at the slot; says whether it did.
+    /// Adds an entry of a structure, unless another thread uses the slot; returns whether it did.
     ///
     /// # Safety
     ///
@@ -202,8 +202,8 @@ impl<P: TablePointer> Rooted<P> {
 unsafe impl<P: TablePointer> Queue for Rooted<P> {
     #[inline]
     unsafe fn push(&self, link: Link) {
-        // SAFETY: the entry is in no queue and its node stays (contract of this function), which is
-        // what the slot asks for. Nobody waits here.
+        // SAFETY: the entry is in no queue and its node stays (contract of this function), as the
+        // slot requires. No thread waits here.
         let pushed = unsafe { self.slot().push(&self.own, link) };
         if !pushed {
             // SAFETY: the slot has not taken the entry, so that it is still in no queue (contract

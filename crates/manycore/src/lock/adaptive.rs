@@ -40,12 +40,12 @@
 //!    waits are, the more threads wait: so polls are an eighth of the usual wait apart. A thread
 //!    records what its polls have brought when it holds the lock.
 //!
-//! A thread that runs may overtake one that was woken: that is what keeps the lock busy. But a
-//! waiter that has waited for ten milliseconds reserves the lock. As long as it is reserved, only
-//! threads that have slept take it, in the order of their sleeps, so that nobody starves.
+//! A running thread may overtake one that was woken: that keeps the lock busy. But a waiter that
+//! has waited for ten milliseconds reserves the lock. As long as it is reserved, only threads that
+//! have slept take it, in the order of their sleeps, so no thread starves.
 //!
-//! It never yields: `sched_yield` gives away a thread's share of the CPU (Linux 6.18 charges a
-//! whole time slice for it), to those who compute beside the program.
+//! It never yields: `sched_yield` gives a thread's share of the CPU (Linux 6.18 charges a whole
+//! time slice for it) to unrelated threads that compute.
 //!
 //! # Source
 //!
@@ -129,8 +129,8 @@ const GLANCES: u32 = if cfg!(loom) { 1 } else { 3 };
 /// Between two polls of a line from afar a waiter leaves it alone, for between one and two times
 /// this long, ...
 const APART: u64 = 80;
-/// ... or the usual wait divided by this, if that is longer: then many together look no more often
-/// than a few do.
+/// ... or the usual wait divided by this, if that is longer: then many waiters together poll no
+/// more often than a few do.
 const LOOKS_IN_WAIT: u64 = 8;
 /// A waiter starves after this long.
 const PATIENCE: u64 = if cfg!(loom) { 0 } else { 10_000_000 };
@@ -188,7 +188,7 @@ impl Adaptive {
         if is_led { PlaceRef::find(&self.tail) } else { None }
     }
 
-    /// Acquires the lock unless the deadline passes first; says whether it did.
+    /// Acquires the lock unless the deadline passes first; returns whether it did.
     #[cold]
     pub(super) fn wait(&self, deadline: Option<Deadline>) -> bool {
         // A thread that has a deadline has no time to respect reservations.
@@ -253,7 +253,7 @@ impl Adaptive {
         }
     }
 
-    /// Waits for the word; says whether it has the lock.
+    /// Waits for the word; returns whether it has the lock.
     fn contend(&self, waiter: &mut Waiter, start: u64, deadline: Option<Deadline>) -> bool {
         let made_room = !waiter.is_first() && scarcity::parks_voluntarily(start, self.spins());
         while (made_room && !waiter.slept) || !self.spin(waiter) {
@@ -289,7 +289,7 @@ impl Adaptive {
     }
 
     /// Polls a few times before anything else if sections are so short that even reading the clock
-    /// shows; says whether it acquired the lock.
+    /// shows; returns whether it acquired the lock.
     fn glance(&self, waiter: &Waiter) -> bool {
         let spins = self.spins();
         let pays = spins.are_short() && !spins.is_remote_line();
@@ -299,7 +299,7 @@ impl Adaptive {
         })
     }
 
-    /// Polls for as long as that is worth while; says whether it acquired the lock.
+    /// Polls for as long as that pays; returns whether it acquired the lock.
     fn spin(&self, waiter: &mut Waiter) -> bool {
         if !self.may_poll(waiter) {
             return false;
@@ -407,7 +407,7 @@ impl Adaptive {
         has_gone
     }
 
-    /// For who has the lock: anybody else would take its line from the holder.
+    /// To be called by the lock's owner: any other thread would take the owner's cache line.
     fn update_spins(&self, update: impl FnOnce(Spins) -> Spins) {
         let spins = self.spins();
         let learned = update(spins);
@@ -547,7 +547,7 @@ fn leave_alone(waiter: &Waiter, spins: Spins, now: u64) {
         Role::First(_) if spins.stays() && !waiter.starving => time::delay(STINT / LOOKS_IN_STINT),
         Role::One | Role::Poller if spins.is_remote_line() => {
             let apart = APART.max(u64::from(spins.usual()) / LOOKS_IN_WAIT);
-            // At random, or looks may come at the same moment of each section.
+            // At random, since polls could otherwise come at the same moment of each section.
             let random = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
             time::delay(apart + random % apart);
         }

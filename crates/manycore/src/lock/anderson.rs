@@ -1,4 +1,4 @@
-//! `anderson`: an array of slots, in each of which one thread waits for its turn.
+//! `anderson`: an array of slots; in each of them one thread waits for the lock.
 //!
 //! # Idea
 //!
@@ -30,8 +30,8 @@
 //!
 //! # When not to use it
 //!
-//! Where there are many locks, for each has all its slots. With more runnable threads than CPUs:
-//! nobody may overtake the thread whose turn it is.
+//! Where there are many locks, because each has all its slots. With more runnable threads than
+//! CPUs: no thread may overtake the next one in order.
 
 use super::numbers::Numbers;
 use super::plain::{PlainLock, without_node};
@@ -122,7 +122,7 @@ unsafe impl PlainLock for Anderson {
     #[inline]
     fn try_acquire(&self) -> bool {
         let next = self.numbers.next();
-        // Acquire: partner of the Release in `release`. That orders: the number is drawn at most
+        // Acquire: partner of the Release in `release`. That is enough: the number is drawn at most
         // once.
         self.slot(next).load(order!(Acquire, "anderson-try")) as u32 == next
             && self.numbers.try_draw(next)

@@ -37,8 +37,8 @@
 //!
 //! # When not to use it
 //!
-//! With more runnable threads than CPUs: nobody may overtake the thread whose turn it is. On a
-//! machine whose caches are not coherent, a waiter would spin in another's memory.
+//! With more runnable threads than CPUs: no thread may overtake the next one in order. On a machine
+//! whose caches are not coherent, a waiter would spin in another's memory.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -165,7 +165,7 @@ unsafe impl PlainLock for Clh {
         let release = order!(Release, "clh-empty");
         let alone =
             self.tail.clear(node, generation, release) || is_old && self.tail.clear_ghost(release);
-        // SAFETY: alone, nobody else has the node; otherwise it is for the successor to take away,
+        // SAFETY: if this thread is alone, no other has the node; otherwise the successor frees it,
         // once it is open.
         unsafe {
             if alone {

@@ -1,13 +1,13 @@
-//! `cna`: one queue, from which a release takes out those who wait on other nodes of memory.
+//! `cna`: one queue; a release moves waiters on other NUMA nodes out of it.
 //!
 //! # Idea
 //!
-//! The queue of `mcs`, and a second one. A release looks through the queue for the first waiter on
-//! its own node of memory, and moves those before it to the end of the second queue. So the lock
-//! stays on a node for as long as somebody waits there. If nobody does, or when that has happened a
-//! thousand times in a row with others set aside, the second queue is put back at the head of the
-//! first, and its eldest gets the lock. The second queue is handed from holder to holder, so that
-//! the lock is as small as that of `mcs`, however many nodes there are.
+//! The queue of `mcs`, and a second one. A release searches the queue for the first waiter on its
+//! own NUMA node, and moves those before it to the end of the second queue. So the lock stays on a
+//! node for as long as threads wait there. If none does, or after a thousand such releases in a row
+//! with others set aside, the second queue is put back at the head of the first, and its eldest
+//! gets the lock. The second queue is handed from holder to holder, so the lock is as small as that
+//! of `mcs`, however many nodes there are.
 //!
 //! # Source
 //!
@@ -142,8 +142,8 @@ impl Aside {
     ///
     /// The caller is the holder.
     unsafe fn put_back(&mut self, next: *mut Place<Notes>) -> *mut Place<Notes> {
-        // SAFETY: the last of the second queue waits until it is told, and only the holder tells;
-        // nobody is behind it, so that nobody else writes its link.
+        // SAFETY: the last place of the second queue waits for its message, and only the holder
+        // sends one. No place is behind it, so no other thread writes its link.
         match unsafe { self.last.as_ref() } {
             None => next,
             Some(last) => {

@@ -27,7 +27,7 @@
 //!
 //! # Cost
 //!
-//! Uncontended, that of two locks. Contended, 64 of 65 hand-offs stay within a node.
+//! Uncontended, the cost of two locks. Contended, 64 of 65 hand-offs stay within a node.
 //!
 //! # When not to use it
 //!
@@ -99,7 +99,7 @@ impl Cohorts {
         self.note(place, number, passes);
     }
 
-    /// Acquires the lock if that takes no waiting; says whether it did. So does `climb`.
+    /// Acquires the lock if that needs no wait; returns whether it did. `climb` does the same.
     pub(super) fn try_acquire(&self, climb: impl FnOnce(usize) -> bool) -> bool {
         let number = cpu::node() as usize % QUEUES;
         let enter = |place: NonNull<Place>| {

@@ -43,7 +43,7 @@ impl Condvar {
         self.wait_at_most(guard, None);
     }
 
-    /// Waits as long as the condition is true; it is asked with the mutex held.
+    /// Waits as long as the condition is true; the condition is evaluated with the mutex held.
     pub fn wait_while<R: RawMutex, T: ?Sized>(
         &self,
         guard: &mut MutexGuard<'_, R, T>,
@@ -54,7 +54,7 @@ impl Condvar {
         }
     }
 
-    /// As [`wait`](Self::wait), until the deadline at most, such as a `std::time::Instant`; says
+    /// As [`wait`](Self::wait), until the deadline at most, such as a `std::time::Instant`; returns
     /// whether it was notified.
     pub fn wait_until<R: RawMutex, T: ?Sized>(
         &self,
@@ -64,7 +64,7 @@ impl Condvar {
         self.wait_at_most(guard, Some(deadline.into()))
     }
 
-    /// As [`wait`](Self::wait), for this time at most; says whether it was notified.
+    /// As [`wait`](Self::wait), for this time at most; returns whether it was notified.
     #[cfg(any(feature = "sim", all(target_os = "linux", not(manycore_bare))))]
     pub fn wait_for<R: RawMutex, T: ?Sized>(
         &self,
@@ -92,12 +92,12 @@ impl Condvar {
         })
     }
 
-    /// Wakes a thread that waits; says whether there was one.
+    /// Wakes a thread that waits; returns whether there was one.
     pub fn notify_one(&self) -> bool {
         self.0.signal()
     }
 
-    /// Wakes all threads that wait; says whether there were any.
+    /// Wakes all threads that wait; returns whether there were any.
     pub fn notify_all(&self) -> bool {
         self.0.broadcast()
     }

@@ -1,13 +1,13 @@
-//! `depth-gated`: few waiters look, far apart, and all others sleep at once.
+//! `depth-gated`: few waiters poll, at long intervals, and all others sleep at once.
 //!
 //! # Idea
 //!
 //! Each poll of the lock's word takes its line from the holder, so polls are far apart: up to
-//! twenty, 64 to 127 pauses from one to the next, a number that each wait draws anew, so that two
-//! do not come in step. While nobody sleeps any number of waiters may look so; one that finds that
-//! somebody sleeps stops to look, since a release then wakes. The lock counts those who sleep: with
-//! four of them a waiter that finds the word *contended* does not poll at all. It marks the word
-//! and sleeps, as in [`Futex`].
+//! twenty, with 64 to 127 pauses between two, a number that each wait draws anew, so that two
+//! waiters do not fall into step. While no thread sleeps any number of waiters may poll in this
+//! way. A waiter that finds a sleeper stops polling, since a release then wakes that one. The lock
+//! counts its sleepers: with four of them a waiter that finds the word *contended* does not poll at
+//! all. It marks the word and sleeps, as in [`Futex`].
 //!
 //! # Source
 //!
@@ -21,8 +21,8 @@
 //!
 //! # Memory order
 //!
-//! That of [`Futex`], of which all accesses are but those to the count, which decides how somebody
-//! waits and orders nothing (Relaxed).
+//! The same as for [`Futex`]: all accesses are its own, except those to the count. The count
+//! decides how a thread waits and orders nothing (Relaxed).
 //!
 //! # Cost
 //!
@@ -46,7 +46,7 @@ const SLEEPERS: u32 = 4;
 /// How often each looks.
 const PROBES: u32 = 20;
 
-/// Pauses between two looks: this many, and up to as many more.
+/// Pauses between two polls: this many, and up to as many more.
 const PAUSES: u32 = 64;
 
 /// A three-state mutex with a count of those who sleep.
@@ -65,8 +65,8 @@ impl DepthGated {
         }
     }
 
-    /// Acquires the lock by looking; says whether that succeeded before somebody slept, and in
-    /// time.
+    /// Acquires the lock by polling; returns whether that succeeded in time, before another thread
+    /// slept.
     fn spin(&self) -> bool {
         // Relaxed: see the page.
         let deep = self.sleepers.load(Ordering::Relaxed) >= SLEEPERS;

@@ -3,7 +3,7 @@
 //! # Idea
 //!
 //! The word says *free*, *held*, or *held and somebody may sleep*. An acquisition without
-//! contention is one compare-and-swap, a release one swap; the kernel is called only to sleep, and
+//! contention is one compare-and-swap, a release one swap. The kernel is called only to sleep, and
 //! to wake when the word says that somebody may sleep. A waiter does not spin: it marks the word
 //! and sleeps until it finds it free.
 //!
@@ -69,7 +69,7 @@ impl Futex {
         self.state.load(Ordering::Relaxed) // Relaxed: as in `looks_free`
     }
 
-    /// Acquires the lock if it is free, leaving it in the given state; says whether it did.
+    /// Acquires the lock if it is free, leaving it in the given state; returns whether it did.
     #[inline]
     pub(super) fn try_take(&self, state: u32) -> bool {
         // Acquire: partner of the Release in `release`. Relaxed on failure: nothing was acquired.
@@ -77,7 +77,7 @@ impl Futex {
         self.state.compare_exchange(FREE, state, acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Marks the lock as contended, and acquires it if it turns out to be free; says whether it
+    /// Marks the lock as contended, and acquires it if it turns out to be free; returns whether it
     /// did.
     pub(super) fn mark(&self) -> bool {
         // Acquire: partner of the Release in `release`.
@@ -86,7 +86,7 @@ impl Futex {
 
     /// Sleeps while the lock is held and contended, until a release or the deadline.
     ///
-    /// After a time-out the mark stays: one wake-up for nobody, at the next release.
+    /// After a time-out the mark stays: the next release makes one needless wake-up.
     pub(super) fn sleep(&self, deadline: Option<Deadline>) -> Woken {
         futex::wait(&self.state, CONTENDED, deadline)
     }

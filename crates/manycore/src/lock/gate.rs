@@ -75,15 +75,15 @@ impl Gate {
         }
     }
 
-    /// Says that the waiter goes to sleep, unless the message is there. Without one it sleeps on
-    /// [`word`](Self::word) as long as that is [`ASLEEP`](Self::ASLEEP).
+    /// Announces that the waiter goes to sleep, unless the message is there. Without a message the
+    /// waiter then sleeps on [`word`](Self::word) as long as that is [`ASLEEP`](Self::ASLEEP).
     pub fn doze(&self) -> Option<u32> {
         // Relaxed on success: says only that this thread sleeps. Acquire on failure: partner of the
         // Release in `open`, for the message.
         let (done, opened) = (Ordering::Relaxed, order!(Acquire, "gate-sleep"));
         match self.word.compare_exchange(SHUT, SHUT_ASLEEP, done, opened) {
             Err(message) if message >= MESSAGE => Some(message),
-            // In the child of a fork, somebody may have slept here in the parent.
+            // In the child of a fork, a thread of the parent may have slept here.
             Ok(_) | Err(_) => None,
         }
     }
@@ -125,17 +125,17 @@ impl Gate {
 
     /// Leaves the gate to the thread that opens it, unless the message is there.
     fn abandon(&self) -> bool {
-        // Release: partner of the AcqRel in `open`. Relaxed on failure: `sleep` looks again.
+        // Release: partner of the AcqRel in `open`. Relaxed on failure: `sleep` reads it again.
         let left = order!(Release, "gate-abandon");
         self.word.compare_exchange(SHUT_ASLEEP, ABANDONED, left, Ordering::Relaxed).is_ok()
     }
 
-    /// Writes the message; says whether there is somebody to read it. If so, the gate may be gone
-    /// from then on. If not, its waiter has left.
+    /// Writes the message; returns whether a waiter will read it. If so, the gate may be gone from
+    /// then on. If not, its waiter has left.
     ///
     /// # Safety
     ///
-    /// The gate is there until the message is, and nobody has opened it.
+    /// The gate is valid until it has the message, and no thread has opened it.
     #[inline]
     pub unsafe fn open(gate: *const Self, message: u32) -> bool {
         // SAFETY: the gate is there until it has a message (contract of this function), and only

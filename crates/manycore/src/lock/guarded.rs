@@ -1,4 +1,4 @@
-//! What is under a lock, for structures that say themselves when it is to be had.
+//! Data under a lock, for structures that decide themselves when the data may be accessed.
 
 use super::Held;
 use crate::RawLock;

@@ -20,7 +20,7 @@ impl<'a, L: RawLock> Held<'a, L> {
         Self { lock, node }
     }
 
-    /// Acquires the lock if that takes no waiting.
+    /// Acquires the lock if that needs no wait.
     #[inline]
     pub fn try_new(lock: &'a L, node: &'a mut L::Node) -> Option<Self> {
         // SAFETY: if the attempt succeeds, `self` borrows the node until `drop` releases the lock,

@@ -1,4 +1,4 @@
-//! A queue whose head holds a lock: what locks consist of that choose who is next.
+//! A queue whose head holds a lock: the common part of locks that choose the next owner.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -6,7 +6,7 @@ use super::queue::{Place, Queue};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{const_new, node};
 
-/// The queue, and who is at its head. All zero is a lock that nobody holds.
+/// The queue, and the thread at its head. All zero is a free lock.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct HeldQueue<N> {
@@ -22,7 +22,7 @@ impl<N: Default> HeldQueue<N> {
         }
     }
 
-    /// Acquires the lock if the queue is empty; says whether it did.
+    /// Acquires the lock if the queue is empty; returns whether it did.
     #[inline]
     pub(super) fn try_acquire(&self) -> bool {
         let enter = |place: NonNull<Place<N>>| {
@@ -32,7 +32,7 @@ impl<N: Default> HeldQueue<N> {
             }
             entered
         };
-        // SAFETY: a place that did not enter the queue has been shown to no other thread.
+        // SAFETY: a place that did not enter the queue is visible to no other thread.
         self.queue.is_empty() && unsafe { node::lend(enter) }
     }
 

@@ -107,9 +107,9 @@ unsafe impl PlainLock for Hmcs {
     fn acquire_contended(&self) {
         self.cohorts.acquire(|queue| {
             let holding = || self.cohorts.holding_queue();
-            // SAFETY: `new_place` has initialised the place, and it stays in `self`; the next
-            // thread of this node that climbs, and makes it anew, does so only after `leave` has
-            // taken it out of the root's queue.
+            // SAFETY: `new_place` has initialised the place, and it stays in `self`. The next
+            // thread of this node that climbs, and initialises it again, does so only after `leave`
+            // has taken it out of the root's queue.
             unsafe {
                 self.root.enter(self.new_place(queue), || {
                     holding().map_or(core::ptr::null_mut(), |holding| self.place(holding))
@@ -129,8 +129,8 @@ unsafe impl PlainLock for Hmcs {
                 }
             }
         };
-        // SAFETY: the caller holds the lock (contract of `PlainLock::release`), which is what
-        // `Cohorts::release` asks for.
+        // SAFETY: the caller holds the lock (contract of `PlainLock::release`), as
+        // `Cohorts::release` requires.
         unsafe { self.cohorts.release(descend) };
     }
 }

@@ -7,8 +7,8 @@
 //! when it comes free. Delays of random length spread them out. The CPU stays with the waiter, in
 //! the hope that the lock is free sooner than a sleep and a wake-up would take.
 //!
-//! Against contention one first tries longer delays: fewer tests in the same number of rounds, and
-//! a longer spin before a waiter blocks. Or, if spinning takes CPUs from those who could use them,
+//! Against contention try longer delays first: fewer tests in the same number of rounds, and a
+//! longer spin before a waiter blocks. If spinning takes CPUs from threads that could use them, try
 //! less of it.
 //!
 //! # Source

@@ -62,26 +62,27 @@ impl<T> Link<T> {
         linked(self.pointer.swap(written_now(node), order))
     }
 
-    /// Makes what points to nothing point to a node; says whether it did.
+    /// Makes a null link point to a node; returns whether it did.
     #[inline]
     pub(super) fn fill(&self, node: *mut T, order: Ordering) -> bool {
         self.replace(core::ptr::null_mut(), written_now(node), order)
     }
 
-    /// Makes what points to this node since that generation point to nothing; says whether it did.
+    /// If the link points to this node since that generation, makes it null; returns whether it
+    /// did.
     #[inline]
     pub(super) fn clear(&self, node: *mut T, generation: u32, order: Ordering) -> bool {
         self.pass(node, generation, core::ptr::null_mut(), order)
     }
 
-    /// Makes what points to this node since that generation point to another, or to nothing; says
-    /// whether it did.
+    /// If the link points to this node since that generation, makes it point to another, or makes
+    /// it null; returns whether it did.
     #[inline]
     pub(super) fn pass(&self, node: *mut T, generation: u32, to: *mut T, order: Ordering) -> bool {
         self.replace(written_in(node, generation), null_or_written_now(to), order)
     }
 
-    /// Makes what points to a ghost point to nothing; says whether it did.
+    /// If the link points to a ghost, makes it null; returns whether it did.
     #[cold]
     pub(super) fn clear_ghost(&self, order: Ordering) -> bool {
         let pointer = self.pointer.load(Ordering::Relaxed); // Relaxed: the exchange decides

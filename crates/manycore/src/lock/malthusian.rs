@@ -1,5 +1,5 @@
-//! `malthusian`: a queue that is kept short, by setting aside those who are not needed to keep the
-//! lock busy.
+//! `malthusian`: a queue that is kept short, by setting aside the waiters that are not needed to
+//! keep the lock busy.
 //!
 //! # Idea
 //!
@@ -31,8 +31,8 @@
 //!
 //! # Cost
 //!
-//! Uncontended, that of `mcs` and a read of a line that the holder has. Contended, the lines of two
-//! waiters a release, and one of the passive set if somebody is culled.
+//! Uncontended, the cost of `mcs` and a read of a line that the holder has. Contended, a release
+//! accesses the lines of two waiters, and a line of the passive set if a waiter is culled.
 //!
 //! # When not to use it
 //!
@@ -57,7 +57,7 @@ const GRANTED: u32 = MESSAGE;
 /// orders.
 #[derive(Debug, Default)]
 struct Notes {
-    /// If it is in the passive set: who was culled before and after it, or null.
+    /// For a waiter in the passive set: the waiters culled before and after it, or null.
     elder: Pointer,
     younger: Pointer,
     /// If it is the holder's: the passive set, or null.
@@ -119,8 +119,8 @@ impl Passive {
     ///
     /// The caller is the holder, and the place one of a thread that waits.
     unsafe fn put(&mut self, place: *mut Place<Notes>) {
-        // SAFETY: a place stays until its thread is told, and only the holder, which the caller is,
-        // tells: that of `place` and those of the passive set are there.
+        // SAFETY: a place stays until its thread has its message, and only the holder, which is the
+        // caller, sends one: so `place` and the places of the passive set are valid.
         unsafe {
             (*place).set_next(null_mut());
             (*place).notes.elder.set(self.youngest);

@@ -1,4 +1,4 @@
-//! `mcs`: a queue of waiters, each of which watches a line of its own.
+//! `mcs`: a queue of waiters; each waiter watches a line of its own.
 //!
 //! # Idea
 //!
@@ -42,8 +42,8 @@
 //!
 //! # When not to use it
 //!
-//! With more runnable threads than CPUs: the thread whose turn it is may not run, and nobody may
-//! overtake it, so that each hand-off takes a wake-up. `mcs-bypass` overtakes.
+//! With more runnable threads than CPUs: the next thread in order may not be running, and no thread
+//! may overtake it, so each hand-off takes a wake-up. `mcs-bypass` overtakes.
 
 use core::marker::PhantomPinned;
 use core::ptr::{NonNull, null_mut};

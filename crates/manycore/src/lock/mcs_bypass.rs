@@ -1,4 +1,5 @@
-//! `mcs-bypass`: a queue like that of `mcs`, which those who run may bypass while its head sleeps.
+//! `mcs-bypass`: a queue like that of `mcs`, which running threads may bypass while its head
+//! sleeps.
 //!
 //! # Idea
 //!

@@ -1,8 +1,8 @@
 //! Numbers that threads draw to be served in their order, and that the child of a fork tells from
 //! its parent's.
 //!
-//! Relaxed throughout: drawing orders nothing by itself; a thread that draws looks afterwards, or
-//! has looked before, whether its number is served, and that orders.
+//! Relaxed throughout: drawing orders nothing by itself. A thread that draws a number checks
+//! afterwards, or has checked before, whether the number is served, and that check orders.
 
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::{const_new, process};
@@ -30,7 +30,8 @@ impl Numbers {
         number(self.next.load(Ordering::Relaxed))
     }
 
-    /// Draws this number if it is the next; says whether it did. Each number is drawn at most once.
+    /// Draws this number if it is the next; returns whether it did. Each number is drawn at most
+    /// once.
     #[inline]
     pub(super) fn try_draw(&self, wanted: u32) -> bool {
         let word = self.next.load(Ordering::Relaxed);

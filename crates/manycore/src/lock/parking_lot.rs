@@ -3,12 +3,12 @@
 //!
 //! # Idea
 //!
-//! The word says whether the lock is held, and whether somebody is *parked*. A waiter looks a few
-//! times: after 2, 4 and 8 pauses, then after each of seven yields of its CPU; as soon as somebody
-//! is parked it does not. Then it sets the second bit and parks: it goes to the end of a queue in a
+//! The word says whether the lock is held, and whether a thread is *parked*. A waiter polls a few
+//! times: after 2, 4 and 8 pauses, then after each of seven yields of its CPU; it stops as soon as
+//! a thread is parked. Then it sets the second bit and parks: it goes to the end of a queue in a
 //! table, whose bucket the lock's address chooses, and sleeps on a word of its own. A release that
-//! finds the bit wakes the first one of its lock, and leaves the lock free meanwhile, for the next
-//! that comes.
+//! finds the bit wakes the lock's first parked thread, and leaves the lock free meanwhile, for the
+//! next thread that comes.
 //!
 //! # Source
 //!
@@ -54,7 +54,7 @@ const PARKED: u32 = 2;
 const ROUNDS: u32 = 10;
 const PAUSING_ROUNDS: u32 = 3;
 
-/// What a parked thread is told that has been handed the lock.
+/// The message to a parked thread that has been handed the lock.
 const HANDED_OVER: u32 = 1;
 
 /// A place of the table: the waiters of all locks whose addresses lead here.
@@ -73,7 +73,7 @@ impl Bucket {
         }
     }
 
-    /// Counts a wake-up; says whether it is one that hands the lock over. The queue is locked.
+    /// Counts a wake-up; returns whether it is one that hands the lock over. The queue is locked.
     fn is_fair_turn(&self) -> bool {
         let wakes = self.wakes.load(Ordering::Relaxed); // Relaxed: as above
         let fair = wakes >= tuning::passes();
@@ -91,7 +91,8 @@ process_wide! {
 enum Parked {
     HandedOver,
     Woken,
-    /// The lock was not held, or nobody was said to park: it did not.
+    /// The lock was not held, or the word did not announce a parked thread: the thread did not
+    /// park.
     Not,
     TimedOut,
 }
@@ -184,8 +185,7 @@ impl ParkingLot {
         }
         if !waiter.park(deadline) && waiter.leave() {
             bucket.queue.with_chain(|chain| {
-                // SAFETY: nobody has claimed the waiter and nobody will, so that it is on the
-                // chain.
+                // SAFETY: no thread has claimed the waiter or will, so it is on the chain.
                 unsafe { chain.remove(&waiter) };
                 if !chain.iter().any(|other| other.role() == address) {
                     self.state.fetch_and(!PARKED, Ordering::Relaxed); // Relaxed: as where it is set
@@ -235,8 +235,8 @@ fn spin(round: &mut u32) -> bool {
     true
 }
 
-// SAFETY: `LOCKED` is set by one thread's compare-and-swap only, or left set for one thread that is
-// told so, and taken away in `release`; four bytes, and zero is free with nobody parked.
+// SAFETY: only one thread's compare-and-swap sets `LOCKED`, or it is left set for one thread that
+// gets a message; `release` clears it. Four bytes, and zero is free with no parked thread.
 unsafe impl PlainLock for ParkingLot {
     const INFO: LockInfo = LockInfo {
         name: "parking-lot",

@@ -52,7 +52,7 @@ use crate::{LockInfo, Order, RawRwLock};
 /// How many CPUs have a counter of their own; with more, some share.
 pub const COUNTERS: usize = if cfg!(loom) { 2 } else { 128 };
 
-/// A reader-writer lock with a counter for each CPU. All zero is one that nobody holds.
+/// A reader-writer lock with a counter for each CPU. All zero is a free lock.
 ///
 /// Any thread may release it after reading.
 #[derive(Debug)]

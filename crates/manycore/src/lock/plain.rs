@@ -15,13 +15,13 @@ pub unsafe trait PlainLock: RawLock + Sized {
     /// The lock's row in `manycore locks`.
     const INFO: LockInfo;
 
-    /// Acquires the lock if nobody holds it; says whether it did.
+    /// Acquires the lock if nobody holds it; returns whether it did.
     fn try_acquire(&self) -> bool;
 
     /// Acquires the lock after [`try_acquire`](Self::try_acquire) has failed.
     fn acquire_contended(&self);
 
-    /// Acquires the lock unless the deadline passes first; says whether it did.
+    /// Acquires the lock unless the deadline passes first; returns whether it did.
     ///
     /// The default polls with sleeps that grow to a millisecond: for locks whose waiters cannot
     /// leave the queue.
@@ -142,7 +142,7 @@ macro_rules! lock_api_form {
             }
         }
 
-        // Without an operating system there is no clock that a deadline could be told from.
+        // Without an operating system there is no clock against which a deadline could be checked.
         #[cfg(all(
             feature = "lock_api",
             any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare)))

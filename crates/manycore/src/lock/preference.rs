@@ -1,4 +1,5 @@
-//! Who goes first when readers and writers meet, for locks that leave that to the reader.
+//! Whether readers or writers go first when they contend, for locks that leave the choice to the
+//! reader.
 
 /// Who goes first when readers and writers meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +54,7 @@ macro_rules! raw_by_preference {
             #[inline]
             unsafe fn release_read(&self) {
                 // SAFETY: the calling thread has acquired the lock for reading and not released it
-                // (contract of `RawRwLock::release_read`), which is what the inherent method asks
-                // for.
+                // (contract of `RawRwLock::release_read`), as the inherent method requires.
                 unsafe { self.release_read() }
             }
 
@@ -71,8 +71,7 @@ macro_rules! raw_by_preference {
             #[inline]
             unsafe fn release_write(&self) {
                 // SAFETY: the calling thread has acquired the lock for writing and not released it
-                // (contract of `RawRwLock::release_write`), which is what the inherent method asks
-                // for.
+                // (contract of `RawRwLock::release_write`), as the inherent method requires.
                 unsafe { self.release_write() }
             }
         }
@@ -92,7 +91,7 @@ macro_rules! raw_by_preference {
             }
         }
 
-        // Without an operating system there is no clock that a deadline could be told from.
+        // Without an operating system there is no clock against which a deadline could be checked.
         #[cfg(all(
             feature = "lock_api",
             any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare)))

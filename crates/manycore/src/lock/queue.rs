@@ -10,7 +10,7 @@ use super::link::{Link, Linked};
 use crate::sync::atomic::Ordering;
 use crate::sync::{Deadline, const_new, hint, mutation, node, order, process};
 
-/// A place in a queue, with what else a lock notes about a waiter or hands over.
+/// A place in a queue, with a lock's further data about a waiter or a hand-over.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Place<N = ()> {
@@ -61,9 +61,8 @@ impl<N> Place<N> {
         self.next.store(next, Ordering::Relaxed);
     }
 
-    /// Leaves a message for the one that waits at this place, which then may be gone; says whether
-    /// it waits. A thread that has
-    /// [given up](Queue::enter_until) does not.
+    /// Leaves a message for the thread that waits at this place, which then may be gone; returns
+    /// whether it waits. A thread that has [given up](Queue::enter_until) does not.
     ///
     /// # Safety
     ///
@@ -95,7 +94,8 @@ impl<N> Queue<N> {
         self.tail.is_empty()
     }
 
-    /// Joins the queue if it is empty, as it [looked](Self::is_empty); says whether it did.
+    /// Joins the queue if it is still empty, as [`is_empty`](Self::is_empty) found; returns whether
+    /// it did.
     #[inline]
     pub(super) fn try_enter(&self, place: *mut Place<N>) -> bool {
         // AcqRel: Acquire, partner of the Release in `leave_to`; Release, partner of the Acquire
@@ -121,9 +121,9 @@ impl<N> Queue<N> {
         unsafe { self.join(place, holder).then(|| (*place).gate.wait()) }
     }
 
-    /// As [`enter`](Self::enter), but gives up when the deadline has passed; says whether the place
-    /// is at the head. If not, it is for a thread that would [hand](Self::hand_over) the head to
-    /// it.
+    /// As [`enter`](Self::enter), but gives up when the deadline has passed; returns whether the
+    /// place is at the head. If not, it is for a thread that would [hand](Self::hand_over) the head
+    /// to it.
     ///
     /// # Safety
     ///
@@ -141,7 +141,7 @@ impl<N> Queue<N> {
         unsafe { !self.join(place, holder) || (*place).gate.wait_until(deadline).is_some() }
     }
 
-    /// Puts the place at the end of the queue; says whether there is another before it.
+    /// Puts the place at the end of the queue; returns whether there is another before it.
     ///
     /// # Safety
     ///
@@ -188,7 +188,7 @@ impl<N> Queue<N> {
     pub(super) unsafe fn hand_over(&self, place: *mut Place<N>, message: u32) {
         // SAFETY: the place is at the head (contract of this function).
         if let Some(next) = unsafe { self.leave(place) } {
-            // SAFETY: it is behind the one that has left the head, and has no message.
+            // SAFETY: it is behind the place that has left the head, and has no message.
             unsafe { self.tell_first(next, message) };
         }
     }
@@ -216,7 +216,7 @@ impl<N> Queue<N> {
     ///
     /// # Safety
     ///
-    /// The place is at the head; behind the one that becomes the last there is no other.
+    /// The place is at the head, and has become the last.
     #[inline]
     pub(super) unsafe fn leave_to(
         &self,

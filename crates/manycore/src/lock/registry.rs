@@ -61,7 +61,7 @@ macro_rules! for_each_rw_lock {
     };
 }
 
-/// Gives reader-writer locks the form of those of `lock_api`. Loom's atomics have no constants.
+/// Gives reader-writer locks the interface of `lock_api`. Loom's atomics have no constants.
 #[cfg(all(feature = "lock_api", not(loom)))]
 macro_rules! lock_api_forms {
     ($($lock:ident),* $(,)?) => {$(

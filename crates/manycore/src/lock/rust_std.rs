@@ -3,10 +3,10 @@
 //!
 //! # Idea
 //!
-//! The word is that of [`Futex`]. A waiter polls it up to a hundred times, a pause apart, as
-//! long as it says *held*: if it comes free it takes the lock, and if it says that *somebody may
-//! sleep* it looks no longer, since others were not served by looking either. Then it marks the
-//! word and sleeps. After a wake-up it looks again, in the same way.
+//! The word is that of [`Futex`]. A waiter polls it up to a hundred times, a pause apart, as long
+//! as it says *held*. If it becomes free the waiter takes the lock. If it says that *somebody may
+//! sleep* the waiter stops polling, since polling has not helped others either. Then it marks the
+//! word and sleeps. After a wake-up it polls again, in the same way.
 //!
 //! # Source
 //!
@@ -16,7 +16,7 @@
 //!
 //! # Memory order
 //!
-//! That of [`Futex`], of which all accesses are. Looks are hints (Relaxed).
+//! The same as for [`Futex`], whose accesses are all there are. Polls are hints (Relaxed).
 //!
 //! # Cost
 //!
@@ -48,7 +48,7 @@ impl RustStd {
         }
     }
 
-    /// Looks until the word says something else than *held*, or often enough; returns what it says.
+    /// Polls until the word changes from *held*, or the polls are used up; returns the word.
     fn spin(&self) -> u32 {
         let mut polls = tuning::polls();
         loop {

@@ -2,22 +2,22 @@
 //!
 //! # Idea
 //!
-//! A waiter has time. So it is not a release that sorts the queue by nodes of memory, as in `cna`,
-//! but a waiter: the *shuffler* looks through the queue behind it and brings those of its own node
-//! up, behind those that it has brought up already; if they sleep it wakes them, so that they are
-//! awake when they come to the head of the queue. There it passes the role on to the last of them,
-//! who goes on; so there is one shuffler, and what happens between it and the end of the queue is
-//! its business. The next behind a shuffler that has brought up nobody begins a new group. The lock
-//! itself is a word, as in `mcs-bypass`: nobody holds a node, and a running thread may overtake a
-//! head that sleeps.
+//! A waiter has time. So a waiter, and not a release as in `cna`, sorts the queue by NUMA nodes.
+//! The *shuffler* searches the queue behind it, and brings the waiters of its own node forward,
+//! behind those that it has already brought forward. It wakes them if they sleep, so that they are
+//! awake when they reach the head of the queue. When the shuffler is at the head, it passes its
+//! role on to the last of them, who goes on. So there is one shuffler, and only it changes the
+//! queue between itself and the end. The waiter behind a shuffler that has brought none forward
+//! begins a new group. The lock itself is a word, as in `mcs-bypass`: no thread holds a node, and a
+//! running thread may overtake a sleeping head.
 //!
 //! # Source
 //!
 //! S. Kashyap, I. Calciu, X. Cheng, C. Min and T. Kim, "Scalable and Practical Locking with
 //! Shuffling", SOSP 2019, its blocking lock. There a shuffler passes its role on whenever it has
-//! looked through the queue, and each that it brings up is told its place in the group; here it
-//! looks on from where it was until it comes to the head of the queue, and only the next shuffler
-//! is told. The word is that of `mcs-bypass`, with the bound on overtaking that is ours.
+//! searched the queue, and each waiter that it brings forward learns its place in the group. Here
+//! it continues its search until it comes to the head of the queue, and only the next shuffler gets
+//! a message. The word is that of `mcs-bypass`; the bound on overtaking is ours.
 //!
 //! # Memory order
 //!
@@ -35,9 +35,9 @@
 //!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps. Contended, two transfers of the word and one of a node a
-//! hand-off, and the sorting by those who wait. Nodes are on the stacks of the waiters, since the
-//! holder needs none.
+//! Uncontended, two compare-and-swaps. Contended, two transfers of the word and one of a node for
+//! each hand-off; waiters do the sorting. Nodes are on the stacks of the waiters, since the holder
+//! needs none.
 //!
 //! # When not to use it
 //!
@@ -84,8 +84,8 @@ struct Told {
     group: UnsafeCell<Group>,
 }
 
-/// The waiters that have been brought up, as far as the shuffler has looked. What it points to is
-/// behind the shuffler or itself.
+/// The end of the waiters that have been brought forward, as far as the shuffler has searched. The
+/// target is behind the shuffler, or is the shuffler itself.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     size: u32,
@@ -247,7 +247,8 @@ impl Node {
         self.set_group(group);
     }
 
-    /// Moves this node, which is behind `seen`, to behind `last`; says whether that could be done.
+    /// Moves this node, which is behind `seen`, to behind `last`; returns whether that was
+    /// possible.
     fn move_behind(&self, last: &Self, seen: &Self) -> bool {
         // At the end of the queue, the link is not the shuffler's to write.
         let Some(next) = self.next() else { return false };
@@ -259,7 +260,7 @@ impl Node {
         true
     }
 
-    /// Makes the last of the group the shuffler, if that is another; says whether it did.
+    /// Makes the last of the group the shuffler, if that is another; returns whether it did.
     fn pass_role(&self) -> bool {
         let group = self.group();
         if core::ptr::eq(group.last, self) {
@@ -286,9 +287,8 @@ impl Node {
     }
 
     fn set_group(&self, now: Group) {
-        // SAFETY: the caller is the shuffler or has its role to pass on, and only that thread
-        // writes groups: its own, or that of the thread which becomes the shuffler by what the
-        // caller does next.
+        // SAFETY: the caller is the shuffler or has its role to pass on. Only that thread writes
+        // groups: its own, or the group of the thread that it is about to make the shuffler.
         self.told.group.with_mut(|group| unsafe { *group = now });
     }
 

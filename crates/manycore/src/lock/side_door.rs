@@ -14,9 +14,9 @@
 //! same way a reader takes its mark away and then looks whether the writer sleeps, and a writer
 //! says that it sleeps and then reads the marks once more.
 //!
-//! What a writer did is seen by readers that come after it through the door, because they read what
-//! [`open`](SideDoor::open) wrote (Release, Acquire). What readers did is seen by the writer
-//! through the marks: that is for the lock to arrange.
+//! Readers that come through the door after a writer see its writes, because they read the value
+//! that [`open`](SideDoor::open) wrote (Release, Acquire). A writer sees readers' accesses through
+//! the marks: the lock has to ensure that.
 
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{clock, const_new, futex, hint, order, store_load, tuning};
@@ -51,8 +51,7 @@ impl SideDoor {
     #[inline]
     pub(super) fn admits(&self) -> bool {
         store_load!("door-enter");
-        // SeqCst: partner of the swap in `shut`; and it acquires what the Release in `open`
-        // released.
+        // SeqCst: partner of the swap in `shut`; it also acquires the writes released by `open`.
         self.word.load(order!(SeqCst, "door-admit")) == OPEN
     }
 

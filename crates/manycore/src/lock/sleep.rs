@@ -2,14 +2,14 @@
 //!
 //! # Idea
 //!
-//! Under load a waiter's CPU is better used by somebody else. `sleep(0)` hands it over and comes
-//! back by itself, so that nobody has to wake the waiter.
+//! Under load another thread makes better use of a waiter's CPU. `sleep(0)` gives the CPU up and
+//! returns by itself, so no thread has to wake the waiter.
 //!
 //! # Source
 //!
-//! H. Han, "Locking in practice", Table 1 and Algorithm 2, *Sleep*. What `sleep(0)` does has
+//! H. Han, "Locking in practice", Table 1 and Algorithm 2, *Sleep*. The effect of `sleep(0)` has
 //! changed since: today's Linux lets it last for the timer slack, 50 us unless changed.
-//! `tuning::set_give_up` chooses `sched_yield` instead, which is closer to what it was.
+//! `tuning::set_give_up` chooses `sched_yield` instead, which is closer to the old effect.
 //!
 //! # Memory order
 //!

@@ -1,4 +1,4 @@
-//! Spin for a while, then block: what the locks of the InnoDB family share.
+//! Spin for a while, then block: the common part of the locks of the InnoDB family.
 //!
 //! # Idea
 //!
@@ -80,7 +80,7 @@ impl<P: Patience> SpinThenBlock<P> {
     }
 
     /// Acquires the lock, leaving it in the given state, unless patience or time run out first;
-    /// says whether it did.
+    /// returns whether it did.
     fn spin(&self, taken: u32, deadline: Option<Deadline>) -> bool {
         let mut patience = P::begin();
         loop {

@@ -24,7 +24,7 @@
 //!
 //! # When not to use it
 //!
-//! With more runnable threads than CPUs: if the thread whose turn it is does not run, nobody can go
+//! With more runnable threads than CPUs: if the next thread in order does not run, no other can go
 //! on, and the others never give up their CPUs. Each hand-off may take a time slice.
 
 use super::numbers::Numbers;
@@ -38,7 +38,7 @@ use crate::{LockInfo, Order};
 #[repr(C)]
 pub struct Ticket {
     numbers: Numbers,
-    /// The number that has the lock; if it is drawn next, nobody has.
+    /// The number that has the lock; if it is the next to be drawn, the lock is free.
     serving: AtomicU32,
 }
 

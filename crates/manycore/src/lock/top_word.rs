@@ -1,4 +1,4 @@
-//! A word that is the lock, before a queue of those who wait for it.
+//! A word that is the lock, in front of a queue of waiters.
 //!
 //! A thread that comes may take the word if it is free, past the queue. Only the head of the queue
 //! watches it: it spins for a while and then sleeps on it. If others have overtaken it too often,
@@ -32,8 +32,8 @@ impl TopWord {
         self.0.load(Ordering::Relaxed) & HELD == 0 // Relaxed: an exchange decides
     }
 
-    /// Acquires the word if it is free and not reserved; says whether it did. `is_orphaned` says
-    /// whether the head for which it is reserved is with the parent of a fork.
+    /// Acquires the word if it is free and not reserved; returns whether it did. `is_orphaned` says
+    /// whether the head for which it is reserved is in the parent of a fork.
     #[inline]
     pub(super) fn try_acquire(&self, is_orphaned: impl FnOnce() -> bool) -> bool {
         // Acquire: partner of the Releases. Relaxed on failure: nothing was acquired.
@@ -74,7 +74,7 @@ impl TopWord {
         }
     }
 
-    /// Polls the word for a while; says whether it was acquired.
+    /// Polls the word for a while; returns whether it was acquired.
     fn spin(&self) -> bool {
         let (start, limit) = (clock::now(), tuning::spin_limit());
         loop {

@@ -12,7 +12,7 @@
 //!
 //! # Memory order
 //!
-//! That of [`Tas`], whose flag it is: the reads are hints and Relaxed.
+//! The same as for [`Tas`], whose flag it uses: the reads are hints and Relaxed.
 //!
 //! # Cost
 //!

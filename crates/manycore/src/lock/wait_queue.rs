@@ -1,4 +1,4 @@
-//! Waiting until somebody else says so: the algorithm of a condition variable.
+//! Waiting until another thread signals: the algorithm of a condition variable.
 //!
 //! # Idea
 //!
@@ -46,9 +46,9 @@
 //!
 //! # Source
 //!
-//! Ours. That each waiter has something of its own to sleep on, in a list in order of arrival, is
+//! Ours. Each waiter has an object of its own to sleep on, in a list in order of arrival: that is
 //! the advice of A. D. Birrell, "Implementing Condition Variables with Semaphores", 2003, who also
-//! tells how naive ones go wrong.
+//! explains how naive implementations fail.
 //!
 //! # Whose memory, until when
 //!
@@ -67,9 +67,9 @@
 //!
 //! # Memory order
 //!
-//! The list is ordered by its lock: a thread that locks it (Acquire) sees what was done before it
-//! was unlocked (Release). What a signal and the waiter's own exit need is on the page of
-//! [`Waiter`].
+//! The list is ordered by its lock: a thread that locks it (Acquire) sees all writes before it was
+//! unlocked (Release). The page of [`Waiter`] has the orderings for a signal and for the waiter's
+//! own exit.
 //!
 //! # Cost
 //!
@@ -138,8 +138,8 @@ impl WaitQueue {
         });
     }
 
-    /// Takes back a waiter whose `park` has returned false, or did not return; says whether it came
-    /// in time.
+    /// Takes back a waiter whose `park` has returned false, or did not return; returns whether it
+    /// came in time.
     ///
     /// False means that the waiter has been signalled: the caller has to act on that, or to signal
     /// another.
@@ -158,20 +158,20 @@ impl WaitQueue {
         in_time
     }
 
-    /// Wakes a waiter; says whether there was one. It is the one that has waited for longest,
+    /// Wakes a waiter; returns whether there was one. It is the one that has waited for longest,
     /// unless the last one is still awake: that one goes first, fifteen times out of sixteen.
     pub fn signal(&self) -> bool {
         self.signal_saying(|| 0)
     }
 
-    /// The same. If others wait on, `message` says what the woken one is [told](Waiter::message);
-    /// it is below [`MESSAGES`](Waiter::MESSAGES). One that is the last is told 0, as is one that
+    /// The same. If others wait on, `message` is the woken waiter's [message](Waiter::message); it
+    /// is below [`MESSAGES`](Waiter::MESSAGES). The last waiter gets 0, and so does a waiter that
     /// is woken by a [`broadcast`](Self::broadcast). The chain is locked meanwhile.
     pub fn signal_saying(&self, message: impl FnOnce() -> u32) -> bool {
-        // A signaller has to find those waiters only of which it can know. It changed what they
-        // wait for under their mutex; a waiter that had looked before then has put itself on the
-        // chain before it released the mutex, so that happens before this look, which cannot miss
-        // it. A waiter that looks later does not wait.
+        // A signaller only has to find waiters that it can know about. It changed the awaited
+        // condition under their mutex. A waiter that had checked the condition before the change
+        // put itself on the chain before it released the mutex; that happens before this search,
+        // which therefore finds it. A waiter that checks later does not wait.
         if self.chain.looks_empty() {
             return false;
         }
@@ -194,7 +194,7 @@ impl WaitQueue {
     }
 
     /// Wakes eight waiters; each is to wake another, by [`wake_next`](Waiter::wake_next), before it
-    /// acquires the mutex. So all are woken, by many threads; says whether there were any.
+    /// acquires the mutex. So all are woken, by many threads; returns whether there were any.
     ///
     /// A waiter that leaves, because its deadline has passed or its thread is cancelled, may have
     /// to wait for those before it.
@@ -253,7 +253,7 @@ impl WaitQueue {
         result
     }
 
-    /// Locks the chain; says whether what is on it is of an older generation.
+    /// Locks the chain; returns whether its contents are of an older generation.
     fn lock(&self) -> bool {
         let mut taken = now(HELD);
         // Relaxed: the compare-and-swap decides and orders.
@@ -275,7 +275,7 @@ impl WaitQueue {
         }
     }
 
-    /// Sleeps while the word says that the lock is held and contended; returns what it says then.
+    /// Sleeps while the word says that the lock is held and contended; returns the new word.
     #[cold]
     fn sleep(&self, word: u32) -> u32 {
         let contended = now(CONTENDED);
@@ -308,7 +308,7 @@ struct Learned(u32);
 
 impl Learned {
     const PAID: u32 = 15;
-    /// A poll costs half of what it spares if it ends with the signal.
+    /// A poll that ends with the signal costs half of what it saves.
     const SUCCESS: u32 = 2;
     const WAIT: u32 = 16;
     /// One wait in this many polls to see whether that pays now, and one signal in as many goes to

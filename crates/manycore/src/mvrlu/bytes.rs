@@ -89,7 +89,7 @@ unsafe fn link<T>(object: NonNull<u8>) -> Link<T> {
 
 /// # Safety
 ///
-/// The address is that of an object's or version's data, which does not change.
+/// The address of an object's or version's data, which does not change.
 #[inline]
 unsafe fn size_of_data(data: NonNull<u8>) -> usize {
     // SAFETY: `create_bytes` has written the size into the word before the data, and versions copy
@@ -142,9 +142,9 @@ impl<C: Clock> Handle<'_, C> {
     /// As of [`RawSession::deref`]; `data` is as for [`object_of`].
     #[inline]
     pub unsafe fn deref_bytes(&self, data: NonNull<u8>) -> NonNull<u8> {
-        // SAFETY: the session is open and `data` is that of an object or of a version found in it
-        // (contract of this function); what is not a version is an object, to which a link may be
-        // made.
+        // SAFETY: the session is open and `data` belongs to an object or to a version found in it
+        // (contract of this function). Data that is not a version's is an object's, to which a link
+        // may be made.
         unsafe {
             if object_of(data) != data {
                 return data;

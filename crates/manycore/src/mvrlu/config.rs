@@ -1,4 +1,4 @@
-//! Limits of a domain, and the report on who keeps it from keeping them.
+//! Limits of a domain, and the report on threads that prevent it from keeping them.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -152,7 +152,7 @@ impl Config {
         );
     }
 
-    /// Segments with versions in them from which on the thread looks for a grace period.
+    /// The number of used segments from which on the thread searches for a grace period.
     pub(super) fn low(&self) -> usize {
         (self.segments * self.low_percent / 100).max(2)
     }

@@ -28,7 +28,8 @@ pub struct Domain<C: Clock = Ordo> {
     periods: CachePadded<Periods>,
     /// For sessions after a conflict.
     pub(super) retry_queues: RetryQueues,
-    /// Until when nobody looks for a grace period, by the clock; or [`NOBODY`], or [`SOMEBODY`].
+    /// The time until which no thread searches for a grace period, by the clock; or [`NOBODY`], or
+    /// [`SOMEBODY`].
     looking: CachePadded<AtomicU64>,
     /// The watermark is never above it: see [`Domain::raise_floor`].
     floor: CachePadded<AtomicU64>,
@@ -52,9 +53,9 @@ const NOBODY: u64 = 0;
 /// Somebody does.
 const SOMEBODY: u64 = u64::MAX;
 
-/// The line that every session reads is written by each look. Each this many threads rest for as
-/// long as a scan takes: or hundreds would look all the time, and that line would never come to
-/// rest.
+/// Each search writes the line that every session reads. For each group of this many threads,
+/// searches pause for the duration of a scan: otherwise hundreds of threads would search all the
+/// time, and that line would always be in transit.
 const THREADS_FOR_REST: u64 = 64;
 
 /// How many times as much has to come together where scans are dear.
@@ -126,7 +127,7 @@ impl<C: Clock> Domain<C> {
     /// As [`enter`](Self::enter), for a session that reads at the floor, which is returned. It is
     /// protected from the floor that it finds first, or from its epoch if that is earlier.
     pub(super) fn enter_at_floor(&self, record: &Record) -> u64 {
-        // Acquire: partner of the Release in `raise_floor`: what was committed up to there.
+        // Acquire: partner of the Release in `raise_floor`: for the commits up to the floor.
         let floor = self.floor.load(Ordering::Acquire);
         // Acquire: as in `enter`.
         let epoch = self.periods.epoch.load(Ordering::Acquire).min(floor);
@@ -139,10 +140,10 @@ impl<C: Clock> Domain<C> {
         if mutation!("mvrlu-first-floor") { floor } else { again }
     }
 
-    /// Sessions that begin afterwards by [`Handle::begin_at_floor`](super::Handle::begin_at_floor)
-    /// read at this time, unless it is earlier than what they read at now. What such a session may
-    /// need is kept: no version is discarded, written over its object, or used again because of
-    /// commits that are later.
+    /// Sessions that begin later by [`Handle::begin_at_floor`](super::Handle::begin_at_floor) read
+    /// at this time, unless it is earlier than their present time. Versions that such a session may
+    /// need are kept: none is discarded, written over its object, or reused because of later
+    /// commits.
     ///
     /// The caller has [closed](Self::close) that time: no commit with a stamp up to it is going to
     /// appear.
@@ -168,7 +169,7 @@ impl<C: Clock> Domain<C> {
         self.clock.stamp().max(bound)
     }
 
-    /// At this many versions of its own a thread looks for a grace period.
+    /// With this many versions of its own a thread searches for a grace period.
     #[inline]
     pub(super) fn versions_max(&self) -> u32 {
         let times = if self.periods.asymmetry.is_dear() { VERSIONS_FOR_DEAR } else { 1 };
@@ -187,7 +188,7 @@ impl<C: Clock> Domain<C> {
         self.periods.waits.waiting()
     }
 
-    /// Takes into account what a thread has counted that is in no session.
+    /// Adds the counts of a thread that is in no session.
     #[cold]
     pub(super) fn account(&self, account: &Account) {
         let waits = &self.periods.waits;
@@ -240,7 +241,7 @@ impl<C: Clock> Domain<C> {
     /// other's way, and all others wait for the line that each of them writes.
     #[cold]
     pub(super) fn try_advance(&self, must: bool, sessions: u32) -> Option<u64> {
-        // Relaxed, throughout: hints; what has to be in order is so in `advance`.
+        // Relaxed, throughout: hints; `advance` does all that needs an order.
         let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
         let state = self.looking.load(order);
         let rests = || state != NOBODY && (state == SOMEBODY || self.clock.horizon() < state);

@@ -1,5 +1,5 @@
-//! What a journal needs of a domain: what a session has written, before others see it; a time up to
-//! which it has all; and sessions that read at that time.
+//! The interface between a journal and a domain: a session's writes, before others see them; a time
+//! up to which the journal has all writes; and sessions that read at that time.
 //!
 //! A thread notes what its session has written ([`Handle::writes`], [`Handle::made`]), and commits
 //! it ([`Handle::commit_at`]). A thread that collects the notes takes the time B,
@@ -118,9 +118,9 @@ impl<C: Clock> Handle<'_, C> {
     /// Begins a session that sees all commits up to the domain's floor, or up to a time if that is
     /// later, and none after it; and what this thread has committed or seen. Returns when that is.
     ///
-    /// No clock is waited for, but for what this thread has seen or was told to see. So a commit of
-    /// another thread that has returned and is not below the floor may be missed, if it is later
-    /// than the time.
+    /// It waits for no clock, and sees only the commits that this thread has seen or was told to
+    /// see. So it may miss a commit of another thread that has returned and is not below the floor,
+    /// if that is later than the time.
     ///
     /// # Safety
     ///
@@ -155,12 +155,12 @@ impl<C: Clock> Handle<'_, C> {
         self.writes().next().is_some()
     }
 
-    /// What the session has made: objects, and their bytes with the word before the data.
+    /// The objects that the session has made, and their bytes with the word before the data.
     pub fn made<T>(&self) -> impl Iterator<Item = (Link<T>, usize)> {
         self.kept.fresh.iter().map(|(object, kind)| (Link::from_ptr(object.cast()), kind.object))
     }
 
-    /// The data of an object as the session has written it, and as it was before.
+    /// The data of an object as the session has written it, and the old data.
     ///
     /// # Safety
     ///
@@ -207,9 +207,9 @@ impl<C: Clock> Handle<'_, C> {
         unsafe { self.commit_at_with(|_| ()) }
     }
 
-    /// As [`commit_at`](Self::commit_at). `decided` is told the stamp when others see the commit,
-    /// and the session still has its locks: before it returns, nobody changes what the session has
-    /// only locked.
+    /// As [`commit_at`](Self::commit_at). `decided` gets the stamp when others see the commit, and
+    /// the session still has its locks: before it returns, no thread changes objects that the
+    /// session has only locked.
     ///
     /// # Errors
     ///

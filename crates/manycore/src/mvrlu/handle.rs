@@ -39,7 +39,7 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) waiting: Waiting,
     /// What the thread's next handle goes on with.
     pub(super) kept: Kept,
-    /// How often the thread has looked for a grace period since the watermark last rose.
+    /// How often the thread has searched for a grace period since the watermark last rose.
     pub(super) vain: u32,
     /// At this many steps over versions it does so again.
     pub(super) hops_max: u32,
@@ -184,7 +184,7 @@ impl<'a, C: Clock> Handle<'a, C> {
         self.local().writer.has_room(most)
     }
 
-    /// What there is to do between two sessions, if there is anything.
+    /// The work between two sessions, if there is any.
     #[inline]
     pub(super) fn between_sessions(&mut self) {
         let due = self.kept.hops.get() >= self.hops_max || self.kept.is_filling;
@@ -200,8 +200,8 @@ impl<'a, C: Clock> Handle<'a, C> {
         self.vain.saturating_sub(YIELDS).min(DOUBLINGS_MAX)
     }
 
-    /// A commit with this stamp was seen: what this thread begins from now on is later, and so is
-    /// what others begin whom it tells.
+    /// A commit with this stamp was seen: this thread's later sessions and commits are later than
+    /// it, and so are those of threads that this one informs.
     #[inline]
     pub(super) fn observe(&self, stamp: u64) {
         if stamp > self.settled.get() {
@@ -217,7 +217,7 @@ impl<'a, C: Clock> Handle<'a, C> {
         if waits { self.domain.clock.settle(stamp) } else { stamp }
     }
 
-    /// Whether the session sees the version; one without data stands for the next older one.
+    /// Whether the session sees the version; a version without data represents the next older one.
     #[inline]
     fn sees(&self, version: &Version) -> bool {
         // Acquire: partner of the Release in `commit`.
@@ -321,8 +321,8 @@ unsafe impl<C: Clock> Sessions for Domain<C> {
     }
 }
 
-// SAFETY: what a session has found stays as it is until the session's end: see *Sessions and grace
-// periods* in the module's page.
+// SAFETY: objects that a session has found do not change until the session's end: see *Sessions and
+// grace periods* in the module's page.
 unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     #[inline]
     unsafe fn begin(&mut self, view: View) {
@@ -378,7 +378,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     unsafe fn end_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>) {
         let (kind, shared_pool) = (&OwnedKindOf::<T>::KIND, &self.domain.shared_pool);
-        // SAFETY: `make_owned` has made it, and nobody has it (contract of
+        // SAFETY: `make_owned` has made it, and no thread has it (contract of
         // `RawSession::end_owned`).
         unsafe {
             let Local { pool, dying, .. } = self.local();
@@ -390,7 +390,8 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
         debug_assert!(!self.is_open, "destructors run in no session");
         let shared_pool = &self.domain.shared_pool;
         while let Some((object, kind)) = self.local().dying.pop() {
-            // SAFETY: nobody has an object that is dying, and it has been taken out to end it once.
+            // SAFETY: no thread has a dying object, and it has been taken from the list to be ended
+            // once.
             unsafe { self.local().pool.end(object, kind, shared_pool) };
         }
     }

@@ -36,7 +36,7 @@ pub(super) struct Segment {
 
 const FIRST: usize = size_of::<Segment>();
 
-/// How many versions with so much room each a segment of this many bytes holds.
+/// The number of versions with this much room that a segment of this many bytes holds.
 pub(super) fn versions_in(segment_bytes: usize, room: usize) -> usize {
     (segment_bytes - FIRST) / room
 }
@@ -53,8 +53,8 @@ impl Position {
         Self { segment, offset: FIRST }
     }
 
-    /// The version here; none at the end of what is published. Goes on to the next segment, of
-    /// which `leave` is told.
+    /// The version here; none at the end of the published ones. Goes on to the next segment, and
+    /// passes that to `leave`.
     pub fn version(&mut self, mut leave: impl FnMut(*mut Segment)) -> Option<*mut Version> {
         loop {
             // SAFETY: a position is made of a segment of its log, and segments are there for as
@@ -192,7 +192,7 @@ impl Log {
                 made_before,
             });
         }
-        // Relaxed: followed at the domain's end, after which nobody else is left.
+        // Relaxed: followed at the domain's end, after which no other thread is left.
         self.last_made.store(segment, Ordering::Relaxed);
         segment
     }
@@ -237,11 +237,11 @@ impl Log {
                 // SAFETY: the version is published, and not discarded: the tail is at it.
                 let version = unsafe { &*version };
                 tail.tail.advance(version.kind.room());
-                // Relaxed: nobody else is left.
+                // Relaxed: no other thread is left.
                 let is_committed = version.stamp.load(Ordering::Relaxed) < UNDECIDED;
                 if version.kind.drops && version.has(FREED) && is_committed {
-                    // SAFETY: the object ended with this version, which is the only one that says
-                    // so; it is the domain's, which nobody uses any more.
+                    // SAFETY: the object ended with this version, which is the only record of its
+                    // end. It belongs to the domain, and no thread uses it any more.
                     unsafe { dying.push(version.master(), version.kind) };
                 }
             }
@@ -254,7 +254,7 @@ impl Log {
         self.published.load(Ordering::Relaxed) != self.discarded.load(Ordering::Relaxed)
     }
 
-    /// Runs `f` with the right to reclaim, unless somebody else has it.
+    /// Runs `f` with the right to reclaim, unless another thread has it.
     pub fn reclaim(&self, f: impl FnOnce(&mut Tail)) -> bool {
         // Relaxed: a hint, and on failure.
         let taken = self.reclaiming.load(Ordering::Relaxed);
@@ -264,8 +264,8 @@ impl Log {
         {
             return false;
         }
-        // SAFETY: `reclaiming` admits one thread at a time, whose Acquire and Release order what
-        // one did before what the next does; `tail` is reached here only.
+        // SAFETY: `reclaiming` admits one thread at a time, and its Acquire and Release order one
+        // thread's accesses before the next's; `tail` is accessed only here.
         self.tail.with_mut(|tail| f(unsafe { &mut *tail }));
         // Release: partner of the Acquire above.
         self.reclaiming.store(false, order!(Release, "mvrlu-right-give"));
@@ -290,7 +290,8 @@ impl Writer {
         Some((place.cast(), begins))
     }
 
-    /// Takes back the room of the version that was appended last, and that nobody has seen.
+    /// Takes back the room of the version that was appended last, and that no other thread has
+    /// seen.
     pub fn take_back(&mut self, bytes: usize) {
         self.end.offset -= bytes;
         self.unpublished -= 1;
@@ -319,8 +320,7 @@ impl Writer {
         Some(())
     }
 
-    /// Whether the present transaction leaves this many segments with more than the one that it
-    /// fills.
+    /// Whether the present transaction leaves this many segments besides the one that it fills.
     #[cfg(not(loom))]
     pub fn has_room(&self, most: usize) -> bool {
         self.filled.len() + 3 < most

@@ -135,11 +135,11 @@
 //!
 //! # When not to use it
 //!
-//! Where one object is changed by everybody: one transaction at a time wins, others run again. For
-//! sessions that last: they keep versions, up to [`Config::segments_max`] segments a thread; then
-//! writers wait, and [`Config::on_stall`] is told for whom. For objects of kilobytes, which are
-//! copied for each change. And where code reads again and again in one session to wait for a
-//! change: it sees its moment for ever.
+//! Where all threads change one object: one transaction at a time wins, others run again. For long
+//! sessions: they keep versions, up to [`Config::segments_max`] segments a thread; then writers
+//! wait, and [`Config::on_stall`] reports the blocking session. For objects of kilobytes, which are
+//! copied for each change. And for code that reads repeatedly in one session to wait for a change:
+//! it sees its own moment for ever.
 
 #[cfg(not(loom))]
 mod bytes;

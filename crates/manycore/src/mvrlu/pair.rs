@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::session::object::{FREED, OWNED_MAX, owned};
 use crate::session::pool::{class_of, size_of_class};
 
-/// A pair's object. What is in it is there as long as a session lasts that has found it.
+/// A pair's object. Its contents are valid as long as a session lasts that has found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair(Link<Lengths>);
 
@@ -176,10 +176,11 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// # Safety
     ///
-    /// No commit has put it into a node, or nobody uses the node; once.
+    /// No commit has put it into a node, or no thread uses the node any more; to be called once.
     pub(crate) unsafe fn end_pair(&mut self, pair: Pair) {
         let shared_pool = &self.domain.shared_pool;
-        // SAFETY: the pair was made, of this kind, and nobody has it (contract of this function).
+        // SAFETY: the pair was made, of this kind, and no thread has it (contract of this
+        // function).
         unsafe {
             let kind = pair.lengths().kind();
             let Local { pool, dying, .. } = self.local();

@@ -66,9 +66,9 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// Looks for a grace period, unless another thread is at it: what that finds is for all. But if
-    /// nothing has come of it when some more were due, that thread may have been preempted. Whether
-    /// this one has looked.
+    /// Searches for a grace period, unless another thread is doing so: its result is for all. But
+    /// if nothing has come of that when some more versions were due, that thread may have been
+    /// preempted, and this one searches, too. Returns whether this thread has searched.
     fn look(&mut self, before: u64) -> bool {
         let counters = &self.record.counters;
         let for_readers = self.kept.take_hops(counters) >= self.hops_max;
@@ -88,10 +88,10 @@ impl<C: Clock> Handle<'_, C> {
         true
     }
 
-    /// A session is in the way, and looking more often does not help. But with more threads than
-    /// CPUs its thread most likely waits for one: it gets this one's, which is in no session now.
-    /// So it is rare that a thread is preempted in a session and the others go on for a whole slice
-    /// of time.
+    /// A session blocks the grace period, and more frequent searches do not help. With more threads
+    /// than CPUs, the session's thread most likely waits for a CPU: it gets this thread's, which is
+    /// in no session now. So a thread is rarely preempted in a session for a whole slice of the
+    /// others.
     fn has_looked_in_vain(&mut self) {
         self.vain += 1;
         if self.vain <= YIELDS {
@@ -100,9 +100,9 @@ impl<C: Clock> Handle<'_, C> {
         self.hops_max = self.domain.hops_max().saturating_mul(1 << self.vain.min(DOUBLINGS_MAX));
     }
 
-    /// Writes back and discards what no session needs, in the logs of all threads. If no session is
-    /// open and nobody else reclaims, the objects themselves are up to date then: for a thread that
-    /// leaves, or a program that has only one left.
+    /// Writes back and discards the versions that no session needs, in the logs of all threads. If
+    /// no session is open and no other thread reclaims, the objects themselves are up to date
+    /// afterwards: for a thread that leaves, or a program whose last thread this is.
     ///
     /// # Panics
     ///
@@ -241,7 +241,7 @@ fn discard<C: Clock>(
         // SAFETY: the version was published, and this thread discards it by going past it below:
         // only one with the right to reclaim does so, which the caller is.
         let version = unsafe { &*version };
-        // The model checker is to see that nobody else touches it now.
+        // This shows the model checker that no other thread touches it now.
         #[cfg(loom)]
         // SAFETY: the batch was detached at a time up to the watermark, so that no session has the
         // version (3 on the module's page).
@@ -280,8 +280,8 @@ fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, don
         tail.scan.advance(version.kind.room());
     }
     if tail.scan != start {
-        // SeqCst: partner of the raising of the epoch, see the module's page: what was put out by
-        // a store, as that of an abort, is so before the read of the epoch in `stamp`.
+        // SeqCst: partner of the raising of the epoch, see the module's page: a version removed by
+        // a store, as by an abort, is removed before the read of the epoch in `stamp`.
         fence(Ordering::SeqCst);
         // Later than the epoch of every session that may have found one of them; see the module's
         // page.
@@ -290,9 +290,9 @@ fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, don
     }
 }
 
-/// This many versions ahead of the one that is detached, the objects are asked for: most were last
-/// written by another thread, and they are not to come one after the other. The versions themselves
-/// do: each says where the next one is.
+/// The objects are prefetched this many versions ahead of the one that is detached: another thread
+/// has last written most of them, and their transfers should overlap. Transfers of the versions
+/// themselves do not: each version leads to the next one.
 const AHEAD: usize = 8;
 
 /// Asks for the object of a version, which was published and is not discarded, and goes on to the
@@ -342,7 +342,7 @@ unsafe fn detach(version: &Version, watermark: u64, done: &mut Done) -> bool {
     }
     let this = core::ptr::from_ref(version).cast_mut();
     // SAFETY: the version is not superseded, and the caller is in a session (contract of this
-    // function): so the object was not freed by what was committed before (4 on the module's page).
+    // function). So no earlier commit has freed the object (4 on the module's page).
     let head = unsafe { &*version.master() };
     if newest(head) != this {
         return false; // somebody has locked the object

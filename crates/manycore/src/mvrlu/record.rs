@@ -37,12 +37,12 @@ pub(super) struct Local {
     pub writer: Writer,
     pub pool: Pool,
     pub kept: Kept,
-    /// Objects that nobody has any more, and whose values have to be dropped.
+    /// Unused objects whose values have to be dropped.
     pub dying: Dying,
 }
 
-/// What a handle has at its end, and the next one begins with. So handles that follow each other
-/// look for grace periods as often as one that stays, and need not allocate.
+/// The state of a handle at its end, with which the next one begins. So a series of handles
+/// searches for grace periods as often as a single one, and need not allocate.
 #[derive(Default)]
 pub(super) struct Kept {
     /// What the session has locked. Between handles it is empty, with the memory that it has come
@@ -55,7 +55,8 @@ pub(super) struct Kept {
     pub hops: Cell<u32>,
     /// How many of `hops` are in the domain's counts already.
     hops_counted: u32,
-    /// Versions that were committed since the log was last reclaimed, or a grace period looked for.
+    /// Versions that were committed since the log was last reclaimed, or since the last search for
+    /// a grace period.
     pub versions: u32,
     /// Whether they are many, or another segment of the log was begun and those are many.
     pub is_filling: bool,
@@ -113,8 +114,7 @@ impl Record {
 
     #[inline]
     pub fn leave(&self) {
-        // Release: partner of the Acquire in `session_since`: what the session has read, it has
-        // read before.
+        // Release: partner of the Acquire in `session_since`: the session's reads come before.
         self.session.store(IDLE, order!(Release, "mvrlu-leave"));
     }
 

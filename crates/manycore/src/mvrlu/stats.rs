@@ -4,8 +4,7 @@ pub(super) use crate::counters::count;
 use crate::counters::counters;
 
 counters! {
-    /// What a [`Domain`](super::Domain) has done so far; the numbers of the paper's section 6 and
-    /// more.
+    /// A [`Domain`](super::Domain)'s counts so far: the numbers of the paper's section 6 and more.
     Stats:
     /// Transactions that committed a change.
     commits,

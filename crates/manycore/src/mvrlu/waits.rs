@@ -20,8 +20,8 @@
 //! began with the state on the left, C's among them. So a thread that ended it took a time that is
 //! not before C's stamp, and waited until all clocks had passed that.
 //!
-//! The same holds for what a session has only *seen* commit: S may begin because the session said
-//! so. In the argument, that session takes the place of C.
+//! The same holds for a commit that a session has only *seen*: S may begin because the session
+//! announced it. In the argument, that session takes the place of C.
 
 use core::cell::Cell;
 
@@ -59,7 +59,7 @@ pub(super) struct ClockWaitPolicy {
     balance: CachePadded<AtomicU64>,
 }
 
-/// What a thread has counted, and not told the others yet: snapshots, less commits.
+/// A thread's own count that is not yet added to the total: snapshots, less commits.
 #[derive(Default)]
 pub(super) struct Account(Cell<i32>);
 
@@ -88,7 +88,7 @@ impl ClockWaitPolicy {
         Waiting(self.waiting.load(Ordering::Acquire))
     }
 
-    /// Adds what a thread has counted. From an excess of `hysteresis` on, the other kind waits.
+    /// Adds a thread's count. From an excess of `hysteresis` on, the other kind waits.
     pub fn tell(&self, account: &Account, hysteresis: u32, clock: &impl Clock) {
         let most = i64::from(hysteresis);
         let more = i64::from(account.0.take());
@@ -132,7 +132,7 @@ impl ClockWaitPolicy {
     /// All sessions have begun since that stamp: snapshots need not wait any more.
     pub fn only_commits(&self, since: u64, clock: &impl Clock) {
         clock.settle(clock.fresh());
-        // Release: partner of the Acquire in `waiting`. Relaxed on failure: somebody else has done
+        // Release: partner of the Acquire in `waiting`. Relaxed on failure: another thread has done
         // it.
         let (to, release) = (Waiting::COMMITS.0, Ordering::Release);
         let _ = self.waiting.compare_exchange(since, to, release, Ordering::Relaxed);

@@ -337,7 +337,7 @@ impl<C: Clock> Handle<'_, C> {
 
     /// The end of a lock, without a change: the version before is the newest again.
     fn unlock(version: &Version) {
-        // SAFETY: the session has the object locked, and what is locked is not freed.
+        // SAFETY: the session has the object locked, and locked objects are not freed.
         let head: &Head = unsafe { &*version.master() };
         // Release: partner of the Acquire in `newest`.
         head.store(version.own.older, Ordering::Release);
@@ -365,9 +365,8 @@ impl<C: Clock> Handle<'_, C> {
         count(&self.record.counters.aborts, 1);
         let shared_pool = &self.domain.shared_pool;
         while let Some((object, kind)) = self.kept.fresh.pop() {
-            // SAFETY: `make` has given the object to this session only, and what the session has
-            // published is not committed: no other thread has the object (contract of
-            // `RawSession::alloc`).
+            // SAFETY: `make` has given the object only to this session, whose published changes are
+            // not committed: no other thread has the object (contract of `RawSession::alloc`).
             unsafe {
                 let Local { pool, dying, .. } = self.local();
                 dying.end(object, kind, pool, shared_pool);

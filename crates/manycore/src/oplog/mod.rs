@@ -100,7 +100,7 @@ pub struct Statistics {
     pub merges: u64,
     /// Operations that were found in them, and applied.
     pub operations: u64,
-    /// The most operations that one merge found: so long were the logs.
+    /// The most operations that one merge found, that is, the greatest total length of the logs.
     pub operations_max: u64,
 }
 
@@ -110,9 +110,9 @@ struct Log<O> {
     operations: UnsafeCell<Vec<(Stamp, O)>>,
 }
 
-// SAFETY: a log's operations are reached with its lock held only, and the structure and what was
-// taken out of logs with the structure's lock; both may go to another thread (`S: Send`, `O:
-// Send`).
+// SAFETY: a log's operations are accessed only with its lock held, and the structure and the
+// operations taken out of logs with the structure's lock. Both may go to another thread (`S: Send`,
+// `O: Send`).
 unsafe impl<S: Apply<O> + Send, O: Send, L: RawLock> Sync for OpLog<S, O, L> {}
 // SAFETY: an `OpLog` that is moved is in no call; its structure and operations may go to another
 // thread.
@@ -136,7 +136,8 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         self.log_after(operation, Stamp::default())
     }
 
-    /// Has this done before anybody reads, and after what was logged with that stamp.
+    /// Has this operation done before any thread reads, and after the operations logged with that
+    /// stamp.
     ///
     /// The operation that makes [`MANY`] in a core's log applies all logs; if another thread holds
     /// the structure's lock, this one yields its CPU. So call it where operations may be applied:
@@ -194,9 +195,9 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         });
     }
 
-    /// Reads the structure as it is after all operations that were logged before. Nobody else
-    /// looks meanwhile: nor are `look` and operations to do so, which would wait for their own
-    /// thread for ever. They may log.
+    /// Reads the structure after all operations that were logged before. No other thread reads
+    /// meanwhile. `look` and operations must not read either, since they would deadlock with
+    /// themselves. They may log.
     ///
     /// # Panics
     ///
@@ -214,9 +215,9 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         self.guarded.with(|inner| self.drain(inner));
     }
 
-    /// The timer: applies what is logged if that was not tried by this function for this many ticks
-    /// of [`clock::now`], and no other thread is about to do it, unless somebody else has the lock.
-    /// Says whether it did. Cheap enough to be called with every operation.
+    /// The timer: applies the logged operations, if this function has not tried that for this many
+    /// ticks of [`clock::now`], no other thread is about to do it, and no other thread has the
+    /// lock. Returns whether it did. Cheap enough to be called with every operation.
     pub fn synchronize_if_due(&self, period: u64) -> bool {
         self.due.claim(period).is_some_and(|_claim| self.try_synchronize())
     }

@@ -68,7 +68,7 @@ impl<T: Send + Sync + 'static> Atomic<'static, T> {
         Self::new_in(super::domain(), value)
     }
 
-    /// Runs `f` with the value as it is now, in a section.
+    /// Runs `f` with the present value, in a section.
     #[inline]
     pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> R {
         super::section(|guard| f(self.load(guard)))
@@ -118,7 +118,7 @@ impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
         unsafe { self.retire(old, guard) }
     }
 
-    /// Puts a value in this one's place if that is `current` (by its address, not by what it is);
+    /// Replaces this value if it is `current` (compared by its address, not by its contents);
     /// returns the old one.
     ///
     /// # Errors
@@ -157,26 +157,26 @@ impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
 
     /// The value, of a cell that nobody shares.
     pub fn get_mut(&mut self) -> &mut T {
-        // Relaxed: nobody else has the cell. SAFETY: from a box, which is the cell's.
+        // Relaxed: no other thread has the cell. SAFETY: from a box, which is the cell's.
         unsafe { &mut *self.value.load(Ordering::Relaxed) }
     }
 
     /// The value.
     pub fn into_inner(self) -> T {
         let cell = core::mem::ManuallyDrop::new(self);
-        // Relaxed: nobody else has the cell. SAFETY: from a box, which is the cell's, and taken
+        // Relaxed: no other thread has the cell. SAFETY: from a box, which is the cell's, and taken
         // once, since `drop` does not run.
         *unsafe { Box::from_raw(cell.value.load(Ordering::Relaxed)) }
     }
 
     /// # Safety
     ///
-    /// The value was the cell's, and was taken out by the caller, once.
+    /// The value was the cell's, and the caller has taken it out, once.
     unsafe fn retire<'g>(&'g self, old: *mut T, guard: &'g Guard<'_>) -> &'g T {
         // SAFETY: from a box, and no longer to be found (contract of this function); `T` is `Send`
         // and `'static`.
         unsafe { guard.retire(old) };
-        // SAFETY: it is dropped after the section, which is that of the guard.
+        // SAFETY: it is dropped after the section, which is the guard's.
         unsafe { &*old }
     }
 
@@ -188,7 +188,7 @@ impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
 
 impl<T> Drop for Atomic<'_, T> {
     fn drop(&mut self) {
-        // Relaxed: nobody else has the cell. SAFETY: from a box, which is the cell's.
+        // Relaxed: no other thread has the cell. SAFETY: from a box, which is the cell's.
         drop(unsafe { Box::from_raw(self.value.load(Ordering::Relaxed)) });
     }
 }

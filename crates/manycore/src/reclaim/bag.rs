@@ -16,8 +16,8 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
 
-/// How many objects a bag has room for: with its header it is 1 KiB large. A thread may fill
-/// several bags before it scans for what can be freed. A thread that retires little needs little
+/// The number of objects for which a bag has room: with its header it is 1 KiB large. A thread may
+/// fill several bags before it scans for expired ones. A thread that retires little needs little
 /// memory.
 pub(super) const CAPACITY: usize = 61;
 
@@ -41,7 +41,7 @@ pub(super) struct Bag {
     pub bytes: usize,
     /// The same without the newest.
     bytes_before: usize,
-    /// What each of those counts for when it is destroyed: their sum is what matters.
+    /// The weight of each object at its destruction: their sum limits the work.
     bytes_each: usize,
     length: usize,
     garbage: [MaybeUninit<Garbage>; CAPACITY],
@@ -51,7 +51,7 @@ impl Bag {
     pub fn new() -> Box<Self> {
         let mut bag = Box::<Self>::new_uninit();
         let at = bag.as_mut_ptr();
-        // SAFETY: writes each field but for the places of the garbage, which need not be
+        // SAFETY: writes each field except the places of the garbage, which need not be
         // initialised.
         unsafe {
             (&raw mut (*at).next).write(null_mut());
@@ -114,7 +114,7 @@ impl Bag {
     }
 }
 
-/// Closed bags that anybody may take: all of them at a time.
+/// Closed bags that any thread may take: all of them at a time.
 pub(super) struct GarbageStack(AtomicPtr<Bag>);
 
 impl GarbageStack {
@@ -144,7 +144,7 @@ impl GarbageStack {
         }
     }
 
-    /// Takes all bags. What is left of them in the end is put back.
+    /// Takes all bags. The rest is put back in the end.
     pub fn take(&self) -> Taken<'_> {
         // Acquire: partner of the Release in `push`.
         let first = self.0.swap(null_mut(), order!(Acquire, "reclaim-stack-take"));
@@ -152,7 +152,7 @@ impl GarbageStack {
     }
 }
 
-/// Bags that were on a stack, and go back there if nobody takes them.
+/// Bags that were on a stack, and return there if no thread takes them.
 pub(super) struct Taken<'a> {
     stack: &'a GarbageStack,
     first: *mut Bag,

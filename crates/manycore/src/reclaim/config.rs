@@ -7,13 +7,13 @@ use core::time::Duration;
 /// The largest batch.
 pub(super) const BATCH_MAX: usize = 253;
 
-/// How readers and those who wait for them make sure that one of the two sees the other.
+/// How readers and the threads that wait for them ensure that one of the two sees the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Barriers {
-    /// Readers pass no fence while there are many of them for each scan for what can be freed: the
-    /// scan has the system make all threads pass one (membarrier on Linux). They pass a fence where
-    /// scans are frequent, and always where the system refuses.
+    /// Readers execute no fence while there are many of them for each scan: the scan has the system
+    /// make all threads execute one (membarrier on Linux). They execute a fence where scans are
+    /// frequent, and always where the system refuses.
     #[default]
     Auto,
     /// With a fence in every reader.
@@ -63,8 +63,8 @@ pub struct Config {
     /// Called with such a reader, by a thread that has retired something, at the end of its
     /// critical section. It must not use the domain.
     pub on_stall: Option<OnStall>,
-    /// How many objects a thread retires at most before it scans for what can be freed: 1 to 253.
-    /// More is faster, and holds more. A thread that retires slowly scans earlier, see [the
+    /// The most objects that a thread retires before it scans for expired ones: 1 to 253. More is
+    /// faster, and keeps more garbage. A thread that retires slowly scans earlier, see [the
     /// module](super#bounded-garbage).
     pub batch: usize,
 }

@@ -1,4 +1,4 @@
-//! The domain: its epoch, who is inside, and what may be freed.
+//! The domain: its epoch, the pinned threads, and the objects that may be freed.
 
 use core::fmt;
 use core::time::Duration;
@@ -43,7 +43,8 @@ struct Periods {
     asymmetry: Asymmetry,
 }
 
-/// After how many epochs nobody can have a reference to garbage, in units of [`STEP`].
+/// The number of epochs after which no thread can have a reference to garbage, in units of
+/// [`STEP`].
 const GRACE: usize = 3 * STEP;
 const _: () = assert!(GRACE == (STACKS - 1) * STEP, "one stack is expired");
 
@@ -108,14 +109,14 @@ impl Domain {
         }
     }
 
-    /// Whether readers do without a fence where somebody seldom waits for them: the system has
-    /// granted it, and it was not asked otherwise.
+    /// Whether readers execute no fence where threads rarely wait for them: the system has granted
+    /// it, and the configuration does not forbid it.
     pub fn is_asymmetric(&self) -> bool {
         self.periods.asymmetry.is_granted()
     }
 
-    /// What has been retired and not yet freed, in bytes, with the bags in which it waits: 1 KiB
-    /// for up to 61 objects. Adds up a number of each thread: exact if nobody retires or frees
+    /// Retired objects that are not yet freed, in bytes, with the bags in which they wait: 1 KiB
+    /// for up to 61 objects. Adds up a number of each thread: exact if no thread retires or frees
     /// meanwhile.
     pub fn held_bytes(&self) -> usize {
         no_debt(self.records.iter().map(|record| record.balance()).fold(0, usize::wrapping_add))
@@ -184,7 +185,7 @@ impl Domain {
         self
     }
 
-    /// A reader comes in: says so in its record before it reads anything.
+    /// A reader enters: it announces itself in its record before it reads anything.
     #[inline]
     pub(super) fn enter(&self, record: &Record) {
         // Acquire: partner of the Release in `advance`. The model has a fence in readers, which
@@ -211,7 +212,7 @@ impl Domain {
 
     /// The epoch, for the thread that is going to free something.
     pub(super) fn now(&self) -> usize {
-        // Acquire: partner of the Release in `advance`, which passes on what readers did inside.
+        // Acquire: partner of the Release in `advance`, which passes on the readers' accesses.
         self.periods.epoch.load(order!(Acquire, "reclaim-now"))
     }
 
@@ -236,8 +237,8 @@ impl Domain {
         self.fence_readers(sections);
         let scan = self.scan(now);
         if scan.blocker.is_none() {
-            // Release: partner of the Acquires in `now` and `epoch_to_enter`, for what the records
-            // have told. Relaxed on failure: somebody else has.
+            // Release: partner of the Acquires in `now` and `epoch_to_enter`, for the state that
+            // the records have shown. Relaxed on failure: another thread has advanced the epoch.
             let (done, failed) = (Ordering::Release, Ordering::Relaxed);
             let next = now.wrapping_add(STEP);
             if self.periods.epoch.compare_exchange(now, next, done, failed).is_ok() {
@@ -282,8 +283,8 @@ impl Domain {
         }
     }
 
-    /// Moves those of a record's bags in which nothing has to wait any more to a stack of such;
-    /// says how many objects those have.
+    /// Moves a record's bags with only expired objects to a stack of such bags; returns the number
+    /// of these objects.
     fn harvest(&self, record: &Record, stacks: Stacks, to: &GarbageStack) -> usize {
         let (now, mut count) = (self.now(), 0);
         for (number, stack) in record.stacks().iter().enumerate() {
@@ -317,7 +318,7 @@ impl Domain {
         count
     }
 
-    /// Puts the garbage that ended threads have left where other threads find it.
+    /// Puts the garbage of ended threads where other threads find it.
     pub(super) fn close_parked(&self) {
         self.records.iter().for_each(|record| record.close_parked(|| self.epoch_to_close()));
     }

@@ -21,9 +21,9 @@ const BACKLOG: usize = 2000;
 /// long by it, and by ones a hash table's updates are 3 % slower.
 const BURST: usize = 8;
 
-/// After this many objects a thread asks the time, and looks what can be freed if it did so that
-/// many ticks ago. So what looking costs is a small part of the time, and a thread that retires
-/// slowly holds little: for what it holds, its structure has less room in the CPU's cache.
+/// After this many objects a thread reads the clock, and scans for expired objects if its last scan
+/// was that many ticks ago. So scans are a small part of the time, and a thread that retires slowly
+/// keeps little garbage, which would take room in the CPU's cache from its structure.
 const ASKS: usize = 8;
 const PERIOD_TICKS: u64 = 1 << 17;
 /// And where a scan takes some microseconds, of system call or of other CPUs' lines.
@@ -33,9 +33,9 @@ const ASKS_OF_MANY: usize = 32;
 
 /// A thread's access to a [`Domain`]. It stays with the thread.
 ///
-/// When it is dropped, what the thread has retired and not yet freed is left to the next handle,
-/// and to the others. This many handles, one after the other, cost what one costs that stays, and
-/// some nanoseconds each.
+/// When it is dropped, the retired objects of the thread that are not yet freed pass to the next
+/// handle, and to other threads. A series of this many handles costs as much as a single one, and
+/// some nanoseconds for each handle.
 pub struct Handle<'d> {
     pub(super) domain: &'d Domain,
     pub(super) record: &'d Slot,
@@ -68,7 +68,7 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// What the thread has for itself, and the next one has when this one has gone.
+    /// The thread's private data, which the next thread gets when this one has gone.
     #[inline]
     fn own(&self) -> &Own {
         // SAFETY: this handle has claimed the record until it is dropped, and is not `Send`: the
@@ -128,7 +128,7 @@ impl<'d> Handle<'d> {
         self.collect(Stacks::All);
     }
 
-    /// Frees what can be freed now, of all threads, without waiting for anybody.
+    /// Frees all objects that can be freed now, of all threads, without waiting.
     pub fn collect_now(&mut self) {
         self.close_bag();
         // The model checker has enough to do; `synchronize` does the same.
@@ -153,9 +153,9 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// Does something outside the section that the thread is in. Sections that begin meanwhile, as
-    /// those of destructors, are sections of their own; one that is still there at the end goes on,
-    /// and protects what it did.
+    /// Runs a function outside the section in which the thread is. Sections that begin meanwhile,
+    /// such as those of destructors, are sections of their own; one that still exists at the end
+    /// goes on, and keeps its protection.
     #[inline]
     pub(super) fn unpinned<R>(&self, f: impl FnOnce() -> R) -> R {
         /// Inside again, also after a panic of `f` or of a destructor that runs at the end of the
@@ -272,10 +272,10 @@ impl<'d> Handle<'d> {
         if now == self.own().seen.get() {
             let scan = self.advance();
             held = scan.held;
-            // A thread that has been in the way since this thread last looked has probably lost its
-            // CPU, and is not the only one: what such threads have retired would stay until they
-            // run again. Those that run had better free their own, and among many CPUs somebody is
-            // in the way at most times.
+            // A thread that has blocked the epoch since this thread's last scan has probably lost
+            // its CPU, and is not the only one: the garbage of such threads would stay until they
+            // run again. So it is better that the running threads free their own; with many CPUs,
+            // some thread blocks the epoch most of the time.
             if scan.blocker.is_some() && !self.domain.has_many_cpus() {
                 whose = Whose::Everybodys;
             }
@@ -299,8 +299,8 @@ impl<'d> Handle<'d> {
         scan
     }
 
-    /// Whether this thread has not looked for so long that it had better do so, now that it has
-    /// retired this many.
+    /// Whether this thread has not scanned for so long that it should do so, now that it has
+    /// retired this many objects.
     fn is_long_ago(&self, batch: usize) -> bool {
         if self.domain.has_many_cpus() && !batch.is_multiple_of(ASKS_OF_MANY) {
             return false;
@@ -350,7 +350,7 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// Takes what can be freed; says how many objects that are.
+    /// Takes what can be freed; returns how many objects that are.
     fn harvest(&self, whose: Whose, stacks: Stacks) -> usize {
         self.own().seen.set(self.domain.now());
         self.own().bag_bytes_max.set(self.domain.bag_bytes_max());
@@ -373,7 +373,7 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// Destroys an object that nobody has any more; says whether there was one.
+    /// Destroys an unused object; returns whether there was one.
     #[inline]
     fn destroy_one(&self) -> bool {
         let mut bag = self.own().emptying.get();
@@ -409,7 +409,7 @@ impl<'d> Handle<'d> {
     ///
     /// # Safety
     ///
-    /// It is a domain's own, and nobody has it any more.
+    /// It is a domain's own, and no thread has it any more.
     pub(super) unsafe fn end_node(&self, node: *mut ()) {
         let nodes = &self.domain.nodes;
         // SAFETY: the node is of this domain, and no thread has it any more (contract of this
@@ -432,7 +432,8 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// What ends with the result; `None` if it has begun already, and this is a destructor.
+    /// The guard that ends with the result; `None` if it has begun to end already, and this is a
+    /// destructor.
     fn begin_collecting(&self) -> Option<Reset<'_>> {
         (!self.is_collecting.replace(true)).then(|| Reset(&self.is_collecting))
     }
@@ -494,7 +495,7 @@ impl fmt::Debug for Handle<'_> {
     }
 }
 
-/// A section: what can be reached while it is there is not freed.
+/// A section: objects that can be reached during it are not freed.
 #[must_use = "the section ends when the guard is dropped, at once if it is not kept"]
 pub struct Guard<'h> {
     handle: &'h Handle<'h>,
@@ -526,9 +527,9 @@ impl<'h> Guard<'h> {
     ///
     /// # Safety
     ///
-    /// It comes from `Box::into_raw`, and is used by nobody but those who are inside a section now:
-    /// it cannot be reached any more from where it was. It is retired once. It may be dropped by
-    /// any thread, and as late as the domain.
+    /// The object comes from `Box::into_raw`, and only threads that are in a section now use it: it
+    /// cannot be reached any more from its structure. It is retired once. Any thread may drop it,
+    /// as late as the domain is dropped.
     #[inline]
     pub unsafe fn retire<T: Send>(&self, value: *mut T) {
         /// # Safety
@@ -539,9 +540,9 @@ impl<'h> Guard<'h> {
             // any more (contract of this function).
             drop(unsafe { Box::from_raw(value.cast::<T>()) });
         }
-        // SAFETY: `destroy` is right for what comes from `Box<T>::into_raw`; that nobody new can
-        // find the value, that it is retired once, and that any thread may drop it, is the contract
-        // of this function.
+        // SAFETY: `destroy` is valid for pointers from `Box<T>::into_raw`. By the contract of this
+        // function no new thread can find the value, it is retired once, and any thread may drop
+        // it.
         unsafe { self.retire_with(value.cast(), size_of::<T>(), destroy::<T>) };
     }
 
@@ -551,8 +552,8 @@ impl<'h> Guard<'h> {
     ///
     /// # Safety
     ///
-    /// Nobody but those who are inside a section now uses the object. Then `destroy` may be called
-    /// with it, once, by any thread, and as late as the domain is dropped.
+    /// Only threads that are in a section now use the object. After them `destroy` may be called
+    /// with it, once, by any thread, as late as the domain is dropped.
     #[inline]
     pub unsafe fn retire_with(&self, object: *mut (), bytes: usize, destroy: unsafe fn(*mut ())) {
         self.handle.retire(Garbage { object, destroy: Some(destroy) }, bytes);
@@ -572,8 +573,8 @@ impl<'h> Guard<'h> {
         }
         fn retire<F: FnOnce() + Send + 'static>(guard: &Guard, f: F) {
             let f = Box::into_raw(Box::new(f));
-            // SAFETY: `run` is right for what comes from `Box<F>::into_raw`; no other thread knows
-            // the box, and `F` may be run by any thread (`Send`) at any time (`'static`).
+            // SAFETY: `run` is valid for pointers from `Box<F>::into_raw`; no other thread knows
+            // the box, and any thread may run `F` (`Send`) at any time (`'static`).
             unsafe { guard.retire_with(f.cast(), size_of::<F>(), run::<F>) };
         }
         retire(self, f);

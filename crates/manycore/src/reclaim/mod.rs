@@ -118,12 +118,12 @@
 //! before it reads *t*, which comes before that of the advancer that began *t* + 2, in place of W's
 //! section.
 //!
-//! *Without fences in readers.* Where somebody seldom waits for readers, and the system can make
-//! all threads pass a fence ([`sync::barrier`](crate::sync::barrier)), A has it do so, after its
-//! own fence, and R only keeps the compiler from exchanging its accesses. To A, each R is then
-//! either past its write, and is seen, or has yet to read, and sees what happened before A's fence.
-//! That is all that was said of their fences above; `src/asymmetry.rs` has the argument, and how
-//! the one way goes over into the other.
+//! *Without fences in readers.* Suppose that threads rarely wait for readers, and that the system
+//! can make all threads execute a fence ([`sync::barrier`](crate::sync::barrier)). Then A has it do
+//! so, after its own fence, and R only keeps the compiler from exchanging its accesses. To A, each
+//! R is then either past its write, and A sees the write; or R's reads are yet to come, and see
+//! everything before A's fence. The argument above needs no more of the fences. `src/asymmetry.rs`
+//! has the full argument, and the transition between the two ways.
 //!
 //! Bags go from hand to hand by Release and Acquire of a stack's head, the counts of a record with
 //! the record.

@@ -22,11 +22,11 @@ pub(super) const fn are_kept<T>() -> bool {
     !cfg!(any(loom, feature = "sim")) && size_of::<T>() <= LARGEST && align_of::<T>() <= 16
 }
 
-/// What a domain has for nodes of one type, or of none.
+/// A domain's data for nodes of one type, or of none.
 pub(super) struct Nodes {
     /// What one takes; 0 if there are none.
     pub bytes: usize,
-    /// The end of what is in one; none if nothing has to be done.
+    /// Ends the contents of a node; none if nothing has to be done.
     end: Option<unsafe fn(*mut ())>,
     pub batches: GlobalFreeList,
     chunks: Chunks,
@@ -47,7 +47,7 @@ impl Nodes {
     pub fn of<T>(bytes_min: usize) -> Self {
         /// # Safety
         ///
-        /// It is a node of this type, and nobody has it any more.
+        /// It is a node of this type, and no thread has it any more.
         unsafe fn end<T>(node: *mut ()) {
             // SAFETY: it is a node of this type, and no thread has it any more (contract of this
             // function).
@@ -69,7 +69,7 @@ impl Nodes {
     ///
     /// # Safety
     ///
-    /// It is one of these, and nobody has it any more.
+    /// It is one of these, and no thread has it any more.
     pub unsafe fn end(&self, node: *mut ()) {
         if let Some(end) = self.end {
             // SAFETY: `end` was made for the type of this domain's nodes, of which this is one that

@@ -25,8 +25,8 @@ pub fn domain() -> &'static Domain {
 /// Does something in a section of the process' own domain: what can be reached meanwhile is not
 /// freed before it ends. Sections may contain others.
 ///
-/// The first one of a thread registers it. That is undone when the thread ends: what it has retired
-/// is then left to the others. A section costs one read of a thread-local variable more than with a
+/// A thread's first one registers the thread. That is undone when the thread ends: its garbage is
+/// then left to the others. A section costs one read of a thread-local variable more than with a
 /// [`Handle`].
 ///
 /// ```

@@ -53,19 +53,19 @@ pub(super) struct Own {
     pub emptying: Cell<*mut Bag>,
     /// An empty one; null if there is none.
     pub spare: Cell<*mut Bag>,
-    /// How many bytes may be retired before this thread looks what can be freed.
+    /// The number of bytes that may be retired before this thread scans for expired objects.
     pub bag_bytes_max: Cell<usize>,
-    /// How many objects and bytes were retired since this thread last looked what can be freed, and
-    /// when that was, in ticks.
+    /// The objects and bytes retired since this thread last scanned for expired ones, and the time
+    /// of that scan, in ticks.
     pub batch: Cell<usize>,
     pub batch_bytes: Cell<usize>,
     pub looked: Cell<u64>,
-    /// How many objects were retired since this thread last destroyed some; it looks what can be
-    /// freed if they are as many as it destroys together.
+    /// The objects retired since this thread last destroyed some; it scans if they are as many as
+    /// it destroys together.
     pub owed: Cell<usize>,
     /// Whether this thread is to look what can be freed.
     pub is_due: Cell<bool>,
-    /// How many sections it has had since it last looked whether the next epoch can begin.
+    /// The thread's sections since it last checked whether the next epoch can begin.
     pub sections: Cell<u32>,
     /// The epoch when it last looked.
     pub seen: Cell<usize>,
@@ -152,8 +152,8 @@ impl Record {
     /// Says that it is not.
     #[inline]
     pub fn leave(&self) {
-        // Release: partner of the Acquire in `state`: what was done inside comes before what it
-        // protects is freed.
+        // Release: partner of the Acquire in `state`: accesses in the section come before the
+        // protected objects are freed.
         self.state.store(0, order!(Release, "reclaim-leave"));
     }
 
@@ -185,7 +185,7 @@ impl Record {
         retired.wrapping_sub(self.freed.load(Ordering::Relaxed))
     }
 
-    /// Closes a bag in this epoch, and puts it where everybody can find it.
+    /// Closes a bag in this epoch, and puts it where all threads can find it.
     pub fn put(&self, mut bag: Box<Bag>, epoch: usize) {
         bag.close(epoch);
         self.stacks[epoch / STEP % STACKS].push(bag);
@@ -198,8 +198,8 @@ impl Record {
 }
 
 impl Slot {
-    /// The thread does not need it any more. What it has retired stays for the next one, or for who
-    /// looks for it.
+    /// The thread does not need the record any more. Its garbage stays for the record's next
+    /// thread, or for a thread that searches for it.
     #[inline]
     pub fn leave_to_next(&self) {
         self.take_over();
@@ -212,8 +212,8 @@ impl Slot {
         self.give_back(Box::new(()));
     }
 
-    /// If no thread has the record, and there is garbage in what the last one had: puts that where
-    /// others find it.
+    /// If no thread has the record, and its last thread has left garbage: puts that where others
+    /// find it.
     pub fn close_parked(&self, epoch: impl FnOnce() -> usize) {
         // Relaxed: a hint.
         if (cfg!(loom) || self.parked.load(Ordering::Relaxed)) && self.take().is_some() {

@@ -33,23 +33,23 @@ impl Guard<'_> {
     ///
     /// # Safety
     ///
-    /// It is from [`UnpublishedNode::into_raw`], of this domain, and is used by nobody but those
-    /// who are inside a section now. It is retired once. What is in it may be dropped by any
-    /// thread, and as late as the domain.
+    /// It is from [`UnpublishedNode::into_raw`], of this domain, and only threads that are in a
+    /// section now use it. It is retired once. Any thread may drop its contents, as late as the
+    /// domain is dropped.
     #[inline]
     pub(crate) unsafe fn retire_node<T: Send>(&self, node: *mut T) {
         if are_kept::<T>() {
             let bytes = self.handle().domain.nodes.bytes;
             self.handle().retire(Garbage { object: node.cast(), destroy: None }, bytes);
         } else {
-            // SAFETY: what is not kept comes from a box, made in `node`; the rest is the contract
-            // of this function, which is that of `retire`.
+            // SAFETY: a node that is not kept comes from a box, made in `node`; the rest is the
+            // contract of this function, which is that of `retire`.
             unsafe { self.retire(node) };
         }
     }
 }
 
-/// A node that nobody else knows. If it is dropped, it is gone.
+/// A node that no other thread knows. If it is dropped, it is freed.
 pub(crate) struct UnpublishedNode<'g, T> {
     guard: &'g Guard<'g>,
     place: NonNull<T>,
@@ -99,15 +99,15 @@ impl<T> Drop for UnpublishedNode<'_, T> {
 ///
 /// # Safety
 ///
-/// It is from [`UnpublishedNode::into_raw`], and nobody has it any more.
+/// It is from [`UnpublishedNode::into_raw`], and no thread has it any more.
 pub(crate) unsafe fn end_with_structure<T>(node: *mut T) {
     if are_kept::<T>() {
         // SAFETY: `UnpublishedNode` has made it, and no thread has it any more (contract of this
         // function); its memory is the domain's.
         unsafe { drop_in_place(node) };
     } else {
-        // SAFETY: what is not kept comes from a box, made in `node`, and no thread has it any more
-        // (contract of this function).
+        // SAFETY: a node that is not kept comes from a box, made in `node`, and no thread has it
+        // any more (contract of this function).
         drop(unsafe { Box::from_raw(node) });
     }
 }

@@ -1,4 +1,4 @@
-//! Parameters of a domain, and the report on who keeps its writers waiting.
+//! Parameters of a domain, and the report on threads that keep its writers waiting.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -20,7 +20,7 @@ pub struct Config {
 /// The function that a domain calls with each stall.
 pub type OnStall = Box<dyn Fn(&Stall) + Send + Sync>;
 
-/// A session that keeps a thread from writing back what was committed.
+/// A session that keeps a thread from writing back its commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stall {

@@ -1,4 +1,4 @@
-//! A domain: the threads that take part, and the clock that they go by.
+//! A domain: the participating threads, and the clock that they use.
 
 use super::config::Config;
 use super::epoch::Epoch;
@@ -99,7 +99,7 @@ impl<C: Clock> Domain<C> {
         }
     }
 
-    /// Between a session's begin, which its record says, and what it reads.
+    /// Between a session's begin, which its record announces, and its reads.
     #[inline]
     pub(super) fn fence_reader(&self) {
         if self.asymmetric {
@@ -109,7 +109,7 @@ impl<C: Clock> Domain<C> {
         }
     }
 
-    /// Between what a thread has written, and what it reads in records.
+    /// Between a thread's writes, and its reads of records.
     pub(super) fn fence_readers(&self) {
         full_fence!("rlu-writer-fence");
         if self.asymmetric {

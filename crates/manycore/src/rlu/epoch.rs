@@ -1,4 +1,4 @@
-//! What sessions with a time and commits go by, so that no clock has to be trusted.
+//! Sessions with a time and commits use this epoch, so no clock has to be trusted.
 //!
 //! The *epoch* is a number that sessions with a time leave in their records, and that is not before
 //! any stamp that was announced. A session reads at the clock's time or at its epoch, whichever is

@@ -30,7 +30,7 @@ pub struct Handle<'a, C: Clock = Counter> {
     pub(super) read: u64,
     /// And decides, of commits that are under way, that their stamps are later than this.
     limit: u64,
-    /// The latest stamp that this thread knows of; its record says so, too.
+    /// The latest stamp that this thread knows; its record has it, too.
     pub(super) known: Cell<u64>,
     steals: Cell<u64>,
     pub(super) is_open: bool,
@@ -40,7 +40,7 @@ pub struct Handle<'a, C: Clock = Counter> {
     pub(super) locked: Vec<*mut Header>,
     /// What it has made.
     pub(super) fresh: Vec<(*mut Head, &'static Kind)>,
-    /// Whose commit was found on an object that this session would have locked.
+    /// The thread whose commit was found on an object that this session would have locked.
     pub(super) in_the_way: *const Record,
     /// Sessions that a writer waits for.
     pub(super) waiting: Vec<(&'a Member, Session)>,
@@ -130,8 +130,8 @@ impl<'a, C: Clock> Handle<'a, C> {
         conflict
     }
 
-    /// A commit with this stamp was made or seen: what this thread begins from now on is later, and
-    /// so is what others begin whom it tells.
+    /// A commit with this stamp was made or seen: this thread's later sessions and commits are
+    /// later than it, and so are those of threads that this one informs.
     pub(super) fn observe(&self, stamp: u64) {
         if stamp > self.known.get() {
             self.known.set(stamp);
@@ -195,8 +195,8 @@ impl<'a, C: Clock> Handle<'a, C> {
     }
 }
 
-// SAFETY: what a session sees is in the module's page, under *Invariants*: what it reads stays as
-// it is until its end (1 and 2), also if clocks are wrong.
+// SAFETY: the module's page describes a session's view, under *Invariants*: the objects that it
+// reads do not change until its end (1 and 2), even if clocks are wrong.
 unsafe impl<C: Clock> Sessions for Domain<C> {
     type Handle<'a>
         = Handle<'a, C>
@@ -275,7 +275,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     unsafe fn end_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>) {
         let (kind, shared_pool) = (&OwnedKindOf::<T>::KIND, &self.domain.shared_pool);
-        // SAFETY: `make_owned` has made it, and nobody has it (contract of
+        // SAFETY: `make_owned` has made it, and no thread has it (contract of
         // `RawSession::end_owned`).
         unsafe {
             let Local { pool, dying, .. } = self.local();
@@ -287,7 +287,8 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
         debug_assert!(!self.is_open, "destructors run in no session");
         let shared_pool = &self.domain.shared_pool;
         while let Some((object, kind)) = self.local().dying.pop() {
-            // SAFETY: nobody has an object that is dying, and it has been taken out to end it once.
+            // SAFETY: no thread has a dying object, and it has been taken from the list to be ended
+            // once.
             unsafe { self.local().pool.end(object, kind, shared_pool) };
         }
     }

@@ -93,11 +93,11 @@
 //! (Acquire): that is enough where a store becomes visible to all other CPUs at once, as on x86 and
 //! AArch64.
 //!
-//! *The first session that has a time.* Before it, the epoch is not used, so that commits do not
-//! write a line that they all share: each thread keeps the latest stamp that it knows of in its
-//! record, passes a fence, and looks whether the epoch is used. The first such session has it used,
-//! passes a fence, and raises it to what it finds in the records. Either it finds the stamp, or the
-//! thread announces it (`epoch.rs`).
+//! *The first session that has a time.* Before it, the epoch is not used, so commits do not write a
+//! line that they all share. Each thread keeps the latest stamp that it knows in its record,
+//! executes a fence, and checks whether the epoch is used. The first such session marks the epoch
+//! as used, executes a fence, and raises it to the latest stamp in the records. Either it finds the
+//! stamp, or the thread announces it (`epoch.rs`).
 //!
 //! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session
 //! that finds null (Acquire) reads it.

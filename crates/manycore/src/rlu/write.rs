@@ -163,8 +163,8 @@ impl<C: Clock> Handle<'_, C> {
         count(&self.record.counters.aborts, 1);
         let domain = self.domain;
         while let Some((object, kind)) = self.fresh.pop() {
-            // SAFETY: `make` has told this session only, and what that has told others is not
-            // committed: nobody has the object (contract of `RawSession::alloc`).
+            // SAFETY: `make` has given the object only to this session, whose published changes are
+            // not committed: no thread has the object (contract of `RawSession::alloc`).
             unsafe {
                 let Local { pool, dying, .. } = self.local();
                 dying.end(object, kind, pool, &domain.shared_pool);

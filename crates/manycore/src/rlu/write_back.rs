@@ -15,8 +15,8 @@ use crate::sync::atomic::{Ordering, fence};
 use crate::sync::phase::{self, Phase};
 use crate::sync::{clock, hint, mutation, thread, time, tuning};
 
-/// When there are this many copies that nobody finds any more, and no commit, it is time to see
-/// whether anybody has them.
+/// With this many copies that no session can find any more, and without a commit, the thread checks
+/// whether sessions still use them.
 const LIMBO_MAX: usize = if cfg!(loom) { 1 } else { 256 };
 
 /// For this long a writer polls for the end of a session, in ticks: some microseconds, as long as
@@ -29,8 +29,7 @@ const YIELDS: u32 = 32;
 const PAUSE_MAX_NS: u32 = 1_000_000;
 
 impl<C: Clock> Handle<'_, C> {
-    /// Writes back what is in the way of what this thread wants to do, if its owner has put that
-    /// off.
+    /// Writes back copies that block this thread, if their owner has deferred that.
     pub(super) fn clear_the_way(&mut self) {
         let owner = core::mem::replace(&mut self.in_the_way, core::ptr::null());
         // SAFETY: null, or a record of this domain, which is there for as long as the domain, and
@@ -45,7 +44,7 @@ impl<C: Clock> Handle<'_, C> {
         self.clear_limbo();
     }
 
-    /// Writes back what a thread has committed. To be called in no session.
+    /// Writes back a thread's commits. To be called in no session.
     pub(super) fn write_back(&mut self, committed: &mut Committed) {
         if committed.copies.is_empty() {
             return;
@@ -60,10 +59,10 @@ impl<C: Clock> Handle<'_, C> {
         let shared_pool = &self.domain.shared_pool;
         let mut freed = 0;
         for &copy in &committed.copies {
-            // SAFETY: the copies are committed and still locked, and are this thread's to write
+            // SAFETY: the copies are committed and still locked, and this thread may write them
             // back, since it has the log. `write_back` has waited for every session that reads the
-            // object instead (invariant 1). What `free` has ended nobody finds (contract of
-            // `RawSession::free`).
+            // object instead (invariant 1). No session finds objects that `free` has ended
+            // (contract of `RawSession::free`).
             unsafe {
                 let (kind, object) = ((*copy).kind, (*copy).master());
                 if (*copy).has(FREED) {
@@ -84,7 +83,7 @@ impl<C: Clock> Handle<'_, C> {
         committed.commits = 0;
     }
 
-    /// Frees what nobody has any more, if there is much of it.
+    /// Frees unused objects, if there are many.
     pub(super) fn clear_limbo(&mut self) {
         let limbo = &mut self.local().limbo;
         let copies = limbo.len();
@@ -108,8 +107,8 @@ impl<C: Clock> Handle<'_, C> {
         let (domain, local) = (self.domain, self.local());
         for copy in local.limbo.take_ripe(stamp) {
             // SAFETY: no session is open that may miss this stamp, the callers have waited for
-            // those: nobody else has the copy (invariant 3). `lock_by_copy` has initialised it, in
-            // memory taken with the size of its kind.
+            // those: no other thread has the copy (invariant 3). `lock_by_copy` has initialised it,
+            // in memory taken with the size of its kind.
             unsafe {
                 let kind = (*copy).kind;
                 (kind.end_copy)(copy);
@@ -143,7 +142,7 @@ impl<C: Clock> Handle<'_, C> {
         self.waiting = waiting;
     }
 
-    /// Waits until a session has ended, or says that it sees commits of this stamp.
+    /// Waits until a session has ended, or announces that it sees commits of this stamp.
     fn wait_for(&self, record: &Member, session: Session, stamp: u64, committed: &Committed) {
         let (start, limit) = (clock::now(), tuning::spin_limit_or(|| POLLED));
         let lasts = || record.session().is_still(session, stamp);

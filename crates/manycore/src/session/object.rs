@@ -1,5 +1,5 @@
-//! Objects, and the copies of them that transactions make: what mechanisms with sessions have in
-//! common.
+//! Objects, and the copies of them that transactions make: the common part of mechanisms with
+//! sessions.
 //!
 //! ```text
 //!   object (master)                 its newest copy
@@ -145,10 +145,10 @@ impl<X: 'static> Header<X> {
         !self.has(BARE) || self.has(FREED)
     }
 
-    /// Readies it for the commit, before that is decided; says whether that changes the object. One
-    /// that ends has no data then, also if the session has changed it before: who reads the latest,
-    /// and has found the object, reads what it was before the session. What that has had there
-    /// meanwhile was true at no moment.
+    /// Prepares it for the commit, before that is decided; returns whether that changes the object.
+    /// An ending object then has no data, even if the session has changed it before. So a thread
+    /// that reads the latest version, and has found the object, reads the data from before the
+    /// session. The session's intermediate data was never committed.
     pub fn ready(&self) -> bool {
         if self.has(FREED) && !mutation!("sessions-freed-changed") {
             self.set(BARE);
@@ -198,14 +198,14 @@ pub unsafe fn owned<'a, T>(link: Link<T>) -> &'a T {
 ///
 /// As of [`RawSession::end_owned`](manycore_traits::RawSession::end_owned).
 pub(crate) unsafe fn drop_owned<T>(link: Link<T>) {
-    // SAFETY: the object is there, lies as an `Embedded` does, and nobody has it (contract of this
-    // function).
+    // SAFETY: the object is valid, has the layout of an `Embedded`, and no thread has it (contract
+    // of this function).
     unsafe {
         (*link.as_ptr().cast::<Embedded<T>>()).data.with_mut(|data| data.drop_in_place());
     }
 }
 
-/// What has to be known about a type where the type is not.
+/// The necessary data about a type, for code that does not know the type.
 pub(crate) struct Kind<X: 'static> {
     /// Bytes of an object. 0 if its memory is not a pool's.
     pub object: usize,
@@ -263,7 +263,7 @@ impl<X: 'static, T: Send + Sync + 'static> OwnedKindOf<X, T> {
     };
 }
 
-/// The kind of an object in its owner's memory, which nobody uses any more.
+/// The kind of an object in its owner's memory, which no thread uses any more.
 pub(crate) struct InPlaceKindOf<X, T>(PhantomData<(X, T)>);
 
 impl<X: 'static, T> InPlaceKindOf<X, T> {
@@ -279,11 +279,11 @@ unsafe fn end_owned<X: 'static, T>(master: *mut Head<X>) {
     unsafe { (*master.cast::<Master<X, T>>()).data.with_mut(|data| data.drop_in_place()) };
 }
 
-/// Objects whose end is near: nobody has them, and what they own is to be dropped in no session,
-/// without a lock.
+/// Objects that are about to end: no thread has them, and their values have to be dropped in no
+/// session, without a lock.
 pub(crate) struct Dying<X: 'static>(Vec<(*mut Head<X>, &'static Kind<X>)>);
 
-// SAFETY: nobody else has the objects; their values are `Send` (contract of `make_owned`).
+// SAFETY: no other thread has the objects; their values are `Send` (contract of `make_owned`).
 unsafe impl<X> Send for Dying<X> {}
 
 impl<X: 'static> Dying<X> {
@@ -300,7 +300,7 @@ impl<X: 'static> Dying<X> {
         self.0.push((object, kind));
     }
 
-    /// The end of an object: now, or later if it runs what its user has written.
+    /// The end of an object: now, or later if it runs code of the user's.
     ///
     /// # Safety
     ///
@@ -355,7 +355,7 @@ unsafe fn write_back<X: 'static, T>(from: *mut Header<X>, to: *mut Head<X>) {
 ///
 /// As of [`Kind::end`].
 unsafe fn end<X: 'static, T>(_master: *mut Head<X>) {
-    // The model checker is to see that nobody else touches it now.
+    // This shows the model checker that no other thread touches it now.
     #[cfg(loom)]
     // SAFETY: no thread has the object any more (contract of this function).
     unsafe {
@@ -417,7 +417,7 @@ impl Pool {
     /// # Safety
     ///
     /// [`make`](Self::make) has made it, of this kind and with this shared pool, in this pool or
-    /// another; and nobody has it any more.
+    /// another; and no thread has it any more.
     pub unsafe fn end<X: 'static>(
         &mut self,
         object: *mut Head<X>,

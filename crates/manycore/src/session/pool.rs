@@ -76,7 +76,7 @@ impl Pool {
     }
 }
 
-/// What a domain's threads have in common: batches of free objects, and all chunks.
+/// The shared part of a domain's pools: batches of free objects, and all chunks.
 pub(crate) struct SharedPool {
     batches: [CachePadded<GlobalFreeList>; CLASSES],
     chunks: Chunks,

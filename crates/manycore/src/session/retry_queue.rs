@@ -87,7 +87,7 @@ impl RetryQueues {
             let made: Box<Queues> =
                 Box::new(core::array::from_fn(|_| CachePadded(Adaptive::new())));
             let made = Box::into_raw(made);
-            // Release: partner of the Acquires here: the locks as they were made.
+            // Release: partner of the Acquires here, for the initialised locks.
             match self.queues.compare_exchange(queues, made, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => queues = made,
                 Err(others) => {

@@ -1,4 +1,4 @@
-//! No operating system: what a kernel has to supply, as link-time symbols.
+//! No operating system: the functions that a kernel has to supply, as link-time symbols.
 //!
 //! A kernel defines the functions of [`symbols`] with the C calling convention. A single-CPU or
 //! interrupt context that cannot sleep may implement `manycore_futex_wait` as a return: waiting is
@@ -35,7 +35,7 @@ mod symbols {
         pub fn manycore_cpu_count() -> u32;
         /// The CPU on which the caller runs, below the count.
         pub fn manycore_cpu_current() -> u32;
-        /// A number of the calling thread, which no other thread has while it lives.
+        /// A number of the calling thread, which no other living thread has.
         pub fn manycore_thread_id() -> u32;
         /// How many nodes of memory there are, at least 1.
         pub fn manycore_node_count() -> u32;
@@ -167,7 +167,7 @@ pub mod hint {
         }
     }
 
-    /// Memory that is going to be used: a kernel's allocator knows what pages it gives.
+    /// Memory that is going to be used: a kernel's allocator itself chooses the pages.
     pub fn huge_pages(_address: *mut u8, _bytes: usize) {}
 
     /// Lets another runnable thread have the CPU.
@@ -289,7 +289,7 @@ pub mod cpu {
 
 /// Threads.
 pub mod thread {
-    /// A number of the calling thread, which no other thread has while it lives.
+    /// A number of the calling thread, which no other living thread has.
     pub fn id() -> u32 {
         // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
         unsafe { super::symbols::manycore_thread_id() }

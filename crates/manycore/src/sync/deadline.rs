@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_types, reason = "callers have the standard library's moments")]
 
-/// A moment until which somebody is willing to wait, as the futex system call understands it.
+/// The end of a thread's wait, in the form of the futex system call.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Deadline {
@@ -32,8 +32,8 @@ impl Deadline {
     }
 }
 
-/// What deadlines are told by where `lock_api` asks for a type: the standard library's clock, where
-/// there is one.
+/// The clock of deadlines where `lock_api` requires a type: the standard library's, where there is
+/// one.
 #[cfg(all(
     feature = "lock_api",
     feature = "std",

@@ -1,5 +1,5 @@
-//! What a core is told about what comes next; and what it could not have known, which only a
-//! simulator has to be told.
+//! Hints to a core about its next accesses; and facts that a core could not have known, which only
+//! a simulator needs.
 
 /// Asks for the line of an address ahead of its use. Any address will do: nothing is read.
 #[inline(always)]
@@ -17,8 +17,8 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// Reads a value of a large object, of which only the head has been
-/// charged: free, but for the reading.
+/// Reads a value of a large object of which only the head has been charged: free, except for the
+/// reading.
 #[inline(always)]
 pub fn touch<T>(_value: *const T) {}
 

@@ -28,7 +28,8 @@ impl Global {
     }
 }
 
-/// How often to repeat what is only repeated for speed. `usual` where schedules are not explored.
+/// The number of repetitions, if code is repeated only for speed. `usual` where schedules are not
+/// explored.
 #[inline]
 pub fn shortened(usual: u32, _explored: u32) -> u32 {
     usual

@@ -272,7 +272,7 @@ pub mod cpu {
         static CURRENT: Cell<u32> = Cell::new(ASKED.fetch_add(1, core::sync::atomic::Ordering::Relaxed));
     }
 
-    /// A CPU for each thread, in the order in which they ask.
+    /// A CPU for each thread, in the order of their first requests.
     pub fn current() -> u32 {
         CURRENT.with(Cell::get)
     }
@@ -306,7 +306,7 @@ pub mod thread {
         static NOTED: Cell<[usize; 2]> = Cell::new([0; 2]);
     }
 
-    /// A number for each thread, in the order in which they ask.
+    /// A number for each thread, in the order of their first requests.
     pub fn id() -> u32 {
         super::cpu::current()
     }
@@ -400,7 +400,7 @@ pub mod tuning {
         0
     }
 
-    /// How often a lock is passed on while somebody is set aside.
+    /// How often a lock is passed on while another waiter is set aside.
     pub fn passes() -> u32 {
         1
     }

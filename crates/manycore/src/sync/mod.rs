@@ -13,9 +13,9 @@
 //! | loom | `--cfg loom` | loom's | a model of futexes on loom's `park` |
 //! | simulated | `manycore-simulated`, see below | `core`'s, charged | the simulated machine's |
 //!
-//! It is for those who add an algorithm or supply a kernel, and no part of what a version of this
-//! crate promises to keep. A program needs `thread::forked`, [`thread::id`], [`CachePadded`] and
-//! [`Deadline`] at most.
+//! It is for authors of algorithms and for kernels, and not covered by this crate's promises about
+//! versions. A program needs at most `thread::forked`, [`thread::id`], [`CachePadded`] and
+//! [`Deadline`].
 //!
 //! # Rules for loops that wait
 //!
@@ -111,7 +111,7 @@ macro_rules! const_new {
 }
 pub(crate) use const_new;
 
-/// An array of a value that cannot be copied, made anew for each place.
+/// An array of a value that cannot be copied: the expression is evaluated for each place.
 macro_rules! array_of {
     ($value:expr; $length:expr) => {{
         #[cfg(not(loom))]
@@ -206,7 +206,7 @@ macro_rules! store_and_fence {
         $place.swap($value, $crate::sync::atomic::Ordering::SeqCst);
         #[cfg(not(all(target_arch = "x86_64", not(any(loom, feature = "sim", miri)))))]
         {
-            // Release: for a thread that finds this rather than what was there before.
+            // Release: for a thread that reads this value rather than the old one.
             $place.store($value, $crate::sync::atomic::Ordering::Release);
             $crate::sync::full_fence!($mutation);
         }
@@ -214,8 +214,8 @@ macro_rules! store_and_fence {
 }
 pub(crate) use store_and_fence;
 
-/// Where the data of a cell is, which nobody writes as long as the caller reads in it. A simulation
-/// charges the first lines of a large one; what is read beyond is to be [touched](hint::touch).
+/// The address of a cell's data; no thread writes them while the caller reads them. A simulation
+/// charges the first lines of a large cell; reads beyond those have to be [touched](hint::touch).
 #[inline]
 pub(crate) fn head_of<T>(cell: &cell::UnsafeCell<T>) -> *const T {
     #[cfg(feature = "sim")]

@@ -9,13 +9,13 @@ pub use super::backend::node::*;
 ///
 /// # Safety
 ///
-/// If `enter` says no, nobody else has the node.
+/// If `enter` says no, no other thread has the node.
 #[inline]
 pub unsafe fn lend<T: Default>(enter: impl FnOnce(NonNull<T>) -> bool) -> bool {
     let node = take();
     let entered = enter(node);
     if !entered {
-        // SAFETY: `take` has made the node, and if `enter` says no, no other thread has it
+        // SAFETY: `take` has made the node. If `enter` returns false, no other thread has it
         // (contract of this function).
         unsafe { give_back(node) };
     }

@@ -1,4 +1,4 @@
-//! Panics in what a thread does for another, carried back to that one.
+//! Panics in work that a thread does for another, carried back to the other thread.
 
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]
 pub(crate) use backend::is_panicking;
@@ -16,7 +16,8 @@ mod backend {
     /// What somebody panicked with.
     pub(crate) type Payload = Box<dyn Any + Send>;
 
-    /// Does something; says whether it panicked. What it leaves half done is its own affair.
+    /// Runs a function; returns whether it panicked. The function is responsible for state that it
+    /// leaves half changed.
     pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Payload> {
         catch_unwind(AssertUnwindSafe(f)).map_err(unless_simulation_failed)
     }

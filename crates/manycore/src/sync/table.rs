@@ -11,7 +11,7 @@ pub fn slots() -> &'static [AtomicUsize] {
     &slots[..tuning::places(slots.len())]
 }
 
-/// A number for an address, of which the upper bits differ where addresses do: Fibonacci hashing.
+/// A number for an address; its upper bits differ if addresses do: Fibonacci hashing.
 #[inline]
 pub fn hash(address: u64) -> u64 {
     // The model checker repeats executions, in which addresses differ.
@@ -19,8 +19,8 @@ pub fn hash(address: u64) -> u64 {
     address.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The slot for the calling thread's mark on what is at this address: always the same, and seldom
-/// another thread's.
+/// The slot for the calling thread's mark on the object at this address: always the same, and
+/// rarely another thread's.
 #[inline]
 pub fn slot(address: usize) -> &'static AtomicUsize {
     let slots = slots();

@@ -151,7 +151,7 @@ pub fn give_up() -> GiveUp {
     if GIVE_UP.get() == GiveUp::Yield as u32 { GiveUp::Yield } else { GiveUp::Sleep }
 }
 
-/// Chooses how a waiter gives up its CPU; what that costs is measured anew.
+/// Chooses how a waiter gives up its CPU; the cost of that is measured again.
 pub fn set_give_up(way: GiveUp) {
     GIVE_UP.set(way as u32);
     GIVE_UP_COST.set(0);
@@ -182,7 +182,7 @@ fn measured(cell: &Global, measure: impl FnOnce() -> u32) -> u32 {
     }
 }
 
-/// The shortest of several runs: what else the machine does can only make one longer.
+/// The shortest of several runs, because other activity of the machine can only make a run longer.
 fn shortest(runs: u32, f: impl Fn()) -> u32 {
     let once = || {
         let start = clock::now();

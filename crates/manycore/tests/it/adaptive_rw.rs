@@ -43,7 +43,7 @@ fn begins_anew<L: RawRwLock>(meet: impl Fn(&L)) {
         meet(lock);
         lock.acquire_read();
         assert!(!lock.try_acquire_write());
-        // SAFETY: written above, and nobody uses it any more.
+        // SAFETY: written above, and no code uses it any more.
         unsafe { place.assume_init_drop() };
     }
 }

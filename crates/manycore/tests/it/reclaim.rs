@@ -475,7 +475,8 @@ fn a_system_that_refuses() {
     });
 }
 
-/// From now on the call fails for this thread, as in some sandboxes; says whether that can be had.
+/// From now on the call fails for this thread, as in some sandboxes; returns whether that can be
+/// had.
 fn refuse_membarrier() -> bool {
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     let jump = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;

@@ -315,7 +315,7 @@ impl Log {
         node.state.load(Relaxed) & QUEUED != 0 && self.fault != Fault::Queued
     }
 
-    /// The same section, which unlinks the first node if that is in the log: `ldu_cancel`. Says
+    /// The same section, which unlinks the first node if that is in the log: `ldu_cancel`. Returns
     /// whether it has.
     fn cancel(&self) -> bool {
         let mut has_gone = false;

@@ -235,7 +235,7 @@ fn neighbouring_intervals_go() {
         assert_eq!(orders(map), [1]);
         drop(one);
         assert!(orders(map).is_empty());
-        // SAFETY: from a box, and nobody has it any more.
+        // SAFETY: from a box, and no thread has it any more.
         drop(unsafe { Box::from_raw(std::ptr::from_ref(map).cast_mut()) });
     });
 }

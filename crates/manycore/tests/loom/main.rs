@@ -82,7 +82,7 @@ impl<T> std::ops::Deref for Mortal<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: nobody has it mutably before `end`.
+        // SAFETY: no thread has it mutably before `end`.
         unsafe { &*self.0.get() }
     }
 }

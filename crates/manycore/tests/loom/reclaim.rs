@@ -54,7 +54,7 @@ impl Shared {
         let objects = [(); 2].map(|()| Object::new());
         let shared =
             Arc::new(Self { domain, objects, newest: AtomicPtr::new(std::ptr::null_mut()) });
-        // Relaxed: nobody else has it.
+        // Relaxed: no other thread has it.
         shared.newest.store(shared.object(0), Ordering::Relaxed);
         shared
     }
@@ -207,7 +207,7 @@ fn synchronize() {
         // Release: partner of the load in `look`.
         let old = shared.newest.swap(shared.object(1), Ordering::Release);
         shared.domain.synchronize();
-        // SAFETY: nobody has it: that is what the model checks.
+        // SAFETY: no thread has it: that is what the model checks.
         unsafe { Object::destroy(old.cast()) };
         reader.join().unwrap();
     });

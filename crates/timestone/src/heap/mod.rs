@@ -269,8 +269,8 @@ impl Heap {
         let address = address.expect("a heap gives a slot if it has room");
         let place = (address.addr().get() - self.base.addr().get()) as u64;
         let whole = words::rounded(words.len());
-        // SAFETY: the slot was just given, has that number of words, and nobody else has the heap
-        // (contract of this function).
+        // SAFETY: the slot was just given, has that number of words, and no other thread has the
+        // heap (contract of this function).
         unsafe {
             let target = self.words(place, whole);
             target.write_bytes(0, whole);
@@ -287,7 +287,8 @@ impl Heap {
     ///
     /// As of [`add`](Self::add).
     pub unsafe fn set_root(&self, words: [u64; ROOT_WORDS]) {
-        // SAFETY: each heap has a root, and nobody else has the heap (contract of this function).
+        // SAFETY: each heap has a root, and no other thread has the heap (contract of this
+        // function).
         unsafe { self.words(ROOT, ROOT_WORDS).cast::<[u64; ROOT_WORDS]>().write(words) }
     }
 
@@ -297,7 +298,7 @@ impl Heap {
     ///
     /// As of [`add`](Self::add), which has returned this place for an object of more words.
     pub unsafe fn set_first(&self, place: u64, first: [u64; 2]) {
-        // SAFETY: the object has more words, and nobody else has the heap (contract of this
+        // SAFETY: the object has more words, and no other thread has the heap (contract of this
         // function).
         unsafe { self.words(place, first.len()).cast::<[u64; 2]>().write(first) }
     }

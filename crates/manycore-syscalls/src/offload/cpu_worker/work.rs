@@ -93,7 +93,7 @@ impl Worker {
         true
     }
 
-    /// Executes what is in the queues; says how many calls.
+    /// Executes what is in the queues; returns how many calls.
     fn serve(&mut self) -> u32 {
         // A call was queued before its cancellation, so this worker knows it after it has also
         // taken the queued calls.

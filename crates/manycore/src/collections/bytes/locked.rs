@@ -10,7 +10,7 @@ use super::table::hash_of;
 use crate::clock::{Clock, Ordo};
 
 impl<'m, C: Clock> Handle<'m, C> {
-    /// Gives the key a value; says whether it had one.
+    /// Gives the key a value; returns whether it had one.
     ///
     /// # Errors
     ///
@@ -25,7 +25,7 @@ impl<'m, C: Clock> Handle<'m, C> {
         Ok(had)
     }
 
-    /// Takes the record out; says whether it was there.
+    /// Takes the record out; returns whether it was there.
     ///
     /// # Errors
     ///

@@ -192,7 +192,7 @@ impl<L: RawLock> Tree<L> {
         self.lists.iter().all(|list| list.first.load(Ordering::Relaxed).is_null())
     }
 
-    /// Logs that a node comes into the tree, or leaves it. Says whether the list is long.
+    /// Logs that a node comes into the tree, or leaves it. Returns whether the list is long.
     ///
     /// # Safety
     ///

@@ -237,7 +237,7 @@ impl<K, L: RawLock, F> Default for LazyList<K, L, F> {
 
 impl<K, L, F> Drop for LazyList<K, L, F> {
     fn drop(&mut self) {
-        // Relaxed, both: nobody else has the list.
+        // Relaxed, both: no other thread has the list.
         let mut node = self.front.next.load(Ordering::Relaxed);
         exhaust(|| {
             // SAFETY: `node` is null, or a node of this list that no other thread has, and no link

@@ -135,7 +135,7 @@ impl<K: Ord + Send> Links<K> {
         clean.then_some(Place { link, node, found })
     }
 
-    /// Puts a key in; says whether it was not there.
+    /// Puts a key in; returns whether it was not there.
     pub fn insert(&self, key: K, guard: &Guard) -> bool {
         let mut place = self.find(&key, guard);
         if place.found {
@@ -158,7 +158,7 @@ impl<K: Ord + Send> Links<K> {
         }
     }
 
-    /// Takes a key out; says whether it was there.
+    /// Takes a key out; returns whether it was there.
     pub fn remove(&self, key: &K, guard: &Guard) -> bool {
         loop {
             let place = self.find(key, guard);
@@ -277,7 +277,7 @@ impl<K: Send> Links<K> {
 
 impl<K> Drop for Links<K> {
     fn drop(&mut self) {
-        // Relaxed, both: nobody else has the list.
+        // Relaxed, both: no other thread has the list.
         let mut link = self.head.load(Ordering::Relaxed);
         exhaust(|| {
             let node = unmarked(link);

@@ -92,7 +92,7 @@ impl<K: Ord, V> Chain<K, V> {
         if place.holds() || mutation!("chain-trusts") { place } else { self.find(key, guard) }
     }
 
-    /// Adds a key if it is not there; says whether it was not.
+    /// Adds a key if it is not there; returns whether it was not.
     pub fn insert_new<L: RawLock>(&self, lock: &L, key: K, value: V, guard: &Guard) -> bool {
         let place = self.find(&key, guard);
         if place.found {
@@ -191,7 +191,7 @@ impl<K, V> Node<K, V> {
 
 impl<K, V> Drop for Chain<K, V> {
     fn drop(&mut self) {
-        // Relaxed, both: nobody else has the chain.
+        // Relaxed, both: no other thread has the chain.
         let mut node = self.head.load(Ordering::Relaxed);
         exhaust(|| {
             // SAFETY: null, or a node of this chain, which no other thread has; the domain is

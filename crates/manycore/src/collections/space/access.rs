@@ -189,7 +189,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         self.put(key, value, |old| old.cloned())
     }
 
-    /// Gives the key a value; says whether it had one.
+    /// Gives the key a value; returns whether it had one.
     #[inline]
     pub fn set(&mut self, key: K, value: V) -> bool
     where
@@ -269,7 +269,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         self.change_known(key, |_, old| (Change::Remove, old.cloned()))
     }
 
-    /// Takes the key out; says whether it was there.
+    /// Takes the key out; returns whether it was there.
     #[inline]
     pub fn delete<Q>(&mut self, key: &Q) -> bool
     where

@@ -35,8 +35,8 @@ impl<K: Datum + ArtKey, V: Datum, M: Sessions> Map<K, V, Art, M> {
         let map = Self::new_in(space);
         space.with(|me| {
             let open = Open::begin(&mut me.raw, View::Snapshot);
-            // SAFETY: `open` has begun the session, on a handle of the map's space; nobody else has
-            // the map. If this fails, the session is aborted.
+            // SAFETY: `open` has begun the session, on a handle of the map's space; no other thread
+            // has the map. If this fails, the session is aborted.
             let loaded = unsafe { Art::load(*map.parts(), &mut *open.handle, entries) };
             let done = loaded.and_then(|()| open.commit());
             done.expect("nobody else has the map, and so there is no conflict");

@@ -50,7 +50,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).insert(key, value))
     }
 
-    /// Gives the key a value; says whether it had one.
+    /// Gives the key a value; returns whether it had one.
     pub fn set(&self, key: K, value: V) -> bool
     where
         P: Seek<K, K>,
@@ -86,7 +86,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).remove(key))
     }
 
-    /// Takes the key out; says whether it was there.
+    /// Takes the key out; returns whether it was there.
     pub fn delete<Q>(&self, key: &Q) -> bool
     where
         P: Seek<K, Q>,
@@ -224,8 +224,8 @@ where
         let map = Self::new_in(space);
         space.with(|me| {
             let open = Open::begin(&mut me.raw, View::Snapshot);
-            // SAFETY: `open` has begun the session, on a handle of the map's space; nobody else has
-            // the map. If this fails, the session is aborted.
+            // SAFETY: `open` has begun the session, on a handle of the map's space; no other thread
+            // has the map. If this fails, the session is aborted.
             let loaded =
                 unsafe { BPlus::<LEAF, INNER>::load(*map.parts(), &mut *open.handle, entries) };
             let done = loaded.and_then(|()| open.commit());

@@ -277,7 +277,7 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         })
     }
 
-    /// Gives the key a value; says whether it had one.
+    /// Gives the key a value; returns whether it had one.
     ///
     /// # Errors
     ///
@@ -346,7 +346,7 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         )
     }
 
-    /// Takes the key out; says whether it was there.
+    /// Takes the key out; returns whether it was there.
     ///
     /// # Errors
     ///

@@ -336,7 +336,7 @@ impl<K, L, F> Drop for RcuTree<K, L, F> {
     /// Rotates the left child upwards until there is none. This avoids recursion, which could be as
     /// deep as the number of keys.
     fn drop(&mut self) {
-        // Relaxed, throughout: nobody else has the tree.
+        // Relaxed, throughout: no other thread has the tree.
         let mut node = self.top.below[LEFT].load(Ordering::Relaxed);
         exhaust(|| {
             // SAFETY: null, or a node of this tree, which no other thread has; no link leads to

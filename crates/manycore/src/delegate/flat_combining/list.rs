@@ -67,7 +67,7 @@ impl<T> List<T> {
         }
     }
 
-    /// Runs the sections that are published in records of the list; says whether there were any.
+    /// Runs the sections that are published in records of the list; returns whether there were any.
     /// And takes records off the list that have been idle for long. The caller is the combiner.
     pub(super) fn pass(&self, data: &UnsafeCell<T>) -> bool {
         // Relaxed, throughout but for the head: `passes`, `last_use`, and the links behind the head

@@ -1,12 +1,12 @@
-//! `flat-combining`: the thread that gets the lock runs the sections of those who wait for it.
+//! `flat-combining`: the thread that gets the lock runs the sections of the waiting threads.
 //!
 //! # Idea
 //!
 //! A thread that finds the lock taken publishes its section in a record, and waits until it has
-//! run. The thread that holds the lock, the *combiner*, goes through the list of records and runs
-//! what is published there, before it releases the lock. The data, and the lock, then stay in one
-//! CPU's cache for many sections, each of which costs two transfers of a record's line. Nobody who
-//! spins waits for somebody else to begin: it tries the lock itself, and is the next combiner.
+//! run. The thread that holds the lock, the *combiner*, walks through the list of records and runs
+//! the published sections, before it releases the lock. The data and the lock then stay in one
+//! CPU's cache for many sections, each of which costs two transfers of a record's line. A spinning
+//! thread depends on no other to begin: it tries the lock itself, and is the next combiner.
 //!
 //! # Source
 //!
@@ -24,13 +24,13 @@
 //! on, and read with Acquire by the thread that takes it. The data is the combiner's, and goes from
 //! one to the next with the lock (Release, Acquire).
 //!
-//! A thread sleeps only if somebody is going to run its section. It counts itself among those who
-//! went to sleep, and then reads the lock; a combiner releases the lock, and then reads the
-//! count. All four are sequentially consistent, so that one of the two comes later, and sees the
-//! other: the thread sees the lock free, and takes it; or the combiner sees that the count is not
-//! what it was before its last pass, and makes another, unless somebody else has the lock by then,
-//! who is under the same obligation. If the count is what it was, its last pass has seen the
-//! records of all who sleep (Acquire).
+//! A thread sleeps only if another is going to run its section. It adds itself to the count of
+//! threads that went to sleep, and then reads the lock; a combiner releases the lock, and then
+//! reads the count. All four are sequentially consistent, so one of the two comes later, and sees
+//! the other. Either the thread sees the lock free, and takes it; or the combiner sees that the
+//! count has changed since its last pass, and makes another pass, unless another thread has the
+//! lock by then, which has the same obligation. If the count is unchanged, the combiner's last pass
+//! has seen the records of all sleepers (Acquire).
 //!
 //! # Cost
 //!
@@ -41,8 +41,8 @@
 //! # When not to use it
 //!
 //! For long sections: they run one after the other on one CPU, whose thread does the work of others
-//! meanwhile, and gets on with its own only when nobody publishes any more. A section runs on any
-//! thread: it must not use what belongs to its own, nor enter the same lock again, nor fork.
+//! meanwhile, and returns to its own only when no thread publishes any more. A section runs on any
+//! thread: it must not use data bound to its own thread, nor enter the same lock again, nor fork.
 
 mod list;
 mod record;
@@ -71,7 +71,7 @@ fn free() -> u32 {
 /// How many passes a combiner makes, as long as each of them finds something to do.
 const PASSES: usize = if cfg!(loom) { 1 } else { 4 };
 
-/// Data, and sections that run with it one at a time, on whichever thread has it.
+/// Data, and sections that run with the data one at a time, on whichever thread owns the lock.
 ///
 /// ```
 /// use manycore::delegate::FlatCombining;
@@ -239,8 +239,8 @@ impl<T> FlatCombining<T> {
 
 impl<T: Send> FlatCombining<T> {
     /// Runs a section with the data, which no other section has meanwhile, on this thread or on
-    /// another; returns what it returns. A section that runs another one with the same data waits
-    /// for itself, for ever.
+    /// another; returns its result. A section that runs another section with the same data
+    /// deadlocks with itself.
     ///
     /// # Panics
     ///
@@ -288,7 +288,7 @@ impl<F, R> Section<F, R> {
     {
         /// # Safety
         ///
-        /// `section` is the one that the job was made of, and nobody else uses it.
+        /// The job was made of `section`, and no other code uses it.
         unsafe fn run<T, F: FnOnce(&mut T) -> R, R>(section: *mut (), data: *mut T) {
             // SAFETY: `section` leads to the `Section<F, R>` that `as_job` was made of, and no
             // other thread uses it (contract of this function).

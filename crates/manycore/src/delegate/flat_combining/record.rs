@@ -1,4 +1,4 @@
-//! A record in which a thread publishes a section, and is told that it has run.
+//! A record in which a thread publishes a section, and learns that the section has run.
 
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::sync::cell::UnsafeCell;
@@ -46,7 +46,7 @@ impl<T> Record<T> {
         }
     }
 
-    /// Takes the record if nobody has it; says whether it did.
+    /// Takes the record if nobody has it; returns whether it did.
     pub(super) fn claim(&self) -> bool {
         // Relaxed: a hint, and on failure.
         let free = self.state.load(Ordering::Relaxed) == FREE;
@@ -61,7 +61,8 @@ impl<T> Record<T> {
         self.state.store(FREE, order!(Release, "combining-give-back"));
     }
 
-    /// Says that it is on the list now, or is not; says whether it was. The caller has claimed it.
+    /// Says that it is on the list now, or is not; returns whether it was. The caller has claimed
+    /// it.
     pub(super) fn set_listed(&self, listed: bool) -> bool {
         // Relaxed, both: passed on with the claim.
         let before = self.listed.load(Ordering::Relaxed);
@@ -85,8 +86,8 @@ impl<T> Record<T> {
         self.state.store(PENDING, order!(Release, "combining-publish"));
     }
 
-    /// Runs the section that is published in the record; says whether there is one. The caller has
-    /// `data` for itself.
+    /// Runs the section that is published in the record; returns whether there is one. The caller
+    /// has `data` for itself.
     pub(super) fn serve(&self, data: &UnsafeCell<T>) -> bool {
         // Acquire: partner of the Release in `publish`.
         let state = self.state.load(order!(Acquire, "combining-serve"));

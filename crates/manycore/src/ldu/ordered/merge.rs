@@ -1,5 +1,5 @@
-//! What who has the lock knows of the runs: what was taken out of each, and which of them is to be
-//! taken from next.
+//! The lock owner's knowledge of the runs: the items taken out of each, and the run from which the
+//! next item is taken.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -42,8 +42,8 @@ mod sealed {
     impl Sealed for super::Newest {}
 }
 
-/// How many items are taken out of a run at a time if the oldest are asked for: enough for its line
-/// to change hands seldom.
+/// The number of items that are taken out of a run at a time if the oldest are requested: enough
+/// that its line rarely changes hands.
 const LIMIT: u32 = 256;
 
 type Place<T> = ThreadSlot<Run<T>, Writer<T>>;
@@ -59,7 +59,7 @@ struct Side<T> {
 }
 
 impl<T> Side<T> {
-    /// Takes more out of the run; says whether there was something.
+    /// Takes more out of the run; returns whether there was something.
     ///
     /// # Safety
     ///
@@ -95,9 +95,9 @@ pub(super) struct Merge<T, D> {
     /// For the oldest: a time before any run was read that has been found empty since. For the
     /// newest: not used.
     looked: u64,
-    /// Whether runs are to be read before anything else is taken: if the newest is asked for,
-    /// because another one may be newer than what is left; else, because nobody has looked since
-    /// this was asked for.
+    /// Whether the runs have to be read before anything else is taken: if the newest is requested,
+    /// because another item may be newer than the remaining ones; otherwise, because no thread has
+    /// read them since this was requested.
     is_stale: bool,
     _discipline: PhantomData<D>,
 }
@@ -142,8 +142,8 @@ impl<T, D: Discipline> Merge<T, D> {
         found
     }
 
-    /// Reads all runs out of which the next item could come: if the newest is asked for, at all
-    /// of them; else at those of which nothing is left. Says whether something was found.
+    /// Reads all runs from which the next item could come: all runs if the newest is requested, and
+    /// otherwise those with no items left. Returns whether it found an item.
     fn look(&mut self, slots: &ThreadRegistry<Run<T>, Writer<T>>) -> bool {
         self.meet(slots);
         let mut found = false;

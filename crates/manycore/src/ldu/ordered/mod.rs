@@ -1,5 +1,5 @@
-//! Ordered deferred update: stacks and queues whose threads log what they add, and which are put in
-//! order when something is taken out.
+//! Ordered deferred update: stacks and queues whose threads log their additions; the items are put
+//! in order when one is taken out.
 //!
 //! # Idea
 //!
@@ -19,9 +19,9 @@
 //!              out of the run
 //! ```
 //!
-//! An item that is still pending can be [taken back](Handle::take_back) by who added it last: the
-//! two cancel, as an insertion and a removal do in LDU, and nobody else hears of either. It takes
-//! one compare-and-swap in the thread's own line.
+//! The thread that added an item last can [take it back](Handle::take_back) while it is pending.
+//! The two operations cancel, like an insertion and a removal in LDU, and no other thread learns of
+//! either. It takes one compare-and-swap in the thread's own line.
 //!
 //! | type | what comes out next |
 //! |---|---|
@@ -64,23 +64,24 @@
 //!   those runs. A stamp that is asked for after that time was read is later than it. So `c` had
 //!   got its stamp by then, and `x` was in its run before that.
 //!
-//! The second one makes taking `n` items cost `n` times the logarithm of the runs and not `n` looks
-//! at all of them: with a backlog, one look serves all that was added before it.
+//! The second one makes taking `n` items cost `n` times the logarithm of the runs, and not `n`
+//! reads of all runs: with a backlog, one read serves all earlier additions.
 //!
-//! *Newest.* A `pop` reads all runs, once, and takes what has the latest stamp of all that it
-//! finds and what is left of earlier looks. What it misses was not in its run at its look, so that
-//! the addition had not returned when the `pop` was called: it may have taken effect later, unless
-//! it had returned before that of the item that is taken was called; and then its stamp is smaller,
-//! and it is below. A thread that takes several stops after an item whose stamp is after the time
-//! that was read before the look: something may have been added above the next one.
+//! *Newest.* A `pop` reads all runs, once, and takes the item with the latest stamp among all that
+//! it finds and those left from earlier reads. Suppose that it misses an item. The item was not in
+//! its run at the read, so its addition had not returned when the `pop` was called, and may have
+//! taken effect later. The exception is an addition that had returned before the addition of the
+//! taken item was called; but then its stamp is smaller, and the item is below. A thread that takes
+//! several items stops after an item whose stamp is later than the time read before the runs:
+//! another item may have been added above the next one.
 //!
 //! *Nothing* is said after a read of all runs that found nothing: whatever was added before the
 //! call had come out by then.
 //!
-//! *Taken back.* Between an addition and its taking back nobody has taken the item out of the run,
-//! so that nobody's result depends on it. What the thread itself did meanwhile was to add items
-//! that it had taken back before, or to take out items of others. So the pair can be thought of as
-//! one step that changes nothing.
+//! *Taken back.* Between an addition and its withdrawal no thread has taken the item out of the
+//! run, so no result depends on it. Meanwhile the thread itself has only added items that it had
+//! withdrawn before, or taken out items of others. So the pair acts as one step that changes
+//! nothing.
 //!
 //! *A thread that is preempted* after it has got its stamp, and before its item is in its run, is
 //! the hole in merging by time: a later item may come out first. Here that does no harm, and nobody
@@ -99,9 +100,9 @@
 //!
 //! # Threads that come and go
 //!
-//! A run belongs to a [`Handle`]. When that is dropped, what is in its run comes out in its turn;
-//! the next handle goes on with the run. A thread that forgets a handle, or dies with it, leaves a
-//! run behind that is read for ever. Who only takes needs no handle.
+//! A run belongs to a [`Handle`]. When the handle is dropped, the run's items come out in their
+//! order; the next handle goes on with the run. A thread that forgets a handle, or dies with it,
+//! leaves behind a run that is read for ever. A thread that only takes items needs no handle.
 //!
 //! # Source
 //!
@@ -111,12 +112,12 @@
 //! time-stamped stack", POPL 2015, where each `pop` reads all pools, and takes items by
 //! compare-and-swap. What differs:
 //!
-//! - A log is that of a thread and not of a core: then adding takes no lock, and a thread that is
-//!   preempted holds up nobody.
-//! - A thread that takes has a lock, takes many items out of a run at a time, and remembers what it
-//!   knows in a tournament.
-//! - Waiting for the clock is the adding thread's, in its own line, and can be done without.
-//! - A removal cannot be logged, since who takes wants to know what came out.
+//! - A log belongs to a thread and not to a core: then adding takes no lock, and a preempted thread
+//!   delays no other.
+//! - A thread that takes items has a lock, takes many items out of a run at a time, and remembers
+//!   its knowledge in a tournament.
+//! - The adding thread waits for the clock, in its own line; that can be switched off.
+//! - A removal cannot be logged, since the caller needs its result.
 //!
 //! # Cost
 //!
@@ -154,8 +155,8 @@ use crate::sync::mutation;
 use crate::sync::phase::{self, Phase};
 use crate::thread_registry::{ThreadRegistry, ThreadSlot};
 
-/// What threads have added, of which the [oldest](Oldest) or the [newest](Newest) comes out next;
-/// by a clock `C`, under a lock `L`.
+/// The threads' additions; the [oldest](Oldest) or the [newest](Newest) comes out next, by a clock
+/// `C`, under a lock `L`.
 ///
 /// See [`OrderedQueue`](crate::collections::queue::OrderedQueue) and
 /// [`OrderedStack`](crate::collections::stack::OrderedStack).
@@ -201,9 +202,9 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
     }
 
     /// Takes this many items out, one after the other, or all that were there when it was called,
-    /// as far as the clock tells; says how many. It takes the lock once, and nobody else takes
-    /// anything meanwhile: nor is `to` to do so, which would wait for its own thread for ever. It
-    /// does not wait for more: only if it takes none, there was nothing.
+    /// as far as the clock shows; returns their number. It takes the lock once, and no other thread
+    /// takes items meanwhile. `to` must not do so either, since it would deadlock with itself. It
+    /// does not wait for more items: only if it takes none was the structure empty.
     ///
     /// # Panics
     ///
@@ -257,7 +258,7 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
     ///
     /// # Panics
     ///
-    /// If the handle has added 2^32 - 1 items that nobody has taken out.
+    /// If the handle has 2^32 - 1 items in it that no thread has taken out.
     #[inline]
     pub fn push(&mut self, item: T) {
         let clock = &self.ordered.clock;
@@ -270,9 +271,9 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
         }
     }
 
-    /// Takes back what this handle has added last, of what is not taken out or back; nothing, if
-    /// who took something out has got hold of it already. No other thread notices, so that neither
-    /// operation has a place in the order of all others: see [the module](self#order).
+    /// Takes back the last item that this handle has added, among those not taken out or withdrawn;
+    /// nothing, if a thread that takes items has claimed it already. No other thread notices, so
+    /// neither operation has a place in the order of all others: see [the module](self#order).
     ///
     /// On a stack it is a `pop` for a thread that wants back what is its own:
     /// `handle.take_back().or_else(|| stack.pop())`.

@@ -54,12 +54,12 @@ impl<T> Position<T> {
     ///
     /// The place is below `ITEMS`, and the segment is there.
     unsafe fn place(&self) -> &UnsafeCell<MaybeUninit<Stamped<T>>> {
-        // SAFETY: the segment is there, and the place is below `ITEMS` (contract of this function).
+        // SAFETY: the segment is valid, and the place is below `ITEMS` (contract of this function).
         unsafe { &(&(*self.segment).places)[self.place] }
     }
 }
 
-/// What both have: items that are pending are between the two counts, which wrap around.
+/// Shared by both: pending items are between the two counts, which wrap around.
 pub(super) struct Run<T> {
     /// How many were added, less those that were taken back, in the upper half; how many were
     /// taken, in the lower one.
@@ -140,8 +140,8 @@ impl<T> Writer<T> {
         let word = run.word.load(Ordering::Relaxed);
         assert!(pending(word) < u32::MAX, "a thread has logged more than anybody can count");
         if self.at.place == ITEMS {
-            // SAFETY: the writer's segment is there: the reader frees one only after it has gone on
-            // to the next, of which no item was added.
+            // SAFETY: the writer's segment is valid: the reader frees a segment only after it has
+            // gone on to the next one, and no item was added there.
             let next = unsafe { (*self.at.segment).next.with(|next| *next) };
             self.at = Position { segment: self.next_or_new(next), place: 0 };
         }
@@ -175,7 +175,8 @@ impl<T> Writer<T> {
     /// The writer is that of the run.
     #[inline]
     pub unsafe fn take_back(&mut self, run: &Run<T>) -> Option<Stamped<T>> {
-        // Relaxed, throughout: what is taken back was written by this thread, and seen by nobody.
+        // Relaxed, throughout: this thread wrote the item that is taken back, and no other has seen
+        // it.
         let mut word = run.word.load(Ordering::Relaxed);
         loop {
             if self.own == 0 || pending(word) == 0 {

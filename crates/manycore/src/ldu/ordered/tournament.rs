@@ -68,7 +68,7 @@ impl Tournament {
         }
     }
 
-    /// The smallest key, and whose it is; none if nobody has one.
+    /// The smallest key, and its owner; none if there are no keys.
     pub fn winner(&self) -> Option<(u64, usize)> {
         self.nodes.get(1).map(Node::get).filter(|(key, _)| *key != NONE)
     }

@@ -73,9 +73,9 @@ impl Link {
 ///
 /// # Safety
 ///
-/// An entry that was put in is given out once. What happened before it was put in happens before it
-/// is given out; and one whose [`push`](Self::push) happens before [`take`](Self::take) is called
-/// is given out by that.
+/// An entry that was put in is given out once. Everything before it was put in happens before it is
+/// given out. If its [`push`](Self::push) happens before a call of [`take`](Self::take), that call
+/// gives it out.
 pub unsafe trait Queue {
     /// Puts an entry in.
     ///
@@ -100,9 +100,9 @@ pub unsafe trait Queue {
         false
     }
 
-    /// Whether many entries were put in on the calling core since they were last taken, or this
-    /// last said so: about [`MANY`]. A queue may always say no; its entries then wait for who
-    /// reads, or for the timer.
+    /// Whether many entries, about [`MANY`], were put in on the calling core since they were last
+    /// taken, or since this last returned true. A queue may always return false; its entries then
+    /// wait for a reader, or for the timer.
     fn is_long(&self) -> bool {
         false
     }
@@ -127,7 +127,7 @@ impl Length {
         }
     }
 
-    /// There is one more. The model checker has enough to do without it.
+    /// There is another one, which the model checker leaves out to save work.
     #[inline]
     pub fn count(&self) {
         if !cfg!(loom) {
@@ -166,7 +166,7 @@ impl Length {
 pub struct Chain(Option<Link>);
 
 impl Chain {
-    /// Creates one from this entry on, all of which are the caller's.
+    /// Creates a chain that begins with this entry; all of its entries belong to the caller.
     pub(super) fn new(first: Option<Link>) -> Self {
         Self(first)
     }
@@ -191,7 +191,7 @@ impl Iterator for Chain {
 pub struct Drained {
     /// Entries that it took out of the queue.
     pub entries: u64,
-    /// Operations that it applied: an entry may stand for one that was cancelled.
+    /// Operations that it applied: an entry's operation may have been cancelled.
     pub applied: u64,
 }
 
@@ -205,13 +205,13 @@ impl<Q: Queue> Drop for Rest<'_, Q> {
     fn drop(&mut self) {
         for link in self.chain.by_ref() {
             // SAFETY: the entry was taken out and not settled. So it is in no queue, and its node
-            // is there: the node is marked as used.
+            // is valid: the node is marked as used.
             unsafe { self.queue.push(link) };
         }
     }
 }
 
-/// Takes all entries out of a queue, and applies what they stand for.
+/// Takes all entries out of a queue, and applies their operations.
 ///
 /// # Safety
 ///
@@ -226,7 +226,7 @@ pub unsafe fn drain<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
 }
 
 /// The same with entries that were put in on the calling core, if they are apart from the others:
-/// those of one object need not be taken together.
+/// an object's entries need not be taken together.
 ///
 /// # Safety
 ///
@@ -302,9 +302,9 @@ impl Global {
     /// Takes all entries, the last that came first.
     #[inline]
     pub(super) fn take_all(&self) -> Chain {
-        // Relaxed: what came before is seen, and what comes meanwhile need not be. The model
-        // checker does not notice that a load and somebody else's compare-and-swap collide if that
-        // one has a load before it.
+        // Relaxed: earlier writes are seen, and concurrent ones need not be. The model checker does
+        // not notice that a load and another thread's compare-and-swap collide if that thread has a
+        // load before.
         if !cfg!(loom) && self.0.head.load(Ordering::Relaxed).is_null() {
             return Chain(None);
         }

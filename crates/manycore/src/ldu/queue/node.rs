@@ -1,5 +1,5 @@
-//! What an object carries to be logged: two entries of the queue, a mark for each, and who knows of
-//! them.
+//! The part of an object that is needed to log it: two entries of the queue, a mark for each, and
+//! the users of the entries.
 
 use core::ptr::NonNull;
 
@@ -25,13 +25,13 @@ impl Operation {
         }
     }
 
-    /// The bit of a [`State`] that says that this operation is to be applied.
+    /// The bit of a [`State`] for an operation that has to be applied.
     const fn mark(self) -> u8 {
         1 << self as u8
     }
 
-    /// The bit of a [`State`] that says that this operation's entry is in the queue, or in the
-    /// hands of who drains it.
+    /// The bit of a [`State`] for an entry of this operation that is in the queue, or owned by the
+    /// draining thread.
     const fn used(self) -> u8 {
         4 << self as u8
     }
@@ -88,8 +88,8 @@ impl State {
     }
 }
 
-/// The part of an object that the log works with. An object has an owner, who alone logs what is
-/// done to it.
+/// The part of an object with which the log works. An object has an owner, and only the owner logs
+/// operations on it.
 ///
 /// All zero bytes are a node of an object that is not in the structure.
 pub struct Node {
@@ -254,8 +254,8 @@ impl Node {
     /// The caller has the entry of this operation.
     #[inline]
     pub(super) unsafe fn next(&self, operation: Operation) -> Option<Link> {
-        // SAFETY: the caller has the entry (contract of this function), and the link is read and
-        // written only by the one that has it.
+        // SAFETY: the caller has the entry (contract of this function), and only the entry's owner
+        // reads and writes the link.
         self.next[operation as usize].with(|next| unsafe { *next })
     }
 
@@ -266,26 +266,25 @@ impl Node {
     /// As for [`next`](Self::next).
     #[inline]
     pub(super) unsafe fn set_next(&self, operation: Operation, link: Option<Link>) {
-        // SAFETY: the caller has the entry (contract of this function), and the link is read and
-        // written only by the one that has it.
+        // SAFETY: the caller has the entry (contract of this function), and only the entry's owner
+        // reads and writes the link.
         self.next[operation as usize].with_mut(|next| unsafe { *next = link });
     }
 
-    /// Applies what an entry that was taken out of the queue stands for; says whether it stands for
-    /// something.
+    /// Applies the operation of an entry that was taken out of the queue; returns whether there was
+    /// one.
     ///
     /// # Safety
     ///
-    /// The caller has taken the entry, and keeps out everybody else who applies entries of this
-    /// queue.
+    /// The caller has taken the entry, and no other thread applies entries of this queue meanwhile.
     pub(super) unsafe fn settle(link: Link, target: &mut impl Target) -> bool {
         let (node, operation) = link.parts();
         // SAFETY: the caller has taken an entry of the node, and a node is released only when no
         // entry of it is used: it is there until `Released` is dropped.
         let state = &unsafe { node.as_ref() }.state;
         let early = mutation!("ldu-second-test").then(|| state.load(Ordering::Relaxed)); // Relaxed: a mistake in any order
-        // AcqRel: partner of `update`. What the owner does after it has found this update taken is
-        // not seen here; what it has done before is.
+        // AcqRel: partner of `update`. The owner's actions after it has found this update taken are
+        // not seen here; its earlier ones are.
         let both = order!(AcqRel, "ldu-settle");
         let before = State(state.fetch_and(State(u8::MAX).settled(operation).0, both));
         let is_marked = early.unwrap_or(before.0) & operation.mark() != 0;

@@ -21,7 +21,7 @@ const EXPLORE_HOPELESS: u64 = 128;
 /// If fewer do, a spin is as short as if CPUs were oversubscribed: the holder does not run, as
 /// where the two share a CPU.
 const HOPELESS: u32 = 12;
-/// After this many failures in a row there is no more to learn from them.
+/// After this many failures in a row further failures teach nothing.
 const FAILURES: u32 = 32;
 /// Waits that are shorter are short.
 const SHORT_WAIT: u32 = 240;
@@ -65,7 +65,8 @@ impl Spins {
         self.stay() > Self::STAY / 2
     }
 
-    /// After who has the lock would better have stayed; or has not come back when the first looked.
+    /// The count after a wait that shows that the owner should have kept the lock; or after one
+    /// that shows that the owner had not come back when the first waiter checked.
     pub(super) fn and_stay(self, stays: bool) -> Self {
         let stay = if stays { Self::STAY } else { self.stay().saturating_sub(1) };
         Self(self.0 & !(Self::STAY << 21) | stay << 21)

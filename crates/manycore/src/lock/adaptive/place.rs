@@ -71,7 +71,8 @@ impl Default for Place {
 
 mortal!(Place { state });
 
-// `passes` and `soon` are Relaxed throughout: who reads them holds the lock, or has written them.
+// `passes` and `soon` are Relaxed throughout: a thread that reads them holds the lock, or has
+// written them.
 
 /// A place that has joined the queue `tail`, for its thread, or for a thread that releases the lock
 /// in its stead.
@@ -91,7 +92,7 @@ pub(super) struct Passes {
 }
 
 impl<'a> PlaceRef<'a> {
-    /// Joins the queue; says whether another is before.
+    /// Joins the queue; returns whether another is before.
     pub(super) fn join(tail: &'a Link<Place>, soon: bool) -> (Self, bool) {
         let place: NonNull<Place> = node::take();
         let place_ref = Self { place, tail, is_own: true };
@@ -100,7 +101,7 @@ impl<'a> PlaceRef<'a> {
         // AcqRel: Release, partner of the Acquires in the successor's swap and in `find`: the place
         // is initialised; Acquire likewise.
         let before = tail.swap(place.as_ptr(), order!(AcqRel, "adaptive-swap"));
-        // In the child of a fork, those of the parent do not count.
+        // In the child of a fork, the parent's places do not count.
         let Linked::Node(before) = before else { return (place_ref, false) };
         // Release: partner of the Acquire in `find`.
         this.before.store(before, Ordering::Release);
@@ -152,8 +153,8 @@ impl<'a> PlaceRef<'a> {
         thread::note([lock, self.place.as_ptr().expose_provenance()]);
     }
 
-    /// Waits until it is told something, the deadline has passed, or CPUs are oversubscribed: then
-    /// who is before it may not run.
+    /// Waits until it has a message, the deadline has passed, or CPUs are oversubscribed: then the
+    /// thread before it may not run.
     pub(super) fn wait(&self, deadline: Option<Deadline>, jump: u64) -> Told {
         let place = self.place();
         let start = time::now();
@@ -203,7 +204,7 @@ impl<'a> PlaceRef<'a> {
         }
     }
 
-    /// Leaves its place to who comes to it, unless it has been told something.
+    /// Leaves the place to the thread that comes to it, unless it has a message.
     fn leave(&self, state: u32) -> Told {
         // Release: partner of the Acquire in `tell`: nobody but a thread that comes to it touches
         // it any more. Acquire on failure: as in `wait`.
@@ -215,7 +216,7 @@ impl<'a> PlaceRef<'a> {
     }
 
     /// As the first, with the lock: keeps the place for the holder. If there is none behind it
-    /// gives it up; says whether it kept it.
+    /// gives it up; returns whether it kept it.
     pub(super) fn keep_as_holder(self) -> bool {
         let place = self.place();
         if place.next.is_empty() && self.is_last() {
@@ -237,7 +238,7 @@ impl<'a> PlaceRef<'a> {
         Passes { passes, soon }
     }
 
-    /// Gives up the place of the holder or the first, and hands the lock to the next there; says
+    /// Gives up the place of the holder or the first, and hands the lock to the next there; returns
     /// whether it has: false if there is none.
     pub(super) fn hand_over(self, passes: &Passes) -> bool {
         self.pass(HOLDER, |next| {
@@ -265,7 +266,8 @@ impl<'a> PlaceRef<'a> {
         }
     }
 
-    /// Tells the thread that waits there; says whether it does, or has left.
+    /// Sends a message to the thread that waits there; returns whether that waits, or false if it
+    /// has left.
     fn tell(&self, message: u32) -> bool {
         let state = &raw const self.place().state;
         // AcqRel: Release, partner of the Acquires in `wait` and `sleep`; Acquire, partner of the
@@ -299,9 +301,9 @@ impl<'a> PlaceRef<'a> {
         }
     }
 
-    /// Leaves the queue empty if this place is its last; says whether it did.
+    /// Leaves the queue empty if this place is its last; returns whether it did.
     fn is_last(&self) -> bool {
-        // Relaxed: who joins an empty queue reads nothing of ours but the word.
+        // Relaxed: a thread that joins an empty queue reads only the word of our data.
         self.tail.clear(self.place.as_ptr(), self.place().generation, Ordering::Relaxed)
     }
 
@@ -343,8 +345,8 @@ fn still_holder(place: NonNull<Place>) -> bool {
     let is_holder = unsafe { place.as_ref() }.state.load(acquire) == HOLDER;
     if !is_holder {
         noted::forget();
-        // SAFETY: from `node::take` in `join`; a thread that has released the lock touches it no
-        // more.
+        // SAFETY: from `node::take` in `join`; a thread that has released the lock does not touch
+        // it any more.
         unsafe { node::give_back(place) };
     }
     is_holder

@@ -1,5 +1,6 @@
-//! An [`Adaptive`] as the queue of a lock that is made of it: what its holder holds with it may go
-//! to the next in the queue, in a row of holders of which each knows that it is not the first.
+//! An [`Adaptive`] as the queue of another lock: its holder may pass something that it holds to the
+//! next in the queue. The holders form a row, and each one after the first knows that it is not the
+//! first.
 
 use super::noted;
 use super::place::{Passes, PlaceRef};
@@ -21,11 +22,12 @@ impl Adaptive {
     }
 
     /// Hands the lock to a thread that waits in its queue, unless there is none; then the caller
-    /// still holds it. Says whether it has.
+    /// still holds it. Returns whether it has.
     ///
     /// # Safety
     ///
-    /// The caller holds the lock. All who release it do so by this or [`end_row`](Self::end_row).
+    /// The caller holds the lock. Every release is by this function or by
+    /// [`end_row`](Self::end_row).
     pub(in crate::lock) unsafe fn hand_over(&self) -> bool {
         let Some(place_ref) = self.noted_place_ref() else { return false };
         if scarcity::has_sign() {

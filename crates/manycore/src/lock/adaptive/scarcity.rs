@@ -29,7 +29,7 @@ pub(super) fn notice(now: u64) {
     tuning::set_oversubscription(oversubscription().with_sign(now).0);
 }
 
-/// Whether there was a sign that nobody has found to be old.
+/// Whether there was a sign that no thread has found to be outdated.
 #[inline]
 pub(in crate::lock) fn has_sign() -> bool {
     oversubscription().has_sign()

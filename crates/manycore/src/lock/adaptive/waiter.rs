@@ -1,11 +1,11 @@
-//! The word of an [`Adaptive`](super::Adaptive), and what a waiter makes of it.
+//! The word of an [`Adaptive`](super::Adaptive), and a waiter's changes of it.
 
 /// Somebody has the lock.
 pub(super) const HELD: u32 = 1;
 /// Somebody may sleep on the word.
 pub(super) const SLEEPERS: u32 = 2;
-/// The lock is for those who have slept, or for the first in the queue. Set by a waiter that
-/// starves, and cleared when that one has the lock.
+/// The lock is reserved for threads that have slept, or for the first in the queue. A starving
+/// waiter sets it, and clears it when it has the lock.
 pub(super) const RESERVED: u32 = 4;
 /// The holder has a place in the queue, and hands the lock to the next there.
 pub(super) const LED: u32 = 8;

@@ -7,10 +7,10 @@
 //! some threads have a line in common, and locks may have a cell in common: a thread that finds the
 //! cell taken leaves no mark.
 //!
-//! A mark has the lock's address and how many readers left it. Which thread marked is not written
-//! down, so that any thread can take a mark away; it has to look for it then. And who waits for a
-//! mark says so there, and sleeps there: a reader that has taken its mark away does not touch the
-//! lock any more, whose memory may be gone.
+//! A mark has the lock's address and the number of readers that left it. It does not name the
+//! thread that made it, so any thread can take a mark away, after a search for it. A thread that
+//! waits for a mark to go notes that there, and sleeps there: a reader that has taken its mark away
+//! does not touch the lock any more, whose memory may be gone.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{
@@ -113,8 +113,8 @@ impl Marks {
         })
     }
 
-    /// Counts a mark of the calling thread; says whether it is a sample, as one mark in [`SAMPLED`]
-    /// is.
+    /// Counts a mark of the calling thread; returns whether it is a sample, as one mark in
+    /// [`SAMPLED`] is.
     #[inline]
     pub(super) fn is_sample(&self) -> bool {
         let count = &self.own_line().count;
@@ -129,7 +129,7 @@ impl Marks {
         mark & !(WAITED | MOST) == self.lock
     }
 
-    /// Leaves a mark for the calling thread if its cell has room; says whether it did. A thread
+    /// Leaves a mark for the calling thread if its cell has room; returns whether it did. A thread
     /// that reads the lock next has left it before.
     #[inline]
     pub(super) fn leave(&self) -> bool {
@@ -153,7 +153,7 @@ impl Marks {
         }
     }
 
-    /// Takes away a mark that the calling thread, or one with the same line, has left; says
+    /// Takes away a mark that the calling thread, or one with the same line, has left; returns
     /// whether there was one.
     #[inline]
     pub(super) fn take(&self) -> bool {
@@ -168,8 +168,8 @@ impl Marks {
 
     #[inline]
     fn take_from(&self, cell: &AtomicU64) -> bool {
-        // Acquire, as on failure below: who has taken this thread's mark has left it its own, and
-        // what was done under it.
+        // Acquire, as on failure below: a thread that has taken this thread's mark has left its own
+        // mark instead, and its writes under it.
         let mut mark = cell.load(Ordering::Acquire);
         while self.are(mark) {
             let is_last = mark & MOST == ONE;

@@ -19,7 +19,7 @@
 //! was woken in vain some times counts itself while a writer holds the lock, and so is in when
 //! that writer leaves.
 //!
-//! What happens while a writer waits is up to the arriving reader, see [`Preference`].
+//! The arriving reader decides what happens while a writer waits, see [`Preference`].
 //!
 //! # Source
 //!
@@ -30,11 +30,11 @@
 //!
 //! # Memory order
 //!
-//! A reader leaves its mark and then reads the word; the first writer says in the word that it
-//! waits and then looks for marks. All four are sequentially consistent, so that one of the two
-//! sees the other. What readers did is released with their count or mark, and acquired by the
-//! writer that finds it gone; what writers did is released with the word, and by the queue to
-//! whom the lock is handed.
+//! A reader leaves its mark and then reads the word; the first writer announces in the word that it
+//! waits and then reads the marks. All four are sequentially consistent, so one of the two sees the
+//! other. Readers' accesses are released with their count or mark, and acquired by the writer that
+//! finds it gone. Writers' accesses are released with the word, and by the queue to the thread that
+//! gets the lock.
 //!
 //! # Fork
 //!
@@ -63,7 +63,7 @@ use crate::sync::{Deadline, const_new, futex, mortal_end, order, process, time, 
 use crate::{LockInfo, Order};
 use marks::Marks;
 
-// The lower half of the word is what sleepers wait on, so that whatever ends their wait is there.
+// Sleepers wait on the lower half of the word, so everything that ends their wait is in that half.
 
 /// A writer holds the lock ...
 const WRITER: u64 = 1;
@@ -107,7 +107,7 @@ const DOUBT_UNIT: u64 = 1 << 60;
 /// How many writers follow each other at most while readers wait.
 const WRITERS_IN_ROW: u32 = if cfg!(loom) { 2 } else { 16 };
 
-/// The reader-writer lock that learns. All zero is one that nobody holds.
+/// The reader-writer lock that learns. All zero is a free lock.
 #[derive(Debug)]
 pub struct AdaptiveRw {
     state: AtomicU64,
@@ -130,19 +130,19 @@ impl AdaptiveRw {
         Marks::of(core::ptr::from_ref(self).addr())
     }
 
-    /// Acquires the lock for reading if that takes no waiting; says whether it did.
+    /// Acquires the lock for reading if that needs no wait; returns whether it did.
     #[inline]
     pub fn try_read(&self, preference: Preference) -> bool {
         self.enter() || self.count_in(preference)
     }
 
-    /// Acquires the lock for writing if that takes no waiting; says whether it did.
+    /// Acquires the lock for writing if that needs no wait; returns whether it did.
     #[inline]
     pub fn try_write(&self) -> bool {
         self.take() || self.try_write_biased()
     }
 
-    /// Acquires the lock for reading unless the deadline passes first; says whether it did.
+    /// Acquires the lock for reading unless the deadline passes first; returns whether it did.
     #[inline]
     pub fn read_until(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
         self.read_at_first(preference) || self.wait_to_read(preference, deadline)
@@ -158,7 +158,7 @@ impl AdaptiveRw {
                 && self.count_in(preference)
     }
 
-    /// Acquires the lock for writing unless the deadline passes first; says whether it did.
+    /// Acquires the lock for writing unless the deadline passes first; returns whether it did.
     #[inline]
     pub fn write_until(&self, deadline: Option<Deadline>) -> bool {
         self.take() || self.wait_to_write(deadline)
@@ -206,7 +206,7 @@ impl AdaptiveRw {
     /// Takes away the marks of readers that never released the lock: before its memory, or another
     /// lock there, is somebody else's. Nobody uses it meanwhile.
     pub fn forget_marks(&self) {
-        // Relaxed: nobody else uses it, and there are marks with a bias only.
+        // Relaxed: no other thread uses it, and there are marks only with a bias.
         if self.state.load(Ordering::Relaxed) & BIASED != 0 {
             while self.marks().take_anywhere() {}
         }
@@ -279,7 +279,7 @@ impl AdaptiveRw {
         false
     }
 
-    /// Takes away a counted reader, of which the caller knows that it is there.
+    /// Removes one counted reader; the caller knows that there is one.
     #[inline]
     fn count_out(&self) {
         let address = &raw const self.state;
@@ -291,7 +291,7 @@ impl AdaptiveRw {
         }
     }
 
-    /// Takes away a counted reader if there is one; says whether there was.
+    /// Removes a counted reader if there is one; returns whether there was.
     #[cold]
     fn try_count_out(&self) -> bool {
         let address = &raw const self.state;
@@ -312,7 +312,7 @@ impl AdaptiveRw {
         false
     }
 
-    /// Takes the lock for writing if there is no bias and nobody is in the way.
+    /// Takes the lock for writing if there is no bias and no thread holds it.
     #[inline]
     fn take(&self) -> bool {
         // Acquire: partner of the Releases in `count_out` and `release_write`. Relaxed: the

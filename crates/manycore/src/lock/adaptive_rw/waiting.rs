@@ -62,7 +62,7 @@ impl AdaptiveRw {
         }
     }
 
-    /// Looks until a reader may enter, for as long as that is worth while; says whether it has.
+    /// Polls until a reader may enter, for as long as that pays; returns whether it has entered.
     fn poll_to_read(&self, preference: Preference) -> bool {
         let (start, patience) = (time::now(), patience());
         // A thread that reads already, or may, must not wait for a writer that waits for it.
@@ -93,7 +93,7 @@ impl AdaptiveRw {
         }
     }
 
-    /// Counts a reader that may find a writer; says whether it has. None if the reader is not to
+    /// Counts a reader that may find a writer; returns whether it has. None if the reader is not to
     /// count.
     fn count_in_advance(&self, preference: Preference) -> Option<bool> {
         // Acquire: as in `count_in`, for a thread that finds no writer.
@@ -136,7 +136,7 @@ impl AdaptiveRw {
         }
     }
 
-    /// Sleeps while the lower half of the word is as it was.
+    /// Sleeps while the lower half of the word is unchanged.
     fn sleep(&self, state: u64, deadline: Option<Deadline>) -> Woken {
         let marked = state | SLEEPERS;
         // Relaxed, both: a mark publishes nothing; the kernel compares the word before the sleep.
@@ -182,7 +182,7 @@ impl AdaptiveRw {
     }
 
     /// Looks for a moment whether the lock becomes free if no writer waits, without a way to stop
-    /// readers: that costs more. Says whether it has the lock.
+    /// readers: that costs more. Returns whether it has the lock.
     fn poll_to_write(&self) -> bool {
         let start = time::now();
         loop {
@@ -225,7 +225,7 @@ impl AdaptiveRw {
         }
     }
 
-    /// As the first in the queue, takes the lock, in which nobody is; says whether it did.
+    /// As the first in the queue, takes the lock if it is free; returns whether it did.
     fn take_as_first(&self, state: u64, learned: u64) -> bool {
         let taken = learned & !(PENDING | EVENTS) | WRITER | QUEUED;
         // Acquire: partner of the Releases in `count_out` and `release_write`. Relaxed on failure.
@@ -241,7 +241,7 @@ impl AdaptiveRw {
         }
     }
 
-    /// Has those that come wait; says whether there may be marks.
+    /// Has those that come wait; returns whether there may be marks.
     fn stop_readers(&self) -> bool {
         // SeqCst: partner of the load in `mark`.
         let before = self.state.fetch_or(PENDING, Ordering::SeqCst);
@@ -354,7 +354,7 @@ fn uncounted(state: u64) -> Option<u64> {
     (state & WRITER != 0).then_some(state - READER)
 }
 
-/// What is learned when it took so long to have readers leave. If they were fewer than could have
+/// The lesson after it took this long until readers had left. If they were fewer than could have
 /// counted in that time, the bias has not paid.
 fn after_drain(state: u64, took: u64) -> u64 {
     if state & BIASED == 0 {

@@ -20,7 +20,7 @@ const TO_WRITE: usize = 1;
 /// To write, and not to be overtaken by a writer again.
 const INSISTS: usize = 2;
 
-/// What a waiter is told: that it may try to write, ...
+/// A message to a waiter: it may try to write, ...
 const TRY: u32 = 0;
 /// ... or that it holds the lock.
 const HOLDS: u32 = 1;
@@ -84,7 +84,7 @@ impl PhaseRw {
         }
     }
 
-    /// Puts a waiter on the chain, unless the lock can be had now; says whether the caller holds
+    /// Puts a waiter on the chain, unless the lock can be had now; returns whether the caller holds
     /// the lock.
     ///
     /// `next` is the state with the lock taken or, as an error, that with the flag for the caller.
@@ -202,8 +202,7 @@ impl PhaseRw {
         chain
     }
 
-    /// Sleeps while the state says that the chain is locked and contended; returns what it says
-    /// then.
+    /// Sleeps while the state says that the chain is locked and contended; returns the new state.
     #[cold]
     fn sleep_until_unlocked(&self, state: u64) -> u64 {
         let contended = state | CONTENDED;
@@ -233,7 +232,7 @@ fn wake_for_chain(lock: *const AtomicU64, before: u64) {
     }
 }
 
-/// Who goes on, taken off the chain; and the flags that have lost their reason.
+/// The waiters that go on, taken off the chain; and the flags that no longer apply.
 struct Handoff {
     batch: Batch,
     flags_to_clear: u64,

@@ -2,13 +2,13 @@
 //!
 //! # Idea
 //!
-//! One word counts the readers that hold the lock and says whether a writer does, whether somebody
-//! waits, and whether the chain of those who wait is locked. An acquisition or a release that
-//! concerns nobody else is one compare-and-swap. Otherwise the thread locks the chain, changes it,
-//! and ends by *one* compare-and-swap that unlocks the chain, gives up the lock and passes it on.
-//! So there is no moment at which the lock is free, somebody waits, and nobody knows; and after
-//! that compare-and-swap the lock's memory is not touched any more, since a thread that comes next
-//! may destroy it.
+//! One word counts the readers that hold the lock, and says whether a writer holds it, whether
+//! threads wait, and whether the chain of waiters is locked. An acquisition or a release that
+//! concerns no other thread is one compare-and-swap. Otherwise the thread locks the chain, changes
+//! it, and ends by *one* compare-and-swap that unlocks the chain, gives up the lock and passes it
+//! on. So at no moment is the lock free while a thread waits and no other thread knows that. After
+//! that compare-and-swap the lock's memory is not touched any more, since the next thread may
+//! destroy it.
 //!
 //! When a writer releases, all readers that wait get the lock together. When the last reader
 //! releases, or there is no reader, the writer that has waited for longest is woken and *tries* to
@@ -16,7 +16,7 @@
 //! thread runs. A writer that was overtaken goes back to the head of the chain, and after a few
 //! times it insists: then the lock is handed to it.
 //!
-//! What happens while a writer waits is up to the arriving reader, see [`Preference`].
+//! The arriving reader decides what happens while a writer waits, see [`Preference`].
 //!
 //! # Source
 //!
@@ -54,14 +54,14 @@ use crate::{LockInfo, Order};
 const WRITER: u64 = 1;
 /// The chain is locked.
 const LOCKED: u64 = 2;
-/// There may be readers on the chain: who releases for writing has to look.
+/// There may be readers on the chain: a release for writing has to check.
 const READERS_WAIT: u64 = 4;
 /// Writers wait: one is on the chain, or has been woken and tries.
 const WRITERS_WAIT: u64 = 8;
 /// A writer has been woken and tries: no other needs to be woken.
 const WOKEN: u64 = 16;
 const SOMEBODY_WAITS: u64 = READERS_WAIT | WRITERS_WAIT;
-/// The chain is locked, and somebody may sleep until it is not.
+/// The chain is locked, and a thread may sleep until it is unlocked.
 const CONTENDED: u64 = 32;
 /// The generation of the process, see `WaitQueue`.
 const GENERATION: u64 = 0xFFFF_FF00;
@@ -86,26 +86,26 @@ impl PhaseRw {
         }
     }
 
-    /// Acquires the lock for reading if that takes no waiting; says whether it did.
+    /// Acquires the lock for reading if that needs no wait; returns whether it did.
     #[inline]
     pub fn try_read(&self, preference: Preference) -> bool {
         // Acquire: partner of the Release in `release_write`, and of the AcqRel in `pass_on`.
         self.take(order!(Acquire, "rw-read-acquire"), |state| reading(state, preference))
     }
 
-    /// Acquires the lock for writing if that takes no waiting; says whether it did.
+    /// Acquires the lock for writing if that needs no wait; returns whether it did.
     #[inline]
     pub fn try_write(&self) -> bool {
         self.try_write_as(0)
     }
 
-    /// Acquires the lock for reading unless the deadline passes first; says whether it did.
+    /// Acquires the lock for reading unless the deadline passes first; returns whether it did.
     #[inline]
     pub fn read_until(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
         self.try_read(preference) || self.wait_to_read(preference, deadline)
     }
 
-    /// Acquires the lock for writing unless the deadline passes first; says whether it did.
+    /// Acquires the lock for writing unless the deadline passes first; returns whether it did.
     #[inline]
     pub fn write_until(&self, deadline: Option<Deadline>) -> bool {
         self.try_write() || self.wait_to_write(deadline)
@@ -144,7 +144,7 @@ impl PhaseRw {
         }
     }
 
-    /// Moves to the next state if there is one; says whether there was.
+    /// Moves to the next state if there is one; returns whether there was.
     #[inline]
     fn take(&self, order: Ordering, next: impl Fn(u64) -> Option<u64>) -> bool {
         // Relaxed, here and on failure: the compare-and-swap decides and orders.
@@ -167,8 +167,8 @@ impl PhaseRw {
     }
 }
 
-// SAFETY: one word says who holds the lock, and a writer is let in by it only if nobody does; see
-// the page for what happens before what.
+// SAFETY: one word says which threads hold the lock, and it lets a writer in only if none does; the
+// page above has the orderings.
 raw_by_preference! {
     PhaseRw,
     LockInfo {

@@ -31,7 +31,7 @@ impl Chain {
         }
     }
 
-    /// Whether nobody waits, as far as a caller can know without the lock.
+    /// Whether no thread waits, as far as a caller can know without the lock.
     #[inline]
     pub(in crate::lock) fn looks_empty(&self) -> bool {
         // Relaxed: the caller does not follow the returned address, and argues itself why it may
@@ -141,7 +141,7 @@ impl<'a> Locked<'a> {
         batch
     }
 
-    /// Makes two waiters neighbours; null stands for the end on that side.
+    /// Makes two waiters neighbours; null is the end on that side.
     fn join(&self, left: *const Waiter, right: *const Waiter) {
         // SAFETY: null, or a neighbour on this chain, which is locked: it stays until it has been
         // taken off.
@@ -253,7 +253,7 @@ pub(in crate::lock) fn take_next(waiter: &Waiter) -> *const Waiter {
     behind
 }
 
-/// What follows a waiter. The chain is locked, or the waiter claimed.
+/// The waiter after this one. The chain is locked, or the waiter claimed.
 fn next(waiter: &Waiter) -> *const Waiter {
     // SAFETY: neighbours are read and written with the chain locked only, or by the one signaller
     // that has claimed the waiter, as the field's comment says; each caller in this file is one of

@@ -40,7 +40,7 @@ const CLAIMED: u32 = 4;
 const SIGNALLED: u32 = 8;
 /// The owner polls before it sleeps.
 const POLLS: u32 = 16;
-/// The first bit of what a signaller has to say beside that.
+/// The first bit of a signaller's additional message.
 const MESSAGE: u32 = 32;
 
 /// For how long it polls, in ns: about half of what it takes to wake a thread.
@@ -85,7 +85,7 @@ impl Waiter {
         }
     }
 
-    /// For who is about to put it on a chain: its owner is to poll first.
+    /// For a thread that is about to put it on a chain: its owner polls first.
     pub(super) fn ask_to_poll(&self) {
         self.state.fetch_or(POLLS, Ordering::Relaxed); // Relaxed: for its owner
     }
@@ -99,8 +99,8 @@ impl Waiter {
         self.role
     }
 
-    /// Polls or sleeps until this waiter is signalled or the deadline passes; says whether it was
-    /// signalled.
+    /// Polls or sleeps until this waiter is signalled or the deadline passes; returns whether it
+    /// was signalled.
     ///
     /// After false the record is still in its queue, or a signal is under way: the waiter has to be
     /// withdrawn.
@@ -120,7 +120,7 @@ impl Waiter {
     }
 
     /// Polls for a signal, for less time than a sleep costs, if its queue has
-    /// [said](super::WaitQueue::enqueue) that this pays; says whether there was one.
+    /// [said](super::WaitQueue::enqueue) that this pays; returns whether there was one.
     pub fn poll(&self) -> bool {
         // Relaxed: written by this thread.
         if self.state.load(Ordering::Relaxed) & POLLS == 0 {
@@ -153,7 +153,7 @@ impl Waiter {
         &self.state
     }
 
-    /// The owner gives up; says whether it came in time. Then it has to take its record off the
+    /// The owner gives up; returns whether it came in time. Then it has to take its record off the
     /// chain. Otherwise the waiter has been signalled.
     pub(super) fn leave(&self) -> bool {
         // Relaxed: only the order of this and the *or* in `claim` matters, and they are of one

@@ -53,7 +53,7 @@ impl Log {
         Self { lock: Futex::new(), committed: UnsafeCell::new(Committed::default()) }
     }
 
-    /// Runs `f` with what was committed. Waits for another thread that does.
+    /// Runs `f` with the committed copies. Waits for another thread that does so.
     pub fn with<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> R {
         // SAFETY: the lock has no node to mind; `Locked`, made next in `locked`, releases it.
         unsafe { self.lock.lock(&mut ()) };
@@ -81,8 +81,8 @@ impl Log {
                 // those that are not.
                 let copy = unsafe { &*copy };
                 if copy.kind.drops && copy.has(FREED) {
-                    // SAFETY: the object ended with this copy, which is the only one that says so;
-                    // it is the domain's, which nobody uses any more.
+                    // SAFETY: the object ended with this copy, which is the only record of its end.
+                    // It belongs to the domain, and no thread uses it any more.
                     unsafe { dying.push(copy.master(), copy.kind) };
                 }
             }
@@ -97,10 +97,10 @@ impl Log {
     }
 }
 
-/// Copies that a thread has taken away from their objects, the oldest first. Not a bag of
-/// [`reclaim`](crate::reclaim): they return to their own thread's pool, so that no other has to
-/// find them, and none has a destructor. That is 8 bytes a copy rather than 16, with no exchange.
-/// Sessions that are open may have found them before.
+/// Copies that a thread has removed from their objects, the oldest first. This is no bag of
+/// [`reclaim`](crate::reclaim): copies return to their own thread's pool, so no other thread has to
+/// find them, and none has a destructor. That takes 8 bytes a copy rather than 16, with no
+/// exchange. Open sessions may have found them before.
 #[derive(Default)]
 pub(in crate::rlu) struct Limbo {
     copies: Vec<*mut Header>,

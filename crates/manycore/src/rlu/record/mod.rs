@@ -1,4 +1,4 @@
-//! What a domain knows about a thread: its session, its transaction, and what it has committed.
+//! A domain's data about a thread: its session, its transaction, and its commits.
 
 pub(super) mod log;
 pub(super) mod object;
@@ -69,9 +69,10 @@ pub(super) struct Record {
 pub(super) struct Local {
     pub pool: Pool,
     pub limbo: Limbo,
-    /// Objects that nobody has any more, and whose values have to be dropped.
+    /// Unused objects whose values have to be dropped.
     pub dying: Dying,
-    /// A handle's memory for what it locks and makes, empty: the next one need not allocate it.
+    /// A handle's memory for its locked and new objects, empty: the next handle need not allocate
+    /// it.
     pub locked: Vec<*mut Header>,
     pub fresh: Vec<(*mut Head, &'static Kind)>,
     /// How many sessions it has begun.

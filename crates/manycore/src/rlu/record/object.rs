@@ -28,7 +28,7 @@ pub(in crate::rlu) const fn kind_of<T>() -> &'static Kind {
 /// The copy of an object, which the caller may follow; null if there is none.
 #[inline]
 pub(in crate::rlu) fn copy_of(head: &Head) -> *mut Header {
-    // Acquire: partner of the Release in `lock`, for the copy, and in `unlock`, for what was
+    // Acquire: partner of the Release in `lock`, for the copy, and in `unlock`, for the data
     // written back.
     head.load(order!(Acquire, "rlu-copy-of"))
 }
@@ -41,7 +41,7 @@ pub(in crate::rlu) fn lock(head: &Head, copy: *mut Header) -> bool {
     head.compare_exchange(null_mut(), copy, done, Ordering::Relaxed).is_ok()
 }
 
-/// Unlocks an object: what is to be seen of it is in its place.
+/// Unlocks an object whose current data is in its own place.
 #[inline]
 pub(in crate::rlu) fn unlock(head: &Head) {
     // Release: partner of the Acquire in `copy_of`.

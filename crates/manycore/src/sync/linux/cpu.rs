@@ -70,8 +70,8 @@ const CPU_BITS: u32 = 16;
 const CPU: u32 = (1 << CPU_BITS) - 1;
 const NODE: u32 = 0xFF;
 
-/// How often a thread reads its place before it asks the kernel anew: a system call is this many
-/// times as expensive.
+/// The number of cached reads before a thread asks the kernel for its place again: a system call
+/// costs this many times as much.
 const PROBES: u32 = 256;
 
 #[inline]

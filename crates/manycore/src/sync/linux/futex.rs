@@ -1,4 +1,4 @@
-//! Waiting on a word until somebody changes it, by the futex system call.
+//! Waiting on a word until another thread changes it, by the futex system call.
 
 use syscalls::{Errno, Sysno, raw_syscall};
 

@@ -45,8 +45,8 @@ pub fn huge_pages(address: *mut u8, bytes: usize) {
     }
     let begin = address.wrapping_byte_add(address.addr().wrapping_neg() % PAGE);
     let length = (address.addr() + bytes) / PAGE * PAGE - begin.addr();
-    // SAFETY: changes in what pages memory lies, and not what is in it. An old kernel has no such
-    // advice, and refuses.
+    // SAFETY: changes the memory's pages, and not its contents. An old kernel has no such advice,
+    // and refuses.
     unsafe {
         raw_syscall!(Sysno::madvise, begin, length, libc::MADV_HUGEPAGE);
     }

@@ -8,7 +8,7 @@ use core::cell::Cell;
 
 use syscalls::{Sysno, raw_syscall};
 
-/// What each thread has for itself. All zero in a new thread.
+/// Each thread's private data. All zero in a new thread.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Local {
@@ -24,7 +24,7 @@ pub struct Local {
     pub words: Cell<[u64; 2]>,
     /// How often it may read `place` before that is old.
     looks: Cell<u32>,
-    /// What the kernel calls it in this process, or 0 before the first [`kernel_id`].
+    /// The kernel's number for it in this process, or 0 before the first [`kernel_id`].
     kernel_id: Cell<u32>,
     /// See [`noted`].
     noted: Cell<[usize; 2]>,

@@ -1,10 +1,10 @@
 //! Nodes for queue locks: blocks of 128 bytes, from a store of each thread's own.
 //!
-//! A lock in place of a `pthread_mutex_t` has no room for the node of its holder and no caller that
-//! would lend one. So each thread has a *store* of nodes, found through its thread-local block. No
-//! libc, no allocation but for `mmap`, and no hook at a thread's end: nobody is told when a thread
-//! ends, so a thread that needs a store asks the kernel whether the owner of an old one is still
-//! there.
+//! A lock in place of a `pthread_mutex_t` has no room for its holder's node, and no caller lends it
+//! one. So each thread has a *store* of nodes, found through its thread-local block. It uses no
+//! libc, no allocation except `mmap`, and no hook at a thread's end. As no code learns of a
+//! thread's end, a thread that needs a store asks the kernel whether the owner of an old one still
+//! exists.
 //!
 //! A node may be given back by another thread than took it: each store notes its free nodes in an
 //! atomic word.

@@ -56,7 +56,7 @@ fn notice() -> u32 {
     LAST.load(Ordering::Relaxed)
 }
 
-/// Counts a fork; says whether it is the calling thread that does so.
+/// Counts a fork; returns whether the calling thread is the forking one.
 pub(super) fn next_generation() -> bool {
     let before = word().load(Ordering::Relaxed);
     let generation = LAST.load(Ordering::Relaxed).wrapping_add(1);

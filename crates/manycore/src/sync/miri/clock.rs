@@ -28,8 +28,8 @@ pub fn ordered() -> u64 {
     ticks
 }
 
-/// By how much two CPUs' counters may differ at most: there is one clock. Not zero, so that those
-/// who wait for it do.
+/// The largest difference between two CPUs' counters: there is one clock. Not zero, so that threads
+/// that wait for it do wait.
 pub fn boundary() -> Option<u64> {
     Some(Duration::from_micros(10).as_nanos() as u64)
 }

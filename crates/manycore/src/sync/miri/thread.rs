@@ -6,7 +6,7 @@ use core::cell::Cell;
 
 use super::atomic::{AtomicU32, Ordering};
 
-/// What each thread has for itself. All zero in a new thread.
+/// Each thread's private data. All zero in a new thread.
 #[derive(Debug)]
 pub struct Local {
     id: Cell<u32>,

@@ -13,7 +13,7 @@ impl<T> UnsafeCell<T> {
         Self(core::cell::UnsafeCell::new(value))
     }
 
-    /// The value, when nobody else has the cell any more.
+    /// The value, when no other thread has the cell any more.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }

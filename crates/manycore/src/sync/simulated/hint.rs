@@ -33,10 +33,10 @@ pub fn sleep(nanoseconds: u32) {
     backend::sleep(u64::from(nanoseconds));
 }
 
-/// Memory that is going to be used: no machine models what pages it lies in.
+/// Memory that is going to be used: no machine models its pages.
 pub fn huge_pages(_address: *mut u8, _bytes: usize) {}
 
-/// Reads a value of a large object, of which only the head has been charged.
+/// Reads a value of a large object of which only the head has been charged.
 pub fn touch<T>(value: *const T) {
     backend::read_plain(value.addr(), size_of::<T>());
 }

@@ -36,7 +36,7 @@ impl Art {
     ///
     /// # Safety
     ///
-    /// In a session of the domain to which the tree belongs; nobody else has the tree yet.
+    /// In a session of the domain to which the tree belongs; no other thread has the tree yet.
     pub(in crate::collections) unsafe fn load<K: Datum + ArtKey, V: Datum, S: RawSession>(
         anchor: Link<Anchor>,
         session: &mut S,

@@ -20,7 +20,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// # Safety
     ///
-    /// In a session of the domain to which the tree belongs; nobody else has the tree yet.
+    /// In a session of the domain to which the tree belongs; no other thread has the tree yet.
     pub unsafe fn load<K: Datum + Ord + Clone, V: Datum, S: RawSession>(
         anchor: Link<Anchor>,
         session: &mut S,

@@ -37,7 +37,8 @@ pub fn now() -> u64 {
     #[cfg(target_arch = "x86_64")]
     match replaced() {
         Some(other) => other(),
-        // SAFETY: every x86-64 CPU has the instruction, and nobody has said that it is forbidden.
+        // SAFETY: every x86-64 CPU has the instruction, and no code has announced that it is
+        // forbidden.
         None => unsafe { core::arch::x86_64::_rdtsc() },
     }
     #[cfg(target_arch = "aarch64")]
@@ -98,7 +99,7 @@ fn measured_length() -> u32 {
     set_length(length)
 }
 
-/// The length of a tick for all threads: that of the first that has measured it.
+/// The length of a tick for all threads: the value of the first thread that has measured it.
 fn set_length(length: u64) -> u32 {
     let length = length.clamp(1, u64::from(u32::MAX)) as u32;
     // Relaxed, both: see `LENGTH`.
@@ -110,8 +111,8 @@ fn set_length(length: u64) -> u32 {
 #[cfg(target_arch = "x86_64")]
 static FIRST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Begins to measure how long a tick is, for a thread that does other things before it asks; says
-/// what [`both`] does.
+/// Begins to measure the length of a tick, for a thread that does other work before it needs the
+/// result; returns the result of [`both`].
 #[cfg(target_arch = "x86_64")]
 pub fn prepare() -> (u64, u64) {
     let (time, ticks) = both();
