@@ -1,4 +1,4 @@
-//! Names the shared library, by which programs that were linked with it look for it: see
+//! Names the shared library. Programs that were linked with it search for it by this name: see
 //! docs/src/capi.md, "Versions".
 
 fn main() {

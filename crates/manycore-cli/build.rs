@@ -1,4 +1,4 @@
-//! Compiles the server of `manycore demo`, which is carried in the command.
+//! Compiles the server of `manycore demo`, which the command carries.
 
 use std::env;
 use std::path::Path;

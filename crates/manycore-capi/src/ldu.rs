@@ -19,12 +19,12 @@ pub enum Ldu {
     Rooted(Rooted<Arc<Table>>),
 }
 
-// SAFETY: a log is one of the three for as long as it is there, and each of those is a `Queue`.
+// SAFETY: a log is one of the three for its whole life, and each of those is a `Queue`.
 unsafe impl Queue for Ldu {
     #[inline]
     unsafe fn push(&self, link: Link) {
-        // SAFETY: the entry is in no queue and its node stays (contract of this function), which is
-        // what the queue inside asks for.
+        // SAFETY: the entry is in no queue and its node stays (contract of this function), as the
+        // inner queue requires.
         unsafe {
             match self {
                 Self::Global(queue) => queue.push(link),
@@ -127,7 +127,7 @@ unsafe fn give<T>(out: *mut *mut T, value: T) -> Status {
 
 /// # Safety
 ///
-/// Null, or a log without entries, of which nobody knows any more.
+/// Null, or an unused log without entries.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_destroy(ldu: *mut Ldu) -> Status {
     // SAFETY: `ldu` is null or from `give`, without entries, and no code uses it any more (contract
@@ -165,8 +165,8 @@ pub unsafe extern "C" fn manycore_ldu_table_create(
 
 /// # Safety
 ///
-/// Null, or from [`manycore_ldu_table_create`], and not destroyed yet. Logs in it keep it for as
-/// long as they are there.
+/// Null, or from [`manycore_ldu_table_create`], and not destroyed yet. Logs in it keep it alive as
+/// long as they exist.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_table_destroy(table: *mut Arc<Table>) -> Status {
     // SAFETY: `table` is null or from `give`, and was not destroyed (contract of this function).
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn manycore_ldu_drain(
     structure: *mut c_void,
     drained: *mut Drained,
 ) -> Status {
-    // SAFETY: each is null or leads to what its type says (contract of this function).
+    // SAFETY: each is null or leads to an object of its type (contract of this function).
     let (Some(ldu), Some(target)) = (unsafe { (ldu.as_ref(), target.as_ref()) }) else {
         return Status::Null;
     };

@@ -25,15 +25,16 @@
 //! | `manycore/timestone.h` | durable transactions | `bank.c` | `timestone` |
 //! | `manycore/status.h` | what functions return, and the version | | `status` |
 //!
-//! The headers are the reference; they are written by hand, and a test compares them with what is
-//! here. The chapter `docs/src/capi.md` has the binary interface, and what happens at a fork, at
-//! the end of a thread, and after a mistake.
+//! The headers are the reference; they are written by hand, and a test compares them with the code
+//! here. The chapter `docs/src/capi.md` has the binary interface, and the effects of a fork, of a
+//! thread's end, and of mistakes.
 //!
 //! # What is here, and what is not
 //!
-//! The algorithms are those of [`manycore`]. What is added is thin: null pointers and misuse are
-//! found where that is cheap, statuses are returned, and what a thread leaves open is closed when
-//! it ends. Nothing unwinds out of a function, nor an exception through one: both end the process.
+//! The algorithms are those of [`manycore`]. The added layer is thin: null pointers and misuse are
+//! detected where that is cheap, statuses are returned, and objects that a thread leaves open are
+//! closed when it ends. Nothing unwinds out of a function, and no exception passes through one:
+//! both end the process.
 //!
 //! A kernel in C does not want this crate, which needs `std` for the ends of threads. It wants the
 //! same few lines over [`manycore`] without the feature `std`, with `--cfg manycore_bare`:

@@ -39,8 +39,8 @@ pub struct Mutex {
     lock: UnsafeCell<[u64; 2]>,
 }
 
-// SAFETY: the kind and the number are atomic; the words are a lock of that kind, all of which are
-// `Sync`, or lead to one, and do not change once they are written.
+// SAFETY: the kind and the number are atomic; the words are a lock of that kind, or lead to one,
+// and do not change once they are written. All kinds of locks are `Sync`.
 unsafe impl Sync for Mutex {}
 
 /// `manycore_rwlock_t`.
@@ -51,15 +51,15 @@ pub struct RwLock {
     lock: UnsafeCell<[u64; 3]>,
 }
 
-// SAFETY: the kind and the number are atomic; the words are a lock of that kind, all of which are
-// `Sync`, or lead to one, and do not change once they are written.
+// SAFETY: the kind and the number are atomic; the words are a lock of that kind, or lead to one,
+// and do not change once they are written. All kinds of locks are `Sync`.
 unsafe impl Sync for RwLock {}
 
 const _: () = assert!(size_of::<Mutex>() == 24 && size_of::<RwLock>() == 32);
 
-/// What is done with a lock of some type. A caller passes the address of a lock of this type which
-/// is there; to `release` that of one which it holds, and to `end` what `make` has returned, which
-/// nobody uses any more.
+/// The operations on a lock of some type. A caller passes the address of a valid lock of this type;
+/// to `release` the address of a lock that it holds, and to `end` the result of `make`, which no
+/// thread uses any more.
 struct Mutexes {
     name: &'static str,
     /// Makes one, if it does not fit into a [`Mutex`].
@@ -95,16 +95,16 @@ unsafe fn end<L>(lock: *mut ()) {
 }
 
 impl Mutexes {
-    /// The lock, if it is of the kind that is all zero: called by its name, it is a part of the
-    /// caller. An indirect call would make a section that is empty a tenth longer.
+    /// The lock, if it is of the kind that is all zero. Its code is called directly, so it is
+    /// inlined into the caller. An indirect call would make an empty section a tenth longer.
     ///
     /// # Safety
     ///
     /// The lock is of this kind, and there.
     #[inline]
     unsafe fn usual<'a>(&self, lock: *const ()) -> Option<&'a Adaptive> {
-        // SAFETY: `self` is the row of `Adaptive`, of which the lock is one and there (contract of
-        // this function).
+        // SAFETY: `self` is the row of `Adaptive`, and the lock is a valid one (contract of this
+        // function).
         core::ptr::eq(self, &raw const MUTEXES[USUAL as usize]).then(|| unsafe { &*lock.cast() })
     }
 
@@ -113,14 +113,13 @@ impl Mutexes {
             name: L::INFO.name,
             make: if size_of::<L>() > INLINE_SIZE { Some(|| make(L::new())) } else { None },
             end: end::<L>,
-            // SAFETY: the address is that of an `L` which is there (see `Mutexes`).
+            // SAFETY: the address leads to a valid `L` (see `Mutexes`).
             acquire: |lock| unsafe { (*lock.cast::<L>()).acquire() },
-            // SAFETY: the address is that of an `L` which is there (see `Mutexes`).
+            // SAFETY: the address leads to a valid `L` (see `Mutexes`).
             try_acquire: |lock| unsafe { (*lock.cast::<L>()).try_acquire() },
-            // SAFETY: the address is that of an `L` which is there (see `Mutexes`).
+            // SAFETY: the address leads to a valid `L` (see `Mutexes`).
             acquire_until: |lock, until| unsafe { (*lock.cast::<L>()).acquire_until(until) },
-            // SAFETY: the address is that of an `L` which is there and held by the caller (see
-            // `Mutexes`).
+            // SAFETY: the address leads to a valid `L` and held by the caller (see `Mutexes`).
             release: |lock| unsafe { (*lock.cast::<L>()).release() },
         }
     }
@@ -134,8 +133,8 @@ impl RwLocks {
     /// The lock is of this kind, and there.
     #[inline]
     unsafe fn usual<'a>(&self, lock: *const ()) -> Option<&'a UsualRw> {
-        // SAFETY: `self` is the row of `UsualRw`, of which the lock is one and there (contract of
-        // this function).
+        // SAFETY: `self` is the row of `UsualRw`, and the lock is a valid one (contract of this
+        // function).
         core::ptr::eq(self, &raw const RW_LOCKS[USUAL as usize]).then(|| unsafe { &*lock.cast() })
     }
 
@@ -144,19 +143,19 @@ impl RwLocks {
             name: L::INFO.name,
             make: if size_of::<L>() > INLINE_RW { Some(|| make(L::new())) } else { None },
             end: end::<L>,
-            // SAFETY: the address is that of an `L` which is there (see `RwLocks`).
+            // SAFETY: the address leads to a valid `L` (see `RwLocks`).
             acquire_read: |lock| unsafe { (*lock.cast::<L>()).acquire_read() },
-            // SAFETY: the address is that of an `L` which is there (see `RwLocks`).
+            // SAFETY: the address leads to a valid `L` (see `RwLocks`).
             try_acquire_read: |lock| unsafe { (*lock.cast::<L>()).try_acquire_read() },
-            // SAFETY: the address is that of an `L` which is there and held by the caller in this
-            // way (see `RwLocks`).
+            // SAFETY: the address leads to a valid `L` and held by the caller in this way (see
+            // `RwLocks`).
             release_read: |lock| unsafe { (*lock.cast::<L>()).release_read() },
-            // SAFETY: the address is that of an `L` which is there (see `RwLocks`).
+            // SAFETY: the address leads to a valid `L` (see `RwLocks`).
             acquire_write: |lock| unsafe { (*lock.cast::<L>()).acquire_write() },
-            // SAFETY: the address is that of an `L` which is there (see `RwLocks`).
+            // SAFETY: the address leads to a valid `L` (see `RwLocks`).
             try_acquire_write: |lock| unsafe { (*lock.cast::<L>()).try_acquire_write() },
-            // SAFETY: the address is that of an `L` which is there and held by the caller in this
-            // way (see `RwLocks`).
+            // SAFETY: the address leads to a valid `L` and held by the caller in this way (see
+            // `RwLocks`).
             release_write: |lock| unsafe { (*lock.cast::<L>()).release_write() },
         }
     }
@@ -309,8 +308,8 @@ pub unsafe extern "C" fn manycore_mutex_destroy(mutex: *mut Mutex) -> Status {
         }
         mutex.kind.store(DESTROYED, RELAXED);
         if methods.make.is_some() {
-            // SAFETY: `make` has made a box of the lock, which this kind says; nobody holds it, and
-            // the program does not use it any more.
+            // SAFETY: `make` has made a box of the lock of this kind; no thread holds it, and the
+            // program does not use it any more.
             unsafe { (methods.end)(lock.cast_mut()) };
         }
         Ok(())
@@ -325,7 +324,7 @@ pub unsafe extern "C" fn manycore_mutex_lock(mutex: *mut Mutex) -> Status {
     // SAFETY: `mutex` is null, or leads to one (contract of this function).
     status(unsafe { there(mutex) }.and_then(|mutex| {
         mutex.acquire(Status::Ok, |methods, lock| {
-            // SAFETY: `resolve` has found the lock of this kind, which is there as long as the
+            // SAFETY: `resolve` has found the lock of this kind, which is valid as long as the
             // mutex.
             unsafe {
                 match methods.usual(lock) {
@@ -345,7 +344,7 @@ pub unsafe extern "C" fn manycore_mutex_lock(mutex: *mut Mutex) -> Status {
 pub unsafe extern "C" fn manycore_mutex_trylock(mutex: *mut Mutex) -> Status {
     // SAFETY: `mutex` is null, or leads to one (contract of this function).
     status(unsafe { there(mutex) }.and_then(|mutex| {
-        // SAFETY: `resolve` has found the lock of this kind, which is there as long as the mutex.
+        // SAFETY: `resolve` has found the lock of this kind, which is valid as long as the mutex.
         mutex.acquire(Status::Busy, |methods, lock| unsafe { (methods.try_acquire)(lock) })
     }))
 }
@@ -359,7 +358,7 @@ pub unsafe extern "C" fn manycore_mutex_timedlock(mutex: *mut Mutex, nanoseconds
     status(unsafe { there(mutex) }.and_then(|mutex| {
         mutex.acquire(Status::TimedOut, |methods, lock| {
             let until = Deadline::after(Duration::from_nanos(nanoseconds));
-            // SAFETY: `resolve` has found the lock of this kind, which is there as long as the
+            // SAFETY: `resolve` has found the lock of this kind, which is valid as long as the
             // mutex.
             unsafe { (methods.try_acquire)(lock) || (methods.acquire_until)(lock, until) }
         })
@@ -423,7 +422,7 @@ pub unsafe extern "C" fn manycore_rwlock_destroy(rwlock: *mut RwLock) -> Status 
     // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve()?;
-        // SAFETY: `resolve` has found the lock of this kind, which is there.
+        // SAFETY: `resolve` has found the lock of this kind, which is valid.
         if !unsafe { (methods.try_acquire_write)(lock) } {
             return Err(Status::Busy);
         }
@@ -431,8 +430,8 @@ pub unsafe extern "C" fn manycore_rwlock_destroy(rwlock: *mut RwLock) -> Status 
         unsafe { (methods.release_write)(lock) };
         rwlock.kind.store(DESTROYED, RELAXED);
         if methods.make.is_some() {
-            // SAFETY: `make` has made a box of the lock, which this kind says; nobody holds it, and
-            // the program does not use it any more.
+            // SAFETY: `make` has made a box of the lock of this kind; no thread holds it, and the
+            // program does not use it any more.
             unsafe { (methods.end)(lock.cast_mut()) };
         }
         Ok(())
@@ -447,7 +446,7 @@ pub unsafe extern "C" fn manycore_rwlock_rdlock(rwlock: *mut RwLock) -> Status {
     // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve_for_me()?;
-        // SAFETY: `resolve` has found the lock of this kind, which is there.
+        // SAFETY: `resolve` has found the lock of this kind, which is valid.
         unsafe {
             match methods.usual(lock) {
                 Some(usual) => usual.acquire_read(),
@@ -466,7 +465,7 @@ pub unsafe extern "C" fn manycore_rwlock_tryrdlock(rwlock: *mut RwLock) -> Statu
     // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve_for_me()?;
-        // SAFETY: `resolve` has found the lock of this kind, which is there.
+        // SAFETY: `resolve` has found the lock of this kind, which is valid.
         unsafe { (methods.try_acquire_read)(lock) }.then_some(()).ok_or(Status::Busy)
     }))
 }
@@ -499,7 +498,7 @@ pub unsafe extern "C" fn manycore_rwlock_wrlock(rwlock: *mut RwLock) -> Status {
     // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve_for_me()?;
-        // SAFETY: `resolve` has found the lock of this kind, which is there.
+        // SAFETY: `resolve` has found the lock of this kind, which is valid.
         unsafe { (methods.acquire_write)(lock) };
         rwlock.writer.store(holder(), RELAXED);
         Ok(())
@@ -514,7 +513,7 @@ pub unsafe extern "C" fn manycore_rwlock_trywrlock(rwlock: *mut RwLock) -> Statu
     // SAFETY: `rwlock` is null, or leads to a lock (contract of this function).
     status(unsafe { there(rwlock) }.and_then(|rwlock| {
         let (methods, lock) = rwlock.resolve_for_me()?;
-        // SAFETY: `resolve` has found the lock of this kind, which is there.
+        // SAFETY: `resolve` has found the lock of this kind, which is valid.
         if !unsafe { (methods.try_acquire_write)(lock) } {
             return Err(Status::Busy);
         }

@@ -1,15 +1,16 @@
-//! The number of each thread, and what the child of a fork is told.
+//! The number of each thread, and its handling in the child of a fork.
 //!
 //! A thread that uses the library for the first time takes a number, which is noted in the thread's
-//! own block. In a child that it forks, the thread there learns that it is another one.
+//! own block. In a child that it forks, the thread learns that it is another thread.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::sync::thread;
 
-/// The number of the calling thread among those of the process, from 1 on: who holds a lock. Unlike
-/// its id it is the same in a child that it forks, which has the locks that it held.
+/// The number of the calling thread among the process' threads, from 1 on: it identifies a lock's
+/// holder. Unlike the thread's id it is the same in a forked child, which has the locks that the
+/// thread held.
 #[inline]
 pub fn holder() -> u32 {
     // In the first of the thread's two words.

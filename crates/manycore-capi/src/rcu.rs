@@ -40,7 +40,7 @@ pub struct Thread {
     is_busy: Cell<bool>,
 }
 
-/// A registration that is busy up to the end of this, also if a destructor throws. It does not end
+/// A registration that is busy until this ends, even if a destructor throws. It does not end
 /// meanwhile.
 struct Busy<'a>(&'a Thread);
 
@@ -127,7 +127,7 @@ impl Thread {
         core::mem::replace(unsafe { &mut *self.handle.get() }, handle)
     }
 
-    /// A section, or one in the section that is open; none if the thread is offline.
+    /// A new section, or a nested one in the open section; none if the thread is offline.
     fn pin(&self) -> Option<Guard<'_>> {
         match self.handle() {
             Kind::Epoch(handle) => Some(handle.pin()),
@@ -162,8 +162,8 @@ impl Thread {
         }
     }
 
-    /// Whether a callback of the program's is running by this registration, which must not end
-    /// meanwhile, nor wait.
+    /// Whether a callback of the program's is running by this registration; the callback must
+    /// neither end it nor wait.
     fn is_calling(&self) -> bool {
         self.is_busy.get() || matches!(self.handle(), Kind::Epoch(handle) if handle.is_destroying())
     }
@@ -183,8 +183,8 @@ thread_local! {
     static EXIT: Exit = const { Exit(RefCell::new(Vec::new())) };
 }
 
-/// The thread's registrations, which are there until they are taken out. Dropped when the thread
-/// ends, by whatever means but the end of the process.
+/// The thread's registrations, which exist until they are removed. Dropped at any end of the thread
+/// except the end of the process.
 struct Exit(RefCell<Vec<*mut Thread>>);
 
 impl Drop for Exit {
@@ -198,13 +198,13 @@ impl Drop for Exit {
             thread.depth.set(0);
             drop(thread.guard.take());
         });
-        // SAFETY: `register` has made each by a box, and what used them above is over.
+        // SAFETY: `register` has made each by a box, and their uses above are over.
         threads.into_iter().for_each(|thread| drop(unsafe { Box::from_raw(thread) }));
     }
 }
 
-/// Called in the child of a fork, which has none of its parent's domains, nor waits for threads
-/// that it does not have.
+/// To be called in the child of a fork. The child has none of its parent's domains, and does not
+/// wait for the parent's other threads.
 extern "C" fn forked() {
     _ = EXIT.try_with(|exit| exit.0.take());
 }

@@ -1,4 +1,4 @@
-//! The command line: what there is, and what each part is called.
+//! The command line: its commands, and their names.
 
 use clap::{Args, Parser, Subcommand};
 

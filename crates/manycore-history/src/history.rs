@@ -1,10 +1,10 @@
 //! Recording: who called what when, and what it returned.
 //!
-//! Moments are drawn from one counter, before the call and after the return. So a call that got a
-//! later moment than another's return does happen after it, on any machine: a read-modify-write of
-//! one place orders what lies before one before what lies after the other. A time-stamp counter
-//! does not say as much: a store may be seen later than the CPU that made it has read the time. In
-//! a simulation drawing a moment is no step, and free.
+//! Moments are drawn from one counter, before the call and after the return. So a call with a later
+//! moment than another call's return does happen after it, on any machine: a read-modify-write of
+//! one place orders everything before one against everything after the other. A time-stamp counter
+//! does not ensure that: a store may become visible after its CPU has read the time. In a
+//! simulation drawing a moment is no step, and free.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Histories of what threads did at the same time, and whether they could have.
+//! Histories of threads' simultaneous operations, and whether they are possible.
 //!
 //! | module | what is in it |
 //! |---|---|

@@ -78,7 +78,7 @@ enum Kind {
 
 /// Threads to run something on.
 pub trait Threads {
-    /// Runs the body on this many threads, which have numbers, and returns what they return.
+    /// Runs the body on this many threads, which have numbers, and returns their results.
     fn parallel<T: Send>(&self, threads: u32, body: impl Fn(u32) -> T + Sync) -> Vec<T>;
 
     /// Does what is no part of the program that is tested.
@@ -130,7 +130,7 @@ impl Threads for Explored {
     }
 }
 
-/// Runs a mix of operations on an empty set, and checks what they returned.
+/// Runs a mix of operations on an empty set, and checks their results.
 ///
 /// # Panics
 ///
@@ -152,8 +152,8 @@ pub fn check_set(threads: impl Threads, mix: &Mix, set: &impl ConcurrentSet<u64>
     judge::<Set>(&threads, &logs);
 }
 
-/// Runs a mix of operations on an empty map, and checks what they returned. Each value is inserted
-/// once only.
+/// Runs a mix of operations on an empty map, and checks their results. Each value is inserted only
+/// once.
 ///
 /// # Panics
 ///
@@ -178,10 +178,10 @@ pub fn check_map(threads: impl Threads, mix: &Mix, map: &impl ConcurrentMap<u64,
     judge::<Map>(&threads, &logs);
 }
 
-/// Runs a mix of operations on an empty stack or queue, and checks what they returned. Insertions
-/// are pushes; removals, and looks, are one of these operations each: they pop, take everything, or
-/// take back what the thread pushed last. Each value is pushed once only. `handle` makes what a
-/// thread operates on the pile with.
+/// Runs a mix of operations on an empty stack or queue, and checks their results. Insertions are
+/// pushes. Each removal or read is one of these operations: it pops, takes everything, or takes
+/// back the thread's last push. Each value is pushed only once. `handle` makes a thread's access to
+/// the pile.
 ///
 /// # Panics
 ///
@@ -220,10 +220,10 @@ pub fn check_pile<E: End, H: FnMut(PileOperation) -> Vec<u64>>(
     judge::<Pile<E>>(&threads, &left);
 }
 
-/// Threads insert and remove an interval of their own, now the same one again and now a new one,
-/// and look who is there, in all trees or where one of them may be. The trees are empty, and
-/// threads take them in turn. Checks, interval by interval, what they saw: all that was done before
-/// the look, and nothing that was undone.
+/// Threads insert and remove an interval of their own, sometimes the same one again and sometimes a
+/// new one, and search for intervals, in all trees or where one of them may be. The trees are
+/// empty, and threads take them in turn. Checks each interval's results: a search sees everything
+/// done before it, and nothing that was undone.
 ///
 /// # Panics
 ///
@@ -249,7 +249,7 @@ pub fn check_reverse_map(threads: impl Threads, mix: &Mix, map: &impl ReverseMap
         });
         vec![(SetOperation::Contains(owner), is_there)]
     };
-    // An interval that is dropped is removed: they are kept until all have looked.
+    // A dropped interval is removed, so they are kept until all searches are done.
     let (logs, kept): (Vec<_>, Vec<_>) = threads
         .parallel(mix.threads, |thread| {
             let (mut log, key) = (clock.log(thread), u64::from(thread));

@@ -1,5 +1,5 @@
-//! What a collection does when one thread uses it: that is what many threads must be able to
-//! explain their results by.
+//! The behaviour of a collection that one thread uses: the results of many threads have to be
+//! explained by it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Debug;
@@ -27,9 +27,8 @@ pub trait Specification {
     /// each other. Then the state is that of one key.
     fn key(operation: &Self::Operation) -> Option<u64>;
 
-    /// Says of a state whether what the history returns later may still be explained from it. It
-    /// may say yes where that is wrong; each no is a state less to search from. By default always
-    /// yes.
+    /// Whether the later results of the history may still be explained from a state. It may wrongly
+    /// return true; each false saves a state to search from. By default always true.
     fn may_go_on(_history: &[&CallOf<Self>]) -> impl Fn(&Self::State) -> bool
     where
         Self: Sized,
@@ -74,7 +73,7 @@ impl Specification for Set {
     }
 }
 
-/// What a map from numbers to numbers can be asked to do.
+/// The operations of a map from numbers to numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapOperation {
     /// The key's value.
@@ -122,8 +121,8 @@ pub enum PileOperation {
     /// Takes out up to two values, one after the other. The checked history has a `Pop` for each
     /// value that was taken, or one `Pop` that finds nothing.
     PopSome,
-    /// Takes back the thread's last push, if no other thread has read it. No part of a history that
-    /// is checked: it goes [together with the push](crate::taken_back::leave_out).
+    /// Takes back the thread's last push, if no other thread has read it. It is not part of a
+    /// checked history: it is removed [together with the push](crate::taken_back::leave_out).
     TakeBack,
 }
 
@@ -132,7 +131,7 @@ pub trait End {
     /// Takes one out.
     fn pop(pile: &mut VecDeque<u64>) -> Option<u64>;
 
-    /// What is in it, in the order in which it is taken out.
+    /// Its contents, in the order of removal.
     fn in_order(pile: &VecDeque<u64>) -> impl Iterator<Item = u64>;
 }
 

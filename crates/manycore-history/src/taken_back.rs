@@ -1,9 +1,8 @@
-//! Histories in which a thread takes back what it has pushed: these operations are between it and
-//! itself.
+//! Histories in which a thread takes back its pushes: these operations concern only that thread.
 //!
-//! A push that was taken back has no effect on anybody else, wherever in its thread's program the
-//! two are thought to happen. So what the other operations returned has to be explained without
-//! them; and they have to be in order by themselves.
+//! A push that was taken back has no effect on other threads, wherever in its thread's program the
+//! two take effect. So the results of the other operations have to be explained without them, and
+//! the thread's own operations have to be in order by themselves.
 
 use crate::history::Call;
 use crate::specification::PileOperation::{self, Push, TakeBack};
@@ -11,11 +10,12 @@ use crate::specification::PileOperation::{self, Push, TakeBack};
 /// What a thread did with a pile.
 pub type Log = Vec<Call<PileOperation, Vec<u64>>>;
 
-/// Leaves out of a thread's log what it has taken back, both the pushes and the taking.
+/// Removes the taken-back pushes from a thread's log, together with the operations that took them
+/// back.
 ///
 /// # Errors
 ///
-/// What was taken back is not what the thread had pushed last, of what it had not taken back.
+/// The withdrawn value is not the thread's last push among those that it had not withdrawn yet.
 pub fn leave_out(log: Log) -> Result<Log, String> {
     let mut left: Log = Vec::new();
     for call in log {

@@ -49,8 +49,8 @@ impl CpuTimes {
         self.total
     }
 
-    /// What processes that have gone were last seen with, by the nearest of their ancestors that is
-    /// still there.
+    /// The last observations of processes that have gone, by the nearest of their ancestors that
+    /// still exists.
     fn taken_over(&self, now: &HashMap<u32, Usage>) -> HashMap<u32, Seconds> {
         let mut sums: HashMap<u32, Seconds> = HashMap::new();
         for (_, gone) in self.last.iter().filter(|(pid, _)| !now.contains_key(pid)) {

@@ -1,5 +1,5 @@
-//! The page of a lock: what it is, what it did, where threads wait for it, who owns it meanwhile,
-//! and which threads use it.
+//! The page of a lock: its identity, its counts, the places where threads wait for it, its owner
+//! meanwhile, and the threads that use it.
 
 use manycore_kernel_trace::KernelLock;
 use manycore_measure::duration;
@@ -117,7 +117,7 @@ fn section(title: &str) -> Vec<Line<'static>> {
     vec![Line::from(""), Line::styled(title.to_owned(), BOLD)]
 }
 
-/// A list with its title, of which the first are shown; nothing if it is empty.
+/// A list with its title; its first entries are shown; nothing if it is empty.
 fn list<T>(title: &str, all: &[T], line: impl Fn(&T) -> Vec<String>) -> Vec<Line<'static>> {
     if all.is_empty() {
         return Vec::new();

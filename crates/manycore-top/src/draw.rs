@@ -1,4 +1,4 @@
-//! The screen: what the program is, its locks, and what the keys are.
+//! The screen: the program, its locks, and the keys.
 
 use manycore_profile::profile::Cpu;
 use ratatui::Frame;
@@ -139,7 +139,7 @@ fn draw_curves(frame: &mut Frame, state: &State, area: Rect) {
             Layout::horizontal([Constraint::Length(9), Constraint::Min(0)]).areas(line);
         frame.render_widget(Line::styled(name, FAINT), label);
         let shown = state.history.iter().rev().take(usize::from(curve.width)).rev();
-        // In steps that the curve has; what is more than nothing is seen.
+        // In steps of the curve's resolution; any value above zero is visible.
         let eighths = shown.map(|(seconds, cpu)| {
             let share = part(cpu) / seconds.max(f64::MIN_POSITIVE) / cpus as f64;
             if share < NEGLIGIBLE { 0 } else { (share * 8.0).ceil() as u64 }
@@ -149,8 +149,8 @@ fn draw_curves(frame: &mut Frame, state: &State, area: Rect) {
     }
 }
 
-/// The columns that have room, from left to right: the ones that tell most, and the one that rows
-/// are sorted by.
+/// The columns that fit, from left to right: the most important ones, and the one by which rows are
+/// sorted.
 pub fn columns(width: u16, sort: Column) -> Vec<Column> {
     let mut wanted = vec![sort];
     wanted.extend([

@@ -1,8 +1,8 @@
 //! Programs that keep statistics while they run.
 //!
-//! A process that keeps any has its file mapped, and the kernel tells where that is. (The
-//! environment does not: programs write over it.) What one command has started writes into one
-//! directory, and is one program.
+//! A process with statistics has its file mapped, and the kernel lists where that is. (The
+//! environment does not show it, because programs overwrite it.) All processes that one command has
+//! started write into one directory, and are one program.
 //!
 //! A process in a container has another root, and another number for itself: its directory is then
 //! reached by way of its root, which is kept open, so that it stays in reach after the process.
@@ -29,7 +29,7 @@ const REMEDY: &str = "programs do that were started by `manycore profile -- CMD`
 /// A program that keeps statistics.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Where its processes write them: a path by which it is reached here.
+    /// The directory where its processes write them, by a path that is reachable here.
     pub directory: PathBuf,
     /// The process that began first.
     pub pid: u32,
@@ -48,7 +48,8 @@ impl Program {
         let root = PathBuf::from(format!("/proc/{pid}/root"));
         let below = directory.strip_prefix("/").unwrap_or(directory);
         let there = identity(&root.join(below));
-        // Who may not look there may not read statistics, either, and is told so then.
+        // A user who may not list the directory may not read statistics, either, and then gets that
+        // error.
         if there.is_none() || there == identity(directory) {
             return Self::here(directory.to_owned(), pid);
         }
@@ -142,7 +143,7 @@ fn only(mut found: Vec<Program>) -> Result<Program> {
     }
 }
 
-/// All programs that keep statistics and that we may look at, of those processes that are wanted.
+/// All programs with statistics that we may read, among the wanted processes.
 fn all(is_wanted: impl Fn(u32) -> bool) -> Vec<Program> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -173,7 +174,7 @@ fn directory_of(entry: &Entry) -> &Path {
 /// What of ours a process has mapped.
 #[derive(Debug, PartialEq, Eq)]
 enum Mapped {
-    /// Its own statistics. (Who reads them has them mapped, too, but they are another's.)
+    /// Its own statistics. (A process that reads others' has those mapped, too.)
     Statistics(Entry),
     /// Its own statistics, in a file that was removed.
     Removed,

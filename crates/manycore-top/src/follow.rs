@@ -1,4 +1,4 @@
-//! Follows a running program: samples it periodically, for pictures of what its locks do.
+//! Follows a running program: samples it periodically, for pictures of its locks' activity.
 
 use std::collections::HashSet;
 use std::fs;
@@ -44,7 +44,7 @@ pub struct Followed {
 
 struct Process {
     entry: Entry,
-    /// Its number here; none of one that has ended before it was known.
+    /// Its number here; none for a process that has ended before it was known.
     number: Option<u32>,
     /// None when the process has ended.
     file: Option<StatsFile>,
@@ -82,8 +82,8 @@ pub struct Pictures {
     pub total: Picture,
     /// Since the last sample; none at the first.
     pub interval: Option<Picture>,
-    /// Whether the CPU time of the interval is missing: all processes went in it, and nobody has
-    /// told what they used.
+    /// Whether the CPU time of the interval is missing: all processes ended in it, and their use
+    /// was not reported.
     pub misses_cpu: bool,
 }
 
@@ -105,7 +105,8 @@ impl Followed {
         Ok(Self::new(program, command, false))
     }
 
-    /// Follows a program that is just being started, and removes what its processes leave.
+    /// Follows a program that is just being started, and removes the files that its processes
+    /// leave.
     pub fn start(program: Program, command: String) -> Self {
         Self::new(program, command, true)
     }
@@ -160,8 +161,8 @@ impl Followed {
 
     /// Opens the files that have come. One that cannot be read yet is tried again.
     fn find_processes(&mut self) {
-        // The directory is gone when the command that made it has ended: what is mapped is still
-        // there.
+        // The directory is removed when the command that made it ends, but its mapped files still
+        // exist.
         let found = entries(&self.program.directory, Subject::Locks).unwrap_or_default();
         self.mapped.sample(&found);
         let inner = Inner::look_for(&found);

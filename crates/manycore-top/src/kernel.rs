@@ -1,7 +1,7 @@
 //! The kernel's locks beside the program's, interval by interval.
 //!
-//! One watch lasts as long as `top` shows the program, and hands over what it has counted interval
-//! by interval: a wait is in the one in which it ends.
+//! One watch lasts as long as `top` shows the program, and returns its counts interval by interval:
+//! a wait belongs to the interval in which it ends.
 
 use std::collections::HashMap;
 

@@ -182,7 +182,7 @@ fn source(options: &Options) -> Result<Source> {
     Source::start(&options.command, &Interposition::new(options.lock.clone())?, kernel)
 }
 
-/// Each picture is of an interval: the first is printed when that is over.
+/// Each picture shows an interval: the first is printed at the end of the first interval.
 fn print_pictures(
     times: u32,
     form: fn(&State) -> String,

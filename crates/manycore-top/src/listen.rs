@@ -28,7 +28,7 @@ pub fn address(text: &str) -> std::result::Result<SocketAddr, String> {
     text.parse().map_err(|_| "neither a port nor ADDRESS:PORT, as 9464 or [::1]:9464".to_owned())
 }
 
-/// What is to be read, as it was at the last picture.
+/// The readable data, as of the last picture.
 #[derive(Debug, Default)]
 struct Page {
     open_metrics: String,
@@ -64,7 +64,7 @@ impl Listener {
         Ok(Self { address, page })
     }
 
-    /// Where: the port is one that was free, if 0 was asked for.
+    /// The address; its port was chosen among the free ones, if 0 was requested.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -102,7 +102,7 @@ fn answer(stream: &mut TcpStream, page: &Mutex<Arc<Page>>) -> io::Result<()> {
     stream.flush()
 }
 
-/// The head of a request, or what came of it until there was too much or it took too long.
+/// The head of a request, or the received part if there was too much or it took too long.
 fn read(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let deadline = Instant::now() + PATIENCE;
     let (mut request, mut part) = (Vec::new(), [0; 1024]);

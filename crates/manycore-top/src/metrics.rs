@@ -1,5 +1,5 @@
-//! What a program's locks did, as Prometheus and its like read it: the OpenMetrics text format, and
-//! Prometheus' own, which is older.
+//! A program's lock activity, in the format that Prometheus and similar programs read: the
+//! OpenMetrics text format, and Prometheus' own, which is older.
 //!
 //! Counters only grow: they are sums of what happened in each interval. The first [`SERIES_MAX`]
 //! locks have series of their own for as long as the program runs, and those that come later are
@@ -172,7 +172,7 @@ enum Type {
     Info,
 }
 
-/// What there is of each lock: the end of the name, what it is, and the value.
+/// The values of each lock: the end of the name, the kind, and the value.
 type Family = (&'static str, Type, &'static str, fn(&Sums) -> f64);
 
 const LOCK: [Family; 7] = [
@@ -335,7 +335,7 @@ pub mod tests {
         promtool(&["check", "metrics"], &text);
     }
 
-    /// Has Prometheus' own tool judge a text; not where there is none.
+    /// Has Prometheus' own tool check a text; nothing where there is none.
     pub fn promtool(arguments: &[&str], text: &str) {
         let tool = Command::new("promtool").args(arguments).stdin(Stdio::piped()).spawn();
         let Ok(mut tool) = tool else {
@@ -349,7 +349,7 @@ pub mod tests {
     #[test]
     fn prometheus_takes_both_formats() {
         promtool(&["check", "metrics"], &metrics().text(Format::Prometheus));
-        // The reader of the other format is the one that fills in what is past, which wants times.
+        // The reader of the other format fills in past values, and requires times.
         let text = metrics().text(Format::OpenMetrics);
         let timed = text.lines().map(|line| match line.starts_with('#') {
             true => format!("{line}\n"),

@@ -12,8 +12,8 @@ use crate::state::State;
 /// The version of the format.
 const SCHEMA: u32 = 1;
 
-/// A picture: the locks that were used in its time, in the order of the rows. Empty before there is
-/// one.
+/// A picture: the locks that were used in its time, in the order of the rows. Empty before the
+/// first picture.
 pub fn line(state: &State) -> String {
     let Some(pictures) = &state.pictures else { return String::new() };
     let facts = &pictures.facts;
@@ -48,7 +48,7 @@ pub fn line(state: &State) -> String {
     format!("{record}\n")
 }
 
-/// A lock as a profile has it, and who waits for it now.
+/// A lock in the form of a profile, and the threads that wait for it now.
 fn of_lock(one: &LiveLock, seconds: f64) -> Value {
     let mut lock = json!(one.lock);
     let waiting = one.waiting.iter();

@@ -1,4 +1,4 @@
-//! The rows of the table: what is known of each lock, in numbers that sort.
+//! The rows of the table: the data of each lock, as numbers that sort.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -57,7 +57,7 @@ pub enum Span {
 pub struct Row {
     /// Which.
     pub id: RowId,
-    /// What its name begins with, and the rest, which may be cut.
+    /// The beginning of its name, and the rest, which may be cut.
     pub title: (&'static str, String),
     /// What else a filter finds it by.
     words: String,
@@ -79,7 +79,7 @@ struct Numbers {
     acquired: Option<f64>,
 }
 
-/// Of a lock that was not waited for: no share of whatever time.
+/// For a lock without waits: no share of any time.
 const NO_WAITS: Numbers = Numbers {
     waited: 0.0,
     waited_share: Some(0.0),
@@ -185,7 +185,7 @@ pub fn rows(pictures: &Pictures, kernel: Option<&KernelLocks>, span: Span) -> Ve
         Span::Interval => pictures.interval.as_ref().unwrap_or(&nothing),
     };
     let cpu = picture.cpu;
-    // Who sleeps for a lock of the kernel is in none of the program's parts.
+    // A thread that sleeps for a lock of the kernel counts in none of the program's parts.
     let asleep = kernel.map_or(0, |kernel| {
         let locks = if span == Span::Total { &kernel.total } else { &kernel.interval };
         locks.iter().map(|lock| lock.wait.total_ns.saturating_sub(lock.spin_ns)).sum()
@@ -220,7 +220,7 @@ struct Base {
 }
 
 impl Base {
-    /// A lock, with what it did in the span if it did anything.
+    /// A lock, with its activity in the span if it had any.
     fn row(&self, one: &LiveLock, in_span: Option<&LiveLock>) -> Row {
         let Lock { name, kind, module, .. } = &one.lock;
         let (what, title) = one.lock.title_parts();
@@ -269,8 +269,8 @@ impl Base {
     }
 }
 
-/// Sorts by a column: most first, names from A to Z; the other way round if that is asked for. What
-/// is not known comes last, and what is equal by the time waited and the name.
+/// Sorts by a column: most first, names from A to Z; the other way round if requested. Unknown
+/// values come last, and equal ones are sorted by the time waited and the name.
 pub fn sort(rows: &mut [Row], column: Column, is_reversed: bool) {
     let turned = |order: Ordering| if is_reversed { order.reverse() } else { order };
     let names = |a: &Row, b: &Row| a.title.1.cmp(&b.title.1).then_with(|| a.words.cmp(&b.words));

@@ -38,11 +38,11 @@ impl Screen {
         Ok(Self { terminal: ratatui::try_init().map_err(unusable)?, keyboard })
     }
 
-    /// Waits for so long for a key or a signal; returns whether crossterm has an event. It would
-    /// read a terminal that is gone over and over again, and come back to nobody.
+    /// Waits this long for a key or a signal; returns whether crossterm has an event. It would
+    /// otherwise read a closed terminal over and over again, and not return.
     fn wait(&self, time: Duration, inbox: &Inbox) -> io::Result<bool> {
         let signals = inbox.fd();
-        // It may have read several keys at once, of which the descriptor says nothing any more.
+        // It may have read several keys at once; the descriptor does not show these any more.
         for time in [Duration::ZERO, time] {
             let mut fds =
                 [PollFd::new(&self.keyboard, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];

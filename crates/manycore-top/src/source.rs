@@ -1,5 +1,5 @@
-//! Where pictures come from: a program that is followed, the kernel beside it, and the program
-//! itself if it is ours.
+//! The sources of pictures: a followed program, the kernel beside it, and the program itself if it
+//! was started here.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -31,7 +31,7 @@ pub struct Source {
     followed: Followed,
     kernel: Option<KernelSide>,
     started: Option<Started>,
-    /// Whether it was sampled before: the first time, names are looked up, which are known
+    /// Whether it was sampled before: the first time, names are looked up, which are cached
     /// afterwards.
     is_known: bool,
 }
@@ -108,7 +108,7 @@ impl Source {
         }
     }
 
-    /// How the program ended, and what it used, if it was started here and has.
+    /// The program's exit and its use of resources, if it was started here and has ended.
     fn ended(&mut self, inbox: &mut Inbox) -> Result<Option<Ended>> {
         let Some(started) = &mut self.started else { return Ok(None) };
         let Some(running) = &mut started.running else { return Ok(None) };
@@ -124,8 +124,8 @@ impl Source {
         self.kernel.iter_mut().for_each(KernelSide::sample);
     }
 
-    /// Ends the program if it was started here. Gives the file that has what it printed, if it
-    /// printed anything.
+    /// Ends the program if it was started here. Returns the file with its output, if it printed
+    /// anything.
     pub fn end(self) -> Result<Option<PathBuf>> {
         let Some(started) = self.started else { return Ok(None) };
         // Asks it to end, and waits.

@@ -1,4 +1,4 @@
-//! What is shown, and what each key does to it. It knows of no terminal but its keys.
+//! The shown contents, and the effect of each key. It knows only the terminal's keys.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub struct State {
     pub owns_program: bool,
     /// How the program ended.
     pub ended: Option<String>,
-    /// Whether quitting was asked for and is to be asked for again.
+    /// Whether the user has asked to quit and has to confirm it.
     pub asks_to_quit: bool,
     /// The row that is selected.
     pub selected: Option<RowId>,
@@ -129,7 +129,8 @@ impl State {
         rows
     }
 
-    /// Where the selected row is. Before one was chosen, and when it is gone, the first.
+    /// The position of the selected row. Before a selection, and when the row is gone, the first
+    /// one.
     pub fn place(&self, rows: &[Row]) -> usize {
         rows.iter().position(|row| Some(&row.id) == self.selected.as_ref()).unwrap_or(0)
     }

@@ -16,8 +16,7 @@ pub trait ConcurrentSet<K>: Sync {
     /// the set.
     fn handle(&self) -> Self::Handle<'_>;
 
-    /// Visits what the mechanism has counted so far: a name and a number each, such as aborted
-    /// attempts.
+    /// Visits the mechanism's counts so far: a name and a number each, such as aborted attempts.
     fn statistics(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }
 

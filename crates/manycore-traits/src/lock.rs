@@ -1,4 +1,4 @@
-//! Mutual exclusion: what a lock does, and what it says about itself.
+//! Mutual exclusion: a lock's operations, and its description.
 
 /// A mutual-exclusion lock without the data it protects.
 ///
@@ -9,7 +9,7 @@
 /// # Safety
 ///
 /// An implementation guarantees that between a `lock` (or successful `try_lock`) and its `unlock`
-/// no other acquisition of the same lock returns, and that what happened before an `unlock` happens
+/// no other acquisition of the same lock returns, and that everything before an `unlock` happens
 /// before the return of the next acquisition.
 pub unsafe trait RawLock: Send + Sync {
     /// One thread's record while it waits for or holds the lock. One that other threads reach is
@@ -25,8 +25,8 @@ pub unsafe trait RawLock: Send + Sync {
     ///
     /// # Safety
     ///
-    /// `node` stays where it is and is used for nothing else until the `unlock` that it is passed
-    /// to has returned.
+    /// `node` does not move and has no other use until the `unlock` to which it is passed has
+    /// returned.
     unsafe fn lock(&self, node: &mut Self::Node);
 
     /// Acquires the lock if that needs no wait; returns whether it did.
@@ -48,7 +48,7 @@ pub unsafe trait RawLock: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Strictly in order of arrival. With more runnable threads than CPUs each hand-off may have to
-    /// wait until the scheduler runs the one thread whose turn it is.
+    /// wait until the scheduler runs the next thread in order.
     Fifo,
     /// In a queue, but not strictly in order of arrival, such as node of memory by node of memory.
     /// Each release still hands the lock to one thread, which may not be running.
@@ -58,8 +58,8 @@ pub enum Order {
 }
 
 impl Order {
-    /// Whether a release decides who is next, and nobody may overtake: slow by its nature when more
-    /// threads run than there are CPUs.
+    /// Whether a release chooses the next owner, and no thread may overtake: inherently slow with
+    /// more running threads than CPUs.
     #[must_use]
     pub const fn hands_over(self) -> bool {
         !matches!(self, Self::Barging)

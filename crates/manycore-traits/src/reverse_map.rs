@@ -5,9 +5,9 @@
 pub struct Interval {
     /// The first of them.
     pub first: u64,
-    /// Where it stands among those that begin at the same number: they are found in this order,
-    /// whatever the order in which they were inserted. So a child, say, has a higher number than
-    /// its parent.
+    /// Its position among intervals that begin at the same number: searches find them in this
+    /// order, whatever the order of their insertions. So a child, for example, has a higher number
+    /// than its parent.
     pub order: u64,
     /// The last of them.
     pub last: u64,
@@ -18,15 +18,15 @@ pub struct Interval {
 /// time. Readers ask which intervals overlap others.
 ///
 /// Insertions and removals take effect at one instant between their call and their return. A reader
-/// finds what was done before it was called. Of what is done meanwhile, mechanisms that put updates
-/// off may show it any part: of two intervals, the later and not the earlier.
+/// finds everything done before its call. Mechanisms that defer updates may show it any part of
+/// concurrent operations: of two intervals, possibly only the later one.
 pub trait ReverseMap: Sync {
     /// An interval that is in no tree. Dropped, it is gone.
     type Absent<'a>: Send
     where
         Self: 'a;
 
-    /// An interval that is in its tree. Dropped, it is removed and gone.
+    /// An interval that is in its tree. When it is dropped, it is removed and freed.
     type Present<'a>: Send
     where
         Self: 'a;
@@ -57,17 +57,16 @@ pub trait ReverseMap: Sync {
         found: &mut (dyn FnMut(Interval) + Send),
     );
 
-    /// The timer of mechanisms that put work off: does what has waited for more than `ticks` of the
-    /// clock. Cheap enough to be called with every update.
+    /// The timer of mechanisms that defer work: executes work that has waited for more than `ticks`
+    /// of the clock. Cheap enough to be called with every update.
     fn tend(&self, _tree: usize, _ticks: u64) {}
 
-    /// The most updates of a tree, or of all if they are done together, that were deferred at a
-    /// time.
+    /// The largest number of deferred updates of a tree at a time, or of all trees if they are
+    /// handled together.
     fn put_off_max(&self) -> u64 {
         0
     }
 
-    /// Visits what the mechanism has counted so far: a name and a number each, such as updates that
-    /// it applied.
+    /// Visits the mechanism's counts so far: a name and a number each, such as applied updates.
     fn statistics(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }

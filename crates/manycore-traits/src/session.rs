@@ -1,13 +1,13 @@
 //! Sessions: reading and writing objects that many threads share, as of one moment.
 //!
-//! This is the base on which data structures are built, over any mechanism that has it. It checks
-//! nothing; see the safe interface in the library `manycore`.
+//! This is the base for data structures over any mechanism that implements it. It checks nothing;
+//! see the safe interface in the library `manycore`.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 
-/// Where an object is, as it is stored in other objects; or nowhere.
+/// An object's address, as it is stored in other objects; or null.
 ///
 /// An object is read and written through a link, as through a `&mut T`. So a link to a type may not
 /// be used as one to a shorter-lived or a longer-lived type (invariance).
@@ -24,7 +24,7 @@ impl<T> Link<T> {
     /// Leads nowhere.
     pub const NULL: Self = Self(core::ptr::null_mut(), PhantomData);
 
-    /// For those who implement a mechanism: the link that leads to this place.
+    /// For implementations of a mechanism: the link that leads to this place.
     #[inline]
     pub const fn from_ptr(object: *mut ()) -> Self {
         Self(object, PhantomData)
@@ -112,7 +112,7 @@ impl core::error::Error for Conflict {}
 /// What a session sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// Everything as it was at one moment, that of the session's begin.
+    /// The state as of one moment, the session's begin.
     Snapshot,
     /// Sees of each object what is committed when the session reads it. Cheaper to begin; two
     /// objects may be read as they never were at the same time, which the caller has to expect.
@@ -123,8 +123,8 @@ pub enum View {
 ///
 /// # Safety
 ///
-/// The methods of the handles do what they say. In particular, what is read in a session stays as
-/// it is until the session's end, but for what the session itself writes.
+/// The methods of the handles keep their documented contracts. In particular, objects that a
+/// session has read do not change until the session's end, except by the session's own writes.
 pub unsafe trait Sessions: Send + Sync + Sized {
     /// What one thread has sessions with.
     type Handle<'a>: RawSession
@@ -134,7 +134,7 @@ pub unsafe trait Sessions: Send + Sync + Sized {
     /// The calling thread's access. May allocate; keep it for as long as the thread takes part.
     fn register(&self) -> Self::Handle<'_>;
 
-    /// Visits what has been counted so far: a name and a number each, such as aborted attempts.
+    /// Visits the counts so far: a name and a number each, such as aborted attempts.
     fn statistics(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }
 
@@ -159,15 +159,15 @@ pub unsafe trait RawSession {
     /// mechanism that was not freed, or by a commit that this session does not see.
     unsafe fn deref<T: Copy>(&self, link: Link<T>) -> *const T;
 
-    /// Locks an object, and returns a copy of it, to be changed; it is seen by others after the
-    /// commit. The data is that which the session sees, or under [`View::Latest`] what was
-    /// committed last: the caller then looks whether it is as expected.
+    /// Locks an object, and returns a copy of it, to be changed; others see the change after the
+    /// commit. The data is the session's view, or under [`View::Latest`] the last committed data:
+    /// the caller then checks whether it is as expected.
     ///
     /// # Errors
     ///
     /// [`Conflict::Locked`], [`Changed`](Conflict::Changed), [`Freed`](Conflict::Freed) or
-    /// [`Full`](Conflict::Full); the session can then only abort: see [`commit`](Self::commit). But
-    /// not if it was the session itself that has freed the object.
+    /// [`Full`](Conflict::Full); the session can then only abort: see [`commit`](Self::commit).
+    /// This does not hold if the session itself has freed the object.
     ///
     /// # Panics
     ///
@@ -178,19 +178,20 @@ pub unsafe trait RawSession {
     /// As for [`deref`](Self::deref).
     unsafe fn try_lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict>;
 
-    /// Locks an object which the session is not going to change, up to the session's end. If all
-    /// transactions do this with what they have only read, their commits are as if they had run one
-    /// after the other (no write skew).
+    /// Locks an object that the session will not change, up to the session's end. If all
+    /// transactions do this with objects that they have only read, their commits are as if they had
+    /// run one after the other (no write skew).
     ///
     /// # Safety
     ///
     /// As for [`deref`](Self::deref).
     unsafe fn try_lock_const<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict>;
 
-    /// What is committed of an object that no other session has locked now, as [`View::Latest`] has
-    /// it. The look comes after all locks that this session has taken: of two sessions that each
-    /// lock an object and then read the other's, at most one gets by. So sessions that depend on
-    /// what many read, and few change, need not lock it against each other.
+    /// The committed data of an object that no other session has locked now, as for
+    /// [`View::Latest`]. The check comes after all locks that this session has taken: if two
+    /// sessions each lock an object and then read the other's, at most one succeeds. So sessions
+    /// that depend on objects that many read, and few change, need not lock these against each
+    /// other.
     ///
     /// # Errors
     ///
@@ -200,7 +201,7 @@ pub unsafe trait RawSession {
     ///
     /// As for [`deref`](Self::deref), in a session of [`View::Latest`].
     unsafe fn read_unlocked<T: Copy>(&mut self, link: Link<T>) -> Result<*const T, Conflict> {
-        // SAFETY: the contract of this function. What is locked, nobody else has locked.
+        // SAFETY: the contract of this function. No other session has locked the object.
         unsafe {
             self.try_lock_const(link)?;
             Ok(self.deref(link))
@@ -236,7 +237,7 @@ pub unsafe trait RawSession {
     ///
     /// # Safety
     ///
-    /// Of this mechanism; no commit has had a link to it, and nobody uses it from now on.
+    /// It is of this mechanism; no commit has had a link to it, and no code uses it from now on.
     unsafe fn end_owned<T: Send + Sync + 'static>(&mut self, link: Link<T>);
 
     /// If the session is aborted, ends the object as by [`end_owned`](Self::end_owned).
@@ -272,8 +273,8 @@ pub unsafe trait RawSession {
     /// If a destructor does. The others run when it is called again, or at the mechanism's end.
     fn end_dying(&mut self);
 
-    /// Locks an object that lies in its owner's memory for good: when the commit's grace period is
-    /// over, the mechanism does not touch it any more.
+    /// Locks an object that lies permanently in its owner's memory: after the grace period of the
+    /// commit, the mechanism does not touch it any more.
     ///
     /// # Errors
     ///
@@ -307,8 +308,8 @@ pub unsafe trait RawSession {
     /// # Errors
     ///
     /// Returns the first conflict that the session has met. Then the session ends as by
-    /// [`abort`](Self::abort), also if its user has ignored the conflict: what it has written may
-    /// be only a part of what belongs together.
+    /// [`abort`](Self::abort), even if its user has ignored the conflict: its writes may be only a
+    /// part of a consistent change.
     ///
     /// # Safety
     ///

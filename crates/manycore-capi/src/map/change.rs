@@ -1,4 +1,4 @@
-//! Records that are locked, and then the program is asked, once, what becomes of them.
+//! Locks records, and then asks the program, once, for their new values.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{null, null_mut};
@@ -7,7 +7,7 @@ use super::threads::Map;
 use super::{Bytes, bytes, with};
 use crate::status::Status;
 
-/// Is called with the number of a key and its value, and says what becomes of the record.
+/// Is called with the number of a key and its value, and returns the record's new state.
 type Decide = Option<
     unsafe extern "C-unwind" fn(*mut c_void, usize, *const c_void, usize, *mut Bytes) -> c_int,
 >;

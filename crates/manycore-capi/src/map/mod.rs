@@ -31,7 +31,7 @@ pub struct Bytes {
 
 const _: () = assert!(size_of::<Config>() == 24 && size_of::<Bytes>() == 16);
 
-/// Is called with a record. What it returns says whether there may be another call.
+/// Is called with a record. Its result says whether it may be called again.
 type Visit = Option<
     unsafe extern "C-unwind" fn(*mut c_void, *const c_void, usize, *const c_void, usize) -> c_int,
 >;

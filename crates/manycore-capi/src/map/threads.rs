@@ -1,7 +1,7 @@
 //! Each thread's access to each map, made when it first uses that.
 //!
-//! A thread that ends gives up what it has; a map that is destroyed takes back what threads have.
-//! They meet under one lock, [`MAPS`], so that one of the two does it.
+//! A thread that ends gives up its members; a map that is destroyed takes back the threads'
+//! members. Both hold one lock, [`MAPS`], so that exactly one of them does it.
 
 use core::cell::{Cell, RefCell, UnsafeCell};
 use core::ptr::{NonNull, null_mut};
@@ -24,7 +24,7 @@ pub struct Map {
 /// A thread's access. Others look at it, and drop it, only when its thread does not use the map.
 struct Member {
     handle: UnsafeCell<Handle<'static>>,
-    /// Whether its thread is in a function, or in what that calls.
+    /// Whether its thread is in a function, or in code that the function calls.
     is_inside: AtomicBool,
 }
 
@@ -60,8 +60,8 @@ impl Drop for All {
         for (id, member) in self.0.get_mut().drain(..) {
             let Some(members) = maps.get_mut(&id) else { continue };
             members.0.retain(|other| *other != member);
-            // SAFETY: from a box; the map is there, and so has not dropped it, and does not any
-            // more. Its thread is this one, which is in no function.
+            // SAFETY: from a box. The map exists, so it has not dropped the member, and will not do
+            // so any more. The member's thread is this one, which is in no function.
             drop(unsafe { Box::from_raw(member) });
         }
     }
@@ -92,7 +92,7 @@ impl Member {
             return Err(Status::Busy);
         }
         self.is_inside.store(true, Ordering::Relaxed);
-        // SAFETY: only this thread has it, and `is_inside` says that no other call does.
+        // SAFETY: only this thread has it, and `is_inside` shows that no other call does.
         let result = f(unsafe { &mut *self.handle.get() });
         self.is_inside.store(false, Ordering::Relaxed);
         result
@@ -135,13 +135,12 @@ impl Map {
             member = self.member();
         }
         if member.is_null() {
-            // Its thread ends, and keeps nothing any more.
-            // SAFETY: it is gone before the map.
+            // Its thread ends, and no longer has any members. SAFETY: it is dropped before the map.
             let member = unsafe { Member::new(self) };
             // SAFETY: it is this thread's.
             return unsafe { member.with(f) };
         }
-        // SAFETY: the map is there, and so is the member, which is this thread's.
+        // SAFETY: the map exists, and so does the member, which is this thread's.
         unsafe { (*member).with(f) }
     }
 
@@ -180,7 +179,7 @@ impl Map {
             return Err(self);
         }
         for member in members.0.drain(..) {
-            // SAFETY: from a box, and in no other list that leads to it while the map is there.
+            // SAFETY: from a box, and in no other list that leads to it while the map exists.
             drop(unsafe { Box::from_raw(member) });
         }
         maps.remove(&self.id);

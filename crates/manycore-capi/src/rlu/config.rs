@@ -10,7 +10,7 @@ use manycore::mvrlu;
 use crate::stall::{Report, Stall};
 use crate::status::Status;
 
-/// Limits, and what orders commits: `manycore_rlu_config_t`. Zero is the usual value of each
+/// Limits, and the clock that orders commits: `manycore_rlu_config_t`. Zero is the default of each
 /// member.
 #[derive(Clone, Copy)]
 #[repr(C)]

@@ -1,7 +1,7 @@
 //! `manycore/rlu.h`: the macros `RLU_*` of the papers on RLU and MV-RLU, over [`manycore::mvrlu`].
 //!
-//! A macro without a result cannot say that it was misused. Then the process ends with one line
-//! that says so.
+//! A macro without a result cannot report misuse. Then the process ends with one line that
+//! describes it.
 
 mod config;
 mod process;
@@ -23,8 +23,8 @@ use process::{Member, Session};
 #[repr(C)]
 pub struct ThreadData {
     member: *mut Member,
-    /// Set by the program while it has no other thread in a session: objects are up to date after
-    /// each commit.
+    /// The program sets this while it has no other thread in a session: objects are up to date
+    /// after each commit.
     is_no_quiescence: c_int,
     reserved: c_int,
     more: [*mut c_void; 2],
@@ -127,8 +127,8 @@ pub extern "C" fn manycore_rlu_finish() -> Status {
     process::finish().err().unwrap_or(Status::Ok)
 }
 
-/// `RLU_PRINT_STATS`. By the program's own standard output, so that it comes after what the program
-/// has printed before.
+/// `RLU_PRINT_STATS`. It prints by the program's own standard output, so that it comes after the
+/// program's earlier output.
 #[unsafe(no_mangle)]
 pub extern "C" fn manycore_rlu_print_stats() {
     let Ok(stats) = stats() else { return };
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn manycore_rlu_stats(out: *mut Stats, size: usize) -> Sta
     }
 }
 
-/// In the second of the thread's two words: what this thread has allocated last.
+/// In the second of the thread's two words: this thread's last allocation.
 fn note_own(data: *mut ThreadData) {
     let words = &thread::local().words;
     words.set([words.get()[0], data.expose_provenance() as u64]);
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn manycore_rlu_thread_free(data: *mut ThreadData) -> Stat
         note_own(core::ptr::null_mut());
     }
     // SAFETY: `manycore_rlu_thread_alloc` has made a box of it, which was not freed (contract of
-    // this function, and for `own` of the note that is taken back here).
+    // this function; for `own`, of the note that is taken back here).
     drop(unsafe { Box::from_raw(data) });
     Status::Ok
 }
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn manycore_rlu_try_lock_const(
     object: *mut c_void,
 ) -> c_int {
     // SAFETY: the contract of this function is that of `member`, in whose session the call is;
-    // `object` is null or one that was found in the session.
+    // `object` is null or was found in the session.
     unsafe {
         let member = member_in_session(data, "RLU_TRY_LOCK_CONST");
         let Some(object) = NonNull::new(object.cast()) else {
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn manycore_rlu_try_lock_const(
     }
 }
 
-/// What keeps the session from going on is what its abort waits for.
+/// The session's abort waits for the condition that keeps the session from going on.
 fn lost(member: &mut Member, conflict: Conflict) -> c_int {
     member.conflict = Some(conflict);
     0
@@ -414,8 +414,8 @@ pub unsafe extern "C" fn manycore_rlu_assign_ptr(place: *mut *mut c_void, object
     if place.is_null() {
         fatal("RLU_ASSIGN_PTR to a null pointer");
     }
-    // SAFETY: `place` is not null, and so may be written (contract of this function); the object is
-    // one that was found in this session, or null.
+    // SAFETY: `place` is not null, and so may be written (contract of this function); the object
+    // was found in this session, or is null.
     unsafe { *place = the_object(object) };
 }
 
@@ -439,8 +439,8 @@ unsafe fn the_object(data: *mut c_void) -> *mut c_void {
     NonNull::new(data.cast()).map_or(data, |data| unsafe { object_of(data) }.as_ptr().cast())
 }
 
-/// `RLU_DEREF`, for objects that have versions, or null. Outside a session, in a program that has
-/// only one thread left: what was committed last.
+/// `RLU_DEREF`, for objects that have versions, or null. Outside of a session, in a program with
+/// only one thread left: the last committed version.
 ///
 /// # Safety
 ///
@@ -451,9 +451,9 @@ pub unsafe extern "C" fn manycore_rlu_deref(
     object: *mut c_void,
 ) -> *mut c_void {
     let Some(object) = NonNull::new(object.cast()) else { return object };
-    // SAFETY: the contract of this function is that of `member`; the object was found in its
-    // session, or if it has none, in a program in which no other thread frees it. That session ends
-    // by its abort.
+    // SAFETY: the contract of this function is that of `member`. The object was found in the
+    // member's session; without a session, the program has no other thread that frees it. That
+    // session ends by its abort.
     let seen = unsafe {
         let handle = member(data, "RLU_DEREF");
         if handle.is_open() {
@@ -468,8 +468,8 @@ pub unsafe extern "C" fn manycore_rlu_deref(
     seen.as_ptr().cast()
 }
 
-/// Writes back what no session needs any more, so that the objects themselves are up to date if no
-/// session is open.
+/// Writes back the versions that no session needs any more, so that the objects themselves are up
+/// to date if no session is open.
 ///
 /// # Safety
 ///

@@ -18,12 +18,12 @@ use crate::status::Status;
 /// program orders them.
 pub type Session = Handle<'static, AnyClock>;
 
-/// What there is from `RLU_INIT`, or an `RLU_ALLOC` before it, to `RLU_FINISH`. Null otherwise.
+/// The state from `RLU_INIT`, or an earlier `RLU_ALLOC`, to `RLU_FINISH`. Null otherwise.
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
 
 pub struct Process {
-    /// From a box, which is freed after the handles that borrow it: by this pointer, since none
-    /// that is made of a reference may do that.
+    /// From a box, which is freed after the handles that borrow it: by this pointer, since a
+    /// pointer made from a reference must not free it.
     domain: NonNull<Domain<AnyClock>>,
     members: Mutex<Members>,
     /// Whether `RLU_INIT` is still to come: it has begun with an `RLU_ALLOC`.
@@ -61,7 +61,7 @@ pub fn get() -> Result<&'static Process, Status> {
     unsafe { process.as_ref() }.ok_or(Status::NotInitialized)
 }
 
-/// The same for `RLU_ALLOC`: programs for RLU and MV-RLU may build what they begin with before
+/// The same for `RLU_ALLOC`: programs for RLU and MV-RLU may build their initial objects before
 /// `RLU_INIT`.
 pub fn get_or_begin() -> Result<&'static Process, Status> {
     if let Ok(process) = get() {
@@ -101,8 +101,8 @@ pub fn begin(domain: Domain<AnyClock>, is_early: bool) -> Status {
 pub fn finish() -> Result<(), Status> {
     let process = get()?;
     let members = process.members();
-    // SAFETY: a member is there for as long as it is in the list, which is locked; by the header no
-    // other thread uses any now.
+    // SAFETY: a member is valid as long as it is in the list, which is locked; by the header's
+    // contract no other thread uses any now.
     if members.by_address.values().any(|member| unsafe { &**member }.is_open()) {
         return Err(Status::Busy);
     }
@@ -119,8 +119,8 @@ pub fn finish() -> Result<(), Status> {
 fn end(process: Box<Process>) {
     let domain = process.domain;
     for member in process.members().by_address.values() {
-        // SAFETY: `register` has made a box of each member, which is in the list once; the list
-        // goes, too.
+        // SAFETY: `register` has made a box of each member, which is in the list once; the list is
+        // dropped, too.
         drop(unsafe { Box::from_raw(*member) });
     }
     drop(process);
@@ -171,14 +171,14 @@ impl Process {
         // Held for all of it: of two that leave, one comes last.
         let mut members = self.members();
         let member = *members.by_address.get(&data.addr()).ok_or(Status::NotRegistered)?;
-        // SAFETY: the member is there for as long as it is in the list, which is locked; its thread
-        // is the caller.
+        // SAFETY: the member is valid as long as it is in the list, which is locked; its thread is
+        // the caller.
         if unsafe { &*member }.is_open() {
             return Err(Status::Busy);
         }
         members.by_address.remove(&data.addr());
-        // SAFETY: `register` has made a box of it, and it has been taken out of the list and is in
-        // no session.
+        // SAFETY: `register` has made a box of it; it has been removed from the list and is in no
+        // session.
         let mut member = unsafe { Box::from_raw(member) };
         member.handle.flush();
         // SAFETY: `data` is in the list, and so the caller's structure, which may be written
@@ -212,8 +212,8 @@ impl Member {
         self.depth.store(depth, Ordering::Relaxed); // Relaxed: as above
     }
 
-    /// Begins a session, or goes on in the one that is open. Returns whether it has begun one,
-    /// which the caller then [makes current](make_current).
+    /// Begins a session, or continues the open one. Returns whether it has begun one, which the
+    /// caller then [makes current](make_current).
     #[inline]
     pub fn enter(&mut self) -> bool {
         let depth = self.depth();
@@ -313,8 +313,8 @@ struct Exit;
 
 impl Drop for Exit {
     fn drop(&mut self) {
-        // SAFETY: null, or a member in whose session this thread is: it does not leave before that
-        // is over, and no other function uses it now.
+        // SAFETY: null, or a member in whose session this thread is: the member is not removed
+        // before the session ends, and no other function uses it now.
         if let Some(member) = unsafe { current().as_mut() } {
             member.give_up();
         }

@@ -23,7 +23,7 @@ pub struct Config {
 
 const _: () = assert!(size_of::<Config>() == 56);
 
-/// Its size before there were operations: those of programs that were built then.
+/// Its size before there were operations: the size in programs that were built then.
 const OLD_BYTES: usize = 40;
 
 impl Config {
@@ -50,13 +50,14 @@ impl Config {
             operations: core::ptr::null(),
             operation_count: 0,
         };
-        // SAFETY: it has `size` bytes (contract of this function), which are not more than those of
-        // the copy.
+        // SAFETY: it has `size` bytes (contract of this function), which are at most those of the
+        // copy.
         unsafe { config.cast::<u8>().copy_to_nonoverlapping((&raw mut copy).cast(), size) };
         Ok(Some(copy))
     }
 
-    /// The options that a configuration says, but for operations; none: the usual ones.
+    /// The options of a configuration, without operations; the defaults if there is no
+    /// configuration.
     pub fn options(config: Option<&Self>) -> Result<Options, Status> {
         let mut options = Options::default();
         let Some(config) = config else { return Ok(options) };

@@ -35,7 +35,8 @@ pub enum Open {
     /// And what has stopped it, if something has.
     Transaction(Transaction<'static, 'static>, Option<Stop>),
     Snapshot(Snapshot<'static, 'static>),
-    /// That of an operation, which its caller ends; and what has stopped it.
+    /// The transaction of an operation, which the operation's caller ends; and the error that has
+    /// stopped it.
     Called(NonNull<Transaction<'static, 'static>>, Option<Stop>),
     /// The thread calls an operation, which has another member.
     Calling,
@@ -67,7 +68,7 @@ pub unsafe fn change<R>(
         Open::Snapshot(_) => return Err(Status::ReadsOnly),
         Open::Calling => return Err(Status::Busy),
         Open::Transaction(tx, stop) => (tx, stop),
-        // SAFETY: it is there until the operation returns, and is reached through this member only.
+        // SAFETY: it is valid until the operation returns, and is reached through this member only.
         Open::Called(tx, stop) => (unsafe { tx.as_mut() }, stop),
     };
     if let Some(stop) = stop {
@@ -75,7 +76,7 @@ pub unsafe fn change<R>(
     }
     f(tx).map_err(|found| {
         let status = stopped(&found);
-        // After a conflict it cannot commit; after another error it may, without what failed.
+        // After a conflict it cannot commit; after another error it may, without the failed change.
         if !matches!(found, Stop::Error(_)) {
             *stop = Some(found);
         }
@@ -101,7 +102,7 @@ pub unsafe fn read<L: Query>(me: *mut TsMember, query: L) -> Result<L::Seen, Sta
         Open::Calling => Err(Status::Busy),
         Open::Snapshot(snapshot) => Ok(query.run(snapshot)),
         Open::Transaction(tx, _) => Ok(query.run(tx)),
-        // SAFETY: it is there until the operation returns, and is reached through this member only.
+        // SAFETY: it is valid until the operation returns, and is reached through this member only.
         Open::Called(tx, _) => Ok(query.run(unsafe { tx.as_ref() })),
     }
 }
@@ -151,8 +152,8 @@ pub unsafe extern "C" fn ts_unregister(me: *mut TsMember) -> Status {
         return Status::Busy;
     }
     let store = found.store;
-    // SAFETY: `ts_register` has made boxes of both, no session borrows the member, and nobody uses
-    // them any more (contract of this function). The store is there: it is busy until this.
+    // SAFETY: `ts_register` has made boxes of both, no session borrows the member, and no code uses
+    // them any more (contract of this function). The store exists: it is busy until this.
     unsafe {
         let me = Box::from_raw(me);
         drop(Box::from_raw(me.member));
@@ -175,7 +176,7 @@ pub unsafe extern "C" fn ts_begin(me: *mut TsMember, kind: c_int) -> Status {
     if !matches!(me.session, Open::Nothing) {
         return Status::Busy;
     }
-    // SAFETY: `ts_register` has made a box of it, which is there until `ts_unregister`; that finds
+    // SAFETY: `ts_register` has made a box of it, which is valid until `ts_unregister`; that finds
     // it busy while a session borrows it, and no session does now.
     let member: &'static mut Member<'static> = unsafe { &mut *me.member };
     me.session = match kind {
@@ -222,7 +223,7 @@ pub unsafe extern "C" fn ts_commit(me: *mut TsMember, how: c_int, ticket: *mut u
         Ok(found) => found,
         Err(status) => return status,
     };
-    // SAFETY: the store is there: it is busy while a member is registered.
+    // SAFETY: the store exists: it is busy while a member is registered.
     let window = unsafe { &*found.store }.window;
     match durability(how, window) {
         // SAFETY: null, or it may be written (contract of this function).
@@ -282,7 +283,7 @@ impl TsMember {
         self.maps.last().map_or(core::ptr::null(), |map| &raw const **map)
     }
 
-    /// Has the thread call something in a transaction of its own, beside which it has no other.
+    /// Has the thread call a function in a transaction of its own; the thread has no other one.
     pub fn call<R>(
         &mut self,
         f: impl FnOnce(&mut Member<'static>, *const TsStore) -> R,
@@ -291,7 +292,7 @@ impl TsMember {
             return Err(Status::Busy);
         }
         self.session = Open::Calling;
-        // SAFETY: `ts_register` has made a box of it, which is there until `ts_unregister`; that
+        // SAFETY: `ts_register` has made a box of it, which is valid until `ts_unregister`; that
         // finds it busy, and no session borrows it.
         let result = f(unsafe { &mut *self.member }, self.store);
         self.session = Open::Nothing;
@@ -337,7 +338,7 @@ impl TsMember {
     /// Waits after a conflict, in no session.
     fn back_off(&mut self, stop: &Stop) -> Status {
         let Stop::Conflict(conflict) = stop else { return Status::Ok };
-        // SAFETY: `ts_register` has made a box of it, which is there until `ts_unregister`; the
+        // SAFETY: `ts_register` has made a box of it, which is valid until `ts_unregister`; the
         // callers have ended the session that borrowed it.
         let member = unsafe { &mut *self.member };
         let backed_off = member.back_off(*conflict, self.attempts);

@@ -25,7 +25,7 @@ std::thread_local! {
 /// See `manycore/timestone.h`, as for all of these.
 #[unsafe(no_mangle)]
 pub extern "C" fn ts_message() -> *const c_char {
-    // At the end of the thread, when it is gone, nothing is said.
+    // At the end of the thread, when the data are gone, nothing is reported.
     MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
@@ -63,7 +63,7 @@ fn stopped(stop: &Stop) -> Status {
     }
 }
 
-/// A name or a path; `Null` or `Invalid` if it is none.
+/// A name or a path; otherwise the error `Null` or `Invalid`.
 ///
 /// # Safety
 ///

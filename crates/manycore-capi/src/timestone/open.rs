@@ -10,7 +10,7 @@ use super::store::TsStore;
 use super::{give, refuse, text};
 use crate::status::Status;
 
-/// What a store is opened with: options, and the operations that these lead to.
+/// The arguments for opening a store: options, and the operations to which they lead.
 ///
 /// # Safety
 ///
@@ -21,8 +21,8 @@ unsafe fn settings(config: *const Config) -> Result<(Options, Registry), Status>
     let mut options = Config::options(config.as_ref())?;
     let (first, count) =
         config.map_or((core::ptr::null(), 0), |config| (config.operations, config.operation_count));
-    // SAFETY: a configuration says how many operations `operations` leads to (contract of this
-    // function).
+    // SAFETY: a configuration has the number of operations to which `operations` leads (contract of
+    // this function).
     let registry = unsafe { Registry::of(first.cast(), count) }?;
     // SAFETY: the store ends before (contract of this function).
     options.operations = unsafe { registry.operations() };

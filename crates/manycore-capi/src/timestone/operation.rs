@@ -1,4 +1,4 @@
-//! Operations: functions whose calls are kept instead of what they have written.
+//! Operations: functions whose calls are stored instead of their writes.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt;
@@ -54,7 +54,7 @@ impl<'a> Known<'a> {
         Known { name: self.name.into_owned().into(), version: self.version, run: self.run }
     }
 
-    /// Runs it in a transaction; says why it is not to commit, and the status that it has returned.
+    /// Runs it in a transaction; returns the reason why it must not commit, and its own status.
     fn run(
         &self,
         tx: &mut Transaction<'_, '_>,
@@ -125,7 +125,7 @@ impl Registry {
         let each = each.map(|known| known.map(Known::into_owned));
         let each: Box<[Known<'static>]> = each.collect::<Result<_, _>>()?;
         let each = Box::into_raw(each);
-        // SAFETY: it is there until `drop`, before which nobody has what this has lent.
+        // SAFETY: it is valid until `drop`, and all values borrowed from it are gone by then.
         let known: &'static [Known<'static>] = unsafe { &*each };
         let all: Box<[&'static dyn Registered]> =
             known.iter().map(|known| known as &dyn Registered).collect();
@@ -136,7 +136,7 @@ impl Registry {
     ///
     /// The store that gets them ends before this.
     pub unsafe fn operations(&self) -> Operations {
-        // SAFETY: it is there until `drop`, which comes after the last use (contract of this
+        // SAFETY: it is valid until `drop`, which comes after the last use (contract of this
         // function).
         unsafe { &*self.all }
     }
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn ts_call(
     };
     let mut answer = 0;
     let called = me.call(|member, store| {
-        // SAFETY: the store is there: it is busy while a member is registered.
+        // SAFETY: the store exists: it is busy while a member is registered.
         let durability = durability(how, unsafe { &*store }.window)?;
         let called = untyped::call(member, &known, arguments, |tx| {
             let (result, status) = known.run(tx, store, arguments);

@@ -18,7 +18,7 @@ pub struct TsStore {
     pub window: Duration,
     /// How many threads are registered.
     pub members: AtomicUsize,
-    /// Maps that the program has asked for: they are there as long as the store.
+    /// Maps that the program has opened: they exist as long as the store.
     maps: Mutex<BTreeMap<String, Box<TsMap>>>,
     /// What the store has operations of: it ends after the store.
     _registry: Box<dyn Send + Sync>,
@@ -49,7 +49,7 @@ unsafe fn get<'a>(store: *const TsStore) -> Result<&'a TsStore, Status> {
 
 /// # Safety
 ///
-/// Null, or a store that is open, and that no other thread uses any more.
+/// Null, or an open store that no other thread uses any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_close(store: *mut TsStore) -> Status {
     // SAFETY: null, or a store (contract of this function).

@@ -1,4 +1,4 @@
-//! `--explain`: what is known of the machine, which CPUs were chosen, and why.
+//! `--explain`: the known properties of the machine, the chosen CPUs, and the reasons.
 
 use std::fmt::Write;
 

@@ -28,8 +28,7 @@ impl Calls {
         Ok(Self { machine, choice })
     }
 
-    /// Whether the program is best left as it is, without a library that would have nothing to do
-    /// but count.
+    /// Whether the program should stay unchanged, without a library that would only count.
     pub fn leaves_alone(&self) -> bool {
         self.choice.leaves_alone()
     }

@@ -1,4 +1,4 @@
-//! The bundled server: where its files are, how it is started, and what it prints.
+//! The bundled server: the places of its files, its start, and its output.
 
 use std::env;
 use std::ffi::OsString;
@@ -34,7 +34,8 @@ impl Server {
         let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
         let cache = cache.or_else(|| env::home_dir().map(|home| home.join(".cache")));
         let places = cache.into_iter().map(|cache| cache.join("manycore/demo")).chain([
-            // Another's directory of this name cannot be written to, and then says so.
+            // If another user owns a directory of this name, it cannot be written, and the error
+            // says so.
             env::temp_dir().join(format!("manycore-demo-{}", rustix::process::getuid().as_raw())),
         ]);
         let mut errors = Vec::new();
@@ -74,7 +75,7 @@ pub fn rate(output: &str) -> Result<f64> {
 
 fn write_to(directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    // Another demonstration may be running the one that is there: it is replaced, not written to.
+    // Another demonstration may be running the existing file: it is replaced, not written to.
     let mut program = tempfile::NamedTempFile::new_in(directory)?;
     program.write_all(PROGRAM)?;
     program.as_file().set_permissions(Permissions::from_mode(0o755))?;

@@ -1,4 +1,4 @@
-//! The server under each lock, and repaired: interleaved runs, judged against the server as it is.
+//! The server under each lock, and repaired: interleaved runs, judged against the unchanged server.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,8 @@ pub struct Tried {
     pub comparison: Option<Comparison>,
 }
 
-/// All that were tried: the server as it is first, then under other locks, the repaired one last.
+/// All candidates: first the unchanged server, then the server under other locks, and last the
+/// repaired one.
 pub fn run(
     server: &Server,
     rounds: usize,

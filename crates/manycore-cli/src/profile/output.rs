@@ -50,7 +50,8 @@ impl Destination {
         self.path.is_none()
     }
 
-    /// Opens what this flag names: before the program is run, so that a long run is not in vain.
+    /// Opens the file that this flag names: before the program is run, so that a long run is not
+    /// lost.
     pub fn open(&self, flag: &str) -> Result<Output> {
         let Some(path) = &self.path else {
             return Ok(Output { name: "stdout".into(), to: Box::new(io::stdout()) });

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use manycore_kernel_trace::{Sampler, Scope};
 use manycore_profile::record::kernel_side::CpuSampler;
 
-/// More would be more of the CPU time than what they find.
+/// More samples would take more of the CPU time than their findings are worth.
 const RATE_MAX: u32 = 4000;
 
 /// How often: none if not at all.

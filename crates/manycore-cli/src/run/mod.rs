@@ -140,8 +140,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     Err(options.cannot_run(&error))
 }
 
-/// Runs the program as a child, and reports on stderr what it did with locks and which of its
-/// system calls were moved.
+/// Runs the program as a child, and reports on stderr how it used locks and which of its system
+/// calls were moved.
 fn with_statistics(
     options: &Options,
     interposition: &Interposition,

@@ -220,7 +220,7 @@ fn the_preload_library() {
     let blank = compile(directory.path(), "a b.so", "", &["-shared", "-fPIC"]);
     refused(&mut named(blank.to_str().unwrap()), &["a b.so", "copy", "MANYCORE_PRELOAD"]);
 
-    // Without the variable it is looked for beside the command and in ../lib/manycore.
+    // Without the variable, the library is searched for beside the command and in ../lib/manycore.
     let installed = directory.path().join("manycore");
     copy(Path::new(env!("CARGO_BIN_EXE_manycore")), &installed);
     let mut alone = Command::new(installed);

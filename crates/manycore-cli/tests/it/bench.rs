@@ -1,4 +1,4 @@
-//! `manycore bench`: the wiring. What it measures is tested where it is done.
+//! `manycore bench`: the command line. The measurements are tested in their own crates.
 
 use crate::support::{failure, manycore, printed};
 use serde_json::Value;
@@ -122,7 +122,7 @@ fn indexes_as_json_tables_and_a_picture() {
             None => assert!(scans),
             Some(steps) => assert_eq!((steps == "one", scans), (in_one, false)),
         }
-        // What takes one step loses nothing; of what takes two it is counted.
+        // Updates in one step lose nothing; for updates in two steps the losses are counted.
         let counted = metrics.get("count_lost_updates").is_some();
         assert_eq!(counted, !in_one && !scans, "{measurement}");
     }

@@ -19,7 +19,7 @@ fn compare(options: &[&str], script: &str) -> Command {
 }
 
 /// Prints 200 under futex:delay=2, 100 under futex:delay=1 and glibc, with errors of up to 4 % that
-/// do not depend on anything but how often it has run.
+/// depend only on the number of the run.
 const KNOWN: &str = r#"#!/bin/sh
     count=$(cat "$0.count" 2>/dev/null || echo 0)
     echo $((count + 1)) >"$0.count"
@@ -175,8 +175,7 @@ fn a_metric_that_is_not_printed_is_an_error() {
 #[test]
 fn a_hang_is_an_error_that_names_the_lock() {
     let started = Instant::now();
-    // The child is in the way of a thread that waits for the end of the output; it has to go as
-    // well.
+    // The child blocks a thread that waits for the end of the output; it has to be ended as well.
     let word = long_time();
     let script = format!("test -z \"$MANYCORE_LOCK\" || {{ echo stuck; sleep {word}; }}");
     let said = failure(1, &mut compare(&["--lock", "futex", "--timeout", "2s"], &script));
@@ -207,7 +206,7 @@ fn a_signal_ends_all_and_the_command_dies_of_it() {
         let signal = rustix::process::Signal::from_named_raw(number).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(number));
-        // It has been killed; that it is gone may take the kernel a moment.
+        // It has been killed; the kernel may take a moment to remove it.
         eventually("the program is gone", || !runs(&word));
         assert_eq!(
             std::fs::read_dir(directory.path()).unwrap().count(),
@@ -305,7 +304,7 @@ fn other_statuses_can_be_success() {
     assert!(printed(&mut compare(&allowed, script)).contains("glibc"));
 }
 
-/// Counts until it is asked to end, and says then how far it came.
+/// Counts until it is asked to end, and then prints the count.
 const COUNTS: &str =
     "n=0; trap 'echo count: $n; exit 0' TERM INT; while :; do n=$((n+1)); sleep 0.01; done";
 

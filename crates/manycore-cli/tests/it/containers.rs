@@ -13,8 +13,9 @@ const CONTENDED: &str = include_str!("programs/contended.c");
 /// What a container of the usual kind has of its own.
 const OWN: [&str; 6] = ["--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc"];
 
-/// In it: room that nobody outside sees, and the program there under a name that it has nowhere
-/// else. What runs it is not the first process, which would have to reap all others.
+/// The container has memory that is invisible outside, and the program has a name there that exists
+/// nowhere else. The process that runs the program is not the first one, which would have to reap
+/// all others.
 const SET_UP: &str = "mount --make-rprivate /; mount -t tmpfs none /dev/shm
     cp \"$1\" /dev/shm/inner; shift; \"$@\"; exit $?";
 

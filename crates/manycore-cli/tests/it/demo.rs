@@ -1,4 +1,4 @@
-//! `manycore demo`: a finding computed from what was measured, and a report that stays.
+//! `manycore demo`: a finding computed from measurements, and a report that stays.
 
 use std::fs;
 use std::process::Command;
@@ -49,7 +49,7 @@ fn it_ends_with_three_sentences_and_the_report() {
     }
     assert_eq!(measured[4]["parameters"]["checks"], "outside");
 
-    // The server counts what it does under its locks: eight threads a batch of 64.
+    // The server counts its work under its locks: eight threads, and batches of 64.
     let counted = |lock: &str| {
         let locks = profile["locks"].as_array().unwrap();
         locks.iter().find(|l| l["short"] == lock).unwrap()["acquired"].as_u64().unwrap()

@@ -1,4 +1,4 @@
-//! `manycore diff`: what it shows of two profiles, and what it says of files that are none.
+//! `manycore diff`: its output for two profiles, and its errors for files that are no profiles.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `manycore figures`: claims are judged by what is simulated, and what is written can be read.
+//! `manycore figures`: claims are judged by simulations, and the written files can be read.
 
 use std::fs;
 use std::path::Path;

@@ -77,8 +77,8 @@ impl Room {
         printed(&mut self.figures(&out))
     }
 
-    /// Whether the results of the tasks are all that a figure needs, and what it says then is what
-    /// it says without them.
+    /// Whether the results of the tasks are all that a figure needs, and the output is the same as
+    /// without them.
     fn check(&self) {
         let array = self.array();
         let results = array.join("results");
@@ -216,8 +216,8 @@ fn port() -> u16 {
 }
 
 impl Slurm {
-    /// Starts munged, slurmctld and slurmd, with one node, which is this machine. The error says
-    /// what is missing.
+    /// Starts munged, slurmctld and slurmd, with one node, which is this machine. The error names
+    /// the missing part.
     fn start(room: &Path) -> Result<Self, String> {
         let find = |name| installed(name).ok_or_else(|| format!("there is no {name}"));
         let (munged, ctld, slurmd) = (find("munged")?, find("slurmctld")?, find("slurmd")?);
@@ -313,7 +313,7 @@ fn slurm_runs_it() {
     let output = Command::new("sh").arg(&script).env("SLURM_ARRAY_TASK_ID", "4").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("there is no line 4 in"), "{said}");
-    // Its files are those of a directory without spaces: its configuration file has none.
+    // Its files are in a directory without spaces, because its configuration file cannot have any.
     let own = directory();
     let slurm = match Slurm::start(own.path()) {
         Ok(slurm) => slurm,

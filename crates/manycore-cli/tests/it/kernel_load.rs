@@ -211,8 +211,8 @@ fn a_load_that_fails_says_why() {
     assert_eq!(tree(place.path()), [""; 0], "there is nothing to draw");
 }
 
-/// The command as another user, who can start it wherever it was built. In the directory is a copy
-/// of it.
+/// The command as another user, who can start it wherever it was built: the directory has a copy of
+/// it.
 fn as_user(user: u32, arguments: &[&str], place: &Path) -> Command {
     let here = place.join("manycore");
     copy(Path::new(env!("CARGO_BIN_EXE_manycore")), &here);

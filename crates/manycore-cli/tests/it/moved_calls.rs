@@ -60,7 +60,7 @@ fn program(directory: &Path) -> String {
     compile(directory, "messages", PROGRAM, &["-O1", "-pthread"]).to_str().unwrap().to_owned()
 }
 
-/// What is said on standard error of a program that ends well.
+/// The messages on standard error about a program that ends well.
 fn said(command: &mut Command) -> String {
     let output = command.output().expect("the command runs");
     assert!(output.status.success(), "{}", stderr(&output));

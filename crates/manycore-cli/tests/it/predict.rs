@@ -1,5 +1,5 @@
-//! `manycore predict`: what is known of the program comes out again, and what cannot be modelled is
-//! refused.
+//! `manycore predict`: the known properties of the program are reproduced, and programs that cannot
+//! be modelled are refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ fn arguments<'a>(file: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
 
 const AT_24: [&str; 4] = ["--threads", "24", "--duration", "1ms"];
 
-/// The speedup with the program's own lock and 24 threads, and the record that says what limits it.
+/// The speedup with the program's own lock and 24 threads, and the record that names the limit.
 fn at_24(file: &Path) -> (f64, Value) {
     let text = printed(&mut manycore(&arguments(file, &[&AT_24[..], &["--json"]].concat())));
     assert_eq!(text, printed(&mut manycore(&arguments(file, &[&AT_24[..], &["--json"]].concat()))));
@@ -114,8 +114,8 @@ fn what_cannot_be_modelled_is_refused() {
 
 const KNOWN: &str = include_str!("programs/known_limits.c");
 
-/// What is predicted for a program with its own lock, for `threads` threads on as many CPUs: the
-/// ends of the range.
+/// The prediction for a program with its own lock, for `threads` threads on as many CPUs: the ends
+/// of the range.
 fn range(program: &Path, what: &str, threads: &str) -> (f64, f64) {
     let directory = directory();
     let file = directory.path().join("profile.json");
@@ -135,7 +135,7 @@ fn range(program: &Path, what: &str, threads: &str) -> (f64, f64) {
     (ratio["low"].as_f64().unwrap(), ratio["high"].as_f64().unwrap())
 }
 
-/// What is counted in a simulated time is off by a section or two of some hundreds.
+/// A count in simulated time is off by a section or two out of some hundreds.
 const COUNTED: f64 = 1.01;
 
 /// Programs that get faster by a factor that is known, whatever else their machine does: the range
@@ -145,7 +145,7 @@ fn the_range_holds_the_truth() {
     let directory = directory();
     let program = crate::support::compile(directory.path(), "known", KNOWN, &["-O1", "-pthread"]);
     for (what, least, most) in [
-        // A lock held for 200 of 220 us: no more than this, and less by what it costs to hand it
+        // A lock held for 200 of 220 us: no more than this, and less by the cost of handing it
         // over.
         ("hot", 1.0, 1.1),
         // One lock, held for half of the time: likewise.

@@ -95,8 +95,8 @@ fn every_acquisition_is_counted_whatever_the_end() {
     }
 }
 
-/// Each process takes the lock as many times as its argument says; `f` and `e` fork and execute
-/// what follows, `s` sleeps.
+/// Each process takes the lock as many times as its argument says; `f` and `e` fork and execute the
+/// next argument, `s` sleeps.
 const TREE: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -269,8 +269,8 @@ fn times_come_from_another_clock_where_the_counter_may_not_be_read() {
     assert!(why.contains("time stamp counter"), "{why}");
 }
 
-/// Locks, makes its files as small as its first argument says, and locks in a child; or executes
-/// what follows.
+/// Locks, limits its files to the size in its first argument, and locks in a child; or executes the
+/// next arguments.
 const SMALL_FILES: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -399,8 +399,8 @@ fn many_processes_are_summed_up_while_they_come_and_go() {
     assert_eq!(profiled.processes().len(), 300);
 }
 
-/// Children, ten at a time, each of which waits for a lock that another thread of it has, and takes
-/// one of its own.
+/// Children, ten at a time; each waits for a lock that another of its threads has, and takes one of
+/// its own.
 const FERTILE: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -461,7 +461,7 @@ fn processes_beyond_a_thousand_are_kept_as_one() {
     assert_eq!(sum(&|wait| wait["contended"].as_u64().unwrap()), contended);
 }
 
-/// In a namespace of its own, where it has a number that is nobody's outside: many children, and
+/// In a namespace of its own, where its number belongs to no process outside: many children, and
 /// then the lock again.
 const ENCLOSED: &str = r#"
 #include <pthread.h>

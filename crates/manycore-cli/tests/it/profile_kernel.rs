@@ -39,7 +39,7 @@ fn a_commands_waits_add_up() {
     assert!(stderr(&output).contains("Locks of the kernel, most waited for first"));
 }
 
-/// What `own_futex` has measured itself: the time waited, in nanoseconds, and how often.
+/// `own_futex`'s own measurements: the time waited, in nanoseconds, and the number of waits.
 fn measured(output: &[u8]) -> [f64; 2] {
     let text = String::from_utf8_lossy(output);
     let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
@@ -116,7 +116,7 @@ fn a_process_that_runs_already_has_its_futexes_seen() {
     let directory = directory();
     let program = compile(directory.path(), "own_futex", OWN_FUTEX, &["-O1", "-pthread"]);
     for means in MEANS {
-        // Longer than it is watched, however slow the machine is: it is killed.
+        // Longer than the watch lasts, however slow the machine is: it is killed.
         let mut child = Command::new(&program)
             .args(["4", "30000", "busy"])
             .stdout(Stdio::piped())
@@ -218,8 +218,8 @@ fn the_locks_of_gos_runtime_are_seen() {
         if !sees_futexes(&output, &json) {
             continue;
         }
-        // Goroutines that wait are parked; what the kernel sees is that the runtime's threads then
-        // have nothing to do.
+        // Waiting goroutines are parked; the kernel sees only that the runtime's threads then have
+        // nothing to do.
         let idle = json["conditions"].as_array().unwrap();
         let by_runtime = |one: &&Value| one["name"].as_str().unwrap().contains("runtime.");
         let waits = idle.iter().filter(by_runtime).map(|one| one["waits"].as_u64().unwrap());
@@ -347,11 +347,12 @@ fn who_may_not_is_told_what_to_grant() {
     assert!(stderr(&output).contains("the kernel is not watched"), "{}", stderr(&output));
 }
 
-/// With these capabilities and nothing else nobody may watch. Those are given by a tool, since a
-/// test would have to give up its own.
+/// With only these capabilities no user may watch. A tool gives them, since a test would have to
+/// give up its own.
 #[test]
 fn who_has_the_capabilities_needs_no_root() {
-    // CAP_SYSLOG, CAP_PERFMON and CAP_BPF: what a container was not given, nobody in it can grant.
+    // CAP_SYSLOG, CAP_PERFMON and CAP_BPF: no process in a container can grant a capability that
+    // the container lacks.
     const NEEDED: u64 = 1 << 34 | 1 << 38 | 1 << 39;
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let bound = status.lines().find_map(|line| line.strip_prefix("CapBnd:")).unwrap();

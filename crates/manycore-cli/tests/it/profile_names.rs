@@ -1,5 +1,5 @@
-//! `manycore profile` gives names to what is in any file that any linker made, in any path,
-//! wherever and however long it is there.
+//! `manycore profile` names the contents of any file that any linker made, in any path, wherever
+//! the file is and however long it exists.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -230,8 +230,8 @@ fn can_unshare(options: &[&str]) -> bool {
     can
 }
 
-/// Profiles what a script does in a mount namespace of its own, with the directory and a program as
-/// its arguments.
+/// Profiles a script in a mount namespace of its own, with the directory and a program as its
+/// arguments.
 fn profile_in_namespace(script: &str, here: &Path, program: &Path) -> Profiled {
     let unshare = ["unshare", "--mount", "sh", "-ec"].map(OsString::from);
     let words = [script.into(), "sh".into(), here.into(), program.into()];
@@ -265,7 +265,7 @@ fn a_program_in_another_root_without_proc() {
     assert_placed(&profiled, "other", "without /proc");
 }
 
-/// What a program said of its number: files with it are removed at the end.
+/// The number that a program printed as its own: files with it are removed at the end.
 struct Map(String);
 
 impl Drop for Map {
@@ -303,7 +303,7 @@ fn code_that_is_made_at_run_time_has_the_names_that_its_maker_tells() {
 }
 
 /// Puts a map of code into the program's own `/tmp`, which is an overlay, under the process number
-/// that the program sees for itself.
+/// that the program itself sees.
 #[test]
 fn code_that_is_made_in_another_namespace() {
     let directory = directory_elsewhere();

@@ -1,5 +1,5 @@
-//! "What would help": each note on a program that was built to show it, and none of it on one
-//! without.
+//! "What would help": each note on a program that was built to show it, and no note on a program
+//! without the problem.
 
 use std::io::Write;
 
@@ -27,15 +27,15 @@ fn causes(mode: &str) -> Option<(Vec<String>, Profiled)> {
     Some((causes, profiled))
 }
 
-/// What a lock is used for, and what it costs: of these each mode shows its own.
+/// A lock's purpose and its cost: each mode shows its own of these.
 const OF_USE: [&str; 3] = ["read-mostly", "readers-exclude", "update-heavy"];
 const OF_COST: [&str; 2] = ["hot-lock", "long-hold"];
 const OF_PLACE: [&str; 1] = ["false-sharing"];
 
-/// Asserts that of some causes a mode has just these, and that a note's evidence has these words.
-/// What else there is a busy machine may have caused.
+/// Asserts that a mode has exactly these out of some causes, and that a note's evidence has these
+/// words. Other causes may come from a busy machine.
 fn shows(mode: &str, among: &[&str], expected: &[&str], evidence: &str) {
-    // On a busy machine what a lock costs is what others leave of the CPUs: it may be otherwise in
+    // On a busy machine a lock's cost depends on the CPU time that others leave: it may differ in
     // one run, but not in all.
     let mut runs = (0..5).map(|_| {
         let (mut causes, profiled) = causes(mode)?;

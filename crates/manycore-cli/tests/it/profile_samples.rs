@@ -1,5 +1,5 @@
-//! `manycore profile` and samples of the CPU time: shares that are known, and one clear line where
-//! they are not permitted.
+//! `manycore profile` and samples of the CPU time: known shares, and one clear line where samples
+//! are not permitted.
 
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -26,7 +26,7 @@ fn profiled(options: &[&str], command: &[&str]) -> (Output, Value) {
     (output, serde_json::from_str(&json).unwrap())
 }
 
-/// Whether there are samples, of the kernel too if that is asked for; if not the test's log has the
+/// Whether there are samples, including the kernel's if requested; if not, the test's log has the
 /// reason.
 fn are_there(samples: &Value, of_kernel: bool) -> bool {
     let is_whole = samples["kernel_permitted"] == true && samples["shares"]["spin_kernel"].is_f64();
@@ -39,9 +39,9 @@ fn are_there(samples: &Value, of_kernel: bool) -> bool {
     false
 }
 
-/// A share is what it is said to be: within four standard errors, and three points for what the
-/// program does besides. A share of all or nothing has an error, too: it is one that is less by
-/// those points, and 3 of 98 samples are not much.
+/// A share is as announced: within four standard errors, and three points for the program's other
+/// work. A share of all or nothing also has an error: it may be less by those points, and 3 of 98
+/// samples are not much.
 fn assert_share(what: &str, shares: &Value, part: &str, expected: f64) {
     let (share, samples) = (shares[part].as_f64().unwrap(), shares["samples"].as_f64().unwrap());
     let likely = expected.clamp(0.03, 0.97);

@@ -1,4 +1,5 @@
-//! `manycore profile` finds names, tells what it cannot see into, and leaves the program alone.
+//! `manycore profile` finds names, reports what it cannot inspect, and does not disturb the
+//! program.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

@@ -24,7 +24,7 @@ const STARTING: f64 = 0.2;
 /// One wait in this many is sampled, on average.
 const SPIN_PERIOD: f64 = 8.0;
 
-/// What the program said: numbers by the first word of a line, or by that and a thread's number.
+/// The program's output: numbers by the first word of a line, or by that and a thread's number.
 fn said(text: &str) -> HashMap<String, Vec<f64>> {
     let line = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -45,11 +45,11 @@ fn assert_near(what: &str, figure: f64, truth: f64, share: f64) {
     assert!(off <= share, "{what}: {figure} where it is {truth}, off by {off:.3} of {share:.3}");
 }
 
-/// What a mean of `samples` samples may be off by. `number`, `sum` and `squares` are of all values:
-/// how many, their sum, and the sum of their squares. Four standard errors are for values of which
-/// each matters little. On a busy machine one may be all of the deviation, that of a thread that
-/// has lost its CPU: if it was sampled, the mean is off by as many standard errors as is the root
-/// of how many values there are for each sample.
+/// The possible error of a mean of `samples` samples. `number`, `sum` and `squares` are of all
+/// values: their number, their sum, and the sum of their squares. Four standard errors are for
+/// values that each matter little. On a busy machine one value may make all of the deviation, if
+/// its thread has lost its CPU: if it was sampled, the mean is off by a number of standard errors
+/// that is the root of the number of values for each sample.
 fn of_samples(samples: f64, number: f64, sum: f64, squares: f64) -> f64 {
     let mean = sum / number;
     let deviation = (squares / number - mean * mean).max(0.0).sqrt();
@@ -134,11 +134,11 @@ fn waits(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     assert_near("gate: 99th percentile", number(&gate["p99_ns"]), p99, 0.25);
     let hot = &profiled.lock("hot (")["wait"];
     assert_near("hot: total", number(&hot["total_ns"]), truth["hot"][0], 0.05);
-    // Of 400 waits it is the fourth longest, and none is longer for the library, whose clock runs
-    // within the program's. A thread that loses its CPU between the two has a shorter one for the
-    // library, and the next in size takes its place: of four at the most. What is reported is the
-    // middle of a bucket, 0.9 to 1.125 times what is in it, and the library's clock is another, to
-    // a hundredth.
+    // It is the fourth longest of 400 waits, and none is longer for the library, whose clock runs
+    // within the program's. If a thread loses its CPU between the two clocks, its wait is shorter
+    // for the library, and the next in size takes its place: among four at most. The reported value
+    // is the middle of a bucket, 0.9 to 1.125 times the values in it, and the library's clock
+    // differs by up to a hundredth.
     let [low, high] = truth["spins"][..] else { panic!("{truth:?}") };
     let p99 = number(&hot["p99_ns"]);
     assert!((0.89 * low..1.14 * high).contains(&p99), "{p99}: {low} {high}");
@@ -250,7 +250,7 @@ fn program_start(profiled: &Profiled) -> f64 {
     number(&profiled.processes()[0]["started"])
 }
 
-/// Who kept whom waiting is noted of one wait in some: of two holders, each has its share.
+/// The holder is recorded for one wait in some: of two holders, each has its share.
 fn holders(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     let gate = place(profiled, "gate (");
     let by = |function: &str| -> f64 {
@@ -276,7 +276,7 @@ fn holders(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     assert_near("the long holder's share", long / (long + short), share, error);
 }
 
-/// The intervals add up to the whole, and what happened is in those in which it did.
+/// The intervals add up to the whole, and each event is in the interval in which it happened.
 fn over_time(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     let intervals = list(&profiled.json["timeline"], "intervals");
     for name in ["gate (", "hot (", "timed ("] {
@@ -294,7 +294,7 @@ fn over_time(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     let [from, to] = truth["when"][..] else { panic!("{truth:?}") };
     for (at, interval) in intervals.iter().enumerate() {
         let begin = at as f64 * length - program_start(profiled);
-        // What happens between two polls is divided evenly among the intervals that these are in.
+        // Events between two polls are divided evenly among the intervals of the two.
         let near = from / 1e9 - length - STARTING..to / 1e9 + length + STARTING;
         let is_near = near.contains(&begin) || near.contains(&(begin + length));
         assert!(is_near || about(list(interval, "waits"), hot).count() == 0, "{at}: {interval:#}");
@@ -328,8 +328,8 @@ fn orders(profiled: &Profiled) {
     assert_eq!((steps, &cycle["deadlocked"]), (expected.to_vec(), &json!(false)));
 }
 
-/// The time waited as the kernel's tracepoints have it, of the plain program: to 10 % of what the
-/// program says of that run, as the library's is of its own.
+/// The time waited according to the kernel's tracepoints, for the plain program: within 10 % of the
+/// program's own report for that run, as the library's is for its own run.
 #[test]
 fn waits_agree_with_tracepoints() {
     let directory = directory();

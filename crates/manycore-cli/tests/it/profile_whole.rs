@@ -1,8 +1,8 @@
-//! `manycore profile` tells of a run as a whole: threads, what they waited for and who kept them
-//! waiting, queues, the order of locks.
+//! `manycore profile` describes a run as a whole: threads, their waits and the holders, queues, the
+//! order of locks.
 //!
-//! Durations lie between what the program measured by its own clock inside of them and around them,
-//! however busy the machine is.
+//! Durations lie between two measurements by the program's own clock, one inside of them and one
+//! around them, however busy the machine is.
 
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
@@ -166,7 +166,7 @@ fn threads_queues_and_holders_are_as_the_program_says() {
         }
         let cpu = |part: &str| thread["cpu"][part].as_f64().unwrap();
         let all = cpu("kernel") + cpu("program") + cpu("lock_spin");
-        // What it used after it had printed is little, but not nothing.
+        // The program's use after its output is small, but not zero.
         assert!(all >= cpu_ns as f64 / 1e9 - 1e-4, "{all} {cpu_ns}");
         assert!(cpu("lock_wait") <= (first + second) as f64 / 1e9 * 1.001);
     }
@@ -432,8 +432,8 @@ int main(void) {
 }
 "#;
 
-/// A thread that waits for what it has: first until another sets it free, then, with an argument,
-/// for ever.
+/// A thread that waits for a lock that it has: first until another thread releases it, then, with
+/// an argument, for ever.
 const ALONE: &str = r#"
 #include <pthread.h>
 #include <unistd.h>

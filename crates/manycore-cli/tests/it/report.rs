@@ -1,5 +1,5 @@
-//! `manycore report`: what it shows of a profile from a file, and what it says of a file that is
-//! none.
+//! `manycore report`: its output for a profile from a file, and its error for a file that is no
+//! profile.
 
 use std::fs;
 

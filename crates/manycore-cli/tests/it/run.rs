@@ -108,7 +108,7 @@ fn verbose_says_what_is_run() {
     assert_eq!(failure(0, &mut manycore(&["run", "true"])), "");
 }
 
-/// Takes one lock a hundred times, and ends in the way that its argument says.
+/// Takes one lock a hundred times, and ends in the way given by its argument.
 const HUNDRED: &str = r#"
 #include <pthread.h>
 #include <signal.h>

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::{directory, eventually, executable, failure, manycore, printed, runs, stderr};
 
-/// Answers each connection to a port or a socket with its lock. What else it does, `$BEHAVIOUR`
-/// says.
+/// Answers each connection to a port or a socket while it holds its lock. `$BEHAVIOUR` chooses its
+/// other actions.
 const SERVER: &str = r#"
 import os, signal, socket, sys, time
 where, behaviour = sys.argv[1], os.environ.get("BEHAVIOUR", "")
@@ -57,7 +57,7 @@ fn python() -> &'static str {
     if Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" }
 }
 
-/// Compares under a load; `place` is what both programs are told: `{port}` or a path.
+/// Compares under a load; `place` is the argument of both programs: `{port}` or a path.
 fn compare(directory: &Path, place: &str, options: &[&str]) -> Command {
     let server = executable(directory, "server.py", SERVER);
     let load = executable(directory, "load.py", LOAD);

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::support::{compile, directory, eventually, executable, manycore, stderr};
 
-/// Those that a process can have a handler for: not KILL and STOP, nor the C library's two.
+/// The signals for which a process can have a handler: not KILL and STOP, nor the C library's two.
 fn every_signal() -> impl Iterator<Item = i32> {
     (1..=64).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP, 32, 33].contains(signal))
 }
@@ -29,7 +29,8 @@ fn under(way: &[&str], program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Starts a command, and waits until its program says that it is ready. If the test fails, it ends.
+/// Starts a command, and waits until its program reports that it is ready. If the test fails, the
+/// command is ended.
 fn ready(command: &mut Command) -> (Child, Lines<BufReader<ChildStdout>>) {
     // SAFETY: a system call, in the child.
     unsafe {
@@ -94,8 +95,8 @@ fn mask(text: &str, name: &str) -> u64 {
     u64::from_str_radix(line.trim_start_matches(':').trim(), 16).unwrap()
 }
 
-/// What `nohup` and careless parents leave to a program, it has under the command, too; and has
-/// signals handed on all the same.
+/// The dispositions that `nohup` and careless parents leave to a program are the same under the
+/// command; and signals are passed on all the same.
 #[test]
 fn signals_ignored_and_blocked_are_the_programs_own() {
     let directory = directory();
@@ -143,7 +144,7 @@ fn the_command_stops_and_goes_on_with_its_program() {
     for signal in [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU] {
         let mut command = under(WAYS[1], "sh");
         command.args(["-c", "echo ready; while :; do sleep 0.01; done"]);
-        // Like a shell's job: what is in no job of a session is not stopped by these signals.
+        // Like a shell's job: a process in no job of a session is not stopped by these signals.
         command.process_group(0);
         let (child, _lines) = ready(&mut command);
         let list = format!("/proc/{0}/task/{0}/children", child.id());
@@ -157,8 +158,8 @@ fn the_command_stops_and_goes_on_with_its_program() {
     }
 }
 
-/// What is not for a program ends the command itself in order: nothing is left of what it has
-/// started.
+/// A signal that is not for a program ends the command itself in order: no process that it has
+/// started is left.
 #[test]
 fn compare_ends_in_order_by_each_signal_that_ends() {
     for signal in [libc::SIGUSR1, libc::SIGALRM, libc::SIGTERM, 50] {

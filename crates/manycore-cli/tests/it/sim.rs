@@ -237,7 +237,7 @@ fn records_say_that_they_are_simulated_and_where() {
         let cpu = shares(&["cpu_program", "cpu_locks", "cpu_system"]);
         assert!((99.9..100.1).contains(&cpu), "{cpu} % of CPU time");
         assert_eq!(record["metrics"].get("ratio").is_none(), record["lock"] == "futex");
-        // One thread takes what nobody else has; six send lines to each other.
+        // One thread takes lines that no other has; six send lines to each other.
         assert_eq!(metric("transfers_0") > 1.0, record["threads"] == 6, "{record}");
     }
 }
@@ -260,7 +260,7 @@ fn the_result_does_not_depend_on_workers_or_the_cache() {
     assert_ne!(run(&["--seed", "2"]), alone);
 }
 
-/// The results in the cache, without the file that says how long they took.
+/// The results in the cache, without the file of their durations.
 fn entries(cache: &Path) -> Vec<PathBuf> {
     let list =
         |path: PathBuf| fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());

@@ -1,4 +1,5 @@
-//! `manycore sim accuracy`: simulations beside this host, and beside what others measured.
+//! `manycore sim accuracy`: simulations compared with this host, and with other people's
+//! measurements.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! Programs in surroundings that are unlike a shell's: limits, files that change, environments that
-//! are cleared, other ways to start them.
+//! Programs in surroundings unlike a shell's: limits, changing files, cleared environments, other
+//! ways to start them.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn in_shell(script: &str) -> Command {
     profile(&["sh", "-c", script])
 }
 
-/// With a limit on its time: what is tested here would wait for ever.
+/// With a limit on its time: a failure here would wait for ever.
 fn within(limit: Duration, command: &mut Command) -> Output {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let deadline = Instant::now() + limit;
@@ -75,7 +75,7 @@ fn a_file_that_becomes_a_pipe_is_not_waited_for() {
     assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
 }
 
-/// Statistics take address space as they are used: the program has what it had alone.
+/// Statistics take address space only as they are used: the program has as much as it had alone.
 #[test]
 fn a_limited_address_space_is_the_programs() {
     let directory = directory();
@@ -257,7 +257,7 @@ fn a_musl_program_that_a_program_starts_needs_an_environment_without_the_library
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "ran\n"));
 }
 
-/// User time of a program, in seconds: that does not depend on what else runs.
+/// User time of a program, in seconds: it does not depend on other load.
 #[allow(clippy::zombie_processes, reason = "wait4 reaps it, and says what it used")]
 fn user_time(command: &mut Command) -> f64 {
     command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
@@ -273,8 +273,8 @@ fn user_time(command: &mut Command) -> f64 {
     usage.ru_utime.tv_sec as f64 + usage.ru_utime.tv_usec as f64 / 1e6
 }
 
-/// A program that makes a lock for each object: a microsecond each would be forty times of what it
-/// takes alone.
+/// A program that makes a lock for each object: a microsecond each would be forty times its own
+/// time.
 #[test]
 fn making_many_locks_is_cheap() {
     let directory = directory();

@@ -1,4 +1,4 @@
-//! `manycore bench syscalls`: short conversations, a short Apache, and what is refused.
+//! `manycore bench syscalls`: short conversations, a short Apache, and refusals.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::support::{directory, empty_library, executable, failure, manycore, printed};
 use serde_json::Value;
 
-/// A library that is preloaded and moves nothing: what is measured is not what this tests.
+/// A preloaded library that moves nothing: this does not test the measurements.
 fn bench(library: &Path, more: &[&str]) -> Command {
     let mut command = manycore(&[&["bench", "syscalls"], more].concat());
     command.env("MANYCORE_SYSCALLS_PRELOAD", library);
@@ -76,7 +76,7 @@ fn bandwidth_is_measured_by_other_programs_too() {
     assert_eq!(described, expected[..drivers.split(',').count()].concat());
 }
 
-/// Whether nuttcp can have a network namespace, without which it is refused.
+/// Whether nuttcp can have a network namespace; without one it is refused.
 fn has_namespaces() -> bool {
     let tried = Command::new("unshare").args(["--map-root-user", "--net", "true"]).status();
     let has_them = tried.is_ok_and(|status| status.success());

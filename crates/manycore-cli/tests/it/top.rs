@@ -89,7 +89,7 @@ fn scripts_have_a_record_each_interval_until_the_program_ends() {
     assert!(hot.iter().any(has_waited), "{hot:#?}");
 }
 
-/// Two intervals are within what the totals before and after them differ by.
+/// The sum of two intervals is within the difference of the totals before and after them.
 #[test]
 fn scripts_have_what_happened_in_an_interval_or_until_now() {
     let directory = directory();
@@ -166,7 +166,7 @@ fn the_end_is_noticed_however_long_the_interval_is() {
     assert!(text.contains("ENDED (it is gone)") && text.contains("CPU time not known"), "{text}");
 }
 
-/// What a command prints that ends long before a minute is over.
+/// The output of a command that ends long before a minute is over.
 fn printed_soon(command: &mut Command) -> String {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -280,7 +280,7 @@ impl Tmux {
         assert!(self.is_alternate() && !self.is_cooked());
     }
 
-    /// The command's number, and that of the program that it has started.
+    /// The command's number, and the number of the program that it has started.
     fn own_program(&self) -> (i32, i32) {
         let screen = self.screen();
         let (_, rest) = screen.split_once("(pid ").unwrap();
@@ -372,7 +372,7 @@ fn in_a_terminal_the_last_picture_stays_and_signals_give_the_terminal_back() {
     tmux.keys(&["clear", "Enter"]);
     tmux.top(&format!("-d 200ms -- {program} 120"));
     let (top, own) = tmux.own_program();
-    // SAFETY: a signal to the command, which is not waited for before it has ended.
+    // SAFETY: sends a signal to the command, which was not reaped before.
     unsafe { libc::kill(top, libc::SIGTERM) };
     tmux.assert_restored("143");
     eventually("the program's end", || !Path::new(&format!("/proc/{own}")).exists());
@@ -432,7 +432,7 @@ fn when_its_terminal_is_gone_it_ends_and_so_does_its_program() {
     let directory = directory();
     let program = contended(directory.path());
     let Some(tmux) = Tmux::start(directory.path(), 100, 30) else { return };
-    // As a shell has it that lets its jobs be when it is gone.
+    // As under a shell that leaves its jobs running when it exits.
     tmux.keys(&["trap '' HUP", "Enter"]);
     tmux.top(&format!("-d 200ms -- {program} 120"));
     let (top, own) = tmux.own_program();

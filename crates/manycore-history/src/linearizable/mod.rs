@@ -1,4 +1,4 @@
-//! Whether a history has an order in which each operation does what it should.
+//! Whether a history has an order in which each operation behaves correctly.
 //!
 //! M. Herlihy and J. Wing, "Linearizability: A Correctness Condition for Concurrent Objects",
 //! TOPLAS 1990: each operation must seem to happen at one instant between its call and its return.

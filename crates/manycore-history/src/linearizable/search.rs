@@ -7,14 +7,13 @@ use crate::specification::{CallOf, Specification};
 /// Operations that may be under way at a time: bits of a configuration.
 const SLOTS: usize = 128;
 
-/// Configurations that are tried for one return, before the search gives up that says whether there
-/// is an order, ...
+/// The number of configurations that are tried for one return, before the search for an order gives
+/// up, ...
 pub(super) const MANY: usize = 4_000_000;
-/// ... and before those that look for the shortest contradiction, of which there is one for each
-/// event.
+/// ... and before the searches for the shortest contradiction give up; there is one for each event.
 pub(super) const FEW: usize = 1 << 16;
 
-/// A state, and a bit for each operation under way that has happened.
+/// A state, and a bit for each operation under way that has taken effect.
 pub(super) type Configuration<S> = (<S as Specification>::State, u128);
 
 /// Where the history goes on: the number of an operation, and the place of its bit.
@@ -62,8 +61,8 @@ impl<'c, S: Specification> Search<'c, S> {
         Self { calls, under_way: [None; SLOTS], configurations: HashSet::new(), most }
     }
 
-    /// Begins with what is under way after some events, and any of these states, with any of those
-    /// operations done already; returns whether that is few enough.
+    /// Begins with the operations under way after some events, and any of these states, with any of
+    /// those operations done already; returns whether that is few enough.
     pub(super) fn begin_anywhere(&mut self, before: &[Event], states: &HashSet<S::State>) -> bool {
         for event in before {
             match *event {

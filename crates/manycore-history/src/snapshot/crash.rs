@@ -3,17 +3,17 @@
 use super::versions::Versions;
 use super::{Anomaly, Isolation, Object, Transaction, Verdict, Version, Violation, check};
 
-/// Looks for mistakes in what is there after a crash: `left` has each object's version.
+/// Searches for mistakes in the state after a crash: `left` has each object's version.
 ///
-/// A transaction has survived if its versions are there, or versions that have replaced them. So it
-/// is asked that
+/// A transaction has survived if its versions are there, or versions that have replaced them. Three
+/// things are required:
 ///
-/// - all that were acknowledged before the crash have survived, and those that have only read have
-///   seen what survived;
-/// - those that have survived are a possible history by themselves, with one more transaction that
-///   begins after the crash and sees what is left: nothing of half a transaction, and nothing that
-///   was made from what is lost;
-/// - none has survived that began after the end of one that is lost: what is lost is the last.
+/// - all transactions acknowledged before the crash have survived, and those that have only read
+///   have seen only survivors;
+/// - the survivors are a possible history by themselves, with one more transaction that begins
+///   after the crash and sees the remaining state: no part of a half transaction, and nothing that
+///   depends on a lost one;
+/// - none has survived that began after the end of a lost one: only the last ones are lost.
 ///
 /// # Errors
 ///
@@ -61,7 +61,7 @@ pub fn check_crash(
     check(&survivors, isolation)
 }
 
-/// Which transactions have made the versions, or versions that they have replaced.
+/// The transactions that have made the versions, or versions that these have replaced.
 fn makers(versions: &Versions<'_>, left: &[(Object, Version)]) -> Result<Vec<bool>, Violation> {
     let mut is_there = vec![false; versions.history.len()];
     for (object, newest) in left {

@@ -80,8 +80,8 @@ impl<'v, 'h> Graph<'v, 'h> {
         self.edges[from].push((to, why));
     }
 
-    /// Adds that what ends comes before what begins later. Each end is a node, and they are a
-    /// chain, so that there are as many edges as transactions, and not their square.
+    /// Adds that an end comes before later begins. Each end is a node, and the ends are a chain, so
+    /// there are as many edges as transactions, and not their square.
     pub(super) fn with_time(mut self, strict: bool) -> Self {
         self.time = Some(strict);
         let history = self.versions.history;
@@ -116,8 +116,8 @@ impl<'v, 'h> Graph<'v, 'h> {
         ways.take(100).min_by_key(Vec::len)
     }
 
-    /// The nodes that are left when those are taken away, again and again, before or after which
-    /// nothing comes.
+    /// The nodes that are left after repeatedly removing nodes without predecessors or without
+    /// successors.
     fn in_circles(&self) -> BTreeSet<usize> {
         let nodes = self.edges.len();
         let mut back = vec![Vec::new(); nodes];

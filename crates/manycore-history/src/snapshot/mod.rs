@@ -6,10 +6,10 @@
 //! Levels", SIGMOD 1995; the form with edges is that of A. Adya, "Weak Consistency: A Generalized
 //! Theory and Optimistic Implementations for Distributed Transactions", MIT 1999.)
 //!
-//! Each value that is written is a *version*, a number that is written once; 0 is the one that
-//! every object has at the start. A write names the version that it replaces, so that the versions
-//! of an object are a chain. From that follows what must come before what: instants are the nodes
-//! of a graph, and the history is possible if it has no circle.
+//! Each written value is a *version*, a number that is written once; 0 is every object's version at
+//! the start. A write names the version that it replaces, so the versions of an object are a chain.
+//! This determines the necessary orders: instants are the nodes of a graph, and the history is
+//! possible if the graph has no circle.
 //!
 //! | what is seen | then |
 //! |---|---|
@@ -18,12 +18,12 @@
 //! | `a` ends before `b` begins, strict | `a` commits before `b`'s snapshot: no commit is missed |
 //! | `a` ends before `b` begins, relaxed | `a`'s snapshot is before `b`'s commit: no future |
 //!
-//! Transactions that are aborted must have seen snapshots, too. Two that each read what the other
-//! writes are a *write skew*: under snapshot isolation that is possible, in a serial order it is
-//! not.
+//! Aborted transactions must have seen snapshots, too. If each of two transactions reads what the
+//! other writes, that is a *write skew*: it is possible under snapshot isolation, but not in a
+//! serial order.
 //!
-//! A *crash* of a durable store takes back the last transactions: [`check_crash`] asks that it is
-//! the last, that they are taken back whole, and that none of them was acknowledged.
+//! A *crash* of a durable store takes back the last transactions: [`check_crash`] requires that
+//! only the last ones are lost, that they are lost whole, and that none of them was acknowledged.
 //!
 //! ```
 //! use manycore_history::history::Clock;
@@ -88,7 +88,7 @@ pub struct Transaction {
     pub reads: Vec<(Object, Version)>,
     /// What it wrote: each object once, with the last version.
     pub writes: Vec<Write>,
-    /// Objects of which it saw another version after it had written them.
+    /// Objects for which it saw another version after it had written them.
     pub lost: Vec<Object>,
 }
 
@@ -100,7 +100,7 @@ impl Transaction {
         Self { thread, began, ended: began, committed: false, reads, writes, lost }
     }
 
-    /// Notes what it sees of an object. What it has made itself is not noted.
+    /// Notes its view of an object. Its own versions are not noted.
     pub fn read(&mut self, object: Object, version: Version) {
         match self.writes.iter().find(|write| write.object == object) {
             None => self.reads.push((object, version)),

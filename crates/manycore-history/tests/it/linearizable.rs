@@ -1,4 +1,4 @@
-//! Histories that are linearizable, histories that are not, and what is said about these.
+//! Histories that are linearizable, histories that are not, and the messages about the latter.
 
 use manycore_history::history::Call;
 use manycore_history::linearizable::check;
@@ -109,8 +109,7 @@ fn piles_keep_their_order() {
     assert!(check::<Queue>(&three(vec![1])).is_err());
 }
 
-/// Thirty times two pushes at the same time, which are 2^30 states before the first value is taken
-/// out.
+/// Thirty times two simultaneous pushes: 2^30 states before the first value is removed.
 #[test]
 fn long_piles_are_decided() {
     let pushes = (0..60).map(|value| (Push(value), vec![], value / 2 * 10, value / 2 * 10 + 5));

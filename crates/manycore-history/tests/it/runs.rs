@@ -1,4 +1,4 @@
-//! Running a mix of operations: what is right passes, and what is not is found.
+//! Running a mix of operations: a correct one passes, and an incorrect one is found.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

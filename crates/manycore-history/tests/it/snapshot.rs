@@ -4,7 +4,7 @@ use manycore_history::history::Clock;
 use manycore_history::snapshot::{Anomaly, Isolation, Transaction, Write, check};
 use proptest::prelude::*;
 
-/// A transaction that commits: from, to, what it reads, and what it writes (object, before, after).
+/// A transaction that commits: begin, end, its reads, and its writes (object, before, after).
 pub fn committed(
     began: u64,
     ended: u64,
@@ -176,8 +176,8 @@ fn brute_force(history: &[Transaction], strict: bool) -> bool {
     goes_on(history, &start, strict)
 }
 
-/// What one of a random history does with each of two objects: whether it writes it, and which
-/// version it sees.
+/// The actions of one transaction of a random history on each of two objects: whether it writes the
+/// object, and which version it sees.
 type Touches = [(bool, u64); 2];
 
 /// Up to four transactions on two objects. Each version has its maker's number and one.

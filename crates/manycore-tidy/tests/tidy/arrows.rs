@@ -1,4 +1,4 @@
-//! Crates depend on each other in one direction only: nothing below knows what is above.
+//! Crates depend on each other in one direction only: lower crates do not know higher ones.
 
 use cargo_metadata::{Metadata, MetadataCommand};
 
@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // The sources of manycore on that runtime, compared in its tests with the native build.
     ("manycore-simulated", &["manycore-traits", "manycore-sim", "manycore", "manycore-history"]),
     ("manycore-measure", &["manycore-fuzz"]),
-    // Starts programs with the libraries under them, and knows nothing of what is measured.
+    // Starts programs with the preloaded libraries, and does not know the measurements.
     ("manycore-launch", &["manycore-fuzz", "manycore"]),
     // Reads what the kernel says of the machine, and chooses CPUs.
     ("manycore-placement", &["manycore-fuzz"]),

@@ -1,5 +1,5 @@
-//! The book's chapters are listed, what is listed exists, links lead to files and headings that
-//! exist, and every lock and command has a description.
+//! The book's chapters are listed, listed files exist, links lead to existing files and headings,
+//! and every lock and command has a description.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -16,7 +16,7 @@ const NO_CHAPTER: &[(&str, &str)] = &[
     ("completions", "for packagers, who call `make install`"),
 ];
 
-/// The targets of a Markdown file's links to files and of what it includes, with their lines.
+/// The targets of a Markdown file's links and includes, with their lines.
 fn links(file: &Source) -> impl Iterator<Item = (usize, &str)> {
     file.lines.iter().enumerate().flat_map(|(index, line)| {
         let linked = line.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
@@ -113,8 +113,7 @@ fn undescribed(file: &Source, chapter: &Source) -> Vec<Finding> {
     missing.map(|(line, name)| Finding::new(&file.path, line, advice(name))).collect()
 }
 
-/// The variants of the enumeration `Command`, with their lines, as they are called on the command
-/// line.
+/// The variants of the enumeration `Command`, with their lines, by their names on the command line.
 fn commands(file: &Source) -> Vec<(usize, String)> {
     let declared = file.occurrences("enum Command {").into_iter().flat_map(|rest| &rest[3..]);
     let body: Vec<_> = declared.take_while(|token| token.text != "}").collect();

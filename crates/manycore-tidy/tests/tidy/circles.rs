@@ -1,8 +1,8 @@
 //! Modules beside each other use each other in one direction only: one can be read, tested and
 //! moved without the next.
 //!
-//! A module stands for all that is below it. What a module uses of its parent, and a parent of its
-//! modules, is not judged: a folder is one room.
+//! A module stands for all modules below it. A module's uses of its parent, and a parent's uses of
+//! its modules, are not judged: a folder is one unit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::source::{Source, TREE, Token};
 /// Names of modules, on the way from a crate's root.
 type Path<'a> = Vec<&'a str>;
 
-/// What the modules of one folder use of each other: user, used, and where that is first.
+/// The uses between the modules of one folder: user, used, and the first place.
 type Uses<'a> = BTreeMap<&'a str, BTreeMap<&'a str, (&'a Source, usize)>>;
 
 /// The crate of a file, and the module that the file is.
@@ -46,7 +46,7 @@ fn is_name(token: &Token) -> bool {
     token.text.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// The names from here on that `::` joins, and what is behind the last of them.
+/// The names from here on that `::` joins, and the rest after the last of them.
 fn plain<'a>(tokens: &[&'a Token], mut at: usize) -> (Path<'a>, usize) {
     let mut path = Vec::new();
     while at < tokens.len() && is_name(tokens[at]) {
@@ -60,7 +60,7 @@ fn plain<'a>(tokens: &[&'a Token], mut at: usize) -> (Path<'a>, usize) {
     (path, at)
 }
 
-/// Adds the paths of a branch of a `use`; gives what is behind the branch.
+/// Adds the paths of a branch of a `use`; returns the rest after the branch.
 fn branch<'a>(
     tokens: &[&'a Token],
     at: usize,
@@ -85,7 +85,7 @@ fn branch<'a>(
     end
 }
 
-/// The module to which a path leads that is written in `module`, if it is one of the known modules.
+/// The module to which a path in `module` leads, if it is one of the known modules.
 fn target<'a>(path: &[&'a str], module: &[&'a str], all: &BTreeSet<Path<'a>>) -> Option<Path<'a>> {
     let ups = path.iter().take_while(|name| **name == "super").count();
     let mut full = match *path.first()? {
@@ -101,7 +101,7 @@ fn target<'a>(path: &[&'a str], module: &[&'a str], all: &BTreeSet<Path<'a>>) ->
     Some(full)
 }
 
-/// What modules beside each other use of each other, by their folder.
+/// The uses between neighbouring modules, by their folder.
 fn uses<'a>(files: &[(&'a Source, Path<'a>)]) -> BTreeMap<Path<'a>, Uses<'a>> {
     let all: BTreeSet<_> = files.iter().map(|(_, module)| module.clone()).collect();
     let mut folders: BTreeMap<Path<'a>, Uses<'a>> = BTreeMap::new();
@@ -118,7 +118,7 @@ fn uses<'a>(files: &[(&'a Source, Path<'a>)]) -> BTreeMap<Path<'a>, Uses<'a>> {
     folders
 }
 
-/// The way from a module back to itself, if there is one: each step is a module and what it uses.
+/// A path from a module back to itself, if there is one: each step is a module and its use.
 fn circle<'a>(uses: &Uses<'a>, start: &'a str) -> Option<Vec<(&'a str, &'a str)>> {
     let mut came_from: BTreeMap<&str, &str> = BTreeMap::new();
     let mut reached = vec![start];

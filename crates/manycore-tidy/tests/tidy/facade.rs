@@ -8,7 +8,7 @@ use crate::source::{Source, TREE};
 
 const FACADE: &str = "crates/manycore/src/sync/";
 
-/// What a process has around an algorithm, where there is one: no other back end builds it.
+/// The surroundings of an algorithm in a process: no other back end builds this.
 const PROCESS: &str = "crates/manycore/src/reclaim/process.rs";
 
 /// What only the facade may name, and what to do instead.

@@ -39,7 +39,7 @@ const CHAPTER: &str = "docs/src/internals/mutations.md";
 /// Crates whose sources name mutations.
 const MODELLED: &[&str] = &["manycore", "manycore-channel", "timestone", "khronos-fs"];
 
-/// What is named by a macro: where, and the name with its quotes.
+/// The names in a macro: the place, and the name with its quotes.
 fn named<'a>(
     file: &'a Source,
     call: &str,

@@ -15,7 +15,8 @@ const FOLDERS: &[&str] = &[
     "crates/manycore/src/ldu/",
     "crates/manycore/src/oplog/",
 ];
-/// Where a file is an algorithm if its page begins as one: others arrange what is elsewhere.
+/// Whether a file is an algorithm, by the beginning of its page: other files arrange code from
+/// elsewhere.
 const SOME: &str = "crates/manycore/src/collections/";
 const HEADINGS: &[&str] =
     &["# Idea", "# Source", "# Memory order", "# Cost", "# When not to use it"];
@@ -105,8 +106,8 @@ fn has_example(page: &[&str]) -> bool {
     fences.step_by(2).any(|language| matches!(language, "" | "rust"))
 }
 
-/// A file beside `mod.rs`, the top of a folder with the parts of one algorithm, or one that says
-/// so.
+/// A file beside `mod.rs`, the top of a folder with the parts of one algorithm, or a file that
+/// declares itself one.
 fn is_algorithm(file: &&Source) -> bool {
     if FOLDERS.iter().any(|folder| file.path.strip_prefix(folder) == Some("mod.rs")) {
         return true;

@@ -1,8 +1,8 @@
-//! Code that the compiler cannot check says, directly above, why it is right.
+//! Above code that the compiler cannot check, a comment gives the reason why it is right.
 //!
-//! Clippy asks the same for unsafe blocks, but not inside macros and not of assembly or C. What a
-//! reason is worth only a reader can tell; some phrases name no invariant, nor where to look for
-//! one, whatever they stand above.
+//! Clippy requires the same for unsafe blocks, but not inside macros and not for assembly or C.
+//! Only a reader can judge a reason; but some phrases name no invariant, and no place to look for
+//! one, wherever they are.
 
 use crate::Finding;
 use crate::source::{Source, TREE, is_comment};

@@ -1,8 +1,8 @@
 //! The repository's files, as text and, for Rust, as tokens.
 //!
-//! Rules look at tokens rather than at a syntax tree, because much of what they are about stands in
-//! macros, which a tree does not look into; and rather than at text, because comments and strings
-//! may say what code may not.
+//! Rules read tokens rather than a syntax tree, because many of their subjects are in macros, which
+//! a tree does not enter; and rather than text, because comments and strings may contain what code
+//! may not.
 
 use std::fs;
 use std::path::Path;

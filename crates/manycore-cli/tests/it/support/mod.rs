@@ -117,7 +117,7 @@ pub fn printed(command: &mut Command) -> String {
     stdout(&output)
 }
 
-/// Runs a command that has to fail with this status; what it said.
+/// Runs a command that has to fail with this status; returns its output.
 pub fn failure(status: i32, command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(status), "{}\n{}", stdout(&output), stderr(&output));
@@ -134,8 +134,8 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A number of seconds for `sleep`, by which [`runs`] finds that process and no other: not one of
-/// another test, nor one that the same test has left or has elsewhere on the machine.
+/// A unique number of seconds for `sleep`, by which [`runs`] finds that process: it is not the
+/// process of another test, nor an earlier one of the same test, nor any other on the machine.
 pub fn long_time() -> String {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     let number = TAKEN.fetch_add(1, Ordering::Relaxed); // Relaxed: only distinct

@@ -35,7 +35,7 @@ pub fn was_watched(output: &Output, json: &Value) -> bool {
     false
 }
 
-/// Whether futexes are seen; if not the profile says so, and the test's log has the reason.
+/// Whether futexes are seen; if not, the profile says so, and the test's log has the reason.
 pub fn sees_futexes(output: &Output, json: &Value) -> bool {
     if !was_watched(output, json) {
         return false;
