@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::exit;
 
-/// What is needed: a header that shows that it is there, and its package.
+/// The requirements: a header that shows that the library is there, and its package.
 const NEEDED: [(&str, &str); 3] = [
     ("urcu/urcu-memb.h", "liburcu-dev"),
     ("urcu/rculfhash.h", "liburcu-dev"),

@@ -1,4 +1,4 @@
-//! Builds the part for libpmemobj, which is a C library of the system.
+//! Builds the part for libpmemobj, a C library of the system.
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(has_pmemobj)");

@@ -68,7 +68,7 @@ unsafe impl Domain for Epoch {
 
 /// # Safety
 ///
-/// The header is that of a node from `Box`, which nobody else uses.
+/// The header belongs to a node from `Box`, which no other code uses.
 unsafe extern "C" fn release(header: *mut Header) {
     // SAFETY: a node begins with its header, comes from a box, and nobody else uses it (contract of
     // this function).
@@ -97,7 +97,7 @@ impl Drop for Section<'_> {
     }
 }
 
-/// A hash table of numbers that one thread writes at a time, with a lock for those who write.
+/// A hash table of numbers that one thread writes at a time, with a lock for the writers.
 struct Table {
     table: Opaque,
     lock: Adaptive,
@@ -111,8 +111,7 @@ pub fn table(task: &Task) -> Box<dyn AnySet> {
 
 impl Table {
     fn write(&self, write: impl FnOnce(*mut c_void) -> bool) -> bool {
-        // SAFETY: released by the thread that has acquired it; what is done in between does not
-        // panic.
+        // SAFETY: released by the thread that has acquired it; the code in between does not panic.
         unsafe {
             self.lock.lock(&mut ());
             let result = write(self.table.0);

@@ -1,8 +1,8 @@
 //! A worker of `manycore bench set --against`, with the sets of liburcu and Concurrency Kit.
 //!
-//! `manycore` starts it when it is asked for one of [`PEERS`], and finds it in its own directory.
-//! The sets that are read without a lock are the [chains](manycore_bench::set::peers::chain) that
-//! manycore's `rcu` is measured against with crossbeam-epoch, too: only what frees memory differs.
+//! `manycore` starts it for one of [`PEERS`], and finds it in its own directory. The sets that are
+//! read without a lock are the [chains](manycore_bench::set::peers::chain) that are also used to
+//! compare manycore's `rcu` with crossbeam-epoch: only the reclamation differs.
 
 mod ck;
 mod lfht;
@@ -34,7 +34,7 @@ struct Opaque(*mut c_void);
 
 // SAFETY: it is used through functions that any thread may call.
 unsafe impl Send for Opaque {}
-// SAFETY: the library synchronises what it leads to, so that several threads may use it at a time.
+// SAFETY: the library synchronises accesses to its data, so several threads may use it at a time.
 unsafe impl Sync for Opaque {}
 
 fn main() -> std::io::Result<()> {

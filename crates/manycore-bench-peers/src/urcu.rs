@@ -25,7 +25,7 @@ macro_rules! flavour {
         /// The domain. A thread takes part once at a time.
         pub struct $name;
 
-        // SAFETY: that is what the library does, for threads that have registered.
+        // SAFETY: the library does that, for registered threads.
         unsafe impl Domain for $name {
             type Header = Header;
             type Thread<'a> = Registered;
@@ -78,7 +78,7 @@ flavour! {
 
 /// # Safety
 ///
-/// The header is that of a node from `Box`, which nobody else uses.
+/// The header belongs to a node from `Box`, which no other code uses.
 unsafe extern "C" fn release<D: Domain>(header: *mut Header) {
     // SAFETY: a node begins with its header, comes from a box, and nobody else uses it (contract of
     // this function).

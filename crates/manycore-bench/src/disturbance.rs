@@ -44,8 +44,8 @@ impl Usage {
 /// All CPUs' time and their busy time, in seconds, from `/proc/stat`.
 fn of_cpus(stat: &str) -> Option<(f64, f64)> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
-    // user, nice, system, idle, iowait, irq, softirq, steal; what follows is contained in user and
-    // nice.
+    // user, nice, system, idle, iowait, irq, softirq, steal; the later columns are contained in
+    // user and nice.
     let ticks: Vec<f64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
     // SAFETY: takes a number and returns one.
     let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;

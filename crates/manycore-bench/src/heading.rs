@@ -34,7 +34,7 @@ pub(crate) fn counts(members: &[&Measurement]) -> String {
     members.iter().filter_map(line).collect()
 }
 
-/// A line about a machine that was too busy to be believed; empty if it was not.
+/// A line about a machine that was too busy for credible results; empty if it was not.
 pub(crate) fn warning(measurements: &[Measurement]) -> String {
     let mut others = measurements.iter().filter_map(|measurement| measurement.number("others_cpu"));
     others.find(|percent| *percent > TOLERATED).map_or(String::new(), |percent| {

@@ -23,8 +23,8 @@ pub struct Mix {
     pub updating: Option<Updating>,
 }
 
-/// Operations that update go on with more sections. They are told apart by the sleep between two
-/// operations.
+/// Operations that update continue with more sections. The sleep between two operations
+/// distinguishes the two kinds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Updating {
     /// The share of such operations, in percent.
@@ -52,7 +52,7 @@ pub struct Latch {
     pub data: u32,
 }
 
-/// The usual number of lines: what the benchmark checks the lock by.
+/// The usual number of lines: the data by which the benchmark checks the lock.
 pub const USUAL_DATA: u32 = 1;
 
 /// The most lines that a section may move.

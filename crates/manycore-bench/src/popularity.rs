@@ -16,10 +16,10 @@ pub enum Popularity {
     Zipf(f64),
 }
 
-/// Draws one of some things by its rank, the most popular of which is 0.
+/// Draws one of some objects by its rank; rank 0 is the most popular.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranks {
-    /// For each thing, how often it and the more popular ones are asked for. Empty if all are
+    /// For each object, the share of requests for it and the more popular ones. Empty if all are
     /// alike.
     up_to: Arc<[f64]>,
 }

@@ -167,7 +167,7 @@ impl Run for SimulatorProcess {
     }
 }
 
-/// A command that was chosen, which is what follows `manycore bench`, or `manycore sim`.
+/// The chosen command: the words after `manycore bench`, or `manycore sim`.
 #[derive(Debug)]
 struct Chosen<const SIMULATED: bool>(Box<dyn Run>);
 

@@ -135,8 +135,8 @@ pub(crate) struct Ran<O> {
     pub operations: u64,
     /// How long operations took.
     pub latency: Waits,
-    /// Bytes in use at the end of the time that was counted, beyond those before the threads
-    /// started; without what threads have for their own counting and drawing.
+    /// Bytes in use at the end of the counted time, beyond those before the threads started;
+    /// without the threads' own data for counting and drawing.
     pub memory: f64,
 }
 
@@ -170,8 +170,8 @@ struct Ended<O> {
     time: Instant,
 }
 
-/// Has threads do what `work` makes for each, by its number. The error, in one line, says which
-/// thread failed, or did not come back.
+/// Has threads run the work that `work` makes for each, by its number. The error, in one line,
+/// names the thread that failed, or that did not come back.
 pub(crate) fn run<W: Work>(
     settings: &ThreadSettings,
     work: impl FnMut(u32) -> W,

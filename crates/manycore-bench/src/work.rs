@@ -15,8 +15,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Times the work loop, for about 30 ms. The fastest of many short runs counts: what else the
-    /// machine does can only slow them down.
+    /// Times the work loop, for about 30 ms. The fastest of many short runs counts, because other
+    /// activity of the machine can only slow them down.
     pub fn measure() -> Self {
         const TURNS: u32 = 20_000;
         let deadline = Instant::now() + Duration::from_millis(30);
@@ -63,7 +63,7 @@ pub enum Spread {
     Exponential,
 }
 
-/// The length of a section, or of what a thread does between two sections.
+/// The length of a section, or of the time between two sections.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Length {
     /// The mean.

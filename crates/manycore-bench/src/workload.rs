@@ -9,7 +9,7 @@ use crate::worker::Executor;
 ///
 /// Each part is there or not: some workloads are only measured, some only simulated.
 pub(crate) trait Workload: Sync {
-    /// What is after `manycore bench`: flags, measuring, rows, text and picture, by
+    /// The parts after `manycore bench`: flags, measuring, rows, text and picture, by
     /// [`Benchmark`](crate::front::Benchmark).
     fn measured(&self) -> Vec<Front> {
         Vec::new()
@@ -20,7 +20,7 @@ pub(crate) trait Workload: Sync {
         Vec::new()
     }
 
-    /// What executes its orders in a worker that was started for this lock.
+    /// Executes its orders in a worker that was started for this lock.
     fn executors(&self, _lock: &str) -> Vec<Executor> {
         Vec::new()
     }

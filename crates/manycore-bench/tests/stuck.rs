@@ -44,7 +44,7 @@ fn threads_that_do_not_end_are_left_behind() {
     let slice = slice::run::<Shut>(&settings).unwrap();
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     assert_eq!(slice.counts, [0; 4]);
-    // A busy machine may not even start some of them before it is over.
+    // A busy machine may not even start some of them before the end.
     assert!((1..=4).contains(&slice.stuck), "{slice:?}");
     assert!(slice.waits.quantile(0.5).unwrap() >= 100e6);
 }
@@ -88,6 +88,6 @@ fn spinning_in_order_with_many_threads_ends_in_time() {
 #[test]
 fn slices_end_in_time() {
     threads_that_do_not_end_are_left_behind();
-    // The last one, because what it leaves behind keeps the CPUs busy.
+    // This is the last one, because the threads that it leaves behind keep the CPUs busy.
     spinning_in_order_with_many_threads_ends_in_time();
 }

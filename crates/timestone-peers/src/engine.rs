@@ -1,4 +1,4 @@
-//! What an engine has to do: numbers by numbers, read and put.
+//! The operations of an engine: it stores and reads numbers by numbers.
 
 use std::error::Error;
 use std::path::Path;

@@ -7,7 +7,7 @@ use crate::pmemobj;
 #[cfg(feature = "engines")]
 use crate::{fjall, lmdb, redb, sqlite};
 
-/// All engines of this build, by name. The first is the one that is compared with the others.
+/// All engines of this build, by name. The first one is compared with the others.
 pub const ENGINES: &[(&str, Open)] = &[
     ("timestone", ours::open),
     #[cfg(feature = "engines")]

@@ -23,7 +23,7 @@ pub fn open(directory: &Path, promise: Promise) -> Result<Box<dyn Engine>, Failu
         // anew each time.
         unsafe { options.flags(EnvFlags::NO_SYNC) };
     }
-    // SAFETY: nobody else changes the file, which is in a directory of this process' own.
+    // SAFETY: no other process changes the file, which is in a private directory of this process.
     let environment = unsafe { options.open(directory)? };
     let mut transaction = environment.write_txn()?;
     let numbers = environment.create_database(&mut transaction, None)?;

@@ -1,5 +1,5 @@
-//! A bank that survives: transfers by four threads until it is killed, and the balance when it is
-//! started again.
+//! A bank that survives: four threads make transfers until the process is killed, and a restarted
+//! process prints the balance.
 //!
 //! `cargo run --release -p timestone --example bank -- DIRECTORY`, end it with Ctrl-C or `kill -9`,
 //! and run it again.

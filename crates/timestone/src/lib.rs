@@ -92,7 +92,7 @@ pub use store::{
     Snapshot, Stats, Stop, Store, Terms, Ticket, Transaction,
 };
 
-/// What can be a key or a value: plain data without gaps, of any bits.
+/// The possible keys and values: plain data without gaps, for which any bits are valid.
 ///
 /// Types of your own derive `FromBytes`, `IntoBytes` and `Immutable` of the crate `zerocopy`, and
 /// are `Copy`.

@@ -111,8 +111,9 @@ impl Writer {
 }
 
 impl Reader {
-    /// Takes the records with stamps up to the horizon, which is closed. `fate` says the stamp of
-    /// the thread's present transaction if that is up to the horizon, and otherwise makes it later.
+    /// Takes the records with stamps up to the horizon, which is closed. `fate` returns the stamp
+    /// of the thread's present transaction if that is up to the horizon, and otherwise ensures that
+    /// it will be later.
     pub fn take(
         &mut self,
         horizon: u64,
@@ -129,7 +130,7 @@ impl Reader {
             let stamp = match ring.word(at + 1).load(Ordering::Relaxed) {
                 0 => {
                     let fate = fate();
-                    // If it is still open, the fate was that of its transaction.
+                    // If it is still open, the decision was that of its transaction.
                     match ring.word(at + 1).load(Ordering::Relaxed) {
                         stamp if stamp != 0 && !mutation!("ring-looks-once") => Some(stamp),
                         _ => fate,

@@ -100,8 +100,8 @@ pub struct Superblock {
     pub start: Mark,
     /// They have the commits with stamps after this; all others are in the image.
     pub horizon: u64,
-    /// The image has no commit with a later stamp than this. Each of its objects is as it was at
-    /// some time between the two.
+    /// The image has no commit with a later stamp than this. Each of its objects is as of some time
+    /// between the two.
     pub sharp: u64,
     /// The image.
     pub image: Image,

@@ -1,7 +1,7 @@
 //! The C library's locks, called as a C program calls them.
 //!
-//! These calls go through the dynamic linker, so with the preload library they end up there: that
-//! is how a lock is measured "through the preload library".
+//! These calls go through the dynamic linker, so with the preload library they reach it: this
+//! measures a lock "through the preload library".
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;

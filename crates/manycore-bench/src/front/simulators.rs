@@ -29,7 +29,8 @@ pub struct SimulatorOptions {
 /// reports.
 #[derive(Args, Debug)]
 pub struct VariationOptions {
-    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
+    /// Vary the unknown properties of the machine, and show the range of results: 18 simulations
+    /// each
     #[arg(long)]
     pub sweep: bool,
     /// Seed of everything that is drawn

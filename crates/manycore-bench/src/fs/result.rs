@@ -1,4 +1,4 @@
-//! The points of file systems on this host, and what records say of them.
+//! The points of file systems on this host, and their descriptions in records.
 
 use manycore_measure::Measurement;
 

@@ -118,7 +118,7 @@ impl Judge<'_> {
         Ok(claims)
     }
 
-    /// MV-RLU with 2 threads over what its own implementation is known to do.
+    /// MV-RLU with 2 threads, relative to the known results of its own implementation.
     fn original(&self) -> Result<Claim, Failure> {
         let text = "mvrlu, 2 threads, over the original in C";
         let open = self.open("mvrlu-over-original", text, 2.5);
@@ -134,7 +134,7 @@ impl Judge<'_> {
         self.close(open, &["mvrlu"], &pairs)
     }
 
-    /// With 8 threads on fewer CPUs, half of what it does with 2.
+    /// With 8 threads on fewer CPUs, half of the throughput with 2.
     fn crowd_keeps(&self, sync: &str) -> Result<Claim, Failure> {
         let open = self.open(
             &format!("{sync}-crowd"),
@@ -147,7 +147,7 @@ impl Judge<'_> {
         self.close(open, &[sync], &pairs)
     }
 
-    /// Keys of which a few are asked for most of the time.
+    /// Keys of which a few get most of the requests.
     fn popular(&self) -> Result<Claim, Failure> {
         let open = self.open("mvrlu", "mvrlu with zipf keys over itself with uniform ones", 0.7);
         let of = |uniform| {

@@ -211,7 +211,7 @@ mod tests {
     const ROUNDS: usize = 20;
     const THREADS: [u32; 4] = [1, 8, 32, 64];
 
-    /// What a lock does with this many threads, in sections a second.
+    /// A lock's throughput with this many threads, in sections a second.
     type Speed = fn(u32) -> f64;
 
     /// A made-up run, with noise of 2 %.

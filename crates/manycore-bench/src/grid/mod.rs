@@ -1,4 +1,4 @@
-//! `manycore bench grid`: what the project promises about its locks, over thread counts and section
+//! `manycore bench grid`: the project's promises about its locks, over thread counts and section
 //! lengths.
 //!
 //! The grid is a [campaign](crate::lock) over all locks, as a library and through the preload

@@ -1,4 +1,4 @@
-//! Two CPUs that change one line by compare-and-swap: how often that succeeds, and how many a
+//! Two CPUs that change one line by compare-and-swap: the share of successes, and the attempts a
 //! second.
 //!
 //! A line that has arrived at a CPU stays there for a while before the other CPU gets it (the

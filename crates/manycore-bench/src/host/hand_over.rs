@@ -10,8 +10,8 @@ use super::pair;
 use crate::cpus;
 use crate::failure::Failure;
 
-/// Batches of a pair, of which the fastest counts: what else the machine does can only make one
-/// longer.
+/// Batches of a pair; the fastest counts, because other activity of the machine can only make a
+/// batch longer.
 const BATCHES: u32 = 15;
 
 /// Hand-overs there and back in a batch.

@@ -56,7 +56,8 @@ impl Access {
     }
 }
 
-/// A cache line that says which is next. Two lines apart, because some CPUs fetch lines in pairs.
+/// A cache line with the number of the next one. Two lines apart, because some CPUs fetch lines in
+/// pairs.
 #[repr(align(128))]
 struct Link(AtomicU32);
 

@@ -27,7 +27,7 @@ struct Area {
 /// Indices of 4 bytes to a line of 64.
 const STRIDE: usize = 16;
 
-/// How many of the other lines are loaded as well, to see what that takes.
+/// The number of other lines that are loaded as well, to measure their cost.
 pub(super) const MORE: usize = 4;
 
 impl Area {
@@ -65,7 +65,7 @@ impl Area {
     }
 }
 
-/// Asks for large pages, so that what is timed is the cache and not the translation of addresses.
+/// Requests large pages, so that the cache is timed and not the translation of addresses.
 fn advise_huge_pages(memory: &mut [u32]) {
     const HUGE: usize = 2 << 20;
     let bytes = size_of_val(memory);

@@ -13,7 +13,7 @@ pub trait AnyIndex: Send + Sync {
     /// Visits what the mechanism has counted.
     fn statistics(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 
-    /// Looks whether the index is whole, if it has something to look at.
+    /// Checks whether the index is consistent, if it has such a check.
     ///
     /// # Panics
     ///
@@ -26,10 +26,10 @@ pub trait IndexHandle {
     /// Reads the key's value.
     fn get(&mut self, key: u64) -> Seen;
 
-    /// Gives the key the value with this count, whether it is there or not.
+    /// Gives the key the value with this count, whether or not the key is there.
     fn put(&mut self, key: u64, count: u32);
 
-    /// Gives the key the value with the next count; returns whether it is there.
+    /// Gives the key the value with the next count; returns whether the key is there.
     fn modify(&mut self, key: u64) -> bool;
 
     /// Reads this many entries at the most, from the key on, in the order of keys.
@@ -53,7 +53,7 @@ pub struct Abilities {
     pub strings: bool,
     /// Whether its values may be larger than a word.
     pub fields: bool,
-    /// A look-up may miss a key that is there, while another thread replaces the value.
+    /// A look-up may miss an existing key, while another thread replaces the value.
     pub misses: bool,
 }
 

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::popularity::Popularity;
 use crate::slice::MOST_THREADS;
 
-/// The largest index that is asked about: each of its records has a number in a list.
+/// The largest index for this test: each of its records has a number in a list.
 const RECORDS_MAX: u64 = 1 << 30;
 
 /// The largest number of records with unequal popularity: each has a number in a table.

@@ -62,7 +62,7 @@ impl Inserted {
         self.base + index * self.counts.len() as u64 + thread as u64
     }
 
-    /// The record that a thread inserts now: it is there for others when the function has returned.
+    /// The record that a thread inserts now: others can see it when the function has returned.
     #[inline]
     fn insert(&self, thread: usize, insert: impl FnOnce(u64)) {
         let count = &self.counts[thread];
@@ -72,7 +72,7 @@ impl Inserted {
         count.store(index + 1, Ordering::Release);
     }
 
-    /// The record that is as new as its rank says, 0 for the newest one of a thread. It is there.
+    /// The record of this rank by age, 0 for the newest one of a thread. It exists.
     #[inline]
     fn latest(&self, rank: u64) -> u64 {
         let threads = self.counts.len() as u64;

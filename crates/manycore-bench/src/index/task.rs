@@ -99,7 +99,7 @@ pub enum Mix {
     YcsbD,
     /// 95 % scan 1 to 100 records, 5 % insert.
     YcsbE,
-    /// Half read, half read and then put in a value that is made of that.
+    /// Half of the operations read; the other half read and then insert a value made from that.
     YcsbF,
     /// This share, in percent, puts in another value, the others read.
     Upserts(f64),

@@ -62,7 +62,7 @@ pub struct Options {
     /// Mean computation between two operations [default: fitted, by application]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     compute: Option<Duration>,
-    /// Another value for a number of the model, which is printed with the others
+    /// Another value for a number of the model; the output shows it with the others
     #[arg(long, value_name = "NAME=VALUE", value_parser = assumption)]
     assume: Vec<(String, f64)>,
     /// Simulated time that is counted

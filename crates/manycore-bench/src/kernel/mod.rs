@@ -59,7 +59,7 @@ pub const MAX: &str = "max-jops";
 /// Requests, at the highest rate at which nearly all are served in time.
 pub const CRITICAL: &str = "critical-jops";
 
-/// By how many cores' worth of work requests come, to find out how many can.
+/// Searches for the largest rate of requests, in cores' worth of work, that can be served.
 const LADDER: [u32; 14] = [5, 10, 15, 20, 25, 30, 35, 40, 50, 60, 75, 90, 105, 120];
 
 impl Application {
@@ -176,7 +176,7 @@ impl Options {
         }
     }
 
-    /// As much as can be done, and then what is offered, step by step.
+    /// First as much as possible, and then the offered rates, step by step.
     fn loads(&self, threads: u32) -> Vec<Option<u32>> {
         let steps = LADDER.iter().filter(|step| **step <= threads).map(|step| Some(*step));
         let steps = steps.filter(|_| self.application == Application::Threads);

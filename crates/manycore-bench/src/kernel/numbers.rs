@@ -13,7 +13,7 @@ use crate::failure::Failure;
 pub enum Origin {
     /// Published.
     Cited,
-    /// Follows from what the programs, the kernel or the C library do.
+    /// Derived from the code of the programs, the kernel or the C library.
     Derived,
     /// Measured natively, with one process.
     Measured,
@@ -49,7 +49,7 @@ const fn number(name: &'static str, usual: f64, origin: Origin, what: &'static s
     Number { name, usual, origin, what }
 }
 
-/// For both applications: what happens when a thread gives up its CPU.
+/// For both applications: the cost of giving up the CPU.
 const SCHEDULING: [Number; 5] = [
     number(
         "sleeps_after_ns",

@@ -90,7 +90,7 @@ fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
         outcomes
     })?;
     let mut outcomes = report.result.clone();
-    // A thread that has come and was not served has waited for at least so long.
+    // A request that has arrived and was not served has waited for at least this long.
     for arrival in arrivals.iter().flatten().skip(served.get() as usize) {
         if (window.begin..window.end).contains(arrival) {
             outcomes[0].times.saturating_record((window.end - arrival).max(1));
@@ -121,7 +121,7 @@ fn arrivals(load: &Load, ghz: f64, window: Window, seed: u64) -> Option<Vec<u64>
     Some(std::iter::from_fn(next).take_while(|at| *at < window.end).collect())
 }
 
-/// When the next operation of a thread began, once it has; none if the time is over.
+/// The time at which a thread's next operation began; none if the time is over.
 fn begin(arrivals: Option<&[u64]>, next: &AtomicU64, window: Window) -> Option<u64> {
     let now = thread::now();
     let Some(arrivals) = arrivals else { return (now < window.end).then_some(now) };

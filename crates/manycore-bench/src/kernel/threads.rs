@@ -1,5 +1,5 @@
-//! SPECjbb2013 in one Java machine: threads that share an address space. Page faults read what maps
-//! memory, and threads that map memory write it.
+//! SPECjbb2013 in one Java machine: threads that share an address space. Page faults read the
+//! mappings, and threads that map memory write them.
 
 use manycore_sim::thread;
 use manycore_simulated::lock::Ticket;

@@ -48,8 +48,8 @@ pub(super) struct Measuring {
 }
 
 impl Measuring {
-    /// Measures what a load does with these numbers of processes or threads. Points of one
-    /// load in the order of their numbers.
+    /// Measures a load with these numbers of processes or threads. Points of one load come in the
+    /// order of their numbers.
     pub fn run(
         &self,
         subject: &Wording,

@@ -91,8 +91,7 @@ fn remap() -> io::Result<()> {
     let at = map(MAPPING)?;
     // SAFETY: mapped just now, and nobody else knows of it.
     unsafe { touch(at, TOUCHED) };
-    // SAFETY: `map` has just made the mapping, which nobody else knows of and which is not used
-    // again.
+    // SAFETY: `map` has just made the mapping; no other code knows it, and it is not used again.
     unsafe { unmap(at, MAPPING) }
 }
 
@@ -137,7 +136,7 @@ struct Part {
 unsafe impl Send for Part {}
 
 impl Part {
-    /// Touches a page that is not there. When all are, they are given back.
+    /// Touches a page that is not there. When all pages are there, they are unmapped.
     fn fault(&mut self) -> io::Result<()> {
         if self.next == PART {
             // SAFETY: the thread's own part; nothing is kept in it.

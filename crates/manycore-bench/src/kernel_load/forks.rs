@@ -117,7 +117,7 @@ fn end_with(parent: libc::pid_t) -> io::Result<()> {
     }
 }
 
-/// Processes that run. Those that have not ended when it is dropped are killed.
+/// Running processes. Those that have not ended when it is dropped are killed.
 struct SimulatorPool {
     processes: Vec<libc::pid_t>,
 }
@@ -139,8 +139,8 @@ impl SimulatorPool {
 impl Drop for SimulatorPool {
     fn drop(&mut self) {
         for process in &self.processes {
-            // SAFETY: a child that has not been waited for: the number is its own. Fails only if it
-            // has ended already.
+            // SAFETY: a child that was not reaped, so the number is still its own. It fails only if
+            // the child has ended already.
             unsafe { libc::kill(*process, libc::SIGKILL) };
             // It is dead or dying, and there is nobody left to tell.
             let _ = wait(*process);
@@ -150,7 +150,8 @@ impl Drop for SimulatorPool {
 
 /// Memory that the parent and its processes share.
 struct Board {
-    /// The first cell is set when the measurement is over; then there is one cell for each process.
+    /// The first cell is set when the measurement is over; after it there is one cell for each
+    /// process.
     cells: NonNull<Counter>,
     count: usize,
     parent: libc::pid_t,

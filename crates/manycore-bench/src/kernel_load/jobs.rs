@@ -19,7 +19,7 @@ use crate::work::work;
 /// The program that is started: it ends at once.
 pub const PROGRAM: &std::ffi::CStr = c"/bin/true";
 
-/// The size of a file, and how often it is read from the descriptor that all processes share.
+/// The size of a file, and the number of reads from the descriptor that all processes share.
 const FILE: usize = 16 * 1024;
 const SHARED_READS: usize = 16;
 /// What is mapped and touched; by how much the heap grows.
@@ -140,7 +140,7 @@ impl Deck {
     }
 }
 
-/// Where a process does its jobs, and with what. The process has a single thread.
+/// The directory and the data of a process' jobs. The process has a single thread.
 pub struct Site<'a> {
     made: PathBuf,
     renamed: PathBuf,
@@ -242,8 +242,7 @@ fn memory() -> io::Result<()> {
     let at = map(MAPPING)?;
     // SAFETY: mapped just now, and nobody else knows of it.
     unsafe { touch(at, MAPPING) };
-    // SAFETY: `map` has just made the mapping, which nobody else knows of and which is not used
-    // again.
+    // SAFETY: `map` has just made the mapping; no other code knows it, and it is not used again.
     unsafe { unmap(at, MAPPING) }?;
     // SAFETY: only this thread uses the heap's end, and nothing is allocated until the end is back
     // at its old place.

@@ -122,7 +122,7 @@ impl Answer {
     }
 }
 
-/// Does what an order says, as JSON, and prints the answer: the whole life of the process.
+/// Executes an order, in JSON, and prints the answer: the whole life of the process.
 fn serve(order: &str) -> Result<(), Failure> {
     let order: Order = serde_json::from_str(order)
         .map_err(|error| Failure::Usage(format!("no order for a load: {error}")))?;
@@ -153,8 +153,8 @@ impl Counter {
     }
 }
 
-/// Lets what runs warm up, counts for a while, and then says that it is enough. Gives the
-/// operations and the time.
+/// Lets the load warm up, counts for a while, and then ends it. Returns the operations and the
+/// time.
 fn count(order: &Order, counters: &[Counter], enough: &AtomicU64) -> (u64, f64) {
     // Relaxed: as in `Counter::count`.
     let done = || counters.iter().map(|counter| counter.0.load(Ordering::Relaxed)).sum::<u64>();

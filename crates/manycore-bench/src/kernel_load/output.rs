@@ -150,7 +150,7 @@ fn add_kernel(record: &mut Measurement, profiled: &[Profiled]) {
     }
 }
 
-/// Each lock that was seen, by kind and name: what each run says of it.
+/// Each observed lock, by kind and name, with the results of each run.
 fn by_name(profiled: &[Profiled]) -> BTreeMap<String, Vec<Option<&KernelLock>>> {
     let mut locks: BTreeMap<String, Vec<Option<&KernelLock>>> = BTreeMap::new();
     for (number, run) in profiled.iter().enumerate() {

@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How much longer than its order it may take: of very many processes each ends with its last job.
 const GRACE: Duration = Duration::from_secs(120);
 
-/// Has an order done. The process and what it has started is gone afterwards, whatever happens.
+/// Has an order executed. The process and its children are gone afterwards, whatever happens.
 pub fn run(
     order: &Order,
     room: &TrialDir,

@@ -15,7 +15,7 @@ pub(super) struct PointOptions {
     /// Lengths of a section; about:TIME varies exponentially
     #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "1us", value_parser = parse_length)]
     pub section: Vec<Length>,
-    /// Length of what is between two sections [default: about twice the section]
+    /// Length of the time between two sections [default: about twice the section]
     #[arg(long, value_name = "TIME", value_parser = parse_length)]
     pub outside: Option<Length>,
     /// Number of locks that the threads share

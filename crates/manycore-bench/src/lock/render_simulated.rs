@@ -6,8 +6,8 @@ use super::SIMULATED_BASE;
 use crate::heading::by_heading;
 use crate::lock::in_words;
 
-/// A table for each point, best lock first; with `details`, one more that says where time goes and
-/// how far lines travel.
+/// A table for each point, best lock first; with `details`, another one with the division of time
+/// and the distances of lines.
 pub fn render(measurements: &[Measurement], details: bool) -> String {
     let tables = by_heading(measurements, heading).into_iter().map(|(heading, mut members)| {
         members.sort_by(|a, b| b.value.total_cmp(&a.value));

@@ -165,7 +165,7 @@ impl Options {
         self.cpus.unwrap_or(self.machine.machine().topology.cpus())
     }
 
-    /// The record of a lock at a point; the first finding is that of the model as it is.
+    /// The record of a lock at a point; the first finding is that of the unchanged model.
     pub(crate) fn record(
         &self,
         point: &Point,

@@ -97,7 +97,7 @@ impl<C: Contender> Stage for SimulatedStage<'_, C> {
     }
 }
 
-/// A lock of the kind that was asked for, or a reader-writer lock beside it.
+/// A lock of the requested kind, or a reader-writer lock beside it.
 enum AnyGuarded<C> {
     Asked(Guarded<C>),
     ReaderWriter(Box<Guarded<UsualRw>>),

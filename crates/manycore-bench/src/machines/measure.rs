@@ -38,7 +38,7 @@ pub struct Options {
     /// File to write; without it, the model goes to stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write what each pair of CPUs takes to hand a word over to this file, for `machines derive`
+    /// Write the hand-over time of each pair of CPUs to this file, for `machines derive`
     #[arg(long, value_name = "FILE", requires = "out")]
     latencies: Option<PathBuf>,
 }
@@ -67,7 +67,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     }
 }
 
-/// Measures all pairs, and writes them with what `machines derive` has to know beside.
+/// Measures all pairs, and writes them together with the other inputs of `machines derive`.
 fn write_latencies(path: &Path, like: &Path, host: &host::Host, terminal: &Terminal) -> Result<()> {
     let matrix = host::hand_over::matrix(|cpu, count| {
         terminal.say(format_args!("measuring hand-overs of CPU {cpu} of {count}"));

@@ -115,7 +115,7 @@ impl Place {
             && data == 1
     }
 
-    /// The number of threads, or what part of the CPUs that is.
+    /// The number of threads, or its ratio to the number of CPUs.
     pub fn threads_in_words(&self) -> String {
         match self.point.threads {
             all if all == self.cpus => "all".to_owned(),

@@ -70,7 +70,7 @@ pub(super) struct Standing {
     pub under: usize,
     /// The lowest of its throughput over the base line's.
     pub least_of_base: Option<(f64, String)>,
-    /// The number of points at which it has less than 0.95 of the base line.
+    /// The number of points at which it reaches less than 0.95 of the base line.
     pub under_base: usize,
 }
 
@@ -99,8 +99,8 @@ pub(super) fn mean(ratios: impl Iterator<Item = f64>) -> Option<f64> {
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
-/// The largest ratio of a lock's long waits to another lock's, and where it was, among the points
-/// with no more threads than CPUs.
+/// The largest ratio of a lock's long waits to another lock's, and its point, among the points with
+/// no more threads than CPUs.
 pub(super) fn longest_waits(lock: &str, other: &str, all: &[Outcome]) -> Option<(f64, String)> {
     let fit = all.iter().filter(|one| one.place.point.threads <= one.place.cpus);
     let ratios = fit.filter_map(|one| {

@@ -206,7 +206,7 @@ impl Database {
         )
     }
 
-    /// Without what a shell would take for more than a name: see `make`.
+    /// Without characters that have a special meaning in a shell: see `make`.
     fn path(&self, name: &str) -> String {
         self.place.path().join(name).display().to_string()
     }

@@ -105,8 +105,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     failed_locks(&prediction.found.failures)
 }
 
-/// Locks of the program's own are in no model: nobody knows how often they are taken, nor for how
-/// long.
+/// Locks of the program's own making are in no model, because their acquisitions and hold times are
+/// unknown.
 fn say_what_is_left_out(profile: &Profile, terminal: &Terminal) {
     let futexes = || profile.locks.iter().filter(|lock| !lock.is_counted());
     let Some(most) = futexes().max_by_key(|lock| lock.wait.total_ns) else { return };

@@ -1,4 +1,4 @@
-//! `manycore predict`: a program's locks on a machine that nobody has at hand.
+//! `manycore predict`: a program's locks on a machine that is not available.
 //!
 //! A [`Workload`] is made from a profile: its threads do, on average, what a thread of the program
 //! did. They take the program's locks equally often, hold them for as long, and compute or sleep in
@@ -167,7 +167,7 @@ impl Options {
         Ok(threads)
     }
 
-    /// Machine and workload as they are, then what both might be as well.
+    /// Machine and workload unchanged, and then the possible variants of both.
     fn variants(&self, workload: &Workload) -> Vec<(String, Workload)> {
         let machines = variant::corners(&self.machine);
         let as_it_is = machines[0].clone();
@@ -177,7 +177,7 @@ impl Options {
         of_machine.chain(of_usage).collect()
     }
 
-    /// The program as it was observed, as far as this machine is like that one.
+    /// The observed program, as far as this machine is like the one of the observation.
     fn as_observed(&self, workload: &Workload) -> Job {
         let cpus = self.usage.cpus.clamp(1, self.machine.machine().topology.cpus());
         self.job(workload, &self.machine.to_toml(), &self.locks[0], self.usage.threads, cpus)
@@ -189,8 +189,8 @@ impl Options {
         let own: Vec<&Measurement> = own.collect();
         let full = full(&own)?;
         let alone = own.first().filter(|record| record.threads == 1)?.value;
-        // The first number of threads that brings nothing any more; or the last, if that is far
-        // from what its threads could do.
+        // The first number of threads that brings no further gain; or the last, if that is far from
+        // the possible throughput of its threads.
         let is_far = |last: &&&Measurement| last.value < FAR * alone * f64::from(last.threads);
         let beyond = own.get(full + 1).or_else(|| own.last().filter(is_far))?;
         let machine = self.machine.to_toml();
@@ -261,8 +261,8 @@ impl Options {
 /// nothing.
 const FULL: f64 = 0.9;
 
-/// Less than this share of what all threads could do, each alone on a machine of its own, is no
-/// scaling.
+/// Less than this share of the possible throughput, with each thread alone on a machine of its own,
+/// is no scaling.
 const FAR: f64 = 0.5;
 
 /// The position, among a lock's records by ascending number of threads, of the first with nearly

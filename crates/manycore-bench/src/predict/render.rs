@@ -76,8 +76,8 @@ impl<'a> Curve<'a> {
         records[full(&records).expect("a curve has points")]
     }
 
-    /// Whether throughput still grew at the last point, and was near what this many threads could
-    /// do.
+    /// Whether throughput still grew at the last point, and was near the possible throughput of
+    /// this many threads.
     fn scales_on(&self) -> bool {
         let (last, speedup) = self.points.last().expect("a curve has points");
         self.full().threads == last.threads && speedup.value >= FAR * f64::from(last.threads)
@@ -134,7 +134,8 @@ fn range(metric: &Metric) -> String {
     }
 }
 
-/// Where the program's own lock stops, what stops it, and whether another one would go on.
+/// The point where the program's own lock stops scaling, the reason, and whether another lock would
+/// scale further.
 fn finding(curves: &[Curve], limit: Option<&Limit>) -> String {
     let own = &curves[0];
     let (_, most) = own.most();

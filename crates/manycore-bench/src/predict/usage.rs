@@ -39,7 +39,7 @@ pub struct Row {
     pub shared: Option<u64>,
     /// The mean time that one is held, in nanoseconds; none if no hold was measured.
     pub hold_ns: Option<f64>,
-    /// By what the mean is multiplied at the ends of its interval.
+    /// The factors by which the mean is multiplied at the ends of its interval.
     pub hold_range: (f64, f64),
     /// The time that 99 of 100 holds do not exceed.
     pub hold_p99_ns: Option<f64>,
@@ -92,7 +92,7 @@ const HOLDS: (f64, f64) = (0.8, 1.25);
 const VARIES: f64 = 2.0;
 
 impl Workload {
-    /// The workload that stands for a program. The error says in a line why there is none.
+    /// The workload that represents a program. The error says in a line why there is none.
     pub fn of(usage: &Usage) -> Result<Self, String> {
         if usage.threads > THREADS_MAX {
             return Err(format!(

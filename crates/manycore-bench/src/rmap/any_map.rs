@@ -1,4 +1,4 @@
-//! A reverse map, or what stands in its place, of whatever mechanism.
+//! A reverse map, or a replacement for one, of any mechanism.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ pub(super) trait AnyMap: Sync {
 /// A thread's access to a reverse map, for updates. When it is dropped, it removes its intervals.
 pub(super) trait Handle {
     /// Inserts an interval, or removes its oldest one. It inserts `fresh`, unless it has an
-    /// interval that is to be used again.
+    /// interval to be reused.
     fn update(&mut self, tree: usize, fresh: Interval);
 }
 

@@ -103,7 +103,7 @@ pub struct Workload {
     /// The inserted intervals: new ones each time, or the same again and again
     #[arg(long, value_enum, default_value = "fresh")]
     objects: Objects,
-    /// After this long without a read, an update does what was deferred
+    /// After this long without a read, an update applies the deferred ones
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
     tend: Duration,
     /// Operations of each thread, whose total time is then not limited

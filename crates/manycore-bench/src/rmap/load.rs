@@ -57,8 +57,8 @@ pub struct Load {
     pub tend: Duration,
     /// Which trees are updated and read.
     pub popularity: Popularity,
-    /// Operations of each thread after which it is over, whatever time that takes; none if that is
-    /// a matter of time.
+    /// The number of operations of each thread at which the run ends, whatever time that takes;
+    /// none if time ends the run.
     pub operations: Option<u64>,
     /// The seed of everything that is drawn.
     pub seed: u64,
@@ -92,7 +92,7 @@ pub(super) trait Stage {
     /// The work between two operations; the first of these updates or does not.
     fn outside(&self, updates: bool);
 
-    /// After how many ticks of the facade's clock an update does what was deferred.
+    /// The ticks of the facade's clock after which an update applies the deferred ones.
     fn tend_ticks(&self) -> u64;
 
     /// Bytes that the program has allocated.

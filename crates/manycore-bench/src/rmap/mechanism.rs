@@ -22,8 +22,8 @@ macro_rules! library {
 
         super::super::bag_workload::bags!($library);
 
-        /// `trees` trees, or what there is instead, by the mechanism of this name; `None` if there
-        /// is none.
+        /// `trees` trees, or their replacements, by the mechanism of this name; `None` if there is
+        /// none.
         pub(in crate::rmap) fn make(
             name: &str,
             shape: Shape,
@@ -92,7 +92,7 @@ pub(super) mod native {
 /// A peer of the ordered queue, natively.
 const PEER: &str = "seg-queue";
 
-/// Makes `trees` trees, or what there is instead, natively; `None` if no mechanism has the name.
+/// Makes `trees` trees, or their replacements, natively; `None` if no mechanism has the name.
 pub(super) fn make_here(name: &str, shape: Shape, trees: usize) -> Option<Box<dyn AnyMap>> {
     if (name, shape) == (PEER, Shape::Queue) {
         return Some(Box::new(Bags::<crossbeam_queue::SegQueue<Interval>>::new(trees)));

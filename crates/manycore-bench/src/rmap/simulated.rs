@@ -97,7 +97,7 @@ fn simulate(run: &Run, load: &Load, update: f64, beside: Beside) -> Result<Findi
     let cycles = |ns: f64| (ns * run.ghz()) as u64;
     let outside = [false, true].map(|updates| cycles(load.outside_ns + beside.ns(updates)));
     let tend = cycles(load.tend.as_nanos() as f64);
-    // Outside of the simulated memory: what a worker keeps for itself is none of the mechanism's.
+    // Outside of the simulated memory: a worker's private data do not count as the mechanism's.
     let outcomes: Vec<_> = (0..job.threads).map(|_| Cell::new(Some(Outcome::new()))).collect();
     let drawn = load.trees_drawn();
     let report = run.simulate(|| {

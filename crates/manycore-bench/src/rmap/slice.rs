@@ -142,7 +142,7 @@ impl Settings {
             tend_ticks: ticks(load.tend),
         };
         let trees = load.trees_drawn();
-        // Here and not there: what a worker keeps for itself is none of the mechanism's memory.
+        // Here and not there: a worker's private data do not count as the mechanism's memory.
         let outcomes = (0..self.threads).map(|_| Outcome::new()).collect();
         let counts = Counts::read(|visit| map.statistics(visit));
         let before = footprint::in_use();
@@ -207,7 +207,7 @@ impl Settings {
     }
 }
 
-/// A time in ticks of the facade's clock, which is asked how fast it goes.
+/// A time in ticks of the facade's clock, whose rate is asked first.
 fn ticks(time: Duration) -> u64 {
     use manycore::sync::clock;
     let (start, first) = (Instant::now(), clock::now());

@@ -1,4 +1,4 @@
-//! Results that are kept, so that a sweep that was interrupted goes on where it was.
+//! Stored results, so that an interrupted sweep continues where it was.
 //!
 //! A result is found by its determining inputs: the job, and the content of the executable that
 //! simulates. An entry contains the whole job, so two jobs with equal names are distinguished.
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(Took::read("0a set/lock:mcs 0.01"), None);
     }
 
-    /// A directory that was last changed so long ago, with a file in it.
+    /// A directory whose last change is this old, with a file in it.
     fn aged(path: &Path, age: Duration) {
         fs::create_dir(path).unwrap();
         fs::write(path.join("file"), "content").unwrap();

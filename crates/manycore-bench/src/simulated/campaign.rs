@@ -10,7 +10,7 @@ use crate::found::Found;
 pub(crate) struct SimulatedCampaign<'a, P> {
     pub points: &'a [P],
     pub mechanisms: &'a [String],
-    /// Models of machines as the text of their files; the first one as it is.
+    /// Models of machines as the text of their files; the first one is unchanged.
     pub machines: &'a [String],
     pub pool: &'a SimulatorPool,
 }

@@ -22,7 +22,7 @@ pub(crate) struct Job {
     pub threads: u32,
     /// What they do.
     pub program: Program,
-    /// Simulated time that is counted; before it goes a fifth of it that is not.
+    /// Simulated time that is counted; an uncounted fifth of it comes before.
     pub measured: Duration,
     /// Which CPUs the threads run on.
     pub pinning: Pinning,
@@ -58,7 +58,7 @@ impl Program {
         self.0.get().split('"').nth(1).unwrap_or_default()
     }
 
-    /// The JSON of its data: what is between the colon after the name and the last brace.
+    /// The JSON of its data: the part between the colon after the name and the last brace.
     pub fn data(&self) -> &str {
         let field = self.0.get();
         field.split_once(':').map_or(field, |(_, rest)| &rest[..rest.len() - 1])
@@ -98,7 +98,7 @@ pub(crate) struct Finding {
 }
 
 impl Job {
-    /// A name that no other job has: 128 bits of all that it is.
+    /// A unique name of the job: 128 bits of its whole content.
     pub fn key(&self) -> String {
         hash(serde_json::to_string(self).expect("a job is plain data").as_bytes())
     }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::job::{Finding, Job, Program};
 use super::run::Run;
 
-/// A program for a simulated machine: its data are what its threads do.
+/// A program for a simulated machine: its data define its threads' work.
 pub(crate) trait SimulatedProgram: Serialize + DeserializeOwned {
     /// The program's name, in jobs and in the names under which results are kept.
     const NAME: &'static str;

@@ -9,7 +9,7 @@ const LATENCIES: [f64; 3] = [1.0, 0.7, 1.4];
 /// How long a core keeps a line, in cycles: two values in addition to the model's.
 const HOLDS: [f64; 3] = [0.0, 150.0, 75.0];
 
-/// The model as it is, then each other combination of latencies, hold and policy of combining: 18
+/// The unchanged model, then each other combination of latencies, hold and policy of combining: 18
 /// machines.
 pub fn variants(model: &Model) -> Vec<Model> {
     let mut variants = Vec::new();
@@ -36,13 +36,13 @@ pub(crate) fn of(model: &Model, swept: bool) -> Vec<String> {
     if swept { sweep(model) } else { alone(model) }
 }
 
-/// The model as it is, and one whose lines can be taken away at once. A long hold would hide the
-/// moment at which a thread notices a change.
+/// The unchanged model, and a model whose lines can be taken away at once. A long hold would hide
+/// the moment at which a thread notices a change.
 pub(crate) fn with_and_without_hold(model: &Model) -> Vec<String> {
     vec![model.to_toml(), changed(model, 1.0, Some(0.0), 0.0).to_toml()]
 }
 
-/// The model as it is, then the least and the most of latencies and of hold times together.
+/// The unchanged model, then the smallest and the largest latencies and hold times together.
 pub(crate) fn corners(model: &Model) -> Vec<String> {
     let corner = |latency, hold| changed(model, latency, Some(hold), 0.0).to_toml();
     vec![

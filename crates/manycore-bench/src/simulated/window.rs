@@ -1,4 +1,4 @@
-//! The simulated time that is counted, and what threads do in it.
+//! The counted part of simulated time, and the work of threads in it.
 
 use std::cell::Cell;
 

@@ -12,7 +12,8 @@ use crate::contender::Contender;
 use crate::mix::Latch;
 use crate::work::work;
 
-/// The flag that ends it all, and the counters: what does not depend on the kind of lock.
+/// The flag that ends the slice, and the counters: the parts that do not depend on the kind of
+/// lock.
 pub(super) struct Course {
     /// All threads and the one that started them.
     pub barrier: Barrier,
@@ -158,7 +159,8 @@ impl<C: Contender> Guarded<C> {
 
     fn marks(&self) -> (u64, u64) {
         let data = self.data.get();
-        // SAFETY: the pointer is valid; who else may access it is up to the lock under test.
+        // SAFETY: the pointer is valid; the lock under test decides which other threads may access
+        // it.
         unsafe {
             ((&raw const (*data).begun).read_volatile(), (&raw const (*data).ended).read_volatile())
         }

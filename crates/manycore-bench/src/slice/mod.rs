@@ -148,8 +148,8 @@ fn measure(locks: Arc<dyn Locks>, settings: &Settings) -> Result<Slice, String> 
     for outcome in &ended {
         slice.waits.add_ticks(&outcome.waits, ns_per_tick);
     }
-    // A thread that is stuck has waited since the end of the slice at least, and nobody knows for
-    // how much longer.
+    // A stuck thread has waited at least since the end of the slice; for how much longer is
+    // unknown.
     if slice.stuck > 0 {
         slice.waits.add(stopped.elapsed().as_nanos() as u64, u64::from(slice.stuck));
     }

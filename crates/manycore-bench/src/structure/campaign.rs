@@ -17,7 +17,7 @@ use super::{GridPoint, Load, records};
 /// The time of an operation beside its accesses. A guess, the same for all.
 const BESIDE: Beside = Beside::each(5.0);
 
-/// The most elements that are put in, each by a simulated insertion.
+/// The largest number of inserted elements; each takes a simulated insertion.
 const INITIAL_MAX: u64 = 10_000_000;
 
 /// What to simulate.
@@ -86,7 +86,7 @@ pub(crate) trait Grid {
     /// What everything is drawn by.
     fn seed(&self) -> u64;
 
-    /// Adds to a record of a mechanism what it says about its point.
+    /// Adds a mechanism's own data about its point to its record.
     fn describe(record: &mut Measurement, task: &Self::Task, sync: &str);
 }
 

@@ -35,7 +35,8 @@ pub(crate) struct RunFlags {
     /// CPUs of the threads
     #[arg(long, value_enum, default_value = "auto")]
     pin: Pin,
-    /// Vary what nobody knows about the machine, and show the range of results: 18 simulations each
+    /// Vary the unknown properties of the machine, and show the range of results: 18 simulations
+    /// each
     #[arg(long)]
     sweep: bool,
 }

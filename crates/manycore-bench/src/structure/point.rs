@@ -1,4 +1,4 @@
-//! A point of a grid: what threads do with a structure, natively and simulated alike.
+//! A point of a grid: the operations of threads on a structure, the same natively and simulated.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Simulated;
 use crate::simulated::{Beside, Finding, Run, SimulatedProgram};
 
-/// What threads do at a point of a grid, by a mechanism.
+/// The operations of threads at a point of a grid, by a mechanism.
 pub(crate) trait GridPoint:
     Clone + Debug + PartialEq + Serialize + DeserializeOwned
 {

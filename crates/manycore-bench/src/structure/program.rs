@@ -52,7 +52,7 @@ pub(crate) trait SimulatedActor<T> {
     /// Inserts the initial contents, with [`thread::progress`] after each insertion.
     fn fill(&mut self);
 
-    /// Does the next operation. Returns what it takes beside its accesses, in nanoseconds.
+    /// Executes the next operation. Returns its time beside its accesses, in nanoseconds.
     fn act(&mut self) -> f64;
 
     /// What it has to tell.

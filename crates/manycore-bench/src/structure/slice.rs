@@ -17,8 +17,7 @@ pub(crate) struct StructureSlice {
     pub latency: Waits,
     /// Bytes for each key, when the structure has been filled and nobody has used it yet.
     pub bytes_per_key: f64,
-    /// Bytes beyond that, at the end of the time that was counted: what waits to be freed, logs,
-    /// handles.
+    /// Bytes beyond that, at the end of the counted time: garbage, logs, handles.
     pub garbage: f64,
     /// The mechanism's own counts while threads worked, including the warm-up, for each operation.
     pub statistics: BTreeMap<String, f64>,

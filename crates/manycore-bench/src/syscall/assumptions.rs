@@ -21,7 +21,7 @@ pub struct Assumptions {
     pub lines: Counts,
 }
 
-/// Time that the kernel computes, in nanoseconds, without what the lines of connections take.
+/// The kernel's computation, in nanoseconds, without the time for the lines of connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     /// The interrupt's part of a new connection, with the listening socket locked.

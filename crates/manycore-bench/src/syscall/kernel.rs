@@ -278,7 +278,8 @@ impl<'a> Kernel<'a> {
                 connection.socket.write(lines.socket / 2, number);
                 connection.file.write(lines.file, number);
                 self.sockets.section(self.cycles(times.locked), || ());
-                // The client asks again when it has the end of this connection.
+                // The client sends its next request when it has received the end of this
+                // connection.
                 let pause = self.assumed.round_trip_ns + self.assumed.think_ns;
                 self.arrive(thread::now() + self.cycles(pause), Packet::Request, client);
             }

@@ -195,8 +195,8 @@ mod tests {
 
     #[test]
     fn what_is_moved_stays_in_the_package() {
-        // The channel's own lines cross, whatever a socket has: what counts is by how much more
-        // cross if sockets have more.
+        // The channel's own lines cross, whatever a socket has. So the test compares the additional
+        // crossings of sockets with more lines.
         let crossed = |mechanism, socket| {
             let mut assumed = Assumptions::default();
             assumed.lines.socket = socket;

@@ -68,7 +68,7 @@ impl Run for Serve {
     }
 }
 
-/// Does what an order says, as JSON, and prints the answer: the whole life of either process.
+/// Executes an order, in JSON, and prints the answer: the whole life of either process.
 fn serve(order: &str) -> Result<(), Failure> {
     let order: Order = serde_json::from_str(order)
         .map_err(|error| Failure::Usage(format!("no order for a conversation: {error}")))?;

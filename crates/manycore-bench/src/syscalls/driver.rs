@@ -43,7 +43,7 @@ impl Driver {
         }
     }
 
-    /// How long its runs measure when they are asked to for a time: others' programs know whole
+    /// The duration of its runs, if a time is requested: other projects' programs know whole
     /// seconds only.
     pub fn measures_for(self, time: Duration) -> Duration {
         match self {

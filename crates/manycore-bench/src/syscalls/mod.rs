@@ -138,7 +138,7 @@ pub struct Options {
 /// What one mention of `--syscalls` lists.
 type Policies = policy::List;
 
-/// A part of the benchmark, which is one figure of the publication.
+/// A part of the benchmark: one figure of the publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Part {
     /// Bytes a second by message size.

@@ -52,7 +52,7 @@ pub fn check() -> Result<()> {
     ))
 }
 
-/// Both ends under the policy, which is chosen outside of the namespace.
+/// Both ends under the policy, which is applied outside of the namespace.
 pub fn work(policy: &Policy, bytes: usize, time: Duration) -> Result<Work> {
     let client = ["-l", &bytes.to_string(), "-T", &time.as_secs().to_string()].map(OsString::from);
     let shell = ["sh", "-c", SCRIPT, "sh"].map(OsString::from);

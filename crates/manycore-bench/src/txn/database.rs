@@ -1,4 +1,5 @@
-//! A database whose mechanism is not known, so that what transactions do is written once.
+//! A database behind an interface that hides its mechanism, so that the transactions are written
+//! once.
 
 use manycore_traits::Conflict;
 

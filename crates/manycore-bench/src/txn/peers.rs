@@ -1,4 +1,4 @@
-//! What a program would use otherwise: the standard library's trees under locks.
+//! The alternative for a program: the standard library's trees under locks.
 //!
 //! | name | what it is |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The points of databases on this host, and what records say of them.
+//! The points of databases on this host, and their descriptions in records.
 
 use manycore_measure::{Measurement, Parameter};
 

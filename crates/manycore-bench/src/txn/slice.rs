@@ -44,7 +44,7 @@ fn run(settings: &Settings<Task>, kept: &mut Option<Filled>) -> Result<Slice, St
     Ok(slice)
 }
 
-/// The mechanism of a task, which is one of the library's or of others.
+/// The mechanism of a task: one of the library's or of others.
 fn contender(task: &Task) -> Option<&'static Contender> {
     find(own::native::CONTENDERS, &task.sync).or_else(|| find(peers::CONTENDERS, &task.sync))
 }

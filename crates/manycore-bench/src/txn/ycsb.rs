@@ -29,7 +29,7 @@ pub(super) struct Draws {
     records: u64,
     /// The share of requests that write.
     update: f64,
-    /// Ranks that were drawn; none if all records are asked for alike.
+    /// Ranks that were drawn; none if all records are equally popular.
     drawn: Box<[u64]>,
     next: usize,
 }
@@ -54,7 +54,7 @@ impl Draws {
         let mut requests = [(0, false); REQUESTS];
         for number in 0..REQUESTS {
             let mut key = key_of(self.record());
-            // Those that are popular would take long to draw otherwise, where there are few.
+            // Popular ranks would otherwise take long to draw, if there are few.
             while requests[..number].iter().any(|(known, _)| *known == key) {
                 key = key_of(self.random.u64(..self.records));
             }

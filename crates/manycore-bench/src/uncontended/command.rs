@@ -1,4 +1,4 @@
-//! `manycore bench uncontended`: what a lock costs when nobody else wants it.
+//! `manycore bench uncontended`: the cost of an uncontended lock.
 
 use crate::uncontended;
 use clap::Args;

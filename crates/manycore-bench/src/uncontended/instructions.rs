@@ -1,9 +1,10 @@
 //! How many instructions a pair of lock and unlock executes, counted exactly.
 //!
 //! The worker runs under callgrind, which counts the instructions of one function, [`REGION`], and
-//! writes the sum to a file each time that function returns. Two calls, the second with twice as
-//! many pairs: the difference is what the pairs cost, without what else the function does. The same
-//! for a contender that locks nothing is the loop around the lock, which is subtracted.
+//! writes the sum to a file each time that function returns. There are two calls, the second with
+//! twice as many pairs: the difference is the cost of the pairs, without the rest of the function.
+//! The same measurement for a contender that locks nothing gives the cost of the loop around the
+//! lock, which is subtracted.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,9 +1,8 @@
-//! `manycore bench uncontended`: what a lock costs when nobody else wants it.
+//! `manycore bench uncontended`: the cost of an uncontended lock.
 //!
-//! One thread locks and unlocks, in a process that has a second thread: with a single one, glibc
+//! One thread locks and unlocks, in a process with a second thread: with a single thread, glibc
 //! leaves the atomic instructions out, and no program to which locks matter is like that. Times are
-//! paired with glibc's; instructions are counted exactly and do not depend on what else the machine
-//! does.
+//! paired with glibc's; instructions are counted exactly and do not depend on other load.
 
 mod claims;
 mod command;

@@ -61,8 +61,8 @@ fn pass<C: Contender>(lock: &C, pairs: u32) {
     }
 }
 
-/// What the instruction counter counts: this call, and nothing of the process around it. Its symbol
-/// is not mangled, so that the counter can be told its name.
+/// The range of the instruction counter: this call, and nothing of the process around it. Its
+/// symbol is not mangled, so that the counter can be given its name.
 #[inline(never)]
 #[unsafe(export_name = "manycore_bench_region")]
 fn region(run: &mut dyn FnMut()) {

@@ -1,7 +1,7 @@
 //! What a harness has a worker do, of whatever workload.
 //!
-//! A workload says what its orders are ([`Order`]) and gives the worker something that executes
-//! them ([`Executor`]). Between the two processes an order is its name and its settings, as JSON;
+//! A workload defines its orders ([`Order`]) and gives the worker an executor for them
+//! ([`Executor`]). Between the two processes an order is its name and its settings, as JSON;
 //! neither the worker nor the harness's end of it knows any workload.
 
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Message {
     }
 }
 
-/// What a worker answers; the error says in one line why there is nothing measured.
+/// A worker's answer; the error says in one line why there is no measurement.
 pub(super) type Reply = Result<Box<RawValue>, String>;
 
 /// Executes the orders of one kind, in a worker.
@@ -46,7 +46,7 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// An order that does this. The error, in one line, says what went wrong.
+    /// An order for this work. The error, in one line, describes the failure.
     pub fn new<O: Order>(
         mut execute: impl FnMut(O) -> Result<O::Answer, String> + 'static,
     ) -> Self {

@@ -4,7 +4,8 @@ use super::order::Order;
 use super::remote::Worker;
 use crate::failure::Failure;
 
-/// Workers by the number of their candidate, started when they are needed. Dropped, they are ended.
+/// Workers by the number of their candidate, started when they are needed. They are ended when this
+/// is dropped.
 pub(crate) struct WorkerProcesses(Vec<Option<Worker>>);
 
 impl WorkerProcesses {

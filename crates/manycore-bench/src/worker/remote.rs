@@ -15,8 +15,7 @@ use super::order::{Message, Order};
 use super::subject::{Command, Subject, Through};
 use crate::failure::Failure;
 
-/// How long a worker may take beyond what it was asked to do, on a machine that is busy with other
-/// things.
+/// The time that a worker may take beyond its order, on a machine with other load.
 const GRACE: Duration = Duration::from_secs(20);
 
 /// A worker that runs. Dropped, it is killed.
@@ -85,7 +84,7 @@ impl Worker {
     }
 
     /// The dynamic linker only warns about a library that it cannot preload. Results of another
-    /// library than the one that was asked for would be worse than none.
+    /// library than the requested one would be worse than none.
     fn check_origin(&mut self) -> Result<(), Failure> {
         let Some(library) = self.subject.through.library().map(Path::to_path_buf) else {
             return Ok(());

@@ -72,7 +72,7 @@ fn run(disk: &Simulated, threads: u32, seed: u64, has_image: bool) -> (Vec<u64>,
         (0..OBJECTS).map(|object| map.get(now, &object).expect("it is there")).collect()
     });
     let calls = store.stats().operations;
-    // As in a crash: what is written when it is dropped is not looked at.
+    // As in a crash: the writes of the store's drop are ignored.
     let at = Explored.aside(|| disk.survivor());
     assert_eq!(Explored.aside(|| left(&at)), now, "what runs again does something else");
     (now, calls)

@@ -75,7 +75,7 @@ pub fn commit(directory: &str, device: &str, at: u64, is_flushed: bool) -> Outco
     Ok(store.close()?)
 }
 
-/// The fault: the journal is flushed when it is made, and no more.
+/// The planted fault: the journal is flushed when it is made, and never later.
 struct Unflushed(Directory);
 
 impl Storage for Unflushed {

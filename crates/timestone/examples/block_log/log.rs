@@ -5,8 +5,8 @@
 //!   entry      | first sector u64 | sectors u64 | flags u64 | ... to the end of the sector | data |
 //! ```
 //!
-//! An entry is there when the disk has done what it says: so a write that had returned before a
-//! flush was asked for comes before that flush.
+//! An entry is there when the disk has executed its request: so a write that had returned before a
+//! flush was requested comes before that flush.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,7 @@ use crate::Outcome;
 
 /// What a disk writes as a whole.
 pub const BLOCK: usize = 4096;
-/// What a block begins with that says what was acknowledged; the thread and the number follow.
+/// The beginning of a block of acknowledgements; the thread and the number follow.
 pub const MARK: u64 = 0x6465_676b_6361_7374;
 /// From the block of one thread to that of the next.
 pub const THREAD_BYTES: u64 = BLOCK as u64;
@@ -77,8 +77,8 @@ pub fn read(log: &str, acknowledged: u64) -> Outcome<Vec<Entry>> {
     Ok(entries)
 }
 
-/// What a write of whole blocks was. The kernel joins writes that are beside each other, as the
-/// acknowledgements of two threads may be.
+/// A write of whole blocks. The kernel joins adjacent writes, as the acknowledgements of two
+/// threads may be.
 fn push(entries: &mut Vec<Entry>, offset: u64, bytes: Vec<u8>, acknowledged: u64) -> Outcome {
     if offset < acknowledged {
         entries.push(Entry::Write { offset: usize::try_from(offset)?, bytes });

@@ -10,11 +10,11 @@
 //! its thread writes the commit's number to the disk itself, at a byte offset where no file system
 //! is: so the log has both in their order.
 //!
-//! `replay` reads the log (that of QEMU's `blklogwrites`, which is that of dm-log-writes) and the
-//! disk as it was before. It judges each prefix of the log that ends before a flush, with none of
-//! what was written since the flush before, and with some of it: `e2fsck` recovers the file system,
-//! `debugfs` copies the store from it, the store is opened, and what was acknowledged has to be in
-//! it. So it needs neither root nor a loop device.
+//! `replay` reads the log (of QEMU's `blklogwrites`, which has the format of dm-log-writes) and the
+//! disk's earlier state. It judges each prefix of the log that ends before a flush, first without
+//! the writes since the last flush, and then with some of them. `e2fsck` recovers the file system,
+//! `debugfs` copies the store from it, the store is opened, and all acknowledged transactions have
+//! to be in it. So it needs neither root nor a loop device.
 //!
 //! The last word is a fault, which `replay` has to find: a store that does not flush its journal,
 //! and a disk that leaves out some flushes.

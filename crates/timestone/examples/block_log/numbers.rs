@@ -1,4 +1,4 @@
-//! What a transaction writes, and what is to be found of all of them.
+//! The writes of a transaction, and the expected state after all of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -53,8 +53,8 @@ pub fn write(
     Ok(())
 }
 
-/// Opens the store that a power cut has left, and says what is wrong with it: something that was
-/// acknowledged is not there, or a part of a transaction is.
+/// Opens the store that a power cut has left, and describes its fault: an acknowledged transaction
+/// is missing, or only a part of a transaction is there.
 pub fn judge(directory: &Path, acknowledged: &Acknowledged) -> Outcome<Result<(), String>> {
     if !directory.is_dir() {
         // It may have been cut before anything was promised.

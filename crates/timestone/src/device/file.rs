@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::{Device, Storage};
 use crate::error::{Error, Result};
 
-/// A directory of a filesystem, which is locked for as long as this is there.
+/// A directory of a filesystem, which is locked as long as this value exists.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
@@ -38,7 +38,7 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// [`Error::Locked`] if it is open already; else those of the operating system.
+    /// [`Error::Locked`] if it is open already; otherwise the operating system's errors.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
         // Whoever has made the lock has flushed the directory's name before.
@@ -96,7 +96,7 @@ impl Storage for Directory {
     }
 }
 
-/// How often a lock that somebody has is asked for, with pauses of a millisecond.
+/// The number of attempts to get a lock that another process has, with pauses of a millisecond.
 const ATTEMPTS: u32 = 200;
 
 /// Locks a file. A killed process, or a forked one that has not executed its program yet, keeps its
@@ -129,7 +129,7 @@ fn flush_name(path: &Path, made: usize) -> Result<()> {
     let whole = whole.map_err(Error::io(format!("find directory {}", path.display())))?;
     for above in whole.ancestors().skip(1).take(made.max(1)) {
         match flush_directory(above) {
-            // Who may not read it has been given the directory in it.
+            // A process that may not read it has been given the directory in it.
             Err(cause) if made == 0 && cause.kind() == io::ErrorKind::PermissionDenied => {}
             result => result.map_err(Error::io(format!("flush {}", above.display())))?,
         }

@@ -42,8 +42,8 @@ pub trait Device: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of the operating system. What was written since the flush before may then be lost,
-    /// also if a later flush succeeds.
+    /// The operating system's errors. Writes since the last flush may then be lost, even if a later
+    /// flush succeeds.
     fn flush(&self) -> io::Result<()>;
 
     /// Lets the file end here, if it is longer. A device that cannot do that does nothing.
@@ -63,7 +63,7 @@ pub trait Device: Send + Sync {
 
 /// A directory of files.
 pub trait Storage: Send + Sync {
-    /// A file of this name, which is created empty if there is none.
+    /// A file of this name, which is created empty if it does not exist.
     ///
     /// # Errors
     ///

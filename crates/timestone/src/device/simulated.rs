@@ -286,7 +286,7 @@ impl CutFile {
         }
     }
 
-    /// What was written behind the end and not flushed, nobody can read.
+    /// Data written beyond the end and not flushed cannot be read.
     fn shorten(&mut self, size: usize) {
         self.present.truncate(size);
         self.lengths.push(size);

@@ -7,7 +7,7 @@ use super::{Heap, words};
 use crate::journal::record::Entry;
 use crate::volume::{Source, Target};
 
-/// A heap that is being filled from files, before it is in use.
+/// A heap that is being filled from files, before it is used.
 pub struct Filling<'a>(pub &'a Heap);
 
 impl Target for Filling<'_> {

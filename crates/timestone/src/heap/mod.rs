@@ -69,7 +69,7 @@ struct State {
 #[derive(Default)]
 struct Size {
     /// Slots that were given and hold no object: `mvrlu` has them, or a transaction that is not on
-    /// the disk.
+    /// the disk yet.
     spare: usize,
     /// No run before this one has a slot to give.
     first: usize,
@@ -120,8 +120,8 @@ impl Heap {
     /// Lets objects be found in a run.
     fn open_run(&self, index: usize, slot_bytes: usize) {
         let units = u16::try_from(slot_bytes / UNIT).expect("a slot is small");
-        // Relaxed: a thread that has an object's place has it from where the object was linked,
-        // after this.
+        // Relaxed: a thread that knows an object's place has learned it where the object was
+        // linked, after this.
         self.units[index].store(units, Ordering::Relaxed);
     }
 
@@ -145,7 +145,7 @@ impl Heap {
         if usize::from(units) * UNIT != slot_bytes {
             return false;
         }
-        // SAFETY: the place is of a slot within the mapping, which begins with a pointer of
+        // SAFETY: the place belongs to a slot within the mapping. The slot begins with a pointer of
         // `mvrlu`'s: to a version, which is elsewhere, or to another free slot.
         let head = unsafe { self.address(place).cast::<AtomicPtr<u8>>().as_ref() };
         // Relaxed: only looked at.
@@ -325,7 +325,7 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// The heap is not in use by `mvrlu` while what is returned is used.
+    /// `mvrlu` does not use the heap while the result is used.
     pub unsafe fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.live().map(|(place, words)| {
             // SAFETY: the object is live, so that the mapping has its words, and nobody writes them

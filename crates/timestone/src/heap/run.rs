@@ -76,7 +76,7 @@ impl Run {
         (self.next < self.slots).then_some(self.next)
     }
 
-    /// Whether somebody has each slot, as far as it was looked for one.
+    /// Whether each slot is taken, as far as the search for a free one has come.
     pub fn is_given_out(&self) -> bool {
         (self.next..self.slots).all(|slot| self.given.get(slot))
     }

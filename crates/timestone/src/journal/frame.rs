@@ -50,7 +50,7 @@ impl Header {
     }
 }
 
-/// A life of a journal: what all of its frames have in common.
+/// A life of a journal: the common data of all its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
     /// A random number.
@@ -122,7 +122,7 @@ impl Builder {
         self.body().extend_from_slice(&other.bytes[HEADER..to]);
     }
 
-    /// `push` appends a record, and says whether that makes or ends objects.
+    /// `push` appends a record, and returns whether that makes or ends objects.
     fn add(&mut self, push: impl FnOnce(&mut Vec<u8>) -> bool) {
         let has_objects = push(self.body());
         self.has_objects |= has_objects;
@@ -176,8 +176,8 @@ impl Builder {
         (self.records, self.has_objects, self.padding) = (0, false, None);
     }
 
-    /// The frame's bytes, and what comes after it. Frames before the sequence `flushed` are on the
-    /// disk. If the bytes cannot be written, more records may be pushed.
+    /// The frame's bytes, and the position after it. Frames before the sequence `flushed` are on
+    /// the disk. If the bytes cannot be written, more records may be pushed.
     pub fn seal(&mut self, life: Life, link: Link, horizon: u64, flushed: u64) -> (&[u8], Link) {
         let length = self.body().len() - HEADER;
         let header = Header {

@@ -111,7 +111,7 @@ pub fn entry_header(place: u64, size: u16, first: u16, words: u16, flags: u16) -
     zerocopy::transmute!(header)
 }
 
-/// Words behind the header with which these words begin; none if they are no entry.
+/// The number of words after the header at the start of these words; none if they are no entry.
 fn entry_words(words: &[u64]) -> Option<usize> {
     let (header, _) = EntryHeader::read_from_prefix(words.as_bytes()).ok()?;
     Some(header.words.get().into())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::device::Device;
 use crate::error::{Error, Result};
 
-/// A part of a file, which is filled from its begin, and again from there behind its end.
+/// A part of a file, which is filled from its start, and again from there after its end.
 ///
 /// A *position* counts all bytes that were ever put into the region. So when a frame wraps around
 /// the end of the region, the next frame's position is the same as without the wrap.
@@ -92,7 +92,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// Those of the device: it is not known then what the disk has.
+    /// The device's errors: the disk's contents are then unknown.
     pub fn flush(&self) -> Result<()> {
         self.device.flush().map_err(Error::io(format!("flush {}", self.file)))
     }

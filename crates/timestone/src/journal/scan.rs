@@ -68,7 +68,7 @@ impl Scan {
     ///
     /// [`Error::Corrupted`], or those of the device.
     pub fn check_tail(&mut self) -> Result<()> {
-        // The mistake: damage is taken for what a power cut has torn.
+        // The planted mistake: damage is mistaken for a frame torn by a power cut.
         if mutation!("scan-trusts-tail") {
             return Ok(());
         }

@@ -15,8 +15,8 @@ pub struct Background {
 impl Background {
     pub fn start(flusher: &Arc<Flusher>, window: Duration) -> Result<Self> {
         let mut background = Self { threads: Vec::new() };
-        // A simulation has only the threads that it knows: what nobody waits for is written by
-        // `Store::sync`, and images by `Store::checkpoint`.
+        // A simulation has only the threads that it knows: commits for which no thread waits are
+        // written by `Store::sync`, and images by `Store::checkpoint`.
         if cfg!(feature = "sim") {
             return Ok(background);
         }

@@ -1,4 +1,4 @@
-//! Work that one thread leaves to another, each time with a window in which it is to be done.
+//! Work that one thread leaves to another, each time with a window in which it has to be done.
 
 use std::time::{Duration, Instant};
 
@@ -56,8 +56,8 @@ impl Bell {
         self.rung.notify_one();
     }
 
-    /// Works when it is due, until it ends. `work` says whether it is done; if it is not, it is
-    /// tried again after the window `retry`.
+    /// Works when it is due, until it ends. `work` returns whether it is done; if not, it is tried
+    /// again after the window `retry`.
     pub fn answer(&self, retry: Duration, mut work: impl FnMut() -> bool) {
         let mut due = self.due.lock();
         // Relaxed: ordered by the lock.

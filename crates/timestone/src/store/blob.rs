@@ -63,7 +63,7 @@ impl Blob {
         std::iter::repeat_n(WORDS_MAX, whole).chain(rest)
     }
 
-    /// Writes bytes, which are there when the transaction has committed and has put the blob
+    /// Writes bytes, which exist once the transaction has committed and has linked the blob
     /// somewhere. They stay until they are [freed](Self::free).
     ///
     /// A transaction's record takes half of its thread's ring at most: so for more than 128 KiB,

@@ -68,7 +68,7 @@ pub fn sizes(schema: &str) -> Vec<usize> {
     parts.filter_map(|part| part.rsplit_once('(')?.1.parse().ok()).collect()
 }
 
-/// The object of a structure with this name, which is made of these words if there is none.
+/// The object of a structure with this name, which is made of these words if it does not exist.
 pub fn root(
     tx: &mut Transaction<'_, '_>,
     name: &str,
@@ -104,7 +104,7 @@ pub fn find_root(session: &impl Session, name: &str, schema: &str) -> Result<u64
     }
 }
 
-/// The structure of an entry, if that is what the caller takes it for.
+/// The structure of an entry, if it is of the caller's expected type.
 fn checked(entry: &[u64], name: &str, schema: &str) -> Result<u64> {
     let found = text(entry, SCHEMA_AT, (entry[2] >> 32) as usize);
     if found == schema {

@@ -40,7 +40,7 @@ impl Flusher {
         }
     }
 
-    /// Writes an image if the journal is too full for what the leader has.
+    /// Writes an image if the journal is too full for the leader's records.
     pub(super) fn make_room(&self) -> Result<()> {
         let mut images = self.images.lock();
         match &mut *images {
@@ -68,8 +68,8 @@ impl Flusher {
         });
     }
 
-    /// Writes a copy of the store into other files: all that has committed before, and perhaps what
-    /// commits meanwhile. The journal keeps all frames until then.
+    /// Writes a copy of the store into other files: all earlier commits, and perhaps some
+    /// concurrent ones. The journal keeps all frames until then.
     pub fn back_up(&self, storage: &dyn Storage) -> Result<()> {
         self.check_process()?;
         self.sync()?;
@@ -104,7 +104,7 @@ impl Flusher {
     fn begin_image(&self) -> Result<Begin> {
         let mut leader = self.leader.lock();
         self.flush(&mut leader)?;
-        // The mistake: calls run again over objects that have what they did.
+        // The planted mistake: calls run again over objects that already have their effects.
         leader.is_values_only = !mutation!("image-beside-calls");
         Ok(Begin::at(&leader.journal, self.durable()))
     }

@@ -104,7 +104,7 @@ impl Compaction<'_> {
         self.chain(first).map(|places| places[0])
     }
 
-    /// The new places of the objects of a list, which is not empty.
+    /// The new places of the objects of a non-empty list.
     fn chain(&self, first: u64) -> Result<Vec<u64>> {
         let (mut all, mut place) = (Vec::new(), first);
         while place != 0 {

@@ -285,7 +285,7 @@ impl Flusher {
         while self.horizon(progress) < stamp {
             leader.journal.check()?;
             if self.horizon(Progress::Written) < stamp {
-                // A frame that could not be written is tried again as it is.
+                // A frame that could not be written is tried again unchanged.
                 if leader.collected.values().is_empty() {
                     self.collect(leader, stamp);
                 }
@@ -336,7 +336,7 @@ impl Flusher {
         Ok(())
     }
 
-    /// Brings onto the disk what was written, and lets sessions at the floor see it.
+    /// Flushes the written frames to the disk, and lets sessions at the floor see them.
     pub(super) fn flush(&self, leader: &mut Leader) -> Result<()> {
         self.horizons.flush(&self.domain, || {
             let flushed = leader.journal.flush();

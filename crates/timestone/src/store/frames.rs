@@ -44,7 +44,7 @@ impl Collected {
         &self.values
     }
 
-    /// The frame as it is to be written, and how many calls it has.
+    /// The complete frame, and its number of calls.
     pub fn frame(&mut self, is_values_only: bool) -> (&mut Builder, u64) {
         if is_values_only || self.count == 0 {
             (&mut self.values, 0)

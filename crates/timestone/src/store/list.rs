@@ -256,7 +256,7 @@ impl<T: Persist> Cursor<'_, '_, '_, T> {
         Ok(Some(old))
     }
 
-    /// Takes the value here out, and goes on to the next one; none if there is none.
+    /// Removes the value here, and goes on to the next one; none if there is no value.
     ///
     /// # Errors
     ///

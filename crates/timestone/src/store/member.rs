@@ -143,7 +143,7 @@ impl<'s> Member<'s> {
         self.submit_bytes(terms.into(), operation, arguments.as_bytes(), run)
     }
 
-    /// Likewise, of an operation that is only known as such, and does what `run` does.
+    /// The same for an operation behind [`Registered`], whose work `run` does.
     pub(super) fn submit_bytes<R>(
         &mut self,
         terms: Terms,

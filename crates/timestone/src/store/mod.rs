@@ -216,7 +216,7 @@ impl Store {
         Member::new(&self.shared)
     }
 
-    /// The map of this name, which is made if there is none.
+    /// The map of this name, which is made if it does not exist.
     ///
     /// # Errors
     ///
@@ -312,13 +312,14 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As of [`sync`](Self::sync). If the image cannot be written, the store goes on as it was.
+    /// The errors of [`sync`](Self::sync). If the image cannot be written, the store goes on as
+    /// before.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.flusher.checkpoint(false)
     }
 
-    /// Writes a copy of the store into a directory that has none: all that has committed before,
-    /// and perhaps some of what commits meanwhile. Opening the copy recovers it.
+    /// Writes a copy of the store into a directory without a store: all earlier commits, and
+    /// perhaps some concurrent ones. Opening the copy recovers it.
     ///
     /// Transactions go on, as beside an image ([`checkpoint`](Self::checkpoint)): the journal gets
     /// no room until the copy is written. During a copy of a store [in memory](Self::in_memory),
@@ -379,7 +380,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // A program that wants to know of an error calls `close`. What was acknowledged is in the
+        // A program that wants to know of an error calls `close`. Acknowledged commits are in the
         // journal.
         let _ = self.end();
     }

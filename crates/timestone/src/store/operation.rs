@@ -1,4 +1,4 @@
-//! Operations: functions whose calls are kept instead of what they have written.
+//! Operations: functions whose calls are stored instead of their writes.
 
 use std::fmt;
 

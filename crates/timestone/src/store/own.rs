@@ -104,7 +104,7 @@ pub fn schema_of(type_text: &str) -> String {
     format!("an object of {type_text}")
 }
 
-/// The object of this name, which is made of zeros if there is none.
+/// The object of this name, which is made of zeros if it does not exist.
 pub fn open_root<T: Persist>(member: &mut Member<'_>, name: &str) -> Result<Ptr<T>> {
     let zeros = vec![0; Ptr::<T>::WORDS];
     member.run(|tx| catalog::root(tx, name, &schema::<T>(), &zeros)).map(Ptr::at)

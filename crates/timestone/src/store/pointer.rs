@@ -79,7 +79,7 @@ impl<T: Persist> Ptr<T> {
         if size_of::<T>() == 0 { 1 } else { size_of::<T>().div_ceil(8) }
     };
 
-    /// The place, if a session says that it has an object of this many words there.
+    /// The place, if a session confirms that it has an object of this many words there.
     #[inline]
     #[track_caller]
     pub(super) fn place(self, has_object: impl FnOnce(u64, usize) -> bool) -> u64 {

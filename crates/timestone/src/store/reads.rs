@@ -1,4 +1,4 @@
-//! What a transaction has read, if that is to be so when it commits.
+//! The reads of a transaction, if they have to be unchanged when it commits.
 
 use std::cell::RefCell;
 

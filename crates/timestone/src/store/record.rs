@@ -12,7 +12,7 @@ const GAP: usize = 2;
 
 /// Writes the record of the session that is open; its stamp is open.
 ///
-/// The words are a record's as they are in a frame, on a little-endian machine.
+/// The words are a record's in the format of a frame, on a little-endian machine.
 pub fn write(handle: &Handle<'_>, heap: &Heap, into: &mut Vec<u64>) {
     into.clear();
     into.extend(record_header(0, 0, 0));
@@ -52,7 +52,7 @@ pub fn push_made(into: &mut Vec<u64>, place: u64, words: &[u64]) {
     push_entry(into, place, words.len(), first, &words[first..end], ALLOCATED);
 }
 
-/// An object that was changed or ends. If the transaction has made it, it is as it was before:
+/// An object that was changed or ends. If the transaction itself has made it, its old state counts:
 /// nothing is written twice.
 pub fn push_written(into: &mut Vec<u64>, place: u64, after: &[u64], before: &[u64], is_end: bool) {
     if is_end {

@@ -15,7 +15,7 @@ pub struct Replayed<'a> {
     changed: BTreeMap<u64, Changed>,
     /// The places of the objects that it is going to make.
     places: std::vec::IntoIter<u64>,
-    /// What it is going to read that is not in the store.
+    /// Its later reads from outside of the store.
     inputs: &'a [u8],
     /// What it did not do in the first place.
     differs: Option<&'static str>,
@@ -130,7 +130,7 @@ impl<'a> Replayed<'a> {
         Ok(place)
     }
 
-    /// What it has read in the first place, of this number of bytes.
+    /// The original result of its read, with this number of bytes.
     pub fn input(&mut self, bytes: usize) -> Result<&'a [u8], Stop> {
         let split = self.inputs.split_at_checked(bytes);
         let (input, rest) = split.ok_or_else(|| self.stop("it reads more inputs"))?;

@@ -66,8 +66,8 @@ impl<'s> Thread<'s> {
         Ok(Self { handle, shared, writer, record, reads, calling, last: 0 })
     }
 
-    /// Lets the ring be emptied if it is half full: before a transaction, when nothing is locked.
-    /// Fails if what commits now can get nowhere.
+    /// Has the ring emptied if it is half full: before a transaction, when nothing is locked. Fails
+    /// if present commits cannot be written anywhere.
     pub fn make_room(&mut self) -> Result<()> {
         self.shared.flusher.check()?;
         while !self.writer.has_room() {

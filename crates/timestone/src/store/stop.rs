@@ -4,7 +4,7 @@ use manycore::session::Conflict;
 
 use crate::error::Error;
 
-/// Why a transaction does not commit. `?` makes it of what a method returns.
+/// The reason why a transaction does not commit. `?` makes it from a method's error.
 #[derive(Debug)]
 pub enum Stop {
     /// Another thread was faster: [`Member::run`](super::Member::run) runs it again.

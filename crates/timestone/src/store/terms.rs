@@ -17,8 +17,8 @@ pub enum Durability {
     /// thread begins within the uncertainty of the CPUs' clocks, usually below a microsecond, may
     /// not see the commit yet.
     Eventual {
-        /// How long the commit may stay in memory before it is written. Others, by any thread, may
-        /// take it along earlier. With `Duration::MAX`, only these do.
+        /// How long the commit may stay in memory before it is written. Other commits, by any
+        /// thread, may cause it to be written earlier. With `Duration::MAX`, only these do.
         window: Duration,
     },
 }

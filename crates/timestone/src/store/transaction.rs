@@ -55,7 +55,7 @@ pub struct Snapshot<'m, 's> {
 
 /// Reads objects, in a transaction or a snapshot.
 pub trait Session: sealed::Objects {
-    /// What the session sees of an object of the program's own: see [`Ptr`].
+    /// The session's view of an object of the program's own: see [`Ptr`].
     ///
     /// Time: a few instructions more than an access to memory, if the object has no newer versions.
     ///
@@ -161,8 +161,8 @@ impl<'m, 's> Transaction<'m, 's> {
         self.commit_with(value)
     }
 
-    /// Commits, and returns at once. If nobody [waits](Ticket::wait_for) for the ticket, the commit
-    /// is written with the next one that somebody waits for.
+    /// Commits, and returns at once. If no thread [waits](Ticket::wait_for) for the ticket, the
+    /// commit is written with the next one for which a thread waits.
     ///
     /// # Errors
     ///
@@ -309,7 +309,8 @@ impl<'m, 's> Transaction<'m, 's> {
         })
     }
 
-    /// Locks an object that is not changed: no other changes it before this has committed.
+    /// Locks an object that is not changed: no other transaction changes it before this one has
+    /// committed.
     pub(super) fn lock_words_const(&mut self, place: u64, words: usize) -> Result<(), Stop> {
         let Side::Thread(thread) = &mut self.side else { return Ok(()) };
         let Thread { handle, shared, .. } = &mut **thread;

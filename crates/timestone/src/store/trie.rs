@@ -1,4 +1,4 @@
-//! A trie over the hashes of keys: what maps are made of.
+//! A trie over the hashes of keys: the structure of maps.
 //!
 //! ```text
 //!   node   | 16 words: 0, or a leaf's place, or a node's place + 1 |        the next four bits of the hash choose

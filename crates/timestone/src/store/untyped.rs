@@ -61,7 +61,7 @@ pub unsafe fn free(tx: &mut Transaction<'_, '_>, place: u64) -> Result<bool, Sto
     }
 }
 
-/// The object of this name, which is made of zeros if there is none.
+/// The object of this name, which is made of zeros if it does not exist.
 pub fn root(store: &Store, name: &str, bytes: usize) -> Result<u64> {
     let zeros = vec![0; bytes.div_ceil(8).max(1)];
     let schema = own::schema_of(&catalog::bytes_text(bytes));
@@ -93,7 +93,7 @@ pub fn call<'s>(
 pub struct ByteMap(Trie<Bytes>);
 
 impl ByteMap {
-    /// The map of this name, which is made if there is none.
+    /// The map of this name, which is made if it does not exist.
     pub fn open(store: &Store, name: &str, key_bytes: usize, value_bytes: usize) -> Result<Self> {
         let schema = Self::schema(key_bytes, value_bytes);
         let mut member = store.register()?;
@@ -124,7 +124,7 @@ impl ByteMap {
         (self.0.shape.key, self.0.shape.value)
     }
 
-    /// The value of a key, which has as many bytes as it is to have.
+    /// The value of a key, which must have exactly this number of bytes.
     pub fn get<'s>(&self, session: &'s impl Session, key: &[u8]) -> Option<&'s [u8]> {
         // The leaf is the session's, and its value is behind its key.
         let leaf = self.0.get(session, key)?;

@@ -31,7 +31,8 @@ struct Waiting {
 }
 
 impl Wakers {
-    /// Whether a task is to go on. If not, it has a place; and whether that is new.
+    /// Whether a task may go on. If not, the task has a place, and the result says whether the
+    /// place is new.
     pub fn poll(
         &self,
         stamp: u64,
@@ -40,7 +41,7 @@ impl Wakers {
         is_durable: impl Fn() -> bool,
     ) -> (Poll<Result<()>>, bool) {
         let mut waiting = self.0.lock();
-        // With the lock: what becomes durable later, wakes the task after it has its place.
+        // With the lock: later durable commits wake the task after it has its place.
         if is_durable() {
             place.take().map(|place| waiting.tasks.remove(&place));
             return (Poll::Ready(Ok(())), false);

@@ -85,8 +85,8 @@ impl Backup {
         self.publish(storage, Superblock { start, horizon, sharp, image, ..self.superblock })
     }
 
-    /// Makes the copy a store that was closed. Its image has all commits up to the horizon, and no
-    /// later one.
+    /// Makes the copy a closed store. Its image has all commits up to the horizon, and no later
+    /// one.
     ///
     /// # Errors
     ///

@@ -82,7 +82,7 @@ impl ImageWriter {
         self.device.flush().map_err(Error::io(self.doing()))
     }
 
-    /// Writes these objects, as they were at this time, and returns when the image is on the disk.
+    /// Writes these objects, as of this time, and returns when the image is on the disk.
     pub(super) fn write_all<'e>(
         mut self,
         horizon: u64,

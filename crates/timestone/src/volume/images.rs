@@ -15,7 +15,7 @@ pub struct Images {
     superblock: Superblock,
 }
 
-/// From when on the journal has what the image may not have.
+/// The time from which on the journal has the commits that the image may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
     /// Frames from here on have it.
@@ -48,9 +48,9 @@ impl Images {
         self.files.begin_image(file, self.superblock.number + 1)
     }
 
-    /// Lets an image count, and the journal from `begin` on. Each object in the image is as it was
-    /// at some time from the begin on, and not later than `sharp`. `is_last` says that nothing is
-    /// going to be written afterwards.
+    /// Makes an image count, and the journal from `begin` on. Each object in the image is as of
+    /// some time from the begin on, and not later than `sharp`. `is_last` says that nothing will be
+    /// written afterwards.
     ///
     /// # Errors
     ///

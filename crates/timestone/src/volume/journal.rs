@@ -10,7 +10,7 @@ use crate::superblock::Mark;
 
 /// The journal of a store that is open.
 pub struct Journal {
-    /// Where frames are, and what they have in common. None if they are kept nowhere.
+    /// The place of frames, and their common data. None if frames are not kept.
     place: Option<(Region, Life)>,
     /// Frames before this one are not needed any more: others may be written over them.
     start: Mark,
@@ -131,7 +131,7 @@ impl Journal {
             && self.flushed != self.end.link.sequence
         {
             let flushed = region.flush();
-            // The mistake: what the disk has lost is taken for written by the next flush.
+            // The planted mistake: the next flush counts data as written that the disk has lost.
             if !mutation!("flush-forgives") {
                 flushed.as_ref().err().inspect(|cause| self.poison = Some(cause.to_string()));
             }

@@ -29,7 +29,7 @@ pub enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// Whether objects are as they were before the entry, or not there yet.
+    /// Whether objects are as before the entry, or do not exist yet.
     pub fn is_sharp(&self) -> bool {
         !matches!(self, Self::Journal { is_sharp: false, .. })
     }
@@ -58,7 +58,7 @@ pub trait Target {
     ///
     /// # Errors
     ///
-    /// Why what was read cannot be used, though the files are sound.
+    /// The reason why the data cannot be used, although the files are intact.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
@@ -201,8 +201,7 @@ impl Recovered {
         Ok(Volume { journal: Journal::new(region, life, Mark::FIRST, horizon), images })
     }
 
-    /// Puts these objects in the place of those that were read, as the image of a store that was
-    /// closed.
+    /// Replaces the read objects by these, as the image of a closed store.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Power cuts at every call, with any part of what was not flushed; and again while the store is
+//! Power cuts at every call, with any part of the unflushed data; and again while the store is
 //! opened.
 
 use std::io;
@@ -37,7 +37,7 @@ fn check(cut: &Cut, engine: &Engine, promised: u64, rng: &mut Rng, plan: Plan, c
         let opened = disk.calls();
         write_whole(&mut volume, &objects, horizon).expect("the disk is sound");
         disk.recording().cuts(before, |calls, cut| {
-            // Once the store was open, what it had then is not lost any more.
+            // Once the store was opened, its contents at that time are not lost any more.
             let promised = if calls >= opened { horizon } else { promised };
             check(cut, engine, promised, &mut choose, deeper, count);
         });
@@ -97,7 +97,7 @@ fn a_cut_while_the_store_is_opened_after_a_cut_loses_nothing_either() {
     assert!(count.images > 10_000 && count.reopened > 200, "{} {}", count.images, count.reopened);
 }
 
-/// A disk that says of one file that it is flushed, and does nothing.
+/// A disk that reports one file as flushed, and does nothing.
 struct Careless {
     disk: Simulated,
     file: &'static str,
@@ -152,7 +152,7 @@ fn a_flush_that_is_left_out_is_noticed() {
     }
 }
 
-/// What the engine does in the right order, done in a wrong one: tests of the tests.
+/// The engine's steps in a wrong order: tests of the tests.
 #[test]
 fn frames_that_are_written_over_too_early_are_noticed() {
     let explored = catch_unwind(AssertUnwindSafe(|| {

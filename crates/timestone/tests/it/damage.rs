@@ -31,7 +31,7 @@ fn store(seed: u64) -> (Simulated, Engine, u64) {
 
 const FILES: [&str; 4] = ["store", "journal", "image.0", "image.1"];
 
-/// What was acknowledged last may be taken for a torn frame if it is damaged; nothing else may be.
+/// Damage to the last acknowledged commit may be mistaken for a torn frame; no other damage may be.
 fn judge(disk: &Simulated, engine: &Engine, before_last: u64, what: &str) -> bool {
     match recover(disk) {
         Ok((recovered, objects)) => {

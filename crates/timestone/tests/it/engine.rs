@@ -1,4 +1,4 @@
-//! A program that writes transactions, and knows what has to be there after a crash.
+//! A program that writes transactions, and knows the required state after a crash.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ impl Target for Objects {
         if entry.is_new() {
             self.0.insert(place, vec![0; length]);
         }
-        // What ends before it was written into the image is not in it.
+        // An object that ends before it was written into the image is not in it.
         let Some(object) = self.0.get_mut(&place) else { return Ok(()) };
         if object.len() != length {
             if source.is_sharp() {
@@ -56,7 +56,7 @@ pub struct Engine {
     pub objects: Objects,
     /// All states that the store was in, by their horizons.
     pub states: BTreeMap<u64, Objects>,
-    /// What was acknowledged: the number of calls of the disk by then, and the horizon.
+    /// The acknowledged state: the number of the disk's calls by then, and the horizon.
     pub acknowledged: Vec<(usize, u64)>,
     horizon: u64,
     /// Transactions that are in no frame yet.
@@ -157,8 +157,8 @@ impl Engine {
         self.image_in_pieces(1, is_last, |_| Ok(()))
     }
 
-    /// Writes an image in this number of pieces, each of what is on the disk by then. Something
-    /// happens before each of them.
+    /// Writes an image in this number of pieces, each with the state that is on the disk by then.
+    /// Other actions come before each piece.
     pub fn image_in_pieces(
         &mut self,
         pieces: u64,
@@ -212,7 +212,7 @@ impl Engine {
         self.acknowledged.push((disk.calls(), self.horizon));
     }
 
-    /// What has to be there if the power is cut after `calls` calls.
+    /// The required state if the power is cut after `calls` calls.
     pub fn promised(&self, calls: usize) -> u64 {
         let before = self.acknowledged.iter().take_while(|(at, _)| *at <= calls).last();
         before.map_or(0, |(_, horizon)| *horizon)
@@ -229,7 +229,7 @@ impl Engine {
         assert_eq!(objects, state, "not the state of {horizon}");
     }
 
-    /// Frames that nobody waits for: they are on the disk with the next one that is flushed.
+    /// Frames for which no thread waits: they are on the disk with the next flushed one.
     fn write_unflushed(&mut self, rng: &mut Rng) {
         for _ in 0..rng.usize(1..4) {
             self.transact(rng);

@@ -1,4 +1,4 @@
-//! Calls that fail: what was acknowledged is there, and the store goes on where it can.
+//! Calls that fail: acknowledged commits are there, and the store goes on where it can.
 
 use fastrand::Rng;
 use timestone::Error;
@@ -89,8 +89,8 @@ fn a_full_disk_keeps_an_image_from_being_written_and_nothing_else() {
     judge_cuts(disk.below(), &engine, &mut rng);
 }
 
-/// Transactions, images beside them, and one call that fails at any place in that. What was
-/// acknowledged is there after any cut.
+/// Transactions, images beside them, and one call that fails at any place among them. Acknowledged
+/// commits are there after any cut.
 #[test]
 fn a_call_that_fails_beside_an_image_costs_nothing_that_was_acknowledged() {
     let mut met = 0;

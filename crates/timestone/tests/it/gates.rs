@@ -1,5 +1,5 @@
-//! What a commit costs, exactly: calls of the device, and bytes. A change that makes one of them
-//! larger says so here.
+//! The exact cost of a commit: calls of the device, and bytes. A change that increases one of them
+//! has to be made here, too.
 
 use std::io;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Counting {
         }
     }
 
-    /// A store in which nothing is written but what somebody waits for.
+    /// A store that only writes commits for which a thread waits.
     fn open(&self) -> Store {
         let options = options().with_window(Duration::MAX).with_ring_bytes(256 << 10);
         Store::open_on(Arc::new(self.clone()), options).unwrap()
@@ -246,7 +246,7 @@ fn a_call_has_its_arguments_and_no_more() {
     let with = with.with_operations(&[&ADD]);
     let store = Store::open_on(Arc::new(disk.clone()), with).unwrap();
     let mut me = store.register().unwrap();
-    // In a block: 32 bytes, and the argument. What it writes is 24 KB.
+    // In a block: 32 bytes, and the argument. The operation's writes are 24 KB.
     assert_eq!(disk.of(|| me.call(&ADD, &1).unwrap()), Calls::new(1, 4096, 1));
     let values = Isolation::Snapshot;
     let bytes = (64_u64 + 16 + 1000 * 24).next_multiple_of(4096);

@@ -1,4 +1,4 @@
-//! Images beside transactions: no commit waits for one, and what is recovered from it is right.
+//! Images beside transactions: no commit waits for one, and recovery from it is right.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

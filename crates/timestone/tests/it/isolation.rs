@@ -1,4 +1,4 @@
-//! What transactions see of each other, and what of that is left after a crash.
+//! What transactions see of each other, and which of their changes survive a crash.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,7 +99,7 @@ fn what_a_visit_of_all_keys_has_not_seen_does_not_come_before_the_commit() {
     }
 }
 
-/// What all threads did, and for each transaction the number of calls of the disk when it had
+/// All threads' transactions; for each acknowledged one, the number of the disk's calls when it had
 /// ended.
 struct Recorded {
     history: Vec<snapshot::Transaction>,
@@ -171,7 +171,7 @@ fn transact(
     seen
 }
 
-/// Checks what cuts leave of a history, at about `most` calls of the disk.
+/// Checks the states that cuts leave of a history, at about `most` calls of the disk.
 fn check_cuts(disk: &Simulated, recorded: &Recorded, isolation: snapshot::Isolation, most: usize) {
     let Recorded { history, calls } = recorded;
     let mut rng = Rng::with_seed(1);
@@ -204,8 +204,8 @@ fn check_cuts(disk: &Simulated, recorded: &Recorded, isolation: snapshot::Isolat
 
 #[test]
 fn histories_are_as_their_isolation_says_also_over_crashes() {
-    // What another thread has committed a moment ago, a transaction may not see unless it asks for
-    // time, too.
+    // A transaction may not see another thread's commit of a moment ago, unless it also asks for
+    // the order of time.
     let serial = snapshot::Isolation { strict: false, serializable: true };
     for (isolation, promise) in [
         (Isolation::Snapshot, snapshot::Isolation::RELAXED),

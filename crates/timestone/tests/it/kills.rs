@@ -14,7 +14,7 @@ use crate::threads::{ACCOUNTS, Bank, THREADS};
 const DIRECTORY: &str = "TIMESTONE_KILLED_IN";
 const DURABILITY: &str = "TIMESTONE_KILLED_WITH";
 
-/// What each thread was told that it has done: a file that outlives the process, but no power cut.
+/// Each thread's acknowledged work: a file that outlives the process, but no power cut.
 fn acknowledgements(directory: &Path) -> File {
     let path = directory.join("acknowledged");
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
@@ -42,7 +42,7 @@ fn options() -> Options {
     crate::store::options().with_operations(&[&SHIFT])
 }
 
-/// The process that is killed. It runs as a test only if the other one has started it.
+/// The process that is killed. It runs as a test only if the other process has started it.
 #[test]
 fn child() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
@@ -81,9 +81,9 @@ fn child() {
     });
 }
 
-/// Starts a child, kills it, and checks what is left, `rounds` times; and more often, with children
-/// that live longer, if none has made a transfer by then, as on a machine that others use. The
-/// transfers that were made in all.
+/// Starts a child, kills it, and checks the remaining store, `rounds` times. It does so more often,
+/// with children that live longer, if none has made a transfer by then, as on a machine with other
+/// load. Returns the number of all transfers.
 fn rounds(durability: &str, rounds: usize) -> u64 {
     let directory = tempfile::tempdir().unwrap();
     let mut rng = Rng::with_seed(rounds as u64);

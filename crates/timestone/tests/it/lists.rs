@@ -9,7 +9,7 @@ use timestone::{Blob, Durability, Error, List, Map, Member, Options, ReadOnly, S
 
 use crate::store::{open, options};
 
-/// What was done to a list, and to one of the standard library.
+/// The same operations on a list, and on one of the standard library.
 fn step(rng: &mut Rng, list: List<u32>, me: &mut Member<'_>, model: &mut VecDeque<u32>) {
     let (value, at) = (rng.u32(..), rng.usize(..=model.len()));
     let go =
@@ -195,7 +195,7 @@ fn objects_in_maps_are_not_lost_in_a_compaction() {
     let store = Store::in_memory_with(Options::default().with_heap_bytes(64 << 20)).unwrap();
     let map: Map<u64, timestone::Ptr<u64>> = store.map("map").unwrap();
     let mut me = store.register().unwrap();
-    // The first one is aborted, and with it what the catalog was to say.
+    // The first one is aborted, and with it the catalog's entry.
     let cancelled = me.run(|tx| {
         tx.alloc(1_u64)?;
         Err::<(), _>(timestone::Stop::Cancel)

@@ -1,4 +1,4 @@
-//! Operations that work on objects which they have just made, by the program's own pointers.
+//! Operations on objects that they have just made, by the program's own pointers.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn add_pages(tx: &mut Transaction<'_, '_>, count: &u64) -> Result<(), Stop> {
     unsafe { tx.free(spare) }
 }
 
-/// Writes a blob and takes what it says of its own bytes.
+/// Writes a blob, stores the second half of its bytes as another, and frees the first.
 fn add_blob(tx: &mut Transaction<'_, '_>, bytes: &u64) -> Result<(), Stop> {
     let map: Map<u64, Blob> = tx.map("blobs")?;
     let all: Vec<u8> = (0..*bytes).map(|at| at as u8).collect();

@@ -36,7 +36,7 @@ fn mix(tx: &mut Transaction<'_, '_>, &[what, key]: &[u64; 2]) -> Result<u64, Sto
     let head: Ptr<Ptr<Node>> = tx.root("head")?;
     let found = map.get(tx, &key).unwrap_or(0);
     match what % 6 {
-        // A chain of moves through all of them, so that what one makes hangs on the others.
+        // A chain of moves through all of them, so each result depends on the others.
         0 => _ = tree.insert(tx, key, found + 1)?,
         1 => {
             let moved = tree.remove(tx, &key)?.unwrap_or(what);

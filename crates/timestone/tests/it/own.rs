@@ -149,8 +149,8 @@ fn a_place_that_is_free_is_no_object() {
     });
     let made = made.unwrap();
     me.run(|tx| {
-        // SAFETY: no object leads to them; what this program does with them afterwards, when they
-        // are free and nobody takes them, is refused.
+        // SAFETY: no object leads to them. When they are free, and not reused, the store refuses
+        // the program's later uses of them.
         made.iter().try_for_each(|ptr| unsafe { tx.free(*ptr) })
     })
     .unwrap();

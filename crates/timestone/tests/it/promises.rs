@@ -1,4 +1,4 @@
-//! When commits return, and what waits for them: windows, stores in memory, futures.
+//! When commits return, and their waiters: windows, stores in memory, futures.
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -216,7 +216,8 @@ fn a_transaction_that_is_too_large_is_refused_and_the_next_is_not() {
 
 #[test]
 fn a_full_heap_is_changed_and_emptied_and_takes_more_then() {
-    // The smallest that there is: half of its runs are kept for what threads take in advance.
+    // The smallest possible heap: half of its runs are reserved for slots that threads take in
+    // advance.
     let small = options().with_heap_bytes(1);
     let store = Store::open_on(Arc::new(Simulated::new()), small).unwrap();
     let map: Map<u64, [u64; 400]> = store.map("large").unwrap();

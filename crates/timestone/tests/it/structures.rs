@@ -89,7 +89,7 @@ fn an_ordered_map_that_was_emptied_is_small_again() {
             assert_eq!(removed, Some(key));
         }
     };
-    // Keys that only grow, as those of a queue: nodes that have become empty go.
+    // Keys that only grow, like a queue's: empty nodes are removed.
     (0..5).for_each(|round| run(2000 * round));
     let copy = Simulated::new();
     store.backup_on(&copy).unwrap();

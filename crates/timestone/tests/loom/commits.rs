@@ -1,4 +1,4 @@
-//! Threads commit, a leader collects and flushes, and others read what is on the disk.
+//! Threads commit, a leader collects and flushes, and others read the state on the disk.
 
 use std::alloc::{Layout, alloc};
 use std::ptr::NonNull;
@@ -80,8 +80,8 @@ fn read_at_floor(handle: &mut Handle<'_, Counter>, object: Link<u32>) -> (u64, u
     }
 }
 
-/// A frame has exactly the records between its horizon and the one before; what one thread has
-/// committed after it has seen another's commit is in no earlier frame than that.
+/// A frame has exactly the records between the previous horizon and its own. If one thread commits
+/// after it has seen another's commit, its commit is in no earlier frame than the other's.
 #[test]
 fn frames_have_all_commits_up_to_their_horizons() {
     check(2, || {
@@ -92,7 +92,7 @@ fn frames_have_all_commits_up_to_their_horizons() {
         let (mut writer, reader) = ring(16);
         rings.add(handle.member_id(), reader);
         // Its decision was made once: the model checker does not order the first one, which is not
-        // by an exchange, with that of a thread that looks at it at the same time.
+        // made by an exchange, with a simultaneous read by another thread.
         let first = add(&mut handle, &mut writer, object).expect("no other");
         let leading = domain.clone();
         let leader = thread::spawn(move || {
@@ -125,7 +125,8 @@ fn frames_have_all_commits_up_to_their_horizons() {
     });
 }
 
-/// What a session at the floor sees is on the disk, and so is what has a stamp up to D.
+/// The state that a session at the floor sees is on the disk, and so is every commit with a stamp
+/// up to D.
 #[test]
 fn what_is_read_is_on_the_disk() {
     check(2, || {
@@ -150,7 +151,7 @@ fn what_is_read_is_on_the_disk() {
             done.flush(&shared, flush).unwrap();
             stamp
         });
-        // Relaxed: ordered by D or by the floor, which is what the model is of.
+        // Relaxed: ordered by D or by the floor, which is the subject of this model.
         let durable = horizons.durable();
         let there = disk.load(Ordering::Relaxed);
         assert!(there >= durable, "{durable} is durable, and the disk has {there}");
@@ -163,7 +164,7 @@ fn what_is_read_is_on_the_disk() {
     });
 }
 
-/// A flush that fails changes neither D nor what sessions at the floor see.
+/// A flush that fails changes neither D nor the view of sessions at the floor.
 #[test]
 fn a_flush_that_fails_shows_nothing() {
     check(2, || {

@@ -1,5 +1,5 @@
-//! What threads that commit, the thread that writes the journal and those that read do beside each
-//! other, under the loom model checker:
+//! The interplay of threads that commit, the thread that writes the journal and threads that read,
+//! under the loom model checker:
 //! `RUSTFLAGS="--cfg loom" cargo test -p timestone --test loom --release`.
 #![cfg(loom)]
 

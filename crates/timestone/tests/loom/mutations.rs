@@ -1,9 +1,8 @@
-//! The models notice every ordering that is weaker than it has to be, and every step that is left
-//! out.
+//! The models notice every ordering that is too weak, and every omitted step.
 
 use crate::caught;
 
-/// Mutation, the test that has to fail with it, and what that has to say.
+/// Mutation, the test that has to fail with it, and the expected text of the failure.
 const MUTATIONS: &[(&str, &str, &str)] = &[
     ("ring-stage", "rings::records_come_whole_and_in_order", "a record of"),
     ("ring-tail", "rings::records_come_whole_and_in_order", "a record of"),

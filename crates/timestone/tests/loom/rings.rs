@@ -23,7 +23,7 @@ fn commit(writer: &mut Writer, decision: &Decision, stamp: u64) {
     writer.stamp(staged, stamp);
 }
 
-/// Takes what is there up to a horizon, and checks that it is what was committed next.
+/// Takes the records up to a horizon, and checks that they are the next commits.
 fn take(reader: &mut Reader, decision: &Decision, horizon: u64, last: &mut u64) {
     let fate =
         || Some(decision.load(Ordering::Acquire)).filter(|stamp| (1..=horizon).contains(stamp));

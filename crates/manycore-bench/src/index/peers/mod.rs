@@ -1,4 +1,5 @@
-//! Indexes of others, which the library's are compared with: what a program would use otherwise.
+//! Indexes of other projects, for comparison with the library's: the ones that a program would use
+//! otherwise.
 //!
 //! | structure | name | what it is |
 //! |---|---|---|

@@ -196,7 +196,7 @@ impl IndexHandle for &Congee {
         self.0.compute_if_present(&(key as usize), next, &self.0.pin()).is_some()
     }
 
-    /// Its scans end before the last key that there can be, which is no record's.
+    /// Its scans end before the last possible key, which belongs to no record.
     #[inline]
     fn scan(&mut self, from: u64, most: u32) -> Scan {
         let mut found = [(0, 0); SCAN_MAX];

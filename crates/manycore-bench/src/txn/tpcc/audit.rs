@@ -7,8 +7,8 @@ use crate::txn::task::Task;
 /// Orders of a district whose lines are counted while transactions run.
 const LATELY: u64 = 20;
 
-/// Looks at a warehouse at one moment, and at the last orders of its districts. Returns what is
-/// wrong.
+/// Reads a warehouse at one moment, and the last orders of its districts. Returns the fault, if
+/// there is one.
 pub(super) fn look(session: &mut dyn Session, warehouse: u64) -> Option<String> {
     look_at(session, warehouse, LATELY)
 }

@@ -25,7 +25,7 @@ pub(in crate::txn) struct Order {
 }
 
 impl Order {
-    /// Takes the order; false if it has an item that nobody sells: then nothing has happened.
+    /// Takes the order; false if it has an unknown item: then nothing has happened.
     pub fn run(&self, session: &mut dyn Session) -> bool {
         let mut parts = Parts::default();
         parts.add(self.district.warehouse);

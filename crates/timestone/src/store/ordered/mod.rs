@@ -173,8 +173,8 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
         Ok(None)
     }
 
-    /// Puts a new node, which has the keys from `first` on, behind the one from which it was
-    /// divided.
+    /// Inserts a new node, which has the keys from `first` on, behind the node from which it was
+    /// split.
     fn add_child(
         &self,
         tx: &mut Transaction<'_, '_>,
@@ -246,7 +246,7 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
         Ok(Some(value))
     }
 
-    /// Takes out the child on the way, which has ended; and nodes that have no other.
+    /// Removes the child on the path, which has ended, and nodes that have no other child.
     fn remove_child(&self, tx: &mut Transaction<'_, '_>, mut way: Vec<Step>) -> Result<(), Stop> {
         while let Some(Step { node, child }) = way.pop() {
             let words = tx.lock_words(node, Self::INNER_WORDS)?;
