@@ -1,6 +1,6 @@
 //! Compiles the BPF programs.
 //!
-//! By a call of clang and not by libbpf-cargo: what that adds is a generated interface, for which
+//! By a call of clang and not by libbpf-cargo, because that adds a generated interface, for which
 //! it builds libbpf a second time.
 
 use std::env;

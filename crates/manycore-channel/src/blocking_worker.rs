@@ -58,7 +58,7 @@ impl BlockingWorker {
     /// is written, no other thread has it, and it stays until it is answered; worker and `home`
     /// stay for good.
     pub unsafe fn send(&self, slot: *const Slot, home: *const Stack) {
-        // SAFETY: the worker is the caller's until the gate opens, and is there for good; no other
+        // SAFETY: the worker is the caller's until the gate opens, and is never freed; no other
         // message is on its way (contract of this function).
         unsafe {
             self.sent.with_mut(|sent| *sent = Sent { slot, home });
@@ -72,7 +72,7 @@ impl BlockingWorker {
     ///
     /// As in [`send`](Self::send).
     pub unsafe fn end(&self) {
-        // SAFETY: the worker is the caller's, which has sent it nothing, and is there for good
+        // SAFETY: the worker is the caller's, which has sent it nothing, and is never freed
         // (contract of this function).
         unsafe { Gate::open(&raw const self.gate, END) };
     }

@@ -61,7 +61,7 @@ impl<L: Link> Queue<L> {
     ///
     /// # Safety
     ///
-    /// It is in no queue of this link, and stays until it was taken out.
+    /// The slot is in no queue of this link, and stays until it was taken out.
     pub unsafe fn push(&self, slot: *mut Slot) {
         // SAFETY: the slot is valid until it was taken out (contract of this function), and only
         // this thread puts it in.
@@ -103,7 +103,8 @@ impl<L: Link> Queue<L> {
         oldest
     }
 
-    /// The next younger of a call that was taken out: to be asked before that is answered.
+    /// The next younger call after one that was taken out: to be called before that one is
+    /// answered.
     pub fn after(slot: &Slot) -> *mut Slot {
         // Relaxed: the taker's own.
         L::of(slot).load(Ordering::Relaxed)

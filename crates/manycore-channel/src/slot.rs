@@ -24,7 +24,7 @@ pub struct Order {
     pub call: Call,
     /// How long it can take.
     pub kind: Kind,
-    /// A descriptor of ours that the call uses, to be closed when it is over; -1 if there is none.
+    /// A descriptor of ours that the call uses, to be closed at its end; -1 if there is none.
     pub descriptor: i32,
     /// How many bytes of a send are gone already.
     pub done: usize,
@@ -74,8 +74,8 @@ pub struct Slot {
     reply: UnsafeCell<Reply>,
 }
 
-// SAFETY: order and reply have one owner at a time, see the page: what hands the slot on, a queue,
-// a gate or a ring, orders the accesses.
+// SAFETY: order and reply have one owner at a time, see the page: the queue, gate or ring that
+// hands the slot on orders the accesses.
 unsafe impl Sync for Slot {}
 
 impl Default for Slot {
@@ -129,7 +129,7 @@ impl Slot {
         self.order.with_mut(|order| unsafe { (*order).descriptor = -1 });
     }
 
-    /// Has the thread that executes the call go on behind this many bytes: by the thread that
+    /// Has the executing thread go on after this many bytes: to be called by the thread that
     /// executes it now.
     pub fn go_on_behind(&self, done: usize) {
         // SAFETY: the caller of this executes the call, and so has the slot.
@@ -154,7 +154,8 @@ impl Slot {
         }
     }
 
-    /// Whether some of a send is gone: by the caller, after it has said at the gate that it sleeps.
+    /// Whether a part of a send is done: to be called by the caller, after it has announced at the
+    /// gate that it sleeps.
     pub fn is_partly_done(&self) -> bool {
         if !mutation!("part-look") {
             // SeqCst: partner of the fence in `note_part`.
@@ -189,8 +190,8 @@ impl Slot {
         self.reply.with(|reply| unsafe { *reply })
     }
 
-    /// Asks the thread that executes the call to end it with `EINTR`; false if that was asked
-    /// already.
+    /// Asks the thread that executes the call to end it with `EINTR`; false if that was already
+    /// requested.
     pub fn cancel(&self) -> bool {
         // SeqCst: against `executor`, which is written before `is_cancelled` is read. The caller
         // repeats its signals, so this ordering only affects how soon the cancellation is seen.
@@ -203,8 +204,8 @@ impl Slot {
         self.cancelled.load(Ordering::SeqCst) != 0
     }
 
-    /// Has a signal sent to the thread that executes the call and may block with it, if there is
-    /// one: by the caller.
+    /// Sends a signal to the thread that executes the call and may block with it, if there is one:
+    /// to be called by the caller.
     pub fn signal(&self, send: impl FnOnce(u32)) {
         // SeqCst: before `executor` is read; partner of the load in `released`.
         self.notes.fetch_or(SIGNALLING, Ordering::SeqCst);
@@ -223,7 +224,7 @@ impl Slot {
     /// gets no signal for this call, so no signal ends its next call. Returns whether there may
     /// have been a signal.
     pub fn released(&self) -> bool {
-        // SeqCst: before the note is read, which is written before this is read.
+        // SeqCst: before the read of the note, which is written before this is read.
         self.executor.store(0, Ordering::SeqCst);
         // SeqCst: partner of the fence in `signal`.
         fence(Ordering::SeqCst);

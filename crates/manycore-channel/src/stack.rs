@@ -1,5 +1,4 @@
-//! Threads that have nothing to do, the one that had something last on top: its stack and its
-//! caches are warm.
+//! Idle threads, the last one to work on top: its stack and its caches are warm.
 //!
 //! A stack of numbers. The owner of the numbered array keeps each number's link. A count in the
 //! head's upper half changes with every push and pop, so a head that was popped and pushed again is

@@ -46,7 +46,7 @@ impl Metric {
         }
     }
 
-    /// The unit in which values are reported; a printed number is taken as it is.
+    /// The unit in which values are reported; a printed number is not converted.
     pub fn unit(&self) -> &'static str {
         match self {
             Self::Wall => "ns",

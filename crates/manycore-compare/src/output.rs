@@ -116,7 +116,7 @@ fn memory(standing: &Standing) -> String {
     if bytes > least { quantity(bytes, "bytes") } else { format!("< {}", quantity(least, "bytes")) }
 }
 
-/// Results as the schema has them, and under `comparison` what makes them one.
+/// Results in the form of the schema, and under `comparison` the data of the comparison.
 pub fn json(subject: &Subject, ranking: &Ranking) -> Result<String> {
     let failed = |why: &dyn Display| Failure::failed(format!("cannot write the results: {why}"));
     let measurements = ranking.standings.iter().map(|one| measurement(subject, one)).collect();

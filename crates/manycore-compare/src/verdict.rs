@@ -77,7 +77,7 @@ impl Ranking {
         Ok(Self { standings: standings.collect(), finding, better })
     }
 
-    /// The finding as a sentence; `metric` is what the value is called.
+    /// The finding as a sentence; `metric` is the name of the value.
     pub fn sentence(&self, metric: &str) -> String {
         match &self.finding {
             Finding::Winner(number) => {

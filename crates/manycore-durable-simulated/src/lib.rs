@@ -1,5 +1,5 @@
-//! Sets in simulated persistent memory: what TimeStone (Krishnan, Kim, Mathew, Fu, Demeri, Min &
-//! Kannan, ASPLOS 2020) is compared with, and what it costs itself where memory is persistent.
+//! Sets in simulated persistent memory: for comparison with TimeStone (Krishnan, Kim, Mathew, Fu,
+//! Demeri, Min & Kannan, ASPLOS 2020), and for its own costs on persistent memory.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | [`romulus`] | Romulus' log form: two copies of all, one writer for the operations of everybody |
 //! | [`timestone`] | MV-RLU with a log of operations and a checkpoint log for each thread |
 //!
-//! The store that is there to be used is the crate `timestone`, which writes files. This is a model
-//! of the paper's form on the memory that it was made for: what is written is what it costs, and
-//! of the two only Romulus can be recovered.
+//! For use there is the crate `timestone`, which writes files. This is a model of the paper's form
+//! on its own kind of memory: it makes all writes, so the costs are right, but of the two sets only
+//! Romulus can be recovered.
 //!
 //! ```
 //! use manycore_durable_simulated::persistence::Simulated;

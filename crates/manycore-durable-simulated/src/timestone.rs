@@ -7,9 +7,9 @@
 //! operations free, which is one more line.
 //!
 //! Differences to the paper: objects are in memory that is not persistent, as in the crate
-//! `timestone`, so that nothing is written back to them there. A checkpoint is made by the thread
-//! itself, between two transactions. What recovery would have to read is not written: this is what
-//! the logs cost, and no store.
+//! `timestone`, so nothing is written back to them there. The thread itself makes a checkpoint,
+//! between two transactions. Data that only recovery would read is not written: this shows the
+//! logs' cost, and is no store.
 
 // What is counted costs nothing.
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,10 +22,10 @@ use crate::persistence::{LINE, Line, Persistence};
 
 /// Records of the log of operations between two checkpoints.
 pub const PERIOD: usize = 64;
-/// Lines of the checkpoint log, which is used again from its begin.
+/// Lines of the checkpoint log, which is reused from its start.
 const CHECKPOINT: usize = 256;
-/// Bytes of what stands before an object in the checkpoint log: its address, its length, the stamp
-/// and a checksum.
+/// Bytes in front of an object in the checkpoint log: its address, its length, the stamp and a
+/// checksum.
 const HEADER: usize = 32;
 /// Bytes of what stands before a version in MV-RLU's log.
 const VERSION: usize = 64;

@@ -1,5 +1,5 @@
 //! Crashes of a set by Romulus at every line that is written back and every wait, with any of the
-//! lines that are on their way.
+//! lines on their way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ type Words = [u64; WORDS];
 /// Lines by their addresses.
 type Image = BTreeMap<usize, Words>;
 
-/// Keeps what is safe and what is on its way, and what crashes would have left.
+/// Keeps the safe lines and those on their way, and the states that crashes would have left.
 #[derive(Default)]
 struct Recorder(Mutex<State>);
 
@@ -33,7 +33,7 @@ impl Default for State {
 }
 
 impl State {
-    /// What a crash leaves now: what is safe, and any of what is on its way.
+    /// The possible states after a crash now: the safe lines, and any of those on their way.
     fn crash(&mut self) {
         for share in [0.0, 0.5, 1.0] {
             let mut image = self.safe.clone();
@@ -73,7 +73,7 @@ fn lines(set: &Romulus<Recorder>, image: &Image) -> Box<[Line]> {
     set.copies.lines().iter().map(of_line).collect()
 }
 
-/// What is found after a crash; both copies have the same then.
+/// The state after a crash; both copies are equal then.
 fn recovered(set: &Romulus<Recorder>, image: &Image) -> BTreeSet<u64> {
     let copies = Copies::recover(lines(set, image), Simulated);
     let (_, both) = copies.lines().split_at(1);

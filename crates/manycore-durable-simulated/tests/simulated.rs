@@ -11,7 +11,7 @@ use manycore_traits::{ConcurrentSet, SetHandle};
 
 const KEYS: u64 = 24;
 
-/// Threads put keys in and take them out: in the end there is what they say to have left.
+/// Threads insert and remove keys: in the end the set has the keys that they report.
 fn use_it<S: ConcurrentSet<u64>>(set: &S, threads: u32, operations: u32) {
     let left = thread::parallel(threads, |me| {
         let mut handle = set.handle();

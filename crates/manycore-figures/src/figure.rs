@@ -59,7 +59,7 @@ pub struct Parameter {
 pub enum Choice {
     /// Taken from a publication.
     Cited,
-    /// Follows from what is known of the program, the kernel or a library.
+    /// Derived from known properties of the program, the kernel or a library.
     Derived,
     /// Measured natively.
     Measured,
@@ -158,7 +158,7 @@ impl Figure {
     }
 }
 
-/// Puts what is under `[quick]` in the place of what the workload says.
+/// Replaces the workload's values by those under `[quick]`.
 fn shorten(file: &mut toml::Table, quick: Option<toml::Value>) -> Result<(), &'static str> {
     let Some(toml::Value::Table(quick)) = quick else {
         return Err("it has no table `quick`");

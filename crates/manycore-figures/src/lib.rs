@@ -1,8 +1,8 @@
 //! Published figures, side by side with ours.
 //!
-//! A figure is a file: what a publication shows, with what workload and on which simulated machine
-//! we repeat it, each free parameter, and what the publication claims, as bounds that a program can
-//! check. [`library`] has those that come with manycore; any other file can be read with
+//! A figure is a file: the content of the published figure, the workload and the simulated machine
+//! of our repetition, each free parameter, and the publication's claims, as bounds that a program
+//! can check. [`library`] has the built-in figures; any other file can be read with
 //! [`Figure::parse`].
 //!
 //! ```
@@ -15,7 +15,7 @@
 //! # Ok::<(), manycore_figures::Problem>(())
 //! ```
 //!
-//! [`run()`] simulates a figure, and judges its claims; [`render`] draws what came out for a
+//! [`run()`] simulates a figure, and judges its claims; [`render`] draws the results for a
 //! terminal, [`write()`] as a page, as pictures and as tables.
 //!
 //! | module | what is in it |

@@ -59,7 +59,8 @@ fn section(found: &Reproduction, page: &mut String) -> fmt::Result {
     )?;
     writeln!(page, "<div class=\"pictures\">")?;
     for (_, picture) in picture::of(found) {
-        // Each is a document of its own, which begins with what only a file may have.
+        // Each picture is a document of its own, and begins with a header that only a separate file
+        // may have.
         let svg = picture.svg();
         writeln!(page, "{}", svg.find("<svg").map_or("", |start| &svg[start..]))?;
     }

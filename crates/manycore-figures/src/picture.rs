@@ -16,7 +16,7 @@ const TIMES: [(&str, &[&str]); 7] = [
     ("system, no CPU, idle", &["time_system", "time_ready", "time_idle"]),
 ];
 
-/// The pictures of a figure: a name for a file, and what is in it.
+/// The pictures of a figure: a name for the file, and the picture.
 pub(crate) fn of(found: &Reproduction) -> Vec<(String, Figure)> {
     let mut pictures: Vec<(String, Figure)> = Vec::new();
     let mut add = |panel: Panel| {
@@ -97,7 +97,7 @@ fn times(x: Field, title: &str, records: &[&Measurement]) -> Panel {
     })
 }
 
-/// Which locks are waited for, where locks have names: of each that is, its share at each place.
+/// The locks with waits, where locks have names: for each such lock its share at each place.
 fn waits(x: Field, title: &str, records: &[&Measurement]) -> Option<Panel> {
     const PREFIX: &str = "share_wait_";
     let named = |record: &Measurement| -> Vec<String> {

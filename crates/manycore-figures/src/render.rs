@@ -7,7 +7,7 @@ use manycore_measure::{Bound, Cell, Claim, Column, Judgement, Table, significant
 use crate::run::Reproduction;
 use crate::statement::expectation;
 
-/// The claims of all figures as a table, and what is to be said of them.
+/// The claims of all figures as a table, with remarks.
 pub fn render(found: &[Reproduction]) -> String {
     let claims: Vec<&Claim> = found.iter().flat_map(|found| &found.claims).collect();
     let mut table = Table::new([
@@ -40,8 +40,8 @@ pub fn render(found: &[Reproduction]) -> String {
     text
 }
 
-/// The published value, the bound, the value and its band, without units: the claim says what it is
-/// about.
+/// The published value, the bound, the value and its band, without units: the claim names its
+/// subject.
 pub(crate) fn numbers(claim: &Claim) -> [String; 4] {
     let number = |value: f64| significant(value, 3);
     let known = |value: Option<f64>| value.map_or(String::new(), number);
@@ -57,7 +57,7 @@ pub(crate) fn numbers(claim: &Claim) -> [String; 4] {
     [known(claim.published), bound, known(claim.value), band]
 }
 
-/// How many of which verdict; and of those that were expected to pass.
+/// The number of each verdict; and those for claims that were expected to pass.
 pub(crate) fn tally(claims: &[&Claim]) -> String {
     let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
     let expected = |claim: &&&Claim| claim.expected == Some(Judgement::Pass);

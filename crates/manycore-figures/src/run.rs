@@ -1,4 +1,4 @@
-//! A figure on a machine, and on what that machine might be like as well.
+//! Simulates a figure on a machine, and on possible variants of that machine.
 
 use manycore_bench::Failure;
 use manycore_bench::simulated::{Plan, SimulatorPool, variants};
@@ -12,7 +12,7 @@ use crate::figure::Figure;
 pub struct Reproduction {
     /// The figure.
     pub figure: Figure,
-    /// Its records, with the range over variants of the machine if those were asked for.
+    /// Its records, with the range over variants of the machine if those were requested.
     pub measurements: Vec<Measurement>,
     /// Its claims, in its order.
     pub claims: Vec<Claim>,

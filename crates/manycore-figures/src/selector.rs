@@ -12,7 +12,7 @@ use crate::field::{Field, Place};
 pub struct Selector {
     /// Which of several is taken, by their value.
     pub take: Option<Extreme>,
-    /// What of it: its value if nothing is said; a metric; or where it stands in a dimension.
+    /// The quantity: by default its value; or a metric; or its position in a dimension.
     pub what: Option<String>,
     /// Where they stand. In a dimension that is not named, anywhere.
     #[serde(flatten)]

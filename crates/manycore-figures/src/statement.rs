@@ -43,8 +43,7 @@ pub struct Statement {
     pub cause: Option<String>,
 }
 
-/// What may be expected, as files have it: that a claim holds here, too, that it does not, or
-/// neither.
+/// The expectation, as in files: that a claim holds here, too, that it does not, or neither.
 const EXPECTATIONS: [(&str, Judgement); 3] =
     [("pass", Judgement::Pass), ("fail", Judgement::Fail), ("unknown", Judgement::Undecided)];
 
@@ -137,7 +136,7 @@ impl Statement {
         if ratio.is_finite() { Ok(ratio) } else { Err("it is divided by nothing".to_owned()) }
     }
 
-    /// Judges it by what was simulated on a machine and, if there are more, on variants of it.
+    /// Judges it by the simulations of a machine and, if there are any, of variants of it.
     pub fn judge(&self, figure: &str, variants: &[&[Measurement]]) -> Claim {
         let mut claim = Claim {
             published: self.published,

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::field::{Field, Place};
 
-/// A workload of `manycore sim`, with what the figure says of it.
+/// A workload of `manycore sim`, with the figure's settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Workload {
@@ -179,8 +179,8 @@ impl Workload {
         self.places(field).contains(place)
     }
 
-    /// Simulates all of it on a machine. The error is about what the figure asks for, or about what
-    /// failed.
+    /// Simulates all points on a machine. The error concerns the figure's requests, or failed
+    /// simulations.
     pub(crate) fn run(
         &self,
         machine: &Model,

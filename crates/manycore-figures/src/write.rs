@@ -1,4 +1,4 @@
-//! What came out, as files: a page, pictures, and tables for programs.
+//! The results as files: a page, pictures, and tables for programs.
 
 use std::io;
 use std::path::Path;
@@ -14,8 +14,7 @@ use crate::run::Reproduction;
 const COLUMNS: [Field; 5] =
     [Field::Series, Field::Threads, Field::Cpus, Field::Update, Field::Zipf];
 
-/// Writes `index.html`, and of each figure its pictures and `ID.csv`, into a directory, which is
-/// there.
+/// Writes `index.html`, and for each figure its pictures and `ID.csv`, into an existing directory.
 pub fn write(found: &[Reproduction], directory: &Path) -> io::Result<()> {
     for found in found {
         let file = |name: &str, ending: &str| directory.join(format!("{name}.{ending}"));

@@ -1,5 +1,5 @@
-//! Whatever is in a file of a figure, reading it ends with a figure or with a sentence that says
-//! what is wrong.
+//! Whatever a figure's file contains, reading it ends with a figure or with a sentence that
+//! describes the fault.
 
 use manycore_figures::{Extent, Figure};
 

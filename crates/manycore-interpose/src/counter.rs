@@ -18,7 +18,7 @@ use syscalls::{Sysno, raw_syscall};
 
 use crate::next::Function;
 
-// Relaxed throughout, but for the rate: what else there is was stored before that, by Release.
+// Relaxed throughout, except for the rate: all other values were stored before it, by Release.
 
 /// A moment by both clocks: in ticks, and in nanoseconds.
 static START: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
@@ -32,7 +32,7 @@ static CLOCK_GETTIME: Function = Function::new(c"clock_gettime");
 /// Over less time the rate would not be known to a thousandth.
 const SHORTEST_NS: u64 = 2_000_000;
 
-/// To be called when the library starts: finds what there is to find.
+/// To be called when the library starts: determines all values that can be known.
 pub fn prepare() {
     CLOCK_GETTIME.address();
     let (ns, ticks) = clock::prepare();

@@ -108,12 +108,12 @@ pub fn address(name: &CStr) -> Option<usize> {
 }
 
 impl Object {
-    /// The object of this entry of the dynamic linker's list, if it is one of those that stay.
+    /// The object of this entry of the dynamic linker's list, if it is never unloaded.
     pub fn of_link_map(entry: *const ()) -> Option<Self> {
         in_search_order().find(|object| core::ptr::from_ref(object.0).cast() == entry)
     }
 
-    /// Whether this is glibc: libc itself, or one of the libraries into which it was divided until
+    /// Whether this is glibc: libc itself, or one of the separate libraries that it had until
     /// version 2.34.
     pub fn is_glibc(self) -> bool {
         const NAMES: [&CStr; 3] = [c"libc.so.6", c"libpthread.so.0", c"libdl.so.2"];

@@ -75,7 +75,7 @@ impl Path {
         size: usize,
         map: impl FnOnce(usize) -> Result<*mut c_void, Errno>,
     ) -> Result<*mut c_void, Errno> {
-        // The kernel would send SIGXFSZ, which ends programs that have not asked for it.
+        // The kernel would send SIGXFSZ, which by default ends a program.
         if size as u64 > largest_file() {
             return Err(Errno::EFBIG);
         }

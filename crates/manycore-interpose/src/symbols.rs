@@ -78,8 +78,8 @@ impl Symbols {
             soname: None,
         };
         let mut entry = dynamic;
-        // SAFETY: `dynamic` leads to a section that is mapped (contract of this function) and ends
-        // with DT_NULL, which has not come yet.
+        // SAFETY: `dynamic` leads to a mapped section (contract of this function) that ends with
+        // DT_NULL, which has not been reached yet.
         while let Dynamic { tag, value } = unsafe { *entry }
             && tag != DT_NULL
         {

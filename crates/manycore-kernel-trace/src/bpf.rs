@@ -175,8 +175,7 @@ impl Programs {
         let stacks = STACKS.map(|it| self.map(it));
         let sums = self.map("sums");
         let mut all = Vec::new();
-        // Finds all keys before any is deleted: a walk over the map begins anew when its key is
-        // gone.
+        // Finds all keys before any is deleted: a walk over the map restarts when its key is gone.
         for key in sums.keys().collect::<Vec<_>>() {
             let Some(sum) = sums.lookup_and_delete(&key).ok().flatten() else { continue };
             let mut key = Fields(&key);

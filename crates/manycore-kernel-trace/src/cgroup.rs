@@ -24,7 +24,7 @@ impl Cgroups {
         this
     }
 
-    /// The path of a cgroup, from the root of all; none if it is gone.
+    /// The path of a cgroup, from the root of all; none if the cgroup was removed.
     pub fn path(&self, number: u64) -> Option<String> {
         self.paths.get(&number).cloned()
     }

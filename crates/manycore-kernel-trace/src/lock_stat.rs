@@ -22,8 +22,8 @@ pub struct LockStat {
     switch: Switch,
 }
 
-/// The switch, which is set back when nobody counts any more, however that comes: the whole system
-/// is slower meanwhile.
+/// The switch, which is restored when counting ends, in whatever way: the whole system is slower
+/// meanwhile.
 #[derive(Debug)]
 struct Switch {
     path: PathBuf,
@@ -107,7 +107,7 @@ impl LockStat {
 
 /// The difference.
 fn since(before: &Classes, after: &Classes) -> Vec<KernelLock> {
-    // Readers and writers have a line each, `name-R` and `name-W`; they are one lock.
+    // Readers and writers have separate lines, `name-R` and `name-W`; they are one lock.
     let mut locks: HashMap<&str, KernelLock> = HashMap::new();
     for (name, class) in after {
         let earlier = before.get(name).cloned().unwrap_or_default();

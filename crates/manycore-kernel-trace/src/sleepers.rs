@@ -64,7 +64,7 @@ impl Sleepers {
             return;
         }
         let (process, program) = key;
-        // No maps are read of a process that has ended: what was read before is kept.
+        // The maps of an ended process are not read: the earlier data are kept.
         let Ok(maps) = fs::read(format!("/proc/{process}/maps")) else { return };
         self.seen.insert(key, Instant::now());
         // Asked last: then they were this program's.

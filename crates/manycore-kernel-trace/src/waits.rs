@@ -1,4 +1,4 @@
-//! Waits as they are seen, whatever by: before anything has a name.
+//! Waits as they are observed, by whatever means, before any names are known.
 
 use crate::sum::Sum;
 

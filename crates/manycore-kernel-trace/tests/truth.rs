@@ -21,7 +21,7 @@ const HELD: Duration = Duration::from_millis(150);
 /// More than a terminal keeps for its reader.
 const LONG: usize = 1 << 20;
 
-/// Both ends of a terminal: what is written to the second is read from the first.
+/// Both ends of a terminal: data written to the second are read from the first.
 fn terminal() -> (File, File) {
     let (mut master, mut slave) = (-1, -1);
     // SAFETY: both numbers are variables of ours, and nothing else is wanted.

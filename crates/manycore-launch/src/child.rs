@@ -22,7 +22,7 @@ use rustix::process::{
 use crate::failure::{Failure, Result, die_of};
 use crate::signals::Inbox;
 
-/// How long a program may take to stop when it is asked to.
+/// How long a program may take to stop after a request.
 const TO_STOP: Duration = Duration::from_secs(1);
 /// How long a program that is no longer wanted may take to end after SIGTERM when the command
 /// itself is to end.
@@ -63,8 +63,8 @@ pub struct Ended {
     pub kernel: Duration,
     /// The largest resident set of it or one of those children, in bytes.
     pub max_rss: u64,
-    /// The least that `max_rss` can be: a new process counts the memory of the one that it was made
-    /// from, ours.
+    /// The smallest possible `max_rss`: a new process counts the memory of the process that made
+    /// it, ours.
     pub max_rss_least: u64,
 }
 

@@ -25,7 +25,7 @@ pub enum Panel {
     Map(Map),
 }
 
-/// The places along the lower edge, in equal distances, and what the left edge measures.
+/// The places along the lower edge, at equal distances, and the quantity of the left edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// What the places are.

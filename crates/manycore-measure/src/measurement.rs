@@ -1,4 +1,4 @@
-//! One measured value, and what has to be known to judge it.
+//! One measured value, and the data needed to judge it.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// A native measurement of one repetition by one thread; the caller sets what differs.
+    /// A native measurement of one repetition by one thread; the caller sets the differing fields.
     pub fn new(workload: &str, mechanism: Mechanism, unit: &str, value: f64) -> Self {
         Self {
             workload: workload.into(),

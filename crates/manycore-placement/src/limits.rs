@@ -96,7 +96,7 @@ impl Limits {
             };
             let cpus = cpus.filter(|cpus| !cpus.is_empty());
             found |= cpus.is_some() || quota.is_some();
-            // The innermost group that says so: it is within those around it.
+            // The innermost group with a setting: it is within the groups around it.
             self.cpuset = self.cpuset.take().or(cpus);
             self.quota = match (self.quota, quota) {
                 (Some(own), Some(outer)) => Some(own.min(outer)),

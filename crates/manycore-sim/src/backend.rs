@@ -1,4 +1,4 @@
-//! What a simulated program's own facade is built on: accesses, waiting, clocks.
+//! The base of a simulated program's own facade: accesses, waiting, clocks.
 //!
 //! A program that can be simulated names atomics only through a facade of its own. The facade's
 //! back end for the simulator does each operation twice: here, to charge its cost, and for real.
@@ -173,8 +173,8 @@ pub fn nanoseconds() -> u64 {
     Handle::current().map_or(0, engine::nanoseconds)
 }
 
-/// Sleeps if `unchanged` says so, until [`futex_wake`] of the address or the moment `until` (in
-/// [`nanoseconds`]); returns whether that had come.
+/// Sleeps if `unchanged` returns true, until [`futex_wake`] of the address or the moment `until`
+/// (in [`nanoseconds`]); returns whether that moment had come.
 ///
 /// The check, the read of the word, and going to sleep are one step. On the host there is no other
 /// thread to wait for.
@@ -242,8 +242,8 @@ pub fn memory(bytes: usize) -> Option<std::ptr::NonNull<u8>> {
     crate::arena::global::lasting(bytes)
 }
 
-/// One of the [`WORDS`] globals of the simulated program, all 0 at its start: what would be a
-/// `static` elsewhere. Free of charge. 0 on the host.
+/// One of the [`WORDS`] globals of the simulated program, all 0 at its start: they replace statics.
+/// Free of charge. 0 on the host.
 pub fn word(number: usize) -> u64 {
     Handle::current().map_or(0, |handle| handle.get().words[number])
 }
@@ -268,8 +268,8 @@ pub fn set_thread_words(words: [u64; 2]) {
     }
 }
 
-/// Whether the caller is a thread of a simulation that goes on: not after it has failed, when its
-/// threads are unwound.
+/// Whether the caller is a thread of a running simulation: not after the simulation has failed,
+/// when its threads are unwound.
 pub fn is_simulating() -> bool {
     Handle::current().is_some()
 }

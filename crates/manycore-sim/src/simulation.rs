@@ -1,4 +1,4 @@
-//! A simulation: on which machine, how threads are placed, and what comes of it.
+//! A simulation: its machine, the placement of its threads, and its results.
 
 use crate::coherence::{MemoryPolicy, Messages};
 use crate::engine::{self, Breakdown, Engine, Failure, Policy, Stall};
@@ -59,8 +59,7 @@ pub struct Report<R> {
     pub seed: u64,
     /// How long the program ran, in cycles.
     pub cycles: Cycles,
-    /// Its threads, in the order in which they were started; the first is the program's main
-    /// thread.
+    /// Its threads, in the order of creation; the first is the program's main thread.
     pub threads: Vec<ThreadReport>,
     /// How lines moved.
     pub messages: Messages,
@@ -103,8 +102,8 @@ impl Simulation {
         }
     }
 
-    /// The seed of what is random: the moment in a turn of a polling loop at which it notices a
-    /// change.
+    /// The seed of random choices: the moment in an iteration of a polling loop at which it notices
+    /// a change.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -123,8 +122,7 @@ impl Simulation {
         self
     }
 
-    /// Whether threads stay on the CPU that they were put on (the default), or may move to one that
-    /// is idle.
+    /// Whether threads stay on their first CPU (the default), or may move to an idle one.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
@@ -158,7 +156,7 @@ impl Simulation {
 
     /// Runs a program. Other simulations of this process wait.
     ///
-    /// What the program returns is cloned, so that it does not refer to simulated memory.
+    /// The program's result is cloned, so that it does not refer to simulated memory.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Threads of a simulated program, and what they can say and ask about themselves.
+//! Threads of a simulated program, and their announcements and questions about themselves.
 //!
 //! ```
 //! use manycore_sim::{Machine, Simulation, thread};
@@ -63,7 +63,7 @@ pub fn parallel_at<T>(starts: &[StartCpu], body: impl Fn(u32) -> T) -> Vec<T> {
             let StartCpu { cpu, pinned } = *start;
             assert!((cpu as usize) < handle.get().cpus.len(), "there is no CPU {cpu}");
             // SAFETY: this function does not return before they have ended. If the simulation
-            // fails, they are cleared away before this frame is, because they are younger.
+            // fails, they are removed before this frame is, because they are younger.
             unsafe { engine::spawn(handle, move || result.set(Some(body(number))), cpu, pinned) }
         })
         .collect();
@@ -71,7 +71,7 @@ pub fn parallel_at<T>(starts: &[StartCpu], body: impl Fn(u32) -> T) -> Vec<T> {
     results.into_iter().map(|result| result.into_inner().expect("the thread has ended")).collect()
 }
 
-/// Starts a thread, on the CPU whose turn it is in the simulation's placement.
+/// Starts a thread, on the next CPU of the simulation's placement.
 ///
 /// # Panics
 ///
@@ -150,7 +150,7 @@ pub fn heap_bytes() -> usize {
     crate::arena::global::in_use()
 }
 
-/// Says what the calling thread is about from now on; returns what it was about.
+/// Announces the calling thread's activity from now on; returns its earlier one.
 pub fn phase(phase: Phase) -> Phase {
     let engine = caller().get();
     std::mem::replace(&mut engine.threads[engine.current as usize].phase, phase)
@@ -164,8 +164,8 @@ pub fn in_phase<R>(phase: Phase, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Says that something was achieved: a simulation in which nothing is for long counts as
-/// livelocked. [`compute`] says so by itself.
+/// Announces progress: a simulation without any for long counts as livelocked. [`compute`]
+/// announces it by itself.
 pub fn progress() {
     caller().get().note_progress();
 }

@@ -1,4 +1,4 @@
-//! Condition variables on simulated machines: what a broadcast costs, by how it wakes.
+//! Condition variables on simulated machines: the cost of a broadcast, by its way of waking.
 //!
 //! ```console
 //! $ cargo run --release -p manycore-simulated --example conditions [MACHINE]...
@@ -8,10 +8,10 @@
 //! before it does so again. In the second, as many threads put something into one slot as take it
 //! out. The mutex is `adaptive`. Two ways to wake:
 //!
-//! - `word`: all waiters sleep on one word, and a broadcast wakes them by one call. So do Rust's
-//!   std and, but for what it does so that no signal is stolen, glibc.
-//! - `queue`: what programs get. Each waiter polls and sleeps on a word of its own, and a broadcast
-//!   wakes eight, and each of these another.
+//! - `word`: all waiters sleep on one word, and a broadcast wakes them by one call. Rust's std does
+//!   so, and also glibc, apart from its measures against stolen signals.
+//! - `queue`: the one that programs get. Each waiter polls and sleeps on a word of its own; a
+//!   broadcast wakes eight waiters, and each of these wakes another.
 //!
 //! Prints rounds a second; every figure is simulated.
 

@@ -4,10 +4,10 @@
 //! $ cargo run --release -p manycore-simulated --example speed [LOCK]...
 //! ```
 //!
-//! Prints, for each lock, simulated acquisitions in a million cycles, the accesses that were
-//! simulated, how many that is in a second of CPU time, and how many cycles were simulated in it,
-//! in the fastest of three runs: a shared host slows others down. Then the worst and the median;
-//! exits with 1 if they miss what the project promises.
+//! Prints, for each lock, the simulated acquisitions in a million cycles, the number of simulated
+//! accesses, the accesses in a second of CPU time, and the cycles simulated in that second, in the
+//! fastest of three runs, because other load on a shared host slows runs down. Then prints the
+//! worst and the median; exits with 1 if they miss the project's promise.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Locks that a program makes of a mutex and a condition variable: what tells them from queues,
-//! barriers and timers.
+//! Locks that a program makes of a mutex and a condition variable: the difference between them and
+//! queues, barriers and timers.
 //!
 //! A thread that has waited for a condition variable is *let in*. A lock's waiter is let in, comes
 //! back to the mutex once and wakes the next waiter: it *hands over*. A thread that waits for work

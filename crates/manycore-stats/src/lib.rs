@@ -73,7 +73,7 @@ pub const MODULES: usize = 1_024;
 pub const PATHS: usize = 65_536;
 /// Flag of a module: its pages can be executed.
 pub const MAPPED_CODE: u32 = 1;
-/// Flag of a module: what is written to its pages is written to the file.
+/// Flag of a module: writes to its pages go to the file.
 pub const MAPPED_SHARED: u32 = 2;
 /// Flag of a module: the loader has loaded it.
 pub const MAPPED_LOADED: u32 = 4;
@@ -379,7 +379,7 @@ pub struct Module {
     pub flags: AtomicU32,
     /// The first epoch in which it was there.
     pub since: AtomicU32,
-    /// The first epoch in which it was there no more; 0 while it is.
+    /// The first epoch without it; 0 while it is there.
     pub until: AtomicU32,
     /// Where in `paths` the module's path begins, and its length in bytes. The path is as
     /// `/proc/self/maps` writes it.
@@ -411,7 +411,7 @@ pub struct Site {
     pub wait: AtomicU64,
 }
 
-/// How long a lock was waited for, and how long it was held.
+/// How long threads waited for a lock, and how long they held it.
 #[repr(C, align(64))]
 pub struct Distributions {
     /// Waits, in ticks.

@@ -73,8 +73,8 @@ numbered! {
         SignalMask = "waits with another signal mask",
         /// In place: it is unknown whether any thread may execute this command or option.
         Unsure = "not known to be movable",
-        /// In place: the size of files is limited, and the signal for exceeding that is the calling
-        /// thread's.
+        /// In place: the size of files is limited, and the signal for exceeding it goes to the
+        /// calling thread.
         FileLimit = "the size of files is limited",
         /// In place: the mechanism is `in-place`.
         Off = "the mechanism is in-place",

@@ -1,5 +1,4 @@
-//! Threads, what each of them waited for, which holder kept which waiter, and in which order locks
-//! were taken.
+//! Threads, the waits of each, the waits between threads, and the orders in which locks were taken.
 //!
 //! The tables are hash tables without a lock, like the table of sites: a thread takes a place by
 //! writing its key, fills it in, and then stores the field that publishes it (Release). Places are
@@ -18,7 +17,7 @@ pub const WAITS: usize = 65_536;
 pub const BLOCKED: usize = 4_096;
 /// Pairs of locks, one of which was taken while the other was held.
 pub const ORDERS: usize = 4_096;
-/// Locks that a thread holds at a time, of which is known which they are.
+/// The locks of a thread at a time that are known individually.
 pub const HELD: usize = 16;
 /// Pairs of locks that a thread counts for itself.
 pub const STEPS: usize = 16;

@@ -241,7 +241,7 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.slots[held.0 as usize].traits.fetch_or(set, Ordering::Relaxed);
     }
 
-    /// Gives a reference back. If it was the last one, the route is closed.
+    /// Returns a reference. If it was the last one, the route is closed.
     pub fn leave(&self, held: Held) {
         // SAFETY: `held` is a reference to the slot, and is consumed by this.
         if let Some(route) = unsafe { self.slots[held.0 as usize].leave() } {
@@ -344,8 +344,7 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         // Acquire: partner of the Release in `put`, for the slot's `next` and its end of use.
         let mut head = self.free.load(order!(Acquire, "free-take"));
         while let Some(number) = (head as u32).checked_sub(1) {
-            // Relaxed: if the slot has been taken and put back meanwhile, the count of the latter
-            // shows it.
+            // Relaxed: if the slot has been taken and put back meanwhile, the count shows it.
             let next = self.slots[number as usize].next.load(Ordering::Relaxed);
             let changed = (head & !LOW) | u64::from(next);
             // Acquire: as above.

@@ -34,13 +34,13 @@ fn execute(slot: *const Slot) {
     }
 }
 
-/// The caller's part: waits for the answer, which is that to its own call, and has the slot back.
+/// The caller's part: waits for the answer to its own call, and has the slot back.
 fn answered(slot: *mut Slot) {
     // SAFETY: the caller's own, which stays until it is answered.
     let of = unsafe { &*slot };
     of.gate().wait();
     assert_eq!(of.reply().answer, of.order().call.number as isize + 100);
-    // What the program does with the slot next: the model fails if anybody still looks at it.
+    // The program's next use of the slot: the model fails if another thread still reads it.
     of.write(&call(0), Kind::Quick);
 }
 
@@ -143,8 +143,8 @@ fn two_callers_and_a_worker() {
     });
 }
 
-/// A worker that rises for another reason than a caller's ring sees all that was put in by callers
-/// who found it awake.
+/// A worker that wakes for another reason than a caller's ring sees all calls from callers that
+/// found it awake.
 #[test]
 fn a_worker_wakes_by_itself() {
     check(3, || {
@@ -181,8 +181,8 @@ fn a_call_is_cancelled() {
                 other.cancelled.push(slot);
             }
             other.ring();
-            // SAFETY: the slot stays until it is answered and noted, and it is not noted yet, or
-            // just now.
+            // SAFETY: the slot stays until it is answered and noted. It is not noted yet, or was
+            // noted just now.
             while !unsafe { (*slot).is_noted() } {
                 thread::yield_now();
             }
@@ -212,7 +212,7 @@ struct Numbers {
 
 // SAFETY: notes are touched by the thread that has the number.
 unsafe impl Sync for Numbers {}
-// SAFETY: the notes are touched by the one that has the number, which may be any thread.
+// SAFETY: only the owner of the number, which may be any thread, touches the notes.
 unsafe impl Send for Numbers {}
 
 impl Numbers {
@@ -234,7 +234,7 @@ impl Numbers {
     }
 }
 
-/// Each number is taken by one at a time, and comes back with what was noted.
+/// One thread at a time takes a number, and the number comes back with its notes.
 #[test]
 fn numbers_change_hands() {
     check(3, || {
@@ -382,7 +382,8 @@ fn no_signal_comes_for_a_call_that_is_over() {
     check(3, || {
         let slot = slot(1);
         let address = slot.expose_provenance();
-        // What the signal would interrupt: touched by who sends it, and by the worker's next call.
+        // The state that a signal would interrupt: the sender of the signal and the worker's next
+        // call touch it.
         let next = Arc::new(Note(UnsafeCell::new(0)));
         let other = next.clone();
         let worker = thread::spawn(move || {
@@ -409,7 +410,7 @@ fn no_signal_comes_for_a_call_that_is_over() {
 
 struct Note(UnsafeCell<u32>);
 
-// SAFETY: one thread at a time touches it, which is what the model checks.
+// SAFETY: one thread at a time touches it, as the model checks.
 unsafe impl Sync for Note {}
-// SAFETY: touched by one at a time, in any thread, which is what the model checks.
+// SAFETY: one thread at a time touches it, in any thread, as the model checks.
 unsafe impl Send for Note {}

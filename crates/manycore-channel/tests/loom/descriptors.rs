@@ -1,6 +1,6 @@
 //! The table of descriptors.
 //!
-//! A route is used only while it is open, and closed exactly once, whatever finds, closes and opens
+//! A route is used only while it is open, and closed exactly once, whatever other threads do with
 //! descriptors meanwhile.
 use std::sync::Arc;
 
@@ -149,7 +149,7 @@ fn slots_are_given_once() {
     });
 }
 
-/// The first free slot is taken and put back, while another thread is about to take it: the one
+/// The first free slot is taken and put back, while another thread is about to take it: the slot
 /// behind it is not free then.
 #[test]
 fn a_slot_comes_back_to_the_list() {
@@ -203,7 +203,7 @@ fn duplicates_share_a_route() {
     });
 }
 
-/// What the kernel has under a number: a socket, and once that is closed a pipe that nobody notes.
+/// The kernel's file under a number: a socket, and after its close a pipe that no thread notes.
 const SOCKET: u32 = 1;
 const PIPE: u32 = 2;
 
@@ -218,7 +218,8 @@ fn ask(table: &Model, routes: &RouteTable, kernel: &AtomicU32, looks: u32) {
     }
 }
 
-/// A thread asks what a descriptor is which another closes, and which is something else then.
+/// A thread asks for the kind of a descriptor that another thread closes, and that is another file
+/// then.
 fn asked_while_it_is_closed(looks: u32) {
     check(move || {
         let routes = RouteTable::new();
@@ -252,7 +253,7 @@ fn one_look_is_not_enough() {
     asked_while_it_is_closed(1);
 }
 
-/// A file that is opened under the number of a descriptor that is being closed is not forgotten.
+/// A file that is opened under the number of a closing descriptor is not forgotten.
 #[test]
 fn what_comes_next_keeps_its_entry() {
     check(|| {

@@ -1,8 +1,8 @@
-//! The models notice every ordering that is weaker than it has to be.
+//! The models notice every ordering that is too weak.
 
 use crate::caught::{self, DEADLOCK, ENDLESS, RACE};
 
-/// Mutation, the test that has to fail with it, and what that has to say.
+/// Mutation, the test that has to fail with it, and the expected text of the failure.
 const MUTATIONS: &[(&str, &str, &str)] = &[
     ("queue-push", "calls::a_call_through_the_pool", RACE),
     ("queue-take", "calls::a_call_through_the_pool", RACE),

@@ -110,7 +110,7 @@ impl Plan {
         self.run_in(&TrialDir::new()?, interposition, inbox)
     }
 
-    /// Does one run with statistics, to see what the lock has to do with the program.
+    /// Makes one run with statistics, to see how the program uses the lock.
     pub fn rehearse(
         &self,
         interposition: &Interposition,
@@ -207,8 +207,8 @@ impl Plan {
         Ok((ended, stopped == Some(Stopped::Killed)))
     }
 
-    /// Waits for a program that has to end within the time limit. It is given up early when
-    /// `server`, on which it works, has ended.
+    /// Waits for a program that has to end within the time limit. It is given up early if `server`,
+    /// which it uses, has ended.
     fn wait(
         &self,
         mut running: Running,

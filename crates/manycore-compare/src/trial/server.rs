@@ -72,7 +72,7 @@ impl<'a> Serving<'a> {
     pub fn put(&mut self, command: &OsStr, inbox: &mut Inbox) -> Result<Outcome> {
         let loading = Step { what: "the load", log: self.dir.log("load") };
         let running = loading.start(shell(&self.dir.fill(command)))?;
-        // A load generator prints what it has found when somebody presses ^C.
+        // A load generator prints its results when a user presses ^C.
         let server = self.server.as_mut();
         let measured = self.plan.measure(running, &loading, Signal::INT, server, inbox);
         // A load fails when its server dies, and may be faster about it.
@@ -98,7 +98,7 @@ impl<'a> Serving<'a> {
         })
     }
 
-    /// Asks it to end; says how it did, and whether it did without being killed.
+    /// Asks it to end; returns its exit, and whether it ended without being killed.
     pub fn stop(mut self) -> Result<(Ended, bool)> {
         let stopped = self.server.as_mut().is_none_or(|server| server.stop(self.grace));
         let ended = self.reap()?;

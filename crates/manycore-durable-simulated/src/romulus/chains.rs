@@ -5,7 +5,7 @@ use crate::persistence::{Persistence, WORDS};
 
 /// Words of a node: the key, the next node, and what an allocator has before each.
 const NODE: usize = 4;
-/// The word that has the first of the nodes that are free.
+/// The word that leads to the first free node.
 const FREE: usize = 0;
 /// The word behind the last node that was ever made.
 const END: usize = 1;

@@ -1,8 +1,8 @@
-//! Two copies of all words, of which one is whole at any time.
+//! Two copies of all words; at any time one of them is complete.
 //!
-//! A transaction changes the words of the first copy, and notes which. When these are safe, the
-//! state says that the first copy is the one that counts; then the noted words are copied to the
-//! second. A crash before finds the second copy whole, one after it the first.
+//! A transaction changes the words of the first copy, and notes which ones. When these are safe,
+//! the state says that the first copy counts; then the noted words are copied to the second. After
+//! a crash before that moment the second copy is complete, and after a later crash the first.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -105,20 +105,20 @@ impl<P: Persistence> Copies<P> {
     }
 
     fn set_state(&self, state: u64) {
-        // Relaxed: only who has the lock of writers looks at it, or who recovers.
+        // Relaxed: only the owner of the writers' lock reads it, or recovery.
         self.state().store(state, Ordering::Relaxed);
         self.persistence.write_back(&self.lines[0]);
         self.persistence.wait();
     }
 
-    /// A word of the first copy. Relaxed: readers and the writer keep each other out, by a lock
-    /// that orders what is in between.
+    /// A word of the first copy. Relaxed: readers and the writer exclude each other by a lock,
+    /// which orders the accesses.
     #[inline]
     pub fn load(&self, word: usize) -> u64 {
         self.lines[1 + word / WORDS].0[word % WORDS].load(Ordering::Relaxed)
     }
 
-    /// Begins a transaction. Who calls this has a lock that keeps other writers out.
+    /// Begins a transaction. The caller has a lock that excludes other writers.
     pub fn begin(&self) -> Changes<'_, P> {
         self.set_state(MUTATING);
         Changes { copies: self, noted: self.noted.lock().unwrap_or_else(PoisonError::into_inner) }
@@ -146,8 +146,8 @@ impl<P: Persistence> Changes<'_, P> {
         self.noted.note(word);
     }
 
-    /// Commits: what has changed is safe when `committed` is called, and is then copied. Returns
-    /// how many lines were written back.
+    /// Commits: the changes are safe when `committed` is called, and are then copied. Returns the
+    /// number of lines written back.
     pub fn commit(mut self, committed: impl FnOnce()) -> u64 {
         let Copies { lines, length, persistence, .. } = self.copies;
         self.noted.lines.iter().for_each(|line| persistence.write_back(&lines[1 + line]));
@@ -156,13 +156,14 @@ impl<P: Persistence> Changes<'_, P> {
         committed();
         for word in &self.noted.words {
             let (line, place) = (1 + word / WORDS, word % WORDS);
-            // Relaxed: only who has the lock of writers looks at the second copy.
+            // Relaxed: only the owner of the writers' lock reads the second copy.
             let value = lines[line].0[place].load(Ordering::Relaxed);
             lines[line + length].0[place].store(value, Ordering::Relaxed);
         }
         self.noted.lines.iter().for_each(|line| persistence.write_back(&lines[1 + length + line]));
         persistence.wait();
-        // Not written back: a crash that finds the state before copies what is the same already.
+        // Not written back: after a crash with the earlier state, recovery copies words that are
+        // already equal.
         self.copies.state().store(IDLE, Ordering::Relaxed);
         // And twice the state.
         let count = 2 * self.noted.lines.len() as u64 + 2;

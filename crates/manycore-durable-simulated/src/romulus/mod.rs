@@ -1,10 +1,10 @@
 //! Romulus' log form (Correia, Felber & Ramalhete: Romulus: Efficient Algorithms for Persistent
 //! Transactional Memory, SPAA 2018), as a set.
 //!
-//! Threads leave their operations where all see them. One gets the lock of writers, executes what
-//! it finds as one transaction on [two copies](copies), with four waits for persistent memory
-//! however large it is, and answers. Readers say that they read, and look whether somebody writes;
-//! a writer waits for those who were earlier, and later ones wait for it.
+//! Threads publish their operations. One thread takes the writers' lock, executes the operations
+//! that it finds as one transaction on [two copies](copies), with four waits for persistent memory
+//! however large it is, and answers. Readers announce that they read, and check whether a thread
+//! writes. A writer waits for earlier readers, and later readers wait for the writer.
 //!
 //! Differences: what is noted of changes is kept in vectors, which cost nothing in a simulation.
 //! Each line is written back once a transaction and copy. Both are in favour of this.
@@ -71,15 +71,15 @@ impl<P: Persistence> Romulus<P> {
     fn read<R>(&self, slot: usize, read: impl FnOnce() -> R) -> R {
         let reads = &self.slots[slot].reads;
         loop {
-            // SeqCst: before the look at the lock. Partner: the exchange that takes the lock,
-            // before the writer's look at readers. One of the two sees the other.
+            // SeqCst: before the read of the lock. Partner: the exchange that takes the lock,
+            // before the writer's read of the readers. One of the two sees the other.
             reads.store(true, Ordering::SeqCst);
             if !self.is_locked.load(Ordering::SeqCst) {
                 break;
             }
             // Relaxed: nothing was read.
             reads.store(false, Ordering::Relaxed);
-            // Acquire, as the look above: what the writer has written. Partner: `unlock`.
+            // Acquire, like the read above: for the writer's writes. Partner: `unlock`.
             while self.is_locked.load(Ordering::Acquire) {
                 hint::spin_loop();
             }
@@ -99,13 +99,13 @@ impl<P: Persistence> Romulus<P> {
         }
     }
 
-    /// Returns what the operation has, which this or another thread has executed.
+    /// Returns the operation's result; this or another thread has executed it.
     fn update(&self, slot: usize, request: Request) -> bool {
         let (asked, answer) = &*self.slots[slot].asked;
         // Release: nothing but the word itself; the lock orders the rest.
         asked.store(request.encode(), Ordering::Release);
         loop {
-            // Acquire: what was done under the lock. SeqCst: see `read`. Relaxed: a hint.
+            // Acquire: for the writes under the lock. SeqCst: see `read`. Relaxed: a hint.
             let is_free = !self.is_locked.load(Ordering::Relaxed);
             if is_free && !self.is_locked.swap(true, Ordering::SeqCst) {
                 break;

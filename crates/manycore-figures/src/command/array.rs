@@ -1,9 +1,8 @@
 //! Simulations as a job array, for an engine that has many machines.
 //!
-//! A task simulates one piece of all that there is to simulate, and keeps the results in a
-//! directory that all tasks share, found by the same keys as everywhere. So a task that is run
-//! twice, or anew after it was cut off, does what is left; and anybody who has the directory
-//! redraws the figures in a moment.
+//! A task simulates one part of all simulations, and keeps the results in a directory that all
+//! tasks share, under the usual keys. So a task that is run twice, or again after an interruption,
+//! does only the rest; and any owner of the directory can redraw the figures in a moment.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -65,7 +64,7 @@ pub struct Array<'a> {
 }
 
 impl Array<'_> {
-    /// Writes it, and says how to go on. The directory is there.
+    /// Writes the script, and prints the next steps. The directory exists.
     pub fn write(&self, engine: Engine, directory: &Path, simulations: usize) -> Result<()> {
         let (name, script) = match engine {
             Engine::Slurm => ("array.sbatch", SLURM.replace("@TASKS@", &self.tasks.to_string())),
@@ -110,8 +109,8 @@ impl Array<'_> {
     /// Which figures, and how much of them. Files are found from anywhere.
     fn which(&self) -> Result<String> {
         let mut words = String::new();
-        // Without names it is all of them, also of those that come with a later version; it is this
-        // one that is run.
+        // Without names it means all figures, including those of later versions; this version is
+        // run.
         for id in &self.options.ids {
             let word = if id.contains('/') || id.ends_with(".toml") {
                 quoted(&path::absolute(id).unwrap_or_else(|_| PathBuf::from(id)))?

@@ -1,4 +1,4 @@
-//! `manycore figures`: what publications report, side by side with what comes out here.
+//! `manycore figures`: the results that publications report, side by side with ours.
 
 mod array;
 
@@ -50,7 +50,7 @@ pub struct Options {
     /// Write a page, pictures and tables into this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Fewer points and shorter runs: whether it works, not what the values are
+    /// Fewer points and shorter runs: a check that it works, not of the values
     #[arg(long)]
     quick: bool,
     /// Simulate variants of the machine as well: 18 simulations for each point
@@ -148,7 +148,7 @@ fn plan(figures: &[Figure], bands: bool, pool: &SimulatorPool) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Adds what is kept in a directory, and says what there was.
+/// Adds the results of a directory, and reports their number.
 fn merge(pool: &SimulatorPool, directory: &Path, terminal: &Terminal) -> Result<()> {
     let Some(cache) = &pool.cache else {
         return Err(Failure::bad_input("there is no cache to merge into", "give one: --cache DIR"));
@@ -185,8 +185,8 @@ fn refuse_the_same_twice(figures: &[Figure]) -> Result<()> {
     }
 }
 
-/// An error if a claim failed that was expected to pass, or could not be judged though all of it
-/// was run.
+/// An error if a claim failed that was expected to pass, or could not be judged after a complete
+/// run.
 fn broken(found: &[Reproduction], extent: Extent) -> Result<()> {
     let is_broken = |claim: &&Claim| {
         let is_missing = claim.value.is_none() && extent == Extent::Whole;

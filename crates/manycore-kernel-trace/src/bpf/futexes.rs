@@ -88,8 +88,8 @@ fn under_way(sleeping: &MapHandle) -> impl Iterator<Item = (Place, u64)> {
     })
 }
 
-/// The waits that the kernel has added up, and those under way: until now. Returns how many these
-/// are.
+/// The waits that the kernel has added up, and those under way until now. Returns the number of the
+/// latter.
 pub fn waits(
     sums: &MapHandle,
     sleeping: &MapHandle,

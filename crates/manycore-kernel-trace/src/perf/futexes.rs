@@ -240,14 +240,15 @@ fn replaced(record: &mut Record<'_>) -> Event {
     Event { time, process, task, what: What::Replaced }
 }
 
-/// Calls that have begun, and the sums of those that have slept.
+/// Calls under way, and the sums of those that have slept.
 #[derive(Debug, Default)]
 struct Sleeps {
     /// Whose waits do not count: ours.
     own: Option<u32>,
     begun: HashMap<u32, Sleep>,
     sums: HashMap<Place, Sum>,
-    /// Processes that have made such calls, and how many programs each has been since.
+    /// Processes that have made such calls, and the number of programs that each has executed
+    /// since.
     processes: HashMap<u32, u32>,
     returns: Returns,
     totals: Totals,

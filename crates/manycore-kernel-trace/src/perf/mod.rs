@@ -58,7 +58,7 @@ struct Rings {
 }
 
 impl Rings {
-    /// Opens all events for every CPU, and for every thread if it is one process that counts.
+    /// Opens all events for every CPU, and for every thread if only one process counts.
     fn open(scope: Scope, wanted: &[Wanted]) -> Result<Self, String> {
         let raised = files::as_many_as_permitted();
         let opened = open(scope, wanted, &raised, ring::room);
@@ -147,8 +147,8 @@ fn open(
         if now.iter().all(|task| tasks.contains(task)) {
             return Ok(rings);
         }
-        // A thread made by one that was not watched yet, or not on all CPUs: all begins anew,
-        // because it may be watched on some.
+        // The thread was made by one that was not watched yet, or not on all CPUs. Everything is
+        // restarted, because the new thread may be watched on some CPUs.
         tasks = now;
     }
     open(&tasks)

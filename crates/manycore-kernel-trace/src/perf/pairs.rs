@@ -25,7 +25,7 @@ pub struct Event {
     pub calls: Vec<u64>,
 }
 
-/// Waits that have begun, and the sums of those that have ended.
+/// Waits under way, and the sums of those that have ended.
 #[derive(Debug)]
 pub struct Pairs {
     /// Where the kernel's own variables are.
@@ -109,7 +109,7 @@ impl Pairs {
         if let Some(wait) = waits.last_mut()
             && wait.lock == event.lock
         {
-            // A mutex is first spun for, then slept for, and says so each time.
+            // A thread first spins for a mutex, and then sleeps; each of the two makes an event.
             if wait.flags & flags & flag::MUTEX != 0 {
                 wait.end_phase(event.time);
                 wait.flags = flags;

@@ -69,7 +69,7 @@ impl Ring {
                 AtomicU64::from_ptr(&raw mut (*control).data_tail),
             )
         };
-        // Acquire: partner of the kernel's barrier between a record and the head that has it.
+        // Acquire: partner of the kernel's barrier between a record and the head that covers it.
         let end = head.load(Ordering::Acquire);
         // Relaxed: nobody but us writes it.
         let mut at = tail.load(Ordering::Relaxed);
@@ -85,7 +85,7 @@ impl Ring {
             each(kind, misc, &record[size_of::<perf_event_header>()..]);
             at += size as u64;
         }
-        // Release: what was read is read before the kernel may write there again.
+        // Release: the records are read before the kernel may overwrite them.
         tail.store(at, Ordering::Release);
         is_full
     }

@@ -61,7 +61,7 @@ struct Process {
 }
 
 impl Process {
-    /// Nothing is known of it any more as another program, but how many tasks it has.
+    /// As another program, all its data are unknown, except for the number of its tasks.
     fn become_other(&mut self, number: u32, program: u32, samples: &mut Samples) {
         if self.is_sampled {
             samples.note_other_program(number);
@@ -348,7 +348,8 @@ mod tests {
         let becomes =
             |process| Event::Named { process, task: process, name: "it".to_owned(), is_exec: true };
         let ended = |process, task| Event::Ended { process, task };
-        // Our own thread and a child of ours, which is ours until it is another program.
+        // Our own thread and a child of ours, which counts as ours until it executes another
+        // program.
         for other in [forked(7, 7), forked(8, 7), sampled(8), sampled(7), forked(5, 4), becomes(5)]
         {
             let said = format!("{other:?}");

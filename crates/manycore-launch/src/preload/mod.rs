@@ -86,7 +86,7 @@ impl Interposition {
         self.library.as_ref().map(Library::path)
     }
 
-    /// Sets the command's environment: what else is preloaded stays, behind the libraries.
+    /// Sets the command's environment: other preloaded libraries stay, behind ours.
     pub fn apply(&self, command: &mut Command) {
         let lock = self.library.as_ref().map(|_| OsStr::new(self.lock.as_str()));
         set(command, LOCK_VARIABLE, lock);

@@ -51,7 +51,7 @@ pub fn needed(file: File) -> Vec<OsString> {
     names().unwrap_or_default()
 }
 
-/// Whether a program is glibc's dynamic linker, which runs the program that it is told to.
+/// Whether a program is glibc's dynamic linker, which runs the program in its arguments.
 pub fn is_loader(program: &Path) -> bool {
     // The links to it have its name, or another.
     let real = program.canonicalize().unwrap_or_else(|_| program.to_owned());

@@ -25,7 +25,8 @@ use refusal::{Reason, Refusal};
 /// How many interpreters of interpreters are followed; the kernel gives up at five.
 const INTERPRETERS_MAX: u32 = 5;
 
-/// Checks that locks can be replaced in what `command` (a program and its arguments) will run.
+/// Checks that locks can be replaced in the programs that `command` (a program and its arguments)
+/// will run.
 pub fn check(command: &[OsString]) -> Result<()> {
     Ok(can_be_preloaded(command)?)
 }

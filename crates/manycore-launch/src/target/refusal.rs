@@ -57,7 +57,7 @@ pub struct Refusal {
 }
 
 impl Reason {
-    /// Names the program, and the script that was asked for if the program is its interpreter.
+    /// Names the program, and the requested script if the program is its interpreter.
     pub fn about(self, program: &OsStr, script: Option<&OsStr>) -> Refusal {
         let program = program.to_string_lossy();
         let named = match script {

@@ -17,7 +17,7 @@ pub fn interpreter(start: &[u8]) -> Option<Vec<OsString>> {
     Some(parts.map(|part| OsStr::from_bytes(part).to_owned()).collect())
 }
 
-/// The command that `env` will run, if that is what `command` is.
+/// The command that `env` will run, if `command` is one of `env`.
 pub fn command_of_env(command: &[OsString]) -> Option<Vec<OsString>> {
     let (program, arguments) = command.split_first()?;
     if Path::new(program).file_name()? != "env" {
@@ -44,8 +44,8 @@ pub fn command_of_env(command: &[OsString]) -> Option<Vec<OsString>> {
     None
 }
 
-/// The command that glibc's dynamic linker will run, which is what `command` begins with; none if
-/// it is to do something else.
+/// The command that glibc's dynamic linker will run, if `command` begins with it; none if it will
+/// do something else.
 pub fn command_of_loader(command: &[OsString]) -> Option<Vec<OsString>> {
     const WITH_VALUE: [&[u8]; 7] = [
         b"--library-path",

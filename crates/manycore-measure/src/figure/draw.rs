@@ -31,8 +31,8 @@ const HALF_BAR: f64 = 0.32;
 const HEADROOM: f64 = 1.05;
 const LEGEND: f64 = 0.45;
 
-/// Told apart also by those who see no red or no green (M. Okabe and K. Ito, "Color universal
-/// design").
+/// Colours that people who see no red or no green can also distinguish (M. Okabe and K. Ito, "Color
+/// universal design").
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),

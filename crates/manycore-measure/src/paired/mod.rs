@@ -1,4 +1,5 @@
-//! The measuring protocol: is one thing faster than another, on a machine that is never quiet?
+//! The measuring protocol: whether one candidate is faster than another, on a machine that is never
+//! quiet.
 //!
 //! # Pairs
 //!

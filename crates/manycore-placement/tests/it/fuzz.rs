@@ -1,4 +1,4 @@
-//! Whatever sysfs, `/proc`, or a user says of CPUs: it is understood, or named as the culprit.
+//! Whatever sysfs, `/proc`, or a user gives as CPUs: it is understood, or named as the culprit.
 
 use std::fs;
 use std::path::{Path, PathBuf};

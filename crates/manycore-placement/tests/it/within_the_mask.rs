@@ -64,7 +64,7 @@ fn chosen(flags: &[bool]) -> CpuSet {
 }
 
 proptest! {
-    // Each case asks sixteen times; what takes long is to write the files.
+    // Each case makes sixteen choices; writing the files takes most of the time.
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) fn simulated<R>(heap: *mut Heap, f: impl FnOnce() -> R) -> R {
     with(heap, f)
 }
 
-/// Runs code of the simulator within simulated code: what it allocates is the host's.
+/// Runs code of the simulator within simulated code: its allocations are the host's.
 pub(crate) fn host<R>(f: impl FnOnce() -> R) -> R {
     with(null_mut(), f)
 }

@@ -52,7 +52,7 @@ pub(crate) fn address_of(line: u32) -> usize {
     BASE + line as usize * LINE
 }
 
-/// The right to the arena, and what a simulation has of it.
+/// The right to the arena, and a simulation's part of it.
 pub(crate) struct Lease {
     pub(crate) heap: Heap,
     /// How many simulations there were before.
@@ -119,7 +119,7 @@ impl Drop for Lease {
     }
 }
 
-/// How much memory a simulation may leave to the next as it is, for the sake of speed.
+/// The amount of memory that a simulation may leave dirty for the next one, for the sake of speed.
 const KEPT: usize = 16 << 20;
 
 /// How many allocations there are that nobody has freed.

@@ -8,10 +8,10 @@ use crate::machine::Cycles;
 
 /// A line. All zero is one that nobody has touched.
 ///
-/// Requests are served in the order in which they reserve a time. So the directory's part can say
-/// how the line will stand after all requests so far, although those are yet to be served: the next
-/// request finds it so when its turn comes. What cores have now is in the other part, which changes
-/// when a service starts.
+/// Requests are served in the order in which they reserve a time. So the directory's part can have
+/// the line's state after all requests so far, although those are yet to be served: the next
+/// request finds that state at its own time. The other part has the cores' present copies, and
+/// changes when a service starts.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Line {
@@ -66,8 +66,8 @@ pub(crate) struct Lines {
 
 struct Table(NonNull<Line>);
 
-// SAFETY: the table is reached through `Lines` only, of which there is one at a time: for the
-// simulation that has the arena's lease, in any thread.
+// SAFETY: the table is reached only through `Lines`, of which there is one at a time: for the
+// simulation with the arena's lease, in any thread.
 unsafe impl Send for Table {}
 // SAFETY: a shared `Table` gives its pointer only, and one `Lines` at a time follows that.
 unsafe impl Sync for Table {}
@@ -88,8 +88,8 @@ impl Lines {
     #[inline]
     pub(crate) fn get(&mut self, line: u32) -> &mut Line {
         debug_assert!((line as usize) < arena::LINES);
-        // SAFETY: within the table, all of which is initialised by zeroes, and only used through
-        // this exclusive borrow.
+        // SAFETY: within the table, which is completely initialised by zeroes, and only used
+        // through this exclusive borrow.
         let line = unsafe { self.table.add(line as usize).as_mut() };
         if line.epoch != self.epoch {
             line.reset(self.epoch);

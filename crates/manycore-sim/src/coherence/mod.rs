@@ -48,7 +48,7 @@ pub(crate) struct Service {
     pub(crate) start: Cycles,
     /// When it is complete.
     pub(crate) done: Cycles,
-    /// For a load: whether its core will own the line, since nobody else has it.
+    /// For a load: whether its core will own the line, since no other core has it.
     exclusive: bool,
     /// For a load: whether another core will have to share the line.
     downgrades: bool,
@@ -72,15 +72,15 @@ struct Pending {
     next: Cycles,
 }
 
-/// How many reads of different lines by a socket are known of at a time; who asks for a line that
-/// was forgotten pays a hit in the last-level cache.
+/// The number of a socket's reads of different lines that are known at a time; a thread that
+/// requests a forgotten line pays a hit in the last-level cache.
 const PENDING: usize = 16;
 
-/// A socket: its last-level cache, and the reads that it is waiting for, in a ring.
+/// A socket: its last-level cache, and the reads for which it waits, in a ring.
 #[derive(Debug)]
 struct Socket {
     llc: Cache,
-    /// The lines that are read, or [`NO_LINE`]; what else is known of each read is in `pending`.
+    /// The lines that are read, or [`NO_LINE`]; `pending` has the rest of each read's data.
     lines: [u32; PENDING],
     pending: [Pending; PENDING],
     next: usize,
@@ -376,7 +376,7 @@ impl Coherence {
     fn evict_private(&mut self, gone: Copy, core: u32) {
         let record = self.lines.get(gone.line);
         let own = CoreId::new(core);
-        // If somebody has reserved it already, it is as good as gone.
+        // If another request has reserved it already, it is as good as gone.
         if record.version != gone.version || record.holder != own || record.owner != own {
             return;
         }
@@ -402,7 +402,7 @@ impl Coherence {
         }
     }
 
-    /// The memory node of a line, which is decided by the first access to its page.
+    /// The memory node of a line; the first access to its page chooses it.
     fn home(&mut self, line: u32, socket: u32) -> u32 {
         let (toucher, nodes) =
             (self.machine.topology.node_of(socket), self.machine.topology.nodes());

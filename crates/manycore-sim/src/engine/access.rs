@@ -7,8 +7,8 @@ use crate::machine::Cycles;
 
 /// How far a thread's access has come.
 ///
-/// A thread asks once, and is resumed when its access takes effect: what happens in between, the
-/// engine does without switching to the thread's stack.
+/// A thread makes its request once, and is resumed when its access takes effect: the engine does
+/// the steps in between without switching to the thread's stack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pending {
     /// There is none.
@@ -138,8 +138,8 @@ impl Engine {
         self.wait_for_service(line, kind, &service)
     }
 
-    /// Says whether it has started. The slice may end meanwhile; the request is on its way all the
-    /// same.
+    /// Returns whether it has started. The slice may end meanwhile; the request is on its way all
+    /// the same.
     fn wait_for_service(&mut self, line: u32, kind: Kind, service: &Service) -> bool {
         if !self.is_earliest() {
             self.thread().pending = Pending::Reserved(line, kind, *service);
@@ -169,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// Does an access that needs nobody else; returns whether it was one.
+    /// Executes an access that needs no other core; returns whether it was one.
     #[inline]
     fn hits(&mut self, line: u32, kind: Kind) -> bool {
         if self.policy.explores() {
@@ -201,7 +201,7 @@ impl Engine {
         }
     }
 
-    /// A line that was asked for ahead, by this thread or by a sibling, may be on its way still.
+    /// A line that was prefetched, by this thread or by a sibling, may still be on its way.
     #[inline]
     fn wait_for_prefetch(&mut self, line: u32, kind: Kind) {
         if kind != Kind::Prefetch {
@@ -239,7 +239,7 @@ impl Engine {
         self.note_effect(line, kind, service.start);
     }
 
-    /// When schedules are explored there are no caches: time is how often somebody did something.
+    /// When schedules are explored there are no caches: time is a count of actions.
     fn explored_access(&mut self, line: u32, kind: Kind) {
         self.pass(1, Spent::Computing);
         if !kind.reads() {

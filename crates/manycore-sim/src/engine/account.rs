@@ -88,7 +88,7 @@ impl CpuTime {
     }
 }
 
-/// A thread's time as it is counted: a row for each phase, a column for each way of passing.
+/// A thread's counted time: a row for each phase, a column for each way of passing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times([[Cycles; WAYS]; Phase::ALL.len()]);
 

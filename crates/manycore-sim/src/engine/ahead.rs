@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(ahead.ask(1, 0, 100, 2), 0);
         assert_eq!(ahead.ask(2, 0, 50, 2), 0);
         assert_eq!(ahead.ask(3, 0, 70, 2), 50);
-        // A sibling, which has not waited: the first that comes is not for it.
+        // A sibling, which has not waited: the first arriving line is not for it.
         assert_eq!(ahead.ask(4, 10, 80, 2), 70);
         assert_eq!(ahead.ask(5, 90, 190, 2), 90);
         assert_eq!(

@@ -5,7 +5,7 @@ use crate::machine::Cycles;
 /// The owner of a time: a CPU, or, with a number beyond those, a thread's timer.
 pub(crate) type Id = u32;
 
-/// A moment, and whose it is: ordered by time, then by number. Times stay below 2^48 cycles, more
+/// A moment, and its owner: ordered by time, then by number. Times stay below 2^48 cycles, more
 /// than a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(u64);

@@ -30,8 +30,8 @@ pub(super) struct Bucket {
     spinning: VecDeque<ThreadId>,
 }
 
-/// Sleeps if `unchanged` says so, until a wake-up of the address or the moment `until`; returns
-/// whether the time had come.
+/// Sleeps if `unchanged` returns true, until a wake-up of the address or the moment `until`;
+/// returns whether the time had come.
 ///
 /// The comparison is one step with going to sleep.
 pub(crate) fn futex_wait(
@@ -125,7 +125,7 @@ impl Handle {
         host(|| bucket.spinning.push_back(current));
         engine.spin_in_kernel();
         self.suspend();
-        // It sees that it is its turn, and writes that it has the lock.
+        // It sees that it is the next one, and writes that it has the lock.
         super::access(line, Kind::Load);
         super::access(line, Kind::Store);
         before
@@ -167,7 +167,7 @@ impl Engine {
             self.pass_system(here);
             self.make_ready(thread, self.clock());
         } else {
-            // The other CPU sets out when it is told, and does not wait until the caller has
+            // The other CPU starts when it is notified, and does not wait until the caller has
             // returned.
             self.make_ready(thread, self.clock());
             self.pass_system(there);

@@ -1,4 +1,4 @@
-//! The engine: which simulated thread goes on next, and what that costs.
+//! The engine: it chooses the simulated thread that goes on next, and charges the cost.
 //!
 //! Each simulated CPU has a clock of its own, and the CPU with the earliest clock goes on. Its
 //! thread runs as a coroutine on the host's thread, until its clock has passed the next CPU's and
@@ -96,8 +96,7 @@ pub(crate) struct Engine {
     doing: Vec<Option<String>>,
     /// What is left of the threads is being cleared away.
     killing: bool,
-    /// Globals of the simulated program, 0 at its start: what is one per process elsewhere. Free of
-    /// charge.
+    /// Globals of the simulated program, 0 at its start: they replace statics. Free of charge.
     pub(crate) words: [u64; WORDS],
     pub(crate) lease: Lease,
 }
@@ -147,7 +146,8 @@ impl Handle {
     pub(crate) fn suspend(self) {
         let engine = self.get();
         if std::thread::panicking() {
-            // The simulation ends with this panic: what destructors do on the way is no part of it.
+            // The simulation ends with this panic: actions of destructors on the way are not part
+            // of it.
             return run::detach();
         }
         let yielder = engine.threads[engine.current as usize].yielder;

@@ -8,7 +8,7 @@ use crate::coherence::Kind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Choice {
     pub(crate) thread: u32,
-    /// By the passing of time, rather than by what others have done.
+    /// By the passing of time, rather than by other threads' actions.
     pub(crate) timer: bool,
 }
 

@@ -20,7 +20,7 @@ use crate::machine::Cycles;
 /// How many stacks of a simulation that got stuck are kept: reading them takes long.
 const STACKS_MAX: usize = 16;
 
-/// With this, the stack of a thread is unwound that is not to go on.
+/// With this panic, the stack of a thread is unwound that must not go on.
 pub(crate) struct Killed;
 
 /// A simulated thread that is ready at the time of the caller. The caller, if it is simulated, goes
@@ -28,7 +28,7 @@ pub(crate) struct Killed;
 ///
 /// # Safety
 ///
-/// What the body borrows outlives the thread, which ends with the simulation at the latest.
+/// The body's borrows outlive the thread, which ends with the simulation at the latest.
 pub(crate) unsafe fn spawn<'a>(
     handle: Handle,
     body: impl FnOnce() + 'a,
@@ -37,8 +37,8 @@ pub(crate) unsafe fn spawn<'a>(
 ) -> ThreadId {
     let id = handle.get().threads.len() as ThreadId;
     let body: Box<dyn FnOnce() + 'a> = Box::new(body);
-    // SAFETY: what the body borrows outlives the thread (contract of this function), which drops
-    // the body at its end.
+    // SAFETY: the body's borrows outlive the thread (contract of this function), which drops the
+    // body at its end.
     let body = unsafe { mem::transmute::<Box<dyn FnOnce() + 'a>, Box<dyn FnOnce()>>(body) };
     let body = move |yielder: &Yielder<(), ()>, ()| {
         handle.get().threads[id as usize].yielder = yielder;
@@ -100,7 +100,7 @@ fn resume(handle: Handle, thread: ThreadId) {
     }
 }
 
-/// From here on, what is done on this thread of the host is no part of a simulation.
+/// From here on, actions of this host thread are not part of a simulation.
 pub(super) fn detach() {
     ENGINE.set(std::ptr::null_mut());
 }
@@ -193,7 +193,7 @@ impl Engine {
         }
     }
 
-    /// Whether an event is nothing but that a running thread goes on, as nearly always; says which.
+    /// Whether an event only lets a running thread go on, as nearly always; returns that thread.
     #[inline]
     fn plainly(&self, key: Key) -> Option<ThreadId> {
         let thread = self.cpus.get(key.id() as usize)?.current?;

@@ -135,7 +135,7 @@ impl Engine {
         }
     }
 
-    /// A thread that waits for another CPU and need not, for a CPU that has none.
+    /// A thread that unnecessarily waits for another CPU, for a CPU that has none.
     fn steal(&mut self, cpu: u32) -> Option<ThreadId> {
         if self.queued == 0 || !self.cpus[cpu as usize].allowed {
             return None;
@@ -155,7 +155,7 @@ impl Engine {
         self.cpus[from as usize].queue.remove(place)
     }
 
-    /// A thread can go on: `at` that moment somebody woke it, or made it.
+    /// A thread can go on: `at` that moment another thread woke or made it.
     pub(super) fn make_ready(&mut self, thread: ThreadId, at: Cycles) {
         let timer = self.timer(thread);
         self.events.remove(timer);

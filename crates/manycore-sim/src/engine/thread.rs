@@ -11,7 +11,7 @@ use crate::Footprint;
 use crate::arena::Stack;
 use crate::machine::Cycles;
 
-/// The number of a thread, in the order in which they were made. The first is 0.
+/// The number of a thread, in the order of creation. The first is 0.
 pub(crate) type ThreadId = u32;
 
 pub(crate) type Body = Coroutine<(), (), (), Stack>;
@@ -76,14 +76,14 @@ pub(crate) struct Thread {
     /// Whether the last branch that cannot be predicted was charged the remainder of halving a
     /// cost.
     pub(crate) guessed_wrong: bool,
-    /// The number of the access at which it is stalled next, and for how long.
+    /// The number of the access at which it is stalled next, and the duration.
     pub(crate) stall: Option<(u64, Cycles)>,
     pub(crate) reads: Reads,
     /// The addresses that it has read and written since it was asked to note them. On the host.
     pub(crate) footprint: Option<Box<Footprint>>,
     /// Whether its last sleep ended because time had passed.
     pub(crate) timed_out: bool,
-    /// For the simulated program: what would be in a thread's own memory elsewhere.
+    /// For the simulated program: it replaces thread-local memory.
     pub(crate) words: [u64; 2],
     /// Who waits until it has finished.
     pub(crate) joiners: Vec<ThreadId>,

@@ -2,8 +2,8 @@
 
 use crate::engine::{Choice, Scheduler};
 
-/// Time passes only every so often while anybody else could go on: else no timeout would ever be
-/// long enough.
+/// Time passes only now and then while any other thread could go on: otherwise no timeout would
+/// ever be long enough.
 const TIMERS: u32 = 16;
 
 pub(super) struct Random(fastrand::Rng);

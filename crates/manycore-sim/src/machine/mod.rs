@@ -95,8 +95,8 @@ pub struct Misses {
 /// How the home of a line serves requests: one at a time, in order of arrival.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Directory {
-    /// How long a core that has got a line for writing keeps it at least, before it can be taken
-    /// away.
+    /// The least time that a core keeps a line that it has got for writing, before the line can be
+    /// taken away.
     pub hold: Cycles,
     /// Whether reads are served together.
     pub combining: Combining,
@@ -170,7 +170,7 @@ pub struct Persist {
     /// From then on until the line is safe in the memory of its core's node. 0: there is no such
     /// memory.
     pub latency: Cycles,
-    /// How long a line occupies the memory of a node, in which it is safe when its turn comes.
+    /// How long a line occupies the memory of a node; it is safe at the start of that time.
     pub occupancy: Cycles,
 }
 

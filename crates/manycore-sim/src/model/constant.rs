@@ -42,7 +42,7 @@ pub struct Origin {
 /// How a number is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Provenance {
-    /// Measured by this project on such a machine; the note says by what.
+    /// Measured by this project on such a machine; the note names the program.
     Measured,
     /// Read in a source.
     Cited,

@@ -12,7 +12,7 @@ pub struct Field {
     pub what: &'static str,
     /// Whether there is one for each class of distance.
     pub per_distance: bool,
-    /// Whether it is of something that a machine need not have: the section that then has all.
+    /// Whether it belongs to an optional part of a machine: the section then has all of them.
     pub section: Option<&'static str>,
     /// The least that makes sense.
     pub least: f64,

@@ -1,4 +1,4 @@
-//! Machine models: a [`Machine`] whose every number says how sure one can be of it.
+//! Machine models: a [`Machine`] whose every number has its source and its uncertainty.
 //!
 //! A model is a TOML file. Each constant has a value, the range that probably contains the true
 //! value, and a [`Provenance`]. The built-in models are in `machines/`; [`find`] knows them by

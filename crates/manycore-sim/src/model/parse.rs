@@ -1,4 +1,4 @@
-//! Reading the file format, with errors for those who wrote the file.
+//! Reading the file format, with errors for the authors of files.
 
 use std::collections::BTreeMap;
 

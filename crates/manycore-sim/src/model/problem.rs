@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What is wrong with a model: the file, the field, the fault and the remedy, in one line.
+/// The fault of a model: the file, the field, the fault and the remedy, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem(String);
 

@@ -1,5 +1,5 @@
-//! Whatever is in a file of a machine, reading it ends with a model or with one line that says what
-//! is wrong.
+//! Whatever a machine's file contains, reading it ends with a model or with one line that describes
+//! the fault.
 
 use manycore_sim::model::Model;
 

@@ -1,11 +1,11 @@
-//! The models that come with the crate, and what is said about files that are wrong.
+//! The built-in models, and the messages about wrong files.
 
 use manycore_sim::Model;
 use manycore_sim::model::{self, EMBEDDED, FIELDS, Provenance};
 
 const GOOD: &str = include_str!("../../machines/xeon-e5-2697-2x18x2-like.toml");
 
-/// What is said about the good model when this is put in place of that.
+/// The message about the good model when one text is replaced by another.
 fn complaint(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "`{from}` is not in the model");
     match Model::parse("own.toml", &GOOD.replacen(from, to, 1)) {
@@ -93,7 +93,7 @@ fn guesses_are_wide() {
 
 const L1: &str = "l1_hit = { value = 4, low = 4, high = 5";
 
-/// Mistakes: what to put what in place of, and what is said about it.
+/// Mistakes: the text, its replacement, and the message about it.
 const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "schema = 1",

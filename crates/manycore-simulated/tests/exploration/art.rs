@@ -117,14 +117,14 @@ fn paths_of_rlu() {
     paths(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
 }
 
-/// What others may find of a key that a transaction changes more than once.
+/// Other threads' views of a key that a transaction changes more than once.
 const KEPT: u64 = 3;
 const BETWEEN: u64 = 4;
 const NEVER: u64 = 1_000;
 
-/// A transaction puts keys in and takes them out again, and gives another several values, so that
-/// nodes that it has changed are replaced. A thread that looks up one key finds what was there
-/// before, or after; but not between.
+/// A transaction inserts and removes keys again, and gives another key several values, so nodes
+/// that it has changed are replaced. A thread that looks up one key finds the state before the
+/// transaction, or after it, but no intermediate one.
 fn not_between<P, M: Sessions + 'static>(make: impl Fn() -> Space<M>)
 where
     P: Seek<u64, u64> + Ordered<u64, u64> + Structure<Settings: Default>,
@@ -169,7 +169,7 @@ fn far(byte: u8) -> Vec<u8> {
     [&[b'k'; 21][..], &[byte]].concat()
 }
 
-/// What a thread does, one after the other, with keys that are its own.
+/// A thread's actions, one after the other, with keys of its own.
 #[derive(Clone, Debug)]
 enum Step {
     Add(Vec<u8>),
@@ -286,7 +286,7 @@ fn nodes_change_their_size() {
     }
 }
 
-/// A wide node, of which some parts have a key or none, and which is about to become smaller.
+/// A wide node, some of whose parts have one key or none, and which is about to become smaller.
 #[test]
 fn parts_come_and_go() {
     at_each_place(

@@ -1,4 +1,4 @@
-//! Every set and map: what threads are told has an order that explains it.
+//! Every set and map: an order explains the threads' results.
 
 use manycore_history::run::{self, Explored, Mix};
 use manycore_history::specification::{First, Last, PileOperation};

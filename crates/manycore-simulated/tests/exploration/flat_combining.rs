@@ -1,4 +1,4 @@
-//! Flat combining: each section runs once and alone, and its thread gets what it returns.
+//! Flat combining: each section runs once and alone, and its thread gets the result.
 
 use std::cell::Cell;
 
@@ -8,8 +8,8 @@ use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
 
 use crate::explore;
 
-/// What a simulated thread has for itself, in a section that another may run: one thread of the
-/// host runs them all.
+/// A simulated thread's private data, in a section that another may run: one host thread runs them
+/// all.
 struct Shared<T>(T);
 
 // SAFETY: one thread of the host runs all simulated ones.

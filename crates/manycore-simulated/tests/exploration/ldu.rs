@@ -1,5 +1,5 @@
-//! Deferred update: reads see what was done before, the last update of an object wins, and every
-//! object dies.
+//! Deferred update: reads see earlier operations, the last update of an object wins, and every
+//! object is freed.
 
 use std::cell::Cell;
 

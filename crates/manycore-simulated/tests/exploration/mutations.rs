@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-/// Mistake, the test that has to find it, and what it has to say.
+/// Mistake, the test that has to find it, and the expected text.
 const MUTATIONS: &[(&str, &str, &str)] = &[
     ("queue-hand-off", "mutex::Mcs", "deadlock"),
     ("futex-wake-up", "mutex::Futex", "deadlock"),
@@ -72,7 +72,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("rlu-no-wait", "rlu::nobody_finds_what_was_freed", "a leaf that was freed"),
 ];
 
-/// Runs a test of this program with a mistake; returns what it prints if it fails.
+/// Runs a test of this program with a mistake; returns its output if it fails.
 fn output_of(test: &str, mutation: &str, seed: Option<&str>) -> Option<String> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).env("MANYCORE_MUTATION", mutation);

@@ -1,4 +1,4 @@
-//! MV-RLU: snapshots are of one moment, and nobody finds what was discarded.
+//! MV-RLU: snapshots are of one moment, and no thread finds discarded versions.
 
 use std::cell::Cell;
 
@@ -137,8 +137,8 @@ fn a_session_across_the_switch(adder: u32) -> impl Fn() {
     }
 }
 
-/// Threads count, and tell each other how far they have come: at first they mostly look, in the end
-/// they mostly add.
+/// Threads count, and tell each other their numbers: at first they mostly read, in the end they
+/// mostly add.
 fn count<C: Clock>(clock: impl Fn() -> C, hysteresis: u32) -> impl Fn() {
     move || {
         let config = Config::default().with_hysteresis(hysteresis).with_hops_max(10);

@@ -1,4 +1,4 @@
-//! Stacks and queues that are put in order when something is taken out.
+//! Stacks and queues whose items are put in order when one is taken out.
 
 use std::cell::Cell;
 
@@ -72,9 +72,9 @@ fn stack_by_clocks_that_differ() {
     is_linearizable::<Last, Newest, _>(Skewed::default, true);
 }
 
-/// The third item is added after the second, both while somebody takes two off a stack, who may
-/// look where the second one comes before it is there, and where the third one comes after. Then it
-/// is the first and third that he must not take.
+/// The third item is added after the second, both while another thread takes two items off a stack.
+/// That thread may read the second item's run before the item is there, and the third one's run
+/// after it is there. Then it must not take the first and the third.
 #[test]
 fn two_at_a_time() {
     explore().check(|| {

@@ -22,8 +22,8 @@ impl Object {
 
     fn retire(&self, guard: &Guard) {
         let object = std::ptr::from_ref(self).cast_mut();
-        // SAFETY: the caller has taken it out, and it can be destroyed as long as the domain is
-        // there.
+        // SAFETY: the caller has taken it out, and it can be destroyed as long as the domain
+        // exists.
         unsafe { guard.retire_with(object.cast(), 1, Self::destroy) };
     }
 }

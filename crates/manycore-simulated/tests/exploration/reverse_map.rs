@@ -1,4 +1,4 @@
-//! Trees of intervals: who looks finds what was done before, and nothing that was undone.
+//! Trees of intervals: a search finds earlier insertions, and nothing that was removed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! RLU: snapshots are of one moment, and nobody finds what was freed.
+//! RLU: snapshots are of one moment, and no thread finds freed objects.
 
 use manycore_history::snapshot::Isolation;
 use manycore_simulated::clock::{Clock, Counter, Ordo};

@@ -1,5 +1,5 @@
-//! Programs for any mechanism with sessions: snapshots are of one moment, and nobody finds what was
-//! freed.
+//! Programs for any mechanism with sessions: snapshots are of one moment, and no thread finds freed
+//! objects.
 
 use manycore_history::history::Clock;
 use manycore_history::run::{Explored, Threads};
@@ -8,8 +8,7 @@ use manycore_sim::thread;
 use manycore_simulated::session::{self, Conflict, Link, RawSession, Sessions, View};
 use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
 
-/// Threads change random numbers of a few; what they have seen and written has an order that
-/// explains it.
+/// Threads change random numbers out of a few; an order explains their reads and writes.
 pub fn history<M: Sessions>(
     domain: impl Fn() -> M,
     threads: u32,
@@ -99,7 +98,7 @@ pub fn bank<M: Sessions>(domain: impl Fn() -> M, threads: u32, rounds: u32) -> i
     }
 }
 
-/// A number that is also in a leaf, which is made anew for each change.
+/// A number that is also in a leaf; the leaf is replaced at each change.
 #[derive(Clone, Copy)]
 struct Root {
     number: u32,
@@ -173,8 +172,8 @@ pub fn leaves<M: Sessions>(domain: impl Fn() -> M, view: View, changes: u32) -> 
     }
 }
 
-/// A session changes an object, and frees it. A thread that reads the latest, and has found the
-/// object before, reads what it was before.
+/// A session changes an object, and frees it. A thread that reads the latest version, and has found
+/// the object before, reads the data from before the session.
 pub fn freed<M: Sessions>(domain: impl Fn() -> M) -> impl Fn() {
     const NEVER: u32 = 1_000;
     move || {

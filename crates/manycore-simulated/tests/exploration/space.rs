@@ -33,7 +33,7 @@ fn mix(threads: u32, seed: u64) -> Mix {
     Mix { operations: 6, keys: 6, inserts: 55, removes: 35, ..Mix::explored(threads, seed) }
 }
 
-/// Some keys are there that nobody asks for, so that there is more than one node soon.
+/// Some keys are there for which no thread asks, so that there is soon more than one node.
 fn trees<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
     for seed in 0..3 {
         let mix = mix(2 + seed as u32 % 2, seed);
@@ -184,7 +184,7 @@ impl Drop for Live {
     }
 }
 
-/// Threads put values in, take them out and give up halfway, while others look at them.
+/// Threads insert values, remove them and give up halfway, while others read them.
 fn values<P, M: Sessions + 'static>(make: impl Fn() -> Space<M>)
 where
     P: Seek<u64, u64> + Ordered<u64, u64> + Structure<Settings: Default>,
@@ -234,8 +234,8 @@ fn values_are_dropped_once_and_not_too_soon() {
     values::<Art, _>(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
 }
 
-/// One replaces a value again and again, and drops what nobody sees any more; what the other has
-/// found stays.
+/// One thread replaces a value repeatedly, and drops values that no thread can see any more; the
+/// values that the other has found stay.
 #[test]
 fn nobody_sees_a_value_that_was_dropped() {
     explore().check(|| {

@@ -25,7 +25,7 @@ fn reports() -> String {
     text
 }
 
-/// What a test of this program prints that is run in a process of its own.
+/// The output of a test of this program that runs in a process of its own.
 fn output_of(test: &str, change: impl FnOnce(&mut Command)) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]);

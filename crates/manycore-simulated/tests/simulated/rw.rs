@@ -1,5 +1,5 @@
 //! The reader-writer locks on simulated machines: exclusion with fewer threads than CPUs, as many,
-//! and more; and what readers on many CPUs cost each other.
+//! and more; and the cost of readers on many CPUs to each other.
 
 use manycore_sim::{Machine, Report, Simulation, model, thread};
 use manycore_simulated::sync::cell::UnsafeCell;
@@ -34,7 +34,7 @@ impl Shared {
     }
 }
 
-/// What threads do: `length` cycles of sections, of which this many in a thousand write.
+/// The work of threads: `length` cycles of sections; this many in a thousand write.
 #[derive(Clone, Copy)]
 struct Load {
     writes: u64,
@@ -43,7 +43,7 @@ struct Load {
     length: u64,
 }
 
-/// Has threads take a lock for some time; returns how often each did.
+/// Has threads take a lock for some time; returns the number of each one's acquisitions.
 fn contend<L: RawRwLock>(threads: u32, load: Load) -> Vec<u64> {
     let lock = Box::new(L::new());
     let shared = Box::new(Shared(UnsafeCell::new([0; 2])));

@@ -1,4 +1,4 @@
-//! What everybody knows about locks on large machines, and what parking leaves out.
+//! The well-known behaviour of locks on large machines, and the cost that parking avoids.
 
 use manycore_sim::{Machine, Report, Simulation, model};
 use manycore_simulated::lock::{self, PlainLock};

@@ -24,7 +24,7 @@ pub struct Load {
     pub length: u64,
 }
 
-/// Has threads take a lock for some time; returns how often each did.
+/// Has threads take a lock for some time; returns the number of each one's acquisitions.
 pub fn contend<L: PlainLock + 'static>(threads: u32, load: Load) -> Vec<u64> {
     // No thread waits for a CPU, so that there is no reason to sleep.
     if threads <= backend::cpus() {

@@ -1,5 +1,5 @@
-//! Machines as the kernel shows them in sysfs and /proc: trees that are written, file by file, as
-//! they were seen on machines of these kinds.
+//! Machines as the kernel shows them in sysfs and /proc: trees that are written, file by file, like
+//! those seen on machines of these kinds.
 
 use std::fmt::Write;
 use std::fs;

@@ -6,7 +6,7 @@ use crate::model::Problem;
 /// How long an access of a burst takes, in the mean over the cores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Burst {
-    /// What was done: `write-one`, `read-written`, ... as in the first column of the file.
+    /// The operation: `write-one`, `read-written`, ... as in the first column of the file.
     pub accesses: String,
     /// By how many cores, filled group by group.
     pub cores: u32,

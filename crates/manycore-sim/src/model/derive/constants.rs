@@ -93,7 +93,7 @@ impl Observed {
     }
 }
 
-/// The boundary of clocks follows from what the model has for messages.
+/// The boundary of clocks is computed from the model's times of messages.
 fn set_clock_boundary(model: &mut Model) {
     let of = |model: &Model, choose: fn(&Constant) -> f64| {
         model.machine_with(choose).derived_clock_boundary() as f64

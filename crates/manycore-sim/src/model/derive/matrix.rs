@@ -8,7 +8,7 @@ use super::spread::Spread;
 /// By how much the next larger time begins another class.
 const GAP: f64 = 1.25;
 
-/// A class has at least this share of the pairs: what is rarer is noise.
+/// A class has at least this share of the pairs: rarer values are noise.
 const LEAST: f64 = 0.002;
 
 /// Hardware threads of a core take less than this many nanoseconds: 6.5 to 12.7 on 20 published

@@ -32,7 +32,7 @@ pub struct Shape {
 pub struct HandOver {
     /// Nanoseconds.
     pub ns: Spread,
-    /// Whether it is an atomic operation with nobody else about: then nobody has kept the line.
+    /// Whether it is an uncontended atomic operation: then no core has kept the line.
     pub alone: bool,
     /// The key of the source.
     pub from: String,

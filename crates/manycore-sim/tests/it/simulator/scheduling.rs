@@ -82,8 +82,7 @@ fn a_futex_wakes_in_order() {
     assert_eq!(report.result, [0, 1, 2, 0]);
 }
 
-/// What a wake-up costs its caller, and how long the woken thread takes from the call until it
-/// runs.
+/// The cost of a wake-up to its caller, and the time from the call until the woken thread runs.
 fn wake_up(cpus: [u32; 2]) -> [u64; 2] {
     let on = Placement::Cpus(cpus.to_vec());
     let report = Simulation::new(&Machine::example()).placement(on).run(|| {
@@ -110,7 +109,8 @@ fn wake_up(cpus: [u32; 2]) -> [u64; 2] {
 fn a_wake_up_of_another_cpu_costs_more_than_of_ones_own() {
     let Machine { os, latency, caches, .. } = Machine::example();
     let way = os.wake_path + os.idle_exit + os.context_switch;
-    // A look at the bucket's line, its lock, and the release: who sleeps had the line last.
+    // A read of the bucket's line, its lock, and the release: the sleeping thread had the line
+    // last.
     let bucket = latency.load.modified[0] + latency.rmw.shared[0] + latency.store_hit;
     let call = os.futex_wake + bucket;
     assert_eq!(wake_up([0, 1]), [call + os.wake_thread, call + way]);
@@ -120,7 +120,7 @@ fn a_wake_up_of_another_cpu_costs_more_than_of_ones_own() {
     assert_eq!(wake_up([0, 0]), [call, call + sleep + os.context_switch]);
 }
 
-/// What each of 8 threads takes for a wait that is refused, on one word or on words of their own.
+/// The time of a refused wait for each of 8 threads, on one word or on words of their own.
 fn refused_waits(shared: bool) -> u64 {
     let report = run(|| {
         let words: Vec<_> = (0..8).map(|_| Box::new(Word::default())).collect();
@@ -293,7 +293,7 @@ fn spinning_is_told_from_sleeping() {
     assert!(spins.lock_spin > 990_000 && spins.lock_wait == 0, "{spins:?}");
     assert!(sleeps.lock_wait > 990_000 && sleeps.lock_spin == 0, "{sleeps:?}");
     assert!(quiesces.quiescence_wait > 990_000 && quiesces.lock_spin == 0, "{quiesces:?}");
-    // A profiler finds who spins in a lock, and who sleeps nowhere.
+    // A profiler finds a thread that spins in a lock, and a thread that never sleeps.
     assert!(spins.cpu.locks > 990_000 && quiesces.cpu.locks == 0, "{spins:?} {quiesces:?}");
     assert!(sleeps.cpu.total() < 10_000, "{sleeps:?}");
     assert_eq!(computes.times.compute / 10_000, 100);

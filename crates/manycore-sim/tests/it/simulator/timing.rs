@@ -137,7 +137,8 @@ fn where_there_is_no_persistent_memory_nothing_is_written_back_to_it() {
     assert!(failure.contains("has no persistent memory: give its model"), "{failure}");
 }
 
-/// A machine on which who loads what another core has changed is taken for its next writer.
+/// A machine that treats a core that loads a line another core has changed as the line's next
+/// writer.
 fn migratory() -> Machine {
     let mut machine = Machine::example();
     machine.directory.migratory = true;
@@ -310,7 +311,7 @@ fn capacity_is_limited() {
         report.result / lines
     };
     assert!(misses(lines / 2) <= machine.caches.l2_hit);
-    // In a sweep over more than fits, the least recently used is always what is needed next.
+    // In a sweep over more lines than fit, the least recently used one is always needed next.
     assert!(misses(lines * 2) >= machine.latency.load.shared[0]);
     let llc = machine.caches.llc.bytes / 64;
     assert!(misses(llc * 2) >= machine.latency.load.uncached[0]);
@@ -349,8 +350,7 @@ fn the_boundary_of_clocks_is_the_machines() {
     assert_eq!(backend::boundary(), None); // on the host
 }
 
-/// Nobody finds counters further apart than the boundary says, by messages; and nobody finds them
-/// all that near, either.
+/// By messages, no thread finds counters further apart than the boundary, nor much closer.
 #[test]
 fn clocks_differ_by_the_boundary_at_most() {
     let mut machine = Machine::example();
@@ -563,8 +563,8 @@ fn a_loop_that_polls_comes_to_an_end() {
     report.unwrap();
 }
 
-/// What a thread sees of time on a core of 2 GHz: how far the counter got in 10,000 cycles of
-/// computing, how many cycles a delay of `ticks` took, and how many a poll for 100 ticks.
+/// A thread's view of time on a core of 2 GHz: the counter's advance in 10,000 cycles of computing,
+/// the cycles of a delay of `ticks`, and the cycles of a poll for 100 ticks.
 fn by_the_counter(counter_ghz: f64, ticks: u64) -> [u64; 3] {
     let mut machine = Machine::example();
     machine.core.counter_ghz = Some(counter_ghz);
