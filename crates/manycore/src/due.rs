@@ -1,8 +1,7 @@
 //! When a log is due to be drained, and whether somebody is about to: for all that put work off.
 //!
-//! A thread that finds it due claims it first, so that the others neither drain it as well nor go
-//! to the lock to find it taken: on a large machine that is what they would all do at the same
-//! moment.
+//! A thread that finds it due claims it first. So the other threads neither drain as well nor go to
+//! the lock to find it taken; on a large machine they would all do so at the same moment.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, clock, mutation, order};
@@ -21,7 +20,8 @@ impl Due {
         Self(CachePadded(AtomicU64::new(0)))
     }
 
-    /// The right to do it, if that was last done this many ticks ago, and nobody is at it.
+    /// The right to do it, if it was last done this many ticks ago, and no other thread is doing
+    /// it.
     pub fn claim(&self, period: u64) -> Option<Claim<'_>> {
         let now = clock::now();
         // Relaxed: the compare-and-swap decides.
@@ -30,8 +30,8 @@ impl Due {
             return None;
         }
         let mark = if mutation!("due-unmarked") { now } else { CLAIMED };
-        // Acquire: partner of the Release in `drop`: what the last one had locked is free. Relaxed
-        // on failure: another has the right.
+        // Acquire: partner of the Release in `drop`: the last owner's lock is free. Relaxed on
+        // failure: another thread has the right.
         let claimed = order!(Acquire, "due-claim");
         let taken = self.0.compare_exchange(last, mark, claimed, Ordering::Relaxed);
         taken.is_ok().then_some(Claim(self))

@@ -71,8 +71,8 @@ impl Decision {
         }
     }
 
-    /// The stamp of the transaction; or none if that is going to be later than `limit`, which it is
-    /// from now on if it was open.
+    /// The stamp of the transaction; none if it is still open. In that case the stamp will from now
+    /// on be later than `limit`.
     #[cold]
     pub fn fate(&self, limit: u64) -> Option<u64> {
         // Acquire, here and below: partner of the Release in `open` and `decide`.

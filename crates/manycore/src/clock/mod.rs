@@ -31,7 +31,8 @@ use crate::sync::hint;
 ///
 /// # Safety
 ///
-/// Times are below 2^63. If [`is_exact`](Self::is_exact) says so, the promises of the methods hold.
+/// Times are below 2^63. If [`is_exact`](Self::is_exact) returns true, the promises of the methods
+/// hold.
 ///
 /// If a clock does not keep these promises (its boundary was measured on some of the CPUs only, or
 /// the virtual machine has moved), snapshots are not of one moment, and items are out of order.
@@ -74,8 +75,8 @@ pub unsafe trait Clock: Send + Sync {
         }
     }
 
-    /// Waits until every [`stamp`](Self::stamp) that is asked for afterwards, on any thread, is
-    /// later than this one.
+    /// Waits until every [`stamp`](Self::stamp) of a later call, on any thread, is later than this
+    /// one.
     #[inline]
     fn pass(&self, stamp: u64) {
         self.settle(stamp);

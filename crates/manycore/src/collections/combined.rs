@@ -2,7 +2,7 @@
 //!
 //! # Idea
 //!
-//! Operations are sections of a [`FlatCombining`], whose page says how those run.
+//! Operations are sections of a [`FlatCombining`], whose page describes how sections run.
 //!
 //! # Source
 //!

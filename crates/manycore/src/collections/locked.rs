@@ -11,7 +11,7 @@
 //!
 //! # Memory order
 //!
-//! The lock's: what happened before a release happens before the next acquisition returns.
+//! The lock's order: everything before a release happens before the next acquisition returns.
 //!
 //! # Cost
 //!

@@ -1,4 +1,4 @@
-//! Marks in the lowest bit of links: of nodes that were taken out.
+//! Marks in the lowest bit of links: a mark in a node's link says that the node was removed.
 
 const MARK: usize = 1;
 

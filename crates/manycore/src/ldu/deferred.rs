@@ -48,8 +48,8 @@ use crate::sync::{CachePadded, hint, mutation};
 /// assert_eq!(names.read(|names| names.0.len()), 1);
 /// ```
 ///
-/// What items refer to has to live for as long as that into which they are deferred, for they are
-/// applied when it is next read:
+/// Data to which items refer has to live as long as the structure into which they are deferred,
+/// because they are applied when the structure is next read:
 ///
 /// ```compile_fail
 /// # use manycore::ldu::{Deferred, Item, Structure};
@@ -117,8 +117,8 @@ where
     L: RawLock,
 {
 }
-// SAFETY: owners of items borrow the `Deferred`, so that one which is moved has none; what it
-// consists of may be used by another thread.
+// SAFETY: owners of items borrow the `Deferred`, so a `Deferred` that is moved has none; another
+// thread may use its parts.
 unsafe impl<S, T, Q, L> Send for Deferred<S, T, Q, L>
 where
     S: Structure<T> + Send,
@@ -236,7 +236,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     pub(super) unsafe fn apply(&self, operation: Operation, node: NonNull<Node>) -> bool {
         self.eager.is()
             // SAFETY: the node stays until it is retired and released, which its owner has not
-            // asked for yet (contract of this function).
+            // requested yet (contract of this function).
             && (mutation!("ldu-eager-blind") || !unsafe { node.as_ref() }.is_pending())
             // SAFETY: the contract of this function, and `is_pending` has just said that no
             // operation of the node is pending: only its owner, the caller, could make that so.
@@ -305,7 +305,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
             return unsafe { self.shared.alone(|inner| self.drain_own(inner)) };
         }
         if self.shared.try_with(|inner| self.drain_own(inner)).is_none() {
-            // A thread that has it may have been preempted, while all others log more for it to
+            // The owner of the lock may have been preempted, while all others log more for it to
             // apply: it gets this CPU.
             hint::yield_now();
         }
@@ -333,15 +333,15 @@ impl<Q: Queue, T> Target for Discard<'_, Q, T> {
 
 impl<Q: Queue, T> Drop for Discard<'_, Q, T> {
     fn drop(&mut self) {
-        // SAFETY: `Deferred::drop` has made this, which has the structure to itself: no other
-        // thread drains its queue.
+        // SAFETY: `Deferred::drop` has made this, and owns the structure: no other thread drains
+        // its queue.
         unsafe { drain(self.0, self) };
     }
 }
 
 impl<S: Structure<T>, T, Q: Queue, L> Drop for Deferred<S, T, Q, L> {
-    /// Applies what is logged. If the structure or an item panics, the rest is dropped without
-    /// being applied.
+    /// Applies the log. If the structure or an item panics, the rest is dropped without being
+    /// applied.
     fn drop(&mut self) {
         let discard = Discard(&self.queue, PhantomData::<T>);
         // SAFETY: `&mut self`: no owner of an item, and no reader, is left.

@@ -12,9 +12,9 @@ use super::structure::{Object, Structure};
 use crate::RawLock;
 use crate::lock::Adaptive;
 
-/// An item that is not in its structure, as far as its owner is concerned. Dropped, it is given
-/// back to the allocator when its entries are next taken from the log: at once, if the core has
-/// logged [much](super::MANY) and nobody has the structure's lock.
+/// An item that is not in its structure, in its owner's view. When it is dropped, its memory is
+/// freed as soon as its entries are next taken from the log: at once, if the core's log is
+/// [long](super::MANY) and the structure's lock is free.
 ///
 /// Then the thread that drops the item applies the core's log. That thread must be where the
 /// [`Structure`] may be called, and its panics reach that thread.
@@ -24,16 +24,16 @@ pub struct Absent<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adapti
     object: NonNull<Object<T>>,
 }
 
-/// An item that is in its structure, as far as its owner is concerned. Dropped, it is removed, and
-/// then as [`Absent`] is; where it is removed [at once](Deferred::eager_below), it goes back to the
-/// allocator as soon.
+/// An item that is in its structure, in its owner's view. When it is dropped, it is removed, and
+/// then dropped like an [`Absent`]. If the removal is applied [inline](Deferred::eager_below), its
+/// memory is freed at once.
 #[must_use = "what is dropped is removed again: `keep` it if it should stay"]
 pub struct Present<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive>(
     ManuallyDrop<Absent<'d, S, T, Q, L>>,
 );
 
-// SAFETY: it is a reference to a `Deferred` that may be sent, and the right to change the item's
-// state, which is handed on with it: one thread at a time is the owner. `T: Send + Sync`, since
+// SAFETY: it consists of a reference to a `Deferred` that may be sent, and the right to change the
+// item's state, which moves with it: one thread at a time is the owner. `T: Send + Sync`, since
 // another thread may read the item and drop it.
 unsafe impl<S, T, Q, L> Send for Absent<'_, S, T, Q, L>
 where
@@ -83,11 +83,10 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
         Present(ManuallyDrop::new(self))
     }
 
-    /// Changes the item, after all that is logged has been applied: nobody then knows of it but its
-    /// owner.
+    /// Changes the item, after the whole log has been applied: only its owner knows it then.
     ///
-    /// An insertion and a removal that are both in the log cancel, which is right because an item
-    /// is the same in both: so it cannot be changed while it may be in the log.
+    /// An insertion and a removal that are both in the log cancel. That is right only if the item
+    /// is the same in both, so an item cannot be changed while it may be in the log.
     pub fn edit<R>(&mut self, edit: impl FnOnce(&mut T) -> R) -> R {
         self.deferred.synchronize();
         // SAFETY: the owner is absent, and `synchronize` has applied all that it has logged. So
@@ -148,10 +147,10 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Drop for Present<'_, S, T, Q, L> 
     fn drop(&mut self) {
         let Absent { deferred, object } = *self.0;
         let node = object.cast();
-        // SAFETY: the owner is present, so that the last operation was an insertion, and does not
-        // use the node again after this. `Absent::new` has made the object by a box; it is freed
-        // here only if it was taken out of the structure, with the lock held, and no entry of it is
-        // known by which another thread could come to it.
+        // SAFETY: the owner is present, so the last operation was an insertion, and does not use
+        // the node again after this. `Absent::new` has made the object by a box. It is freed here
+        // only if it was removed from the structure, with the lock held, and no entry is left by
+        // which another thread could reach it.
         unsafe {
             if !deferred.apply(Operation::Remove, node) {
                 Node::remove_and_retire(node, deferred.queue());

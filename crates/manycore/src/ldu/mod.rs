@@ -17,13 +17,13 @@
 //!  4  put the entry into the queue
 //! ```
 //!
-//! The entry of an update that was cancelled stays in the queue, and the object's next update of
-//! the kind finds it there (step 3). A thread that drains the queue clears `used` between two looks
-//! at the mark (5 and 7): an owner that sets the mark after the first look either finds `used` set,
-//! and then the second look finds the mark; or it finds it clear, and puts the entry into the queue
-//! again. Here marks and `used` are bits of one word: steps 1 to 3 are one compare-and-swap, and 5
-//! to 7 are one read-modify-write, which cannot come in the midst of them. The insertion follows
-//! it.
+//! The entry of a cancelled update stays in the queue, and the object's next update of the same
+//! kind finds it there (step 3). A thread that drains the queue clears `used` between two reads of
+//! the mark (5 and 7). Suppose that an owner sets the mark after the first read. Either it finds
+//! `used` set, and then the second read finds the mark; or it finds `used` clear, and puts the
+//! entry into the queue again. Here marks and `used` are bits of one word: steps 1 to 3 are one
+//! compare-and-swap, and 5 to 7 are one read-modify-write, so neither interrupts the other. The
+//! insertion follows it.
 //!
 //! The queue comes in three arrangements:
 //!
@@ -43,28 +43,28 @@
 //!
 //! # Where reads are frequent
 //!
-//! What few updates have deferred is hardly less work than they, and it is done by a thread that
-//! has none of it in its cache, while the one that could do it has had the lock a moment ago. So a
-//! [`Deferred`] counts updates and reads. Where there are [few](EAGER_BELOW) updates for each read,
-//! an update is applied at once if nobody has the lock, and is logged as ever if somebody has: it
-//! never waits. Where somebody mostly has, as with many cores, the lock is left alone but for a try
-//! now and then. An object with an operation pending is always logged, so that its operations stay
-//! in order; those of different objects need none. [`Deferred::eager_below`] sets the limit, or
-//! turns it off.
+//! With few updates per read, deferring saves little, and moves the work to a thread with a cold
+//! cache, away from the reader that has just had the lock. So a [`Deferred`] counts updates and
+//! reads. Where there are [few](EAGER_BELOW) updates for each read, an update is applied inline if
+//! the lock is free, and logged as usual otherwise: it never waits. If the lock is mostly taken, as
+//! with many cores, updates only try it now and then. An object with a pending operation is always
+//! logged, so that its operations stay in order; operations of different objects need no order.
+//! [`Deferred::eager_below`] sets the limit, or turns this off.
 //!
 //! # Timer, and sweeping
 //!
 //! A structure that is never read has a log that grows with the number of items.
-//! [`Deferred::synchronize_if_due`] drains it now and then, from updates: one thread, because
-//! a thread that finds it due says so, and then goes to the lock. [`every`] does so from a thread.
+//! [`Deferred::synchronize_if_due`] drains it now and then, from updates. Only one thread does so,
+//! because a thread that finds it due claims it first, and then goes to the lock. [`every`] does
+//! the same from a thread of its own.
 //!
-//! Items that were dropped and had been logged stay in memory until the log is drained. A thread
-//! that drops one does so with the entries of its own core, if those are [`MANY`] and nobody has
-//! the lock: they are in its cache, and mostly stand for updates that have cancelled. An object may
-//! have one entry on this core and one on another, and they need not be taken together: it is
-//! released with the last one. Nobody waits here, since who drops an item may be in a read, and
-//! have the lock. So this bounds memory but for what is dropped while somebody has it, and on
-//! machines where cores log faster than one can apply: there timer and reads are left.
+//! Logged items that were dropped stay in memory until the log is drained. A thread that drops one
+//! drains the entries of its own core, if there are [`MANY`] and the lock is free: they are in its
+//! cache, and most belong to cancelled updates. An object may have one entry on this core and one
+//! on another, and they need not be taken together: the last one releases the object. No thread
+//! waits here, since a thread that drops an item may be in a read, and own the lock. So memory is
+//! bounded, with two exceptions: items dropped while another thread owns the lock, and machines
+//! where cores log faster than one thread can apply. There the timer and reads drain the log.
 //!
 //! ```
 //! # use manycore::ldu::{Deferred, Item, Structure, every};
@@ -86,9 +86,9 @@
 //! # Source
 //!
 //! "LDU: Lightweight log-based Deferred Update", a dissertation on update-heavy structures of
-//! Linux, whose reverse maps are updated by every fork and read by hardly anybody. The idea of a
-//! log for each core that is applied before reads is that of OpLog (S. Boyd-Wickizer, M. F.
-//! Kaashoek, R. Morris and N. Zeldovich, MIT-CSAIL-TR-2014-019). What differs:
+//! Linux, whose reverse maps are updated by every fork and rarely read. The idea of a log for each
+//! core that is applied before reads is from OpLog (S. Boyd-Wickizer, M. F. Kaashoek, R. Morris and
+//! N. Zeldovich, MIT-CSAIL-TR-2014-019). The differences:
 //!
 //! - The marks, the bits `used` of the two entries, and one that says that the owner is gone, are
 //!   in one word, which is only changed by read-modify-writes, one for an update and one for an

@@ -29,7 +29,7 @@ pub(super) struct Ratio {
 }
 
 impl Ratio {
-    /// The ratio of a structure of which nothing is known: it is taken to be read seldom.
+    /// The initial ratio of a structure: it is assumed to be read rarely.
     pub const fn new() -> Self {
         Self { updates: 0, at_once: 0, mean: 1_000 * MEMORY, won: ALL, pause: 0 }
     }
@@ -88,7 +88,7 @@ impl Eager {
     /// Called with the structure's lock.
     pub fn reconsider(&self, ratio: &Ratio) {
         let was_eager = self.is();
-        // Between the two limits all stays as it is, so that others need not fetch the line each
+        // Between the two limits nothing is written, so that others need not fetch the line each
         // time.
         let limit = self.below.saturating_mul(1 + u64::from(was_eager));
         let is_eager = ratio.mean() < limit && ratio.pause == 0;

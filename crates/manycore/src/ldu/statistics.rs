@@ -15,8 +15,7 @@ pub struct Statistics {
     /// Updates that were applied; the other entries stood for updates that had cancelled each
     /// other.
     pub applied: u64,
-    /// Items that were given back to the allocator by that; those that were removed at once are not
-    /// counted.
+    /// Items that this has freed; those that were removed inline are not counted.
     pub released: u64,
     /// Updates that were applied at once, and not logged.
     pub at_once: u64,

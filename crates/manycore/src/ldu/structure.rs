@@ -6,10 +6,9 @@ use super::queue::node::Node;
 
 /// What can be updated by a log.
 ///
-/// Updates of different items come in any order: what the structure is afterwards must not depend
-/// on it. An order that matters, such as that of items which are equal otherwise, has to be part of
-/// the items. Updates of one item alternate between the two, beginning with
-/// [`insert`](Self::insert).
+/// Updates of different items come in any order, so the structure's final state must not depend on
+/// it. An order that matters, such as the order of otherwise equal items, has to be part of the
+/// items. Updates of one item alternate between the two, beginning with [`insert`](Self::insert).
 pub trait Structure<T> {
     /// The item comes in.
     fn insert(&mut self, item: Item<'_, T>);

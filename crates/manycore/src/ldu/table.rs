@@ -1,5 +1,5 @@
-//! Queues of many structures, in tables of which each core has one: each place of a table is one
-//! structure's at a time.
+//! Queues of many structures, in tables; each core has one. At any time a place of a table belongs
+//! to one structure.
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -15,9 +15,9 @@ use crate::sync::{CachePadded, cpu, own_of};
 
 /// For each core, a direct-mapped table of structures whose entries were put in there.
 ///
-/// All structures that share a table together cost as much memory as their number of places and
-/// that of the cores say, and not each of them. A structure that comes to a place which is
-/// another's takes it over: the other's entries go to a queue of its own, where it finds them.
+/// The memory of all structures that share a table depends on the numbers of places and of cores,
+/// and not on the number of structures. A structure that needs a place of another's takes it over:
+/// the other's entries go to a queue of its own, where it finds them.
 pub struct Table {
     /// All places of the first core, then those of the second.
     slots: Box<[CachePadded<Slot>]>,
@@ -74,8 +74,8 @@ mod sealed {
 /// A structure's share of a [`Table`].
 pub struct Rooted<P: TablePointer> {
     table: P,
-    /// Entries that had to leave the table, or found no way in. Where it is, is what the structure
-    /// is known by.
+    /// Entries that had to leave the table, or found no place in it. Its address identifies the
+    /// structure.
     own: Box<Global>,
     /// The structure's place in each core's table.
     place: usize,
@@ -119,8 +119,8 @@ impl Slot {
         // Release: partner of the Acquire in `take`: a thread that sees another's mark finds its
         // own entries where they went.
         self.owner.store(owner.cast_mut(), Ordering::Release);
-        // SAFETY: the callers, `push` and `take`, have acquired the lock and leave it to this; what
-        // they pass as `change` does not panic, so that this is reached.
+        // SAFETY: the callers, `push` and `take`, have acquired the lock and leave its release to
+        // this; the function that they pass as `change` does not panic, so this is reached.
         unsafe { self.lock.release() };
     }
 

@@ -9,7 +9,7 @@ use crate::sync::hint;
 /// A kernel has timers of its own; a program has a thread for this, see the example of [the
 /// module](super#timer).
 pub fn every(nanoseconds: u32, stop: &AtomicBool, mut f: impl FnMut()) {
-    // Acquire: partner of the store by which `stop` is set: what its owner did before is done.
+    // Acquire: partner of the store that sets `stop`, for the owner's earlier actions.
     while !stop.load(Ordering::Acquire) {
         hint::sleep(nanoseconds);
         f();

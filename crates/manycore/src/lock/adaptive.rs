@@ -116,7 +116,7 @@ use crate::{LockInfo, Order};
 /// If a thread slept and waited for longer than this, it takes that as a sign that the owner did
 /// not run.
 const LONG_WAIT: u64 = if cfg!(loom) { 0 } else { 720_000 };
-/// A clock that jumps by more while a thread spins says that the thread did not run.
+/// If the clock jumps by more than this while a thread spins, the thread did not run.
 const JUMP: u64 = 100_000;
 /// One spin in this many measures where the lock's line comes from.
 const LOOK_AT_LINE: u64 = 16;
@@ -141,12 +141,12 @@ const RESPECT_NS: u32 = 1_000_000;
 /// than this. Where they are shorter, wake-ups cost more than they bring: the best of five values
 /// from 0 to 50 us at seven simulated points with twice as many threads as CPUs.
 const WAITS_WORTH_A_WAKE: u32 = 20_000;
-/// After this number of hand-overs in a row the holder looks whether others wait for the word, and
-/// whether it is better to stay.
+/// After this number of hand-overs in a row the holder checks whether others wait for the word, and
+/// whether staying is better.
 const LOOK_UP: u32 = if cfg!(loom) { 1 } else { 64 };
 /// How long the first in the queue leaves the lock to one that stays, ...
 const STINT: u64 = if cfg!(loom) { 0 } else { 120_000 };
-/// ... and how often it checks meanwhile whether that one has gone.
+/// ... and how often it checks meanwhile whether that thread has gone.
 const LOOKS_IN_STINT: u64 = 64;
 
 /// The lock that learns.
@@ -481,7 +481,7 @@ impl Adaptive {
         }
     }
 
-    /// Releases the lock, which is marked, or of which the holder has a place in the queue.
+    /// Releases the lock, which is marked, or whose holder has a place in the queue.
     #[cold]
     fn release_contended(&self, noted: Option<PlaceRef<'_>>) {
         if let Some(place_ref) = noted {

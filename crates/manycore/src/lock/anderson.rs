@@ -50,7 +50,7 @@ const SLEEPERS: u64 = 1 << 32;
 #[derive(Debug)]
 pub struct Anderson {
     numbers: CachePadded<Numbers>,
-    /// The holder's number; if it has not been drawn, nobody holds the lock. Written by the holder.
+    /// The holder's number; if it has not been drawn, the lock is free. The holder writes it.
     serving: AtomicU32,
     slots: [CachePadded<AtomicU64>; SLOTS],
 }

@@ -107,13 +107,13 @@ impl Bravo {
     #[inline]
     fn leave(&self) {
         let (slot, mark) = (table::slot(self.mark()), self.mark());
-        // Acquire: a thread that has cleared this thread's mark has left it what it did. Partner of
+        // Acquire: a thread that has cleared this thread's mark passes on its writes. Partner of
         // the SeqCst below. It takes four threads for this to matter, which is more than a model
         // can have.
         let marked = slot.load(Ordering::Acquire) == mark;
         // SeqCst: partner of the load in `is_clear`, to which it releases, and of the writer's
-        // look, see `SideDoor::left`.
-        // Acquire on failure: partner of this, of the thread that has cleared the mark.
+        // read, see `SideDoor::left`. Acquire on failure: partner of this, of the thread that has
+        // cleared the mark.
         let (done, failed) = (order!(SeqCst, "bravo-leave"), Ordering::Acquire);
         if marked && slot.compare_exchange(mark, 0, done, failed).is_ok() {
             self.door.left();

@@ -78,8 +78,8 @@ unsafe impl PlainLock for CBoMcs {
 
     #[inline]
     unsafe fn release(&self) {
-        // SAFETY: the caller holds the lock (contract of `PlainLock::release`), which is what
-        // `Cohorts::release` asks for. The word was acquired by the thread that climbed and has
+        // SAFETY: the caller holds the lock (contract of `PlainLock::release`), as
+        // `Cohorts::release` requires. The word was acquired by the thread that climbed and has
         // been passed on with the lock, so it is held until `descend` is called.
         unsafe { self.cohorts.release(|_| self.word.release()) };
     }

@@ -138,7 +138,7 @@ unsafe impl PlainLock for Clh {
             }
             taken
         };
-        // SAFETY: a node that was not put at the tail has been shown to no other thread.
+        // SAFETY: a node that was not put at the tail is visible to no other thread.
         self.tail.is_empty() && unsafe { node::lend(enter) }
     }
 

@@ -18,15 +18,15 @@
 //!
 //! # Fork
 //!
-//! In the child of a fork, the waiters of both queues are the parent's. What the holder's place
-//! says about a second queue is void if it was taken in another process.
+//! In the child of a fork, the waiters of both queues are the parent's. The holder's note about a
+//! second queue is void if the lock was taken in another process.
 //!
 //! # Memory order
 //!
-//! That of [`Queue`]. The links between places that have joined it, and what is noted in them, are
-//! for the holder to read and to write: the message that hands the lock over orders them (Release,
-//! Acquire). When the second queue takes the place of an empty first one, that too publishes them
-//! (Release) to the thread that comes behind (Acquire).
+//! The same as for [`Queue`]. The holder reads and writes the links between places that have joined
+//! it, and the notes in them: the message that hands the lock over orders them (Release, Acquire).
+//! When the second queue takes the place of an empty first one, that also publishes them (Release)
+//! to the thread that comes behind (Acquire).
 //!
 //! # Cost
 //!
@@ -50,11 +50,11 @@ use crate::{LockInfo, Order};
 /// To the one that gets the lock.
 const GRANTED: u32 = MESSAGE;
 
-/// The memory node of a holder that has not waited, and so has not asked for it.
+/// The NUMA node of a holder that has not waited, and so has not determined it.
 const NOWHERE: u32 = u32::MAX;
 
-/// What is noted in a place. Relaxed throughout: `node` is written before the place joins the
-/// queue, the rest by the holder before it hands over.
+/// The notes in a place. Relaxed throughout: `node` is written before the place joins the queue,
+/// and the holder writes the rest before it hands over.
 #[derive(Debug)]
 struct Notes {
     /// The node of memory on which its thread waits.
@@ -80,7 +80,8 @@ impl Default for Notes {
     }
 }
 
-/// The second queue, in the holder's hands. With a first it has a last, behind which there is none.
+/// The second queue, which the holder owns. If it has a first place it has a last, and none is
+/// behind that.
 struct Aside {
     first: *mut Place<Notes>,
     last: *mut Place<Notes>,
@@ -116,8 +117,8 @@ impl Aside {
         node: u32,
     ) -> Option<*mut Place<Notes>> {
         let (mut passed_over, mut waiter) = (null_mut(), next);
-        // SAFETY: waiters stay; and the last waiter that was passed over has another behind it, so
-        // that no other thread writes its link.
+        // SAFETY: waiters stay. The last waiter that was passed over has another behind it, so no
+        // other thread writes its link.
         unsafe {
             while (*waiter).notes.node != node {
                 passed_over = waiter;
@@ -180,8 +181,8 @@ impl Cna {
     }
 }
 
-/// Has the holder leave: `next` is behind it in the main queue, or it has left that to those set
-/// aside.
+/// Has the holder leave: `next` is behind it in the main queue, or it has left the queue to the
+/// waiters set aside.
 ///
 /// # Safety
 ///
@@ -238,8 +239,8 @@ unsafe impl PlainLock for Cna {
     #[inline]
     unsafe fn release(&self) {
         let pass_on = |queue: &Queue<Notes>, place: *mut Place<Notes>| {
-            // SAFETY: `HeldQueue::release` passes the holder's place, which is at the head; behind
-            // the last of the second queue is nobody, as `Aside` says.
+            // SAFETY: `HeldQueue::release` passes the holder's place, which is at the head; no
+            // place is behind the last one of the second queue, by `Aside`'s invariant.
             unsafe {
                 let aside = Aside::of(&*place);
                 let last = if mutation!("cna-forgets") { null_mut() } else { aside.last };

@@ -16,8 +16,8 @@
 //!
 //! # Fork
 //!
-//! In the child of a fork, queues of the parent's threads count as empty, but for the place of the
-//! holder if that is the thread which has forked.
+//! In the child of a fork, queues of the parent's threads count as empty, except for the holder's
+//! place if the holder is the forking thread.
 //!
 //! # Memory order
 //!
@@ -49,8 +49,8 @@ const PASSES: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// To the next in a queue: climb.
 const CLIMB: u32 = MESSAGE;
-/// To the next in a queue: the lock is yours. Added to it, how often it has been passed on in a
-/// row.
+/// The message to the next in a queue that it has the lock. The number of passes in a row is added
+/// to it.
 const PASSED: u32 = MESSAGE + 1;
 
 /// The queues of the nodes, and who holds the lock.
@@ -81,8 +81,8 @@ impl Cohorts {
     pub(super) fn acquire(&self, climb: impl FnOnce(usize)) {
         let number = cpu::node() as usize % QUEUES;
         let place: NonNull<Place> = node::take();
-        // SAFETY: the place comes from `node::take`, so that no other thread knows it; it is given
-        // back only in `release`, after it has left the queue.
+        // SAFETY: the place comes from `node::take`, so no other thread knows it; it is returned
+        // only in `release`, after it has left the queue.
         let message = unsafe {
             self.queues[number].enter(place.as_ptr(), || match self.holding_queue() {
                 Some(holding) if holding == number => self.holder(),
@@ -131,9 +131,9 @@ impl Cohorts {
         // Relaxed, here and below: written by the holder.
         let (place, number) = (self.holder(), self.queue.load(Ordering::Relaxed) as usize);
         let passes = self.passes.load(Ordering::Relaxed);
-        // SAFETY: the caller holds the lock (contract of this function), so that `holder` has its
-        // place, which is at the head of its queue. Once another is told or the place has left, no
-        // thread follows a link to it.
+        // SAFETY: the caller holds the lock (contract of this function), so `holder` has its place,
+        // which is at the head of its queue. After the next thread has its message, or the place
+        // has left, no thread follows a link to it.
         unsafe {
             if (*place).is_of_this_process() {
                 // A thread that finds a ghost, in the child of a fork that happens now, is alone.
@@ -177,7 +177,7 @@ impl Cohorts {
     /// The place is at the head of the queue.
     unsafe fn leave(&self, place: *mut Place, number: usize) {
         // SAFETY: the place is at the head (contract of this function), and a thread behind it
-        // stays in its place until it is told.
+        // stays in its place until it has a message.
         unsafe {
             if let Some(next) = self.queues[number].leave(place) {
                 Place::tell(next, CLIMB);

@@ -5,8 +5,8 @@ use lock_api::{MutexGuard, RawMutex};
 use super::{WaitQueue, Waiter};
 use crate::sync::Deadline;
 
-/// Waiting until another thread says that something has changed, with the guard of any mutex: the
-/// standard library's or parking_lot's `Condvar` over a [`WaitQueue`].
+/// Waiting until another thread announces a change, with the guard of any mutex: the standard
+/// library's or parking_lot's `Condvar` over a [`WaitQueue`].
 ///
 /// ```
 /// use std::thread;

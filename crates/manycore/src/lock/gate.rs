@@ -101,8 +101,8 @@ impl Gate {
         &self.word
     }
 
-    /// Shuts it for the next message: by the waiter, which has got one, before anybody can send
-    /// another.
+    /// Shuts it for the next message: to be called by the waiter, which has got one, before any
+    /// thread can send another.
     #[inline]
     pub fn shut(&self) {
         // Relaxed: whatever lets the next sender know orders this before it.
@@ -138,8 +138,8 @@ impl Gate {
     /// The gate is valid until it has the message, and no thread has opened it.
     #[inline]
     pub unsafe fn open(gate: *const Self, message: u32) -> bool {
-        // SAFETY: the gate is there until it has a message (contract of this function), and only
-        // the caller sends one: it is there when its address is taken.
+        // SAFETY: the gate is valid until it has a message (contract of this function), and only
+        // the caller sends one: so it is valid when its address is taken.
         let word = unsafe { &raw const (*gate).word };
         // AcqRel: Release, partner of the Acquires in `spin`, `doze` and `poll`; Acquire, partner
         // of the Release in `abandon`. A waiter that sleeps, or leaves, has said so by a

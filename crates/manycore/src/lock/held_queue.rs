@@ -39,8 +39,8 @@ impl<N: Default> HeldQueue<N> {
     /// Acquires the lock, at a place with these notes.
     pub(super) fn acquire(&self, notes: N) {
         let mut place: NonNull<Place<N>> = node::take();
-        // SAFETY: the place comes from `node::take`, so that no other thread knows it; it is given
-        // back only in `release`, after it has left the queue.
+        // SAFETY: the place comes from `node::take`, so no other thread knows it; it is returned
+        // only in `release`, after it has left the queue.
         unsafe {
             place.as_mut().notes = notes;
             self.queue.enter(place.as_ptr(), || self.holder());

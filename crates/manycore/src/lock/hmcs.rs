@@ -2,11 +2,10 @@
 //!
 //! # Idea
 //!
-//! The threads of a node of memory queue as in `mcs`, and the head of such a queue enters its
-//! node's place into the queue of the nodes. A release passes the lock on within the node, with a
-//! message that says how often in a row that has been done; after 64 times, or if nobody waits
-//! there, it releases to the next node, and tells the next of its own that the node has to queue
-//! anew.
+//! The threads of a NUMA node queue as in `mcs`, and the head of such a queue enters its node's
+//! place into the queue of the nodes. A release passes the lock on within the node, with a message
+//! that counts such passes in a row. After 64 of them, or if no thread waits there, it releases to
+//! the next node, and tells the next thread of its own node that the node has to queue again.
 //!
 //! # Source
 //!
@@ -17,8 +16,8 @@
 //!
 //! # Memory order
 //!
-//! As for `mcs`, at each level. A node's place is made anew by the head of the node's queue, to
-//! which it is passed on with the lock, or by the message that it has to climb.
+//! As for `mcs`, at each level. The head of a node's queue initialises the node's place; it became
+//! the head with the lock, or by the message that it has to climb.
 //!
 //! # Cost
 //!

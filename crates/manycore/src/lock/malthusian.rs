@@ -19,8 +19,8 @@
 //!
 //! # Fork
 //!
-//! In the child of a fork, the waiters of the queue and of the passive set are the parent's. What
-//! the holder's place says about a passive set is void if it was taken in another process.
+//! In the child of a fork, the waiters of the queue and of the passive set are the parent's. The
+//! holder's note about a passive set is void if the lock was taken in another process.
 //!
 //! # Memory order
 //!
@@ -53,7 +53,7 @@ use crate::{LockInfo, Order};
 /// To the one that gets the lock.
 const GRANTED: u32 = MESSAGE;
 
-/// What is noted in a place, by the holder before it hands over. Relaxed throughout: the message
+/// The holder's notes in a place, written before it hands over. Relaxed throughout: the message
 /// orders.
 #[derive(Debug, Default)]
 struct Notes {
@@ -63,8 +63,7 @@ struct Notes {
     /// If it is the holder's: the passive set, or null.
     youngest: Pointer,
     eldest: Pointer,
-    /// If it is the holder's: how often the lock has been handed over since the eldest was last
-    /// called.
+    /// In the holder's place: the number of hand-overs since the eldest was last called.
     passes: AtomicU32,
 }
 

@@ -21,11 +21,11 @@
 //!
 //! # Fork
 //!
-//! The child of a fork has none of the threads that wait. If its one thread holds the lock, the
-//! first that comes in the child finds a ghost at the tail and links itself behind the holder; and
-//! the holder, when it releases, knows from its node that what it was linked to before is not
-//! there. (Not where callers lend their nodes: a lock that is held over a fork in that way has to
-//! be free of waiters at the fork.)
+//! The child of a fork has none of the waiting threads. If its only thread holds the lock, the
+//! first thread that comes in the child finds a ghost at the tail and links itself behind the
+//! holder. When the holder releases, its node shows that its earlier link is invalid. (This does
+//! not hold where callers lend their nodes: such a lock that is held over a fork must have no
+//! waiters at the fork.)
 //!
 //! # Memory order
 //!
@@ -58,8 +58,8 @@ use crate::{LockInfo, Order, RawLock};
 /// To the one that gets the lock.
 const GRANTED: u32 = MESSAGE;
 
-/// Other threads write to it while its owner still has a `&mut` to it, which is allowed only where
-/// nothing says that it may be moved.
+/// Other threads write to it while its owner still has a `&mut` to it, which is allowed only in a
+/// type that cannot be assumed to move.
 type Pinned = Place<PhantomPinned>;
 
 /// A waiter's or the holder's place in the queue.
@@ -168,7 +168,7 @@ unsafe impl PlainLock for Mcs {
             }
             taken
         };
-        // SAFETY: a node that was not put at the tail has been shown to no other thread.
+        // SAFETY: a node that was not put at the tail is visible to no other thread.
         self.queue.is_empty() && unsafe { node::lend(enter) }
     }
 

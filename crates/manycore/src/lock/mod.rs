@@ -1,10 +1,10 @@
 //! Mutual exclusion: a file per algorithm.
 //!
-//! Every lock implements [`RawLock`](crate::RawLock), and [`PlainLock`], which is what `lock_api`
-//! uses. Those that fit into a pthread mutex are [`InlineLock`]s: `manycore run` can put them into
-//! an unmodified program; the others are library-only. [`for_each_lock`](crate::for_each_lock) is
-//! the registry: a lock that is named there appears in `manycore locks`, in `run`, in the
-//! benchmarks and in every test suite.
+//! Every lock implements [`RawLock`](crate::RawLock), and [`PlainLock`], which `lock_api` uses.
+//! Locks that fit into a pthread mutex are [`InlineLock`]s: `manycore run` can put them into an
+//! unmodified program; the others are library-only. [`for_each_lock`](crate::for_each_lock) is the
+//! registry: a lock that is named there appears in `manycore locks`, in `run`, in the benchmarks
+//! and in every test suite.
 //!
 //! Reader-writer locks implement [`RawRwLock`](crate::RawRwLock), and have a registry of their own,
 //! [`for_each_rw_lock`](crate::for_each_rw_lock). The first of them, [`AdaptiveRw`], is what

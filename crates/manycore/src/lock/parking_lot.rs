@@ -24,10 +24,10 @@
 //! # Memory order
 //!
 //! A release (Release) is read by the compare-and-swap that acquires (Acquire), or by the thread
-//! that is handed the lock, through its record as [`Waiter`] has it. No wake-up is lost: somebody
-//! parks only if the word says *held* and *parked* while the bucket is locked, and both together
-//! are taken back with the bucket locked only; so a release either comes before, and the waiter
-//! finds the word changed, or finds it in the queue.
+//! that is handed the lock, through its record as described at [`Waiter`]. No wake-up is lost: a
+//! thread parks only if the word says *held* and *parked* while the bucket is locked, and both
+//! marks together are removed only with the bucket locked. So a release either comes before, and
+//! the waiter finds the word changed, or finds the waiter in the queue.
 //!
 //! # Cost
 //!
@@ -73,7 +73,7 @@ impl Bucket {
         }
     }
 
-    /// Counts a wake-up; returns whether it is one that hands the lock over. The queue is locked.
+    /// Counts a wake-up; returns whether it has to hand the lock over. The queue is locked.
     fn is_fair_turn(&self) -> bool {
         let wakes = self.wakes.load(Ordering::Relaxed); // Relaxed: as above
         let fair = wakes >= tuning::passes();
@@ -126,7 +126,7 @@ impl ParkingLot {
         self.state.load(Ordering::Relaxed) // Relaxed: the compare-and-swap that follows decides and orders
     }
 
-    /// Takes a lock that is not held, according to this state of it; what it is if that has
+    /// Takes a lock that is free according to this state of it; returns the present state if it has
     /// changed.
     #[inline]
     fn take(&self, state: u32) -> Result<u32, u32> {
@@ -193,8 +193,8 @@ impl ParkingLot {
             });
             return Parked::TimedOut;
         }
-        // A deadline that has passed meanwhile does not count: the wake-up was meant for one who
-        // wants the lock.
+        // A deadline that has passed meanwhile does not count: the wake-up was meant for a thread
+        // that wants the lock.
         match waiter.message() {
             HANDED_OVER => Parked::HandedOver,
             _ => Parked::Woken,

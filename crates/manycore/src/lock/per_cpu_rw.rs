@@ -2,12 +2,12 @@
 //!
 //! # Idea
 //!
-//! Each CPU has a counter. A reader adds one to that of its CPU, sees that no writer is about, and
-//! is in: it has written nothing that another CPU reads. A writer says that it is about, and waits
-//! until all counters together are zero. Readers that come meanwhile wait in line: they, and the
-//! writers, wait at a [`PhaseRw`], which a writer holds all the time, and such a reader only
-//! while it counts itself. So nobody starves: a writer that waits lets no more readers in, and the
-//! readers that have waited for one writer get in before the next.
+//! Each CPU has a counter. A reader increments its CPU's counter, sees that no writer is about, and
+//! is in: it has written nothing that another CPU reads. A writer announces itself, and waits until
+//! the sum of all counters is zero. Readers that come meanwhile wait: they, and the writers, wait
+//! at a [`PhaseRw`], which a writer holds all the time, and such a reader only while it counts
+//! itself. So no thread starves: a waiting writer lets no more readers in, and the readers that
+//! have waited for one writer get in before the next.
 //!
 //! A thread may be on another CPU when it releases. It then counts down there, and the counters are
 //! right in sum only.
@@ -40,8 +40,8 @@
 //! # When not to use it
 //!
 //! Where one section in a hundred writes, or more; for many locks. A thread that reads must not
-//! begin to read again. The child of a fork finds the lock as it was: a reader or writer that the
-//! child does not have stays where it is.
+//! begin to read again. The child of a fork finds the lock unchanged: a reader or writer that the
+//! child does not have keeps it held.
 
 use super::PhaseRw;
 use super::side_door::SideDoor;
@@ -57,7 +57,7 @@ pub const COUNTERS: usize = if cfg!(loom) { 2 } else { 128 };
 /// Any thread may release it after reading.
 #[derive(Debug)]
 pub struct PerCpuRw {
-    /// Readers that have come in on a CPU, less those that have left on it.
+    /// Readers that have entered on a CPU, less those that have left on it.
     counters: [CachePadded<AtomicU32>; COUNTERS],
     door: CachePadded<SideDoor>,
     phases: CachePadded<PhaseRw>,
@@ -97,7 +97,7 @@ impl PerCpuRw {
     #[inline]
     fn leave(&self, counter: &AtomicU32) {
         // SeqCst: partner of the load in `is_empty`, to which it releases, and of the writer's
-        // look, see `SideDoor::left`.
+        // read, see `SideDoor::left`.
         counter.fetch_sub(1, order!(SeqCst, "per-cpu-rw-leave"));
         self.door.left();
     }

@@ -53,8 +53,8 @@ pub unsafe trait PlainLock: RawLock + Sized {
     }
 }
 
-/// A lock that is small enough for the bytes of somebody else's, such as a `pthread_mutex_t`. The
-/// others are *library-only*.
+/// A lock that is small enough to fit into the bytes of another type, such as a `pthread_mutex_t`.
+/// The others are *library-only*.
 ///
 /// The registry implements it for each lock on its inline list, with a read of the size.
 pub trait InlineLock: PlainLock {}
@@ -62,8 +62,8 @@ pub trait InlineLock: PlainLock {}
 /// How large an inline lock may be, in bytes; it is aligned to half of that at most.
 pub const INLINE_SIZE: usize = 16;
 
-/// Both ways of waiting of a lock that has a method `wait`, which takes a deadline or none and says
-/// whether it has acquired the lock. To be used in its [`PlainLock`].
+/// Both ways of waiting, for a lock with a method `wait`, which takes an optional deadline and
+/// returns whether it has acquired the lock. To be used in its [`PlainLock`].
 macro_rules! waits_with_deadline {
     () => {
         #[cold]

@@ -13,10 +13,10 @@ pub enum Preference {
     Phases,
 }
 
-/// Gives a reader-writer lock that has `try_read` and `read_until` by [`Preference`], and
-/// `try_write` and `write_until`, the forms that wait for as long as it takes, and that of
-/// [`RawRwLock`](crate::RawRwLock), in which readers do not pass writers that wait. Where it is
-/// used stands why that is safe.
+/// For a reader-writer lock that has `try_read` and `read_until` by [`Preference`], and `try_write`
+/// and `write_until`: implements the forms without a deadline, and those of
+/// [`RawRwLock`](crate::RawRwLock), in which readers do not pass waiting writers. The place of use
+/// documents its safety.
 macro_rules! raw_by_preference {
     ($lock:ident, $info:expr) => {
         impl $lock {

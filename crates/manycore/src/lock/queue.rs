@@ -69,7 +69,7 @@ impl<N> Place<N> {
     /// The place has joined a queue, is not at its head, and has no message.
     pub(super) unsafe fn tell(place: *mut Self, message: u32) -> bool {
         // SAFETY: a thread in the queue keeps its place until its gate has a message, and it has
-        // none (contract of this function): nobody else sends one.
+        // none (contract of this function): no other thread sends one.
         unsafe { Gate::open(&raw const (*place).gate, message) }
     }
 }
@@ -137,7 +137,7 @@ impl<N> Queue<N> {
         deadline: Option<Deadline>,
     ) -> bool {
         // SAFETY: the place is new, and stays (contract of this function), until its gate is
-        // abandoned, after which it is not touched here.
+        // abandoned, after which this function does not touch it.
         unsafe { !self.join(place, holder) || (*place).gate.wait_until(deadline).is_some() }
     }
 

@@ -25,8 +25,8 @@
 //!
 //! # When not to use it
 //!
-//! Where many wait: each release wakes one to look, and those that come by take the lock before it
-//! is awake.
+//! Where many wait: each release wakes one waiter to poll, and passing threads take the lock before
+//! it is awake.
 
 use super::futex::{CONTENDED, FREE, Futex, HELD, acquires_by_word};
 use super::plain::{PlainLock, without_node};

@@ -1,4 +1,4 @@
-//! A thread's access: one record at a time, and what all records are at one moment.
+//! A thread's access: to one record at a time, and to all records as of one moment.
 
 use core::fmt;
 
@@ -133,7 +133,7 @@ impl<'m, C: Clock> Handle<'m, C> {
     ) {
         assert!(part < parts, "part {part} of {parts}: they count from 0");
         self.read(View::Snapshot, |session, table| {
-            // SAFETY: the session is open, and what it has found stays until its end.
+            // SAFETY: the session is open, and objects that it has found stay until its end.
             unsafe { order::visit_part(session, table, part, parts, &mut f) };
         });
     }

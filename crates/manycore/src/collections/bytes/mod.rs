@@ -1,5 +1,4 @@
-//! A map of byte strings, for records that a program has not given a type: what stores and caches
-//! keep.
+//! A map of byte strings, for records to which a program gives no type, as in stores and caches.
 //!
 //! ```
 //! use manycore::collections::bytes::ByteMap;
@@ -172,8 +171,8 @@ impl<C: Clock> ByteMap<C> {
         Handle::new(self)
     }
 
-    /// How many records there are. Exact when nobody changes any; otherwise some of what others do
-    /// meanwhile is counted.
+    /// The number of records. Exact if no thread changes any; otherwise some of the concurrent
+    /// changes are counted.
     pub fn len(&self) -> usize {
         self.tally.records()
     }

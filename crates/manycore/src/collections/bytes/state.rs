@@ -1,4 +1,4 @@
-//! Which threads a handle keeps out, and what its transaction reports when it ends.
+//! The threads that a handle keeps out, and its transaction's reports at the end.
 
 use alloc::vec::Vec;
 
@@ -20,7 +20,7 @@ pub(super) struct Transaction {
     pub change: Change,
     /// Buckets that were claimed and are split off in it.
     pub split_off: Vec<(*const Table, usize)>,
-    /// By how many records the tables have heard that they have more.
+    /// The number of additional records that the tables already count.
     pub told: Vec<(*const Table, isize)>,
     /// Tables that the root led to, and those that it leads to instead.
     pub replaced: Vec<*const Table>,

@@ -116,7 +116,7 @@ impl<'a, X: Exclusive> PresentEntry<'a, X> {
 
 impl<X: Exclusive> Drop for AbsentEntry<'_, X> {
     fn drop(&mut self) {
-        // SAFETY: `interval` has made the entry by a box, and `self` says that it is in no tree.
+        // SAFETY: `interval` has made the entry by a box, and `self` proves that it is in no tree.
         drop(unsafe { Box::from_raw(self.entry.entry().as_ptr()) });
     }
 }

@@ -62,8 +62,8 @@ pub struct PresentLinked<'a> {
     node: NonNull<Node<Interval>>,
 }
 
-// SAFETY: it is two references, and the right to remove the node, which one thread at a time has;
-// any thread may drop the node's interval.
+// SAFETY: it consists of two references, and the right to remove the node, which one thread at a
+// time has; any thread may drop the node's interval.
 unsafe impl Send for PresentLinked<'_> {}
 
 impl HarrisLists {

@@ -59,8 +59,8 @@ pub struct AbsentLogged<'a, L: RawLock> {
 /// An interval that is in its tree. Dropped, it is removed.
 pub struct PresentLogged<'a, L: RawLock>(ManuallyDrop<AbsentLogged<'a, L>>);
 
-// SAFETY: it is a reference, and the right to log operations of the entry, which one thread at a
-// time has.
+// SAFETY: it consists of a reference, and the right to log operations of the entry, which one
+// thread at a time has.
 unsafe impl<L: RawLock> Send for AbsentLogged<'_, L> {}
 
 impl<L: RawLock> AbsentLogged<'_, L> {

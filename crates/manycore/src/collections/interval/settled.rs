@@ -116,8 +116,8 @@ pub struct AbsentSettled<'a, L: RawLock> {
 /// An interval that is in its tree. Dropped, it is removed.
 pub struct PresentSettled<'a, L: RawLock>(ManuallyDrop<AbsentSettled<'a, L>>);
 
-// SAFETY: it is a reference, and the right to log updates of the node, which one thread at a time
-// has.
+// SAFETY: it consists of a reference, and the right to log updates of the node, which one thread at
+// a time has.
 unsafe impl<L: RawLock> Send for AbsentSettled<'_, L> {}
 
 impl<L: RawLock> SettledTrees<L> {
@@ -488,7 +488,7 @@ impl<L: RawLock> ReverseMap for SettledTrees<L> {
     }
 
     fn insert<'a>(&'a self, interval: Self::Absent<'a>) -> Self::Present<'a> {
-        // SAFETY: `interval` owns the node, and says that it is not in the tree.
+        // SAFETY: `interval` owns the node, and proves that it is not in the tree.
         unsafe { interval.tree.update(interval.node, true) };
         PresentSettled(ManuallyDrop::new(interval))
     }

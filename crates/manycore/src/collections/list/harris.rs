@@ -37,8 +37,8 @@
 //!
 //! # When not to use it
 //!
-//! Where a thread must see several keys as they were at one moment. Where values are replaced: this
-//! is a set, without values.
+//! Where a thread must see several keys as of one moment. Where values are replaced: this is a set,
+//! without values.
 
 use core::fmt;
 
@@ -60,7 +60,7 @@ impl<K> HarrisList<K> {
         Self { links: Links::new(), domain: Domain::of_nodes::<Node<K>>(config, 0) }
     }
 
-    /// Where what was taken out waits until nobody can be on it.
+    /// The domain in which removed nodes wait until no reader can be on them.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }

@@ -98,8 +98,8 @@ unsafe impl<K: Send + Sync, L: RawLock, F> Send for LazyList<K, L, F> {}
 // SAFETY: threads share keys (`K: Sync`), and one may drop what another has inserted (`K: Send`);
 // all else is atomic.
 unsafe impl<K: Send + Sync, L: RawLock, F> Sync for LazyList<K, L, F> {}
-// SAFETY: a node's end drops its key, which any thread may do; what its link leads to is not its
-// own.
+// SAFETY: dropping a node drops its key, which any thread may do; the node does not own its link's
+// target.
 unsafe impl<K: Send, L: RawLock> Send for Node<K, L> {}
 
 impl<K, L: RawLock> Joint<K, L> {
@@ -126,7 +126,7 @@ impl<K, L: RawLock, F> LazyList<K, L, F> {
         }
     }
 
-    /// Where what was taken out waits until nobody can be on it.
+    /// The domain in which removed nodes wait until no reader can be on them.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
@@ -163,8 +163,8 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
         loop {
             // Acquire: partner of the Releases of links.
             let node = before.next.load(order!(Acquire, "lazy-walk"));
-            // SAFETY: null, or a node to which a link of the list led in this section: what is
-            // taken out is retired, and not dropped before the section's end.
+            // SAFETY: null, or a node to which a link of the list led in this section: removed
+            // nodes are retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else {
                 return Place { before, node, found: false };
             };
@@ -189,7 +189,7 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
             let mut queue = L::Node::default();
             let held = Held::new(&place.before.lock, &mut queue);
             if place.holds() {
-                // With the lock held, nobody takes out the node behind: it is not marked.
+                // While the lock is held, no thread removes the node behind: it is not marked.
                 if !place.found {
                     node.joint.next.store(place.node, Ordering::Relaxed); // Relaxed: released by the line below
                     place.before.lead_to(node.into_raw().as_ptr());

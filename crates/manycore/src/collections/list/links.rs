@@ -21,7 +21,7 @@ pub(in crate::collections) struct Links<K> {
 }
 
 pub(in crate::collections) struct Node<K> {
-    /// The next node; with a mark, and for good, if this one is taken out.
+    /// The next node; with a mark, and unchanging from then on, if this one is removed.
     next: AtomicPtr<Node<K>>,
     key: K,
 }
@@ -39,7 +39,7 @@ struct Place<'g, K> {
 // SAFETY: the list owns its nodes, which its end drops in any thread (`K: Send`); threads that read
 // share the keys (`K: Sync`).
 unsafe impl<K: Send + Sync> Send for Links<K> {}
-// SAFETY: threads share keys (`K: Sync`), and one may drop what another has put in (`K: Send`);
+// SAFETY: threads share keys (`K: Sync`), and one may drop what another has inserted (`K: Send`);
 // links are atomic.
 unsafe impl<K: Send + Sync> Sync for Links<K> {}
 
@@ -89,8 +89,8 @@ impl<K: Ord + Send> Links<K> {
     pub fn contains(&self, key: &K, _guard: &Guard) -> bool {
         // Acquire: partner of the Releases of links.
         let mut link = self.head.load(order!(Acquire, "harris-head"));
-        // SAFETY: null, or a node to which a link of the list led in this section: what is taken
-        // out is retired, and not dropped before the section's end.
+        // SAFETY: null, or a node to which a link of the list led in this section: removed nodes
+        // are retired, and not dropped before the section's end.
         while let Some(node) = unsafe { link.as_ref() } {
             // Acquire: partner of the Releases of links.
             let next = node.next.load(order!(Acquire, "harris-walk"));
@@ -118,8 +118,8 @@ impl<K: Ord + Send> Links<K> {
         let mut first = link.load(order!(Acquire, "harris-find-head"));
         let mut node = first;
         let found = loop {
-            // SAFETY: null, or a node to which a link of the list led in this section: what is
-            // taken out is retired, and not dropped before the section's end.
+            // SAFETY: null, or a node to which a link of the list led in this section: removed
+            // nodes are retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else { break false };
             // Acquire: partner of the Releases of links.
             let next = there.next.load(order!(Acquire, "harris-find-walk"));
@@ -188,10 +188,10 @@ impl<K: Ord + Send> Links<K> {
     }
 }
 
-/// A collection: nodes stand in the reverse order of their insertion, and are known by where they
-/// are.
+/// A collection: nodes are in the reverse order of their insertion, and identified by their
+/// addresses.
 impl<K: Send> Links<K> {
-    /// Puts a key in at the front; returns its node, which is there until it is taken.
+    /// Inserts a key at the front; returns its node, which stays until it is taken.
     pub fn push(&self, key: K, guard: &Guard) -> NonNull<Node<K>> {
         // Relaxed, here and on failure: reads of the node come after an Acquire of the head.
         let mut first = self.head.load(Ordering::Relaxed);
@@ -238,8 +238,8 @@ impl<K: Send> Links<K> {
         // Acquire: partner of the Releases of links.
         let mut first = link.load(order!(Acquire, "harris-past-head"));
         let (mut node, mut met) = (first, false);
-        // SAFETY: null, or a node to which a link of the list led in this section: what is taken
-        // out is retired, and not dropped before the section's end.
+        // SAFETY: null, or a node to which a link of the list led in this section: removed nodes
+        // are retired, and not dropped before the section's end.
         while let Some(there) = unsafe { node.as_ref() } {
             met |= ptr::eq(there, target);
             // Relaxed: a node leads only to nodes that were pushed before it, and the pushing
@@ -261,8 +261,8 @@ impl<K: Send> Links<K> {
     pub fn visit(&self, _guard: &Guard, visit: &mut dyn FnMut(&K)) {
         // Acquire: partner of the Releases of links.
         let mut link = self.head.load(order!(Acquire, "harris-visit-head"));
-        // SAFETY: null, or a node to which a link of the list led in this section: what is taken
-        // out is retired, and not dropped before the section's end.
+        // SAFETY: null, or a node to which a link of the list led in this section: removed nodes
+        // are retired, and not dropped before the section's end.
         while let Some(node) = unsafe { link.as_ref() } {
             // Relaxed: a node leads only to nodes that were pushed before it, and the pushing
             // thread had acquired those.

@@ -39,8 +39,8 @@
 //!
 //! # When not to use it
 //!
-//! Where most operations are updates: there is one lock. Where somebody must see several keys as
-//! they were at one moment.
+//! Where most operations are updates: there is one lock. Where a thread must see several keys as of
+//! one moment.
 
 use crate::RawLock;
 use crate::collections::rcu::{OneChain, RcuChains};
@@ -50,7 +50,7 @@ use crate::sync::CachePadded;
 /// A sorted list that is read without a lock. `F` is how readers [report that they have
 /// left](crate::reclaim::Mode).
 ///
-/// The lock is on lines of its own: readers begin with the front of the list, which is seldom
+/// The lock is on lines of its own: readers begin with the front of the list, which is rarely
 /// written.
 pub type RcuList<K, V, L, F = Epoch> = RcuChains<K, V, CachePadded<L>, OneChain, F>;
 

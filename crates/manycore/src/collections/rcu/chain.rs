@@ -27,7 +27,7 @@ pub(super) struct Chain<K, V> {
 }
 
 pub(super) struct Node<K, V> {
-    /// The next node; with a mark, and for good, if this one is taken out.
+    /// The next node; with a mark, and unchanging from then on, if this one is removed.
     next: AtomicPtr<Node<K, V>>,
     key: K,
     value: V,
@@ -63,8 +63,8 @@ impl<K: Ord, V> Chain<K, V> {
         loop {
             // Acquire: partner of the Releases in `lead_to` and `mark`.
             let node = followed(link.load(order!(Acquire, "chain-walk")));
-            // SAFETY: null, or a node to which a link of the chain led in this section: what is
-            // taken out is retired, and not dropped before the section's end.
+            // SAFETY: null, or a node to which a link of the chain led in this section: removed
+            // nodes are retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else {
                 return Place { link, node, found: false };
             };
@@ -82,7 +82,8 @@ impl<K: Ord, V> Chain<K, V> {
         self.find(key, guard).there().map(|node| f(&node.value))
     }
 
-    /// The key's place, for the writer; it was there before it was the writer.
+    /// The key's position, for the writer; the position existed before the thread became the
+    /// writer.
     fn find_again<'g>(
         &'g self,
         place: Place<'g, K, V>,
@@ -92,7 +93,7 @@ impl<K: Ord, V> Chain<K, V> {
         if place.holds() || mutation!("chain-trusts") { place } else { self.find(key, guard) }
     }
 
-    /// Adds a key if it is not there; returns whether it was not.
+    /// Adds a key if it is missing; returns whether it was.
     pub fn insert_new<L: RawLock>(&self, lock: &L, key: K, value: V, guard: &Guard) -> bool {
         let place = self.find(&key, guard);
         if place.found {

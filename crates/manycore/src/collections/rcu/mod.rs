@@ -71,7 +71,7 @@ impl<K, V, L: RawLock, P, F> RcuChains<K, V, L, P, F> {
 }
 
 impl<K, V, L, P, F> RcuChains<K, V, L, P, F> {
-    /// Where what was taken out waits until nobody can be on it.
+    /// The domain in which removed nodes wait until no reader can be on them.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }

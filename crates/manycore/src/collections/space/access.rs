@@ -41,7 +41,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
 }
 
 impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, M> {
-    /// Does to the key's entry what `f` decides, in as many attempts as it takes. Also returns by
+    /// Applies `f`'s decision to the key's entry, in as many attempts as necessary. Also returns by
     /// how many the number of keys has grown.
     #[inline]
     fn change<Q, R>(

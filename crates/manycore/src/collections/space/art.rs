@@ -17,8 +17,8 @@ impl<K: Datum + ArtKey, V: Datum, M: Sessions> Map<K, V, Art, M> {
     /// If it is not.
     pub fn check(&self) -> Nodes {
         let nodes = self.space().snapshot(|now| {
-            // SAFETY: `Snapshot` is there only while its session is open, which is one of this
-            // map's space.
+            // SAFETY: `Snapshot` exists only while its session is open, which is one of this map's
+            // space.
             unsafe { Art::check::<K, V, _>(*self.parts(), now.session) }
         });
         nodes.unwrap_or_else(|wrong| panic!("a tree that is not whole: {wrong}"))

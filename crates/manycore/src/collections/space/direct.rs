@@ -199,8 +199,8 @@ where
     /// If it is not.
     pub fn check(&self) -> usize {
         let leaves = self.space().snapshot(|now| {
-            // SAFETY: `Snapshot` is there only while its session is open, which is one of this
-            // map's space.
+            // SAFETY: `Snapshot` exists only while its session is open, which is one of this map's
+            // space.
             unsafe { BPlus::<LEAF, INNER>::check::<K, V, _>(*self.parts(), now.session) }
         });
         leaves.unwrap_or_else(|wrong| panic!("a tree that is not whole: {wrong}"))

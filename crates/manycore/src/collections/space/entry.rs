@@ -4,8 +4,8 @@ use super::{Access, Map};
 use crate::collections::versioned::{Datum, Seek};
 use crate::session::Sessions;
 
-/// A key, and the next call decides what happens to its entry. Other threads see one step, whatever
-/// they do between the two calls. See [`Map::entry`] and [`Access::entry`].
+/// A key; the next call decides about its entry. To other threads it is one step, whatever they do
+/// between the two calls. See [`Map::entry`] and [`Access::entry`].
 #[must_use = "an entry does nothing before it is told what to insert"]
 pub struct Entry<T: Upsert> {
     map: T,
@@ -74,7 +74,7 @@ impl<T: Upsert> Entry<T> {
         Modified { entry: self, modify }
     }
 
-    /// A clone of the key's value, which is this one if it had none.
+    /// A clone of the key's value; the key gets this value if it had none.
     pub fn or_insert(self, value: T::Value) -> T::Value
     where
         T::Value: Clone,
@@ -82,8 +82,8 @@ impl<T: Upsert> Entry<T> {
         self.or_insert_with(|| value)
     }
 
-    /// A clone of the key's value, which is made now if it had none: in vain if another thread is
-    /// faster.
+    /// A clone of the key's value. If the key had none, a new value is made; it is dropped if
+    /// another thread inserts first.
     pub fn or_insert_with(self, make: impl FnOnce() -> T::Value) -> T::Value
     where
         T::Value: Clone,

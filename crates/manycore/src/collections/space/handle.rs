@@ -77,8 +77,8 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
         check(self.domain, domain);
     }
 
-    /// Reads any collections of the space as they are at one moment. While it lasts, versions are
-    /// kept that it may read.
+    /// Reads any collections of the space as of one moment. While it lasts, the versions that it
+    /// may read are kept.
     pub fn snapshot<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's, M>) -> R) -> R {
         self.raw.end_dying();
         let open = Open::begin(&mut self.raw, View::Snapshot);

@@ -11,7 +11,7 @@ use crate::collections::versioned::{Datum, Growing, Structure, btree};
 use crate::mvrlu;
 use crate::session::{RawSession, Sessions};
 
-/// A map of any keys and values in a [`Space`]. `P` is the structure in which they are.
+/// A map of any keys and values in a [`Space`]. `P` is its structure.
 ///
 /// Every method is one atomic step to other threads (linearizable), unless its description says
 /// otherwise. Methods with `&self` borrow a handle from the space; [`by`](Self::by) uses the
@@ -21,8 +21,7 @@ pub struct Map<K: Datum, V: Datum, P: Structure, M: Sessions + 'static = mvrlu::
     space: Space<M>,
 }
 
-/// A map in the order of its keys: a B+tree. How it is made says
-/// `collections/versioned/btree/mod.rs`.
+/// A map in the order of its keys: a B+tree. `collections/versioned/btree/mod.rs` describes it.
 ///
 /// ```
 /// use std::ops::Bound;
@@ -43,8 +42,8 @@ pub struct Map<K: Datum, V: Datum, P: Structure, M: Sessions + 'static = mvrlu::
 /// ```
 pub type BTreeMap<K, V, M = mvrlu::Domain> = Map<K, V, btree::Usual, M>;
 
-/// A map in the order of the bytes of its keys: an adaptive radix tree (ART). How it is made says
-/// `collections/versioned/art/mod.rs`.
+/// A map in the order of the bytes of its keys: an adaptive radix tree (ART).
+/// `collections/versioned/art/mod.rs` describes it.
 ///
 /// ```
 /// use manycore::collections::space::ArtMap;
@@ -132,7 +131,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Drop for Map<K, V, P, M> {
         // What there is otherwise goes with the space.
         if needs_drop::<K>() || needs_drop::<V>() || !self.space.is_unique() {
             self.space.with(|me| {
-                // SAFETY: the handle is one of the map's space, and nobody has the map any more.
+                // SAFETY: the handle is one of the map's space, and no thread has the map any more.
                 unsafe { P::dismantle(parts, &mut me.raw) };
                 me.raw.end_dying();
             });

@@ -48,7 +48,8 @@ impl<T: Datum> Pending<T> {
         })
     }
 
-    /// The word of the value, which is the session's from now on, and ends if that is aborted.
+    /// The value's word, which belongs to the session from now on, and is dropped if the session is
+    /// aborted.
     ///
     /// # Safety
     ///

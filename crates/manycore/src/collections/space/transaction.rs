@@ -21,12 +21,12 @@ use crate::session::{self, Conflict, Link, RawSession, Sessions};
 pub struct Transaction<'t, 's, 'm, M: Sessions + 'static> {
     pub(super) session: &'t mut M::Handle<'s>,
     pub(super) domain: NonNull<M>,
-    /// Maps that want to know by how many keys they have more.
+    /// Maps that have to be told by how many keys they have grown.
     changed: Vec<Changed<'m, M::Handle<'s>>>,
     pub(super) reads: Reads<M::Handle<'s>>,
 }
 
-/// A map that wants to know by how many keys it has more after a commit.
+/// A map that has to be told, after a commit, by how many keys it has grown.
 pub(super) struct Changed<'m, S> {
     /// Leads to the parts of a map that lives for `'m`.
     parts: *const (),
@@ -106,8 +106,8 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
     /// to learn by how many keys they have grown, after the commit.
     pub(super) fn end(self) -> Result<Vec<Changed<'m, M::Handle<'s>>>, Conflict> {
         for Read { link, lock } in self.reads.0.into_iter().flat_map(RefCell::into_inner) {
-            // SAFETY: the session is open, and has found the object, which is of the type that the
-            // function was made for.
+            // SAFETY: the session is open, and has found the object, which has the type for which
+            // the function was made.
             match unsafe { lock(self.session, link) } {
                 // What this transaction has taken out itself.
                 Ok(()) | Err(Conflict::Freed) => {}

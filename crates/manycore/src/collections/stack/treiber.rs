@@ -22,10 +22,10 @@
 //!
 //! # Memory order
 //!
-//! A push releases its node, and a pop acquires the head before it looks into the node. The head is
-//! changed by read-modify-writes only: so who finds a node there, after others were popped, still
-//! acquires from the one who pushed it. A node's link and value are not changed while others can
-//! find it; its value belongs to the one whose compare-and-swap took the node out.
+//! A push releases its node, and a pop acquires the head before it reads the node. The head is
+//! changed only by read-modify-writes. So a thread that finds a node there after others were popped
+//! still acquires from the thread that pushed it. A node's link and value do not change while
+//! others can find it; its value belongs to the thread whose compare-and-swap took the node out.
 //!
 //! An operation takes effect with its compare-and-swap, a pop that finds nothing with its read of
 //! the head.
@@ -194,14 +194,14 @@ impl<T: Send> TreiberHandle<'_, T> {
             // SAFETY: null, or a node to which the head led in this section: popped nodes are
             // retired, and not freed before the section's end.
             let node = unsafe { head.as_ref() }?;
-            // SAFETY: a node's link is written before the node is put in, and not while threads may
-            // find it.
+            // SAFETY: a node's link is written before the node is inserted, and not while threads
+            // may find it.
             let next = node.next.with(|next| unsafe { *next });
             let is_mistaken = mutation!("treiber-store");
             if is_mistaken {
                 place.store(next, Ordering::Relaxed); // Relaxed: the mistake is another
             } else if place
-                // Relaxed, both: a read-modify-write passes on what others have pushed; on failure,
+                // Relaxed, both: a read-modify-write passes on the pushes of others; on failure,
                 // the head is read again.
                 .compare_exchange_weak(head, next, Ordering::Relaxed, Ordering::Relaxed)
                 .is_err()

@@ -1,4 +1,4 @@
-//! A binary search tree, which is not balanced: for keys that come in random order.
+//! A binary search tree, which is not balanced: for keys in random order.
 
 mod locked;
 mod rcu;

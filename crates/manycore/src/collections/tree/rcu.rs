@@ -118,8 +118,8 @@ unsafe impl<K: Send + Sync, L: RawLock, F> Send for RcuTree<K, L, F> {}
 // SAFETY: threads share keys (`K: Sync`), and one may drop what another has inserted (`K: Send`);
 // all else is atomic, or under a node's lock.
 unsafe impl<K: Send + Sync, L: RawLock, F> Sync for RcuTree<K, L, F> {}
-// SAFETY: a node's end drops its key, which any thread may do; what its links lead to is not its
-// own.
+// SAFETY: dropping a node drops its key, which any thread may do; the node does not own its links'
+// targets.
 unsafe impl<K: Send, L: RawLock> Send for Node<K, L> {}
 
 impl<K, L: RawLock> Fork<K, L> {
@@ -168,7 +168,7 @@ impl<K, L: RawLock, F> RcuTree<K, L, F> {
         }
     }
 
-    /// Where what was taken out waits until nobody can be on it.
+    /// The domain in which removed nodes wait until no reader can be on them.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
@@ -181,8 +181,8 @@ impl<K: Ord + Clone + Send, L: RawLock, F> RcuTree<K, L, F> {
         loop {
             // Acquire: partner of the Release in `set`.
             let node = above.below[side].load(order!(Acquire, "tree-walk"));
-            // SAFETY: null, or a node to which a link of the tree led in this section: what is
-            // taken out is retired, and not dropped before the section's end.
+            // SAFETY: null, or a node to which a link of the tree led in this section: removed
+            // nodes are retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else {
                 return Place { above, side, node };
             };

@@ -68,7 +68,7 @@ impl<K, V> SearchTree<K, V> {
         unsafe { (*node).with(|node| (*node).below) }
     }
 
-    /// Takes the smallest node out of what is to the right of a node, which has two sides.
+    /// Removes the smallest node on the right of a node that has both children.
     fn take_successor(&mut self, node: Link<K, V>) -> Link<K, V> {
         let mut place = Place { above: node, side: RIGHT };
         let mut next = self.below(node)[RIGHT];

@@ -31,7 +31,7 @@ pub struct Reads<'s, K: Copy, V: Copy, M: Sessions, P: Arrangement, S> {
 pub struct Writes<'s, K: Copy, V: Copy, M: Sessions, P: Arrangement, S> {
     map: &'s Versioned<K, V, M, P>,
     session: &'s mut S,
-    /// Keys that it has put in, less those that it has taken out.
+    /// Keys that it has inserted, less those that it has removed.
     more: isize,
 }
 
@@ -84,7 +84,7 @@ where
         result
     }
 
-    /// A commit has put in this many keys more than it has taken out.
+    /// A commit has inserted this many keys more than it has removed.
     #[inline]
     fn has_changed(&mut self, more: isize) {
         self.more += more;
@@ -141,14 +141,14 @@ where
 {
     /// The key's value.
     pub fn get(&self, key: &K) -> Option<V> {
-        // SAFETY: `Reads` is there only while its session is open, which is a snapshot of the map's
+        // SAFETY: `Reads` exists only while its session is open, which is a snapshot of the map's
         // domain.
         unsafe { P::get(&self.map.parts, self.session, key) }
     }
 
     /// Calls `f` with every entry, part by part.
     pub fn for_each(&self, f: impl FnMut(&K, &V)) {
-        // SAFETY: `Reads` is there only while its session is open, which is a snapshot of the map's
+        // SAFETY: `Reads` exists only while its session is open, which is a snapshot of the map's
         // domain.
         unsafe { P::for_each(&self.map.parts, self.session, f) };
     }
@@ -199,8 +199,8 @@ where
 
     /// The key's value, as of the transaction's begin or as it has changed it.
     pub fn get(&self, key: &K) -> Option<V> {
-        // SAFETY: `Writes` is there only while its session is open, which is a snapshot of the
-        // map's domain.
+        // SAFETY: `Writes` exists only while its session is open, which is a snapshot of the map's
+        // domain.
         unsafe { P::get(&self.map.parts, &*self.session, key) }
     }
 
@@ -213,8 +213,8 @@ where
     /// the transaction can only abort, too.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Conflict> {
         let parts = &self.map.parts;
-        // SAFETY: `Writes` is there only while its session is open, which is a snapshot of the
-        // map's domain.
+        // SAFETY: `Writes` exists only while its session is open, which is a snapshot of the map's
+        // domain.
         let old = self.whole(|session| unsafe { P::insert(parts, session, key, value, false) })?;
         self.more += isize::from(old.is_none());
         Ok(old)
@@ -227,8 +227,8 @@ where
     /// As of [`insert`](Self::insert).
     pub fn remove(&mut self, key: &K) -> Result<Option<V>, Conflict> {
         let parts = &self.map.parts;
-        // SAFETY: `Writes` is there only while its session is open, which is a snapshot of the
-        // map's domain.
+        // SAFETY: `Writes` exists only while its session is open, which is a snapshot of the map's
+        // domain.
         let old = self.whole(|session| unsafe { P::remove(parts, session, key) })?;
         self.more -= isize::from(old.is_some());
         Ok(old)

@@ -1,5 +1,5 @@
-//! Maps over any mechanism with sessions: what lists, hash tables and search trees over MV-RLU and
-//! RLU have in common.
+//! Maps over any mechanism with sessions: the common part of lists, hash tables and search trees
+//! over MV-RLU and RLU.
 //!
 //! A map has a [placement](Placement) of keys: [one](One) part of a [`Shape`], which is a
 //! [chain](Chain) or a [search tree](Search); [a fixed number of chains](Hashed), with keys placed

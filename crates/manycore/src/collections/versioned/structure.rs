@@ -63,14 +63,13 @@ opaque! { [V] Change<V>, "Change"; }
 
 /// Is told of the objects on which an answer depends.
 pub trait Observe<S> {
-    /// Whether it needs the answer, so that finding out what the answer depends on is worth its
-    /// cost.
+    /// Whether it needs the answer's dependencies, so that finding them is worth the cost.
     #[inline]
     fn is_interested(&self) -> bool {
         true
     }
 
-    /// The answer depends on this object: if it stays as it is, so does the answer.
+    /// The answer depends on this object: as long as the object is unchanged, so is the answer.
     fn observe<T: Copy + 'static>(&self, link: Link<T>);
 }
 
@@ -132,7 +131,7 @@ pub trait Seek<K: Datum, Q: ?Sized>: Structure {
         f: impl FnOnce(&mut S, Option<&V>) -> (Change<V>, R),
     ) -> Result<(R, isize), Conflict>;
 
-    /// A commit has put in this many keys more than it has taken out.
+    /// A commit has inserted this many keys more than it has removed.
     ///
     /// # Safety
     ///

@@ -36,7 +36,7 @@ pub struct Word<T>(MaybeUninit<*mut ()>, PhantomData<fn(T) -> T>);
 
 opaque! { [T] Word<T>, "Word"; }
 
-// SAFETY: a word leads to a `T`, or is a number that is one.
+// SAFETY: a word leads to a `T`, or is itself a number of that type.
 unsafe impl<T: Send + Sync> Send for Word<T> {}
 // SAFETY: a shared word gives a shared reference to a `T`, which is `Sync`.
 unsafe impl<T: Send + Sync> Sync for Word<T> {}
@@ -123,7 +123,7 @@ impl<T: Datum> Word<T> {
     ///
     /// # Safety
     ///
-    /// The word was made, of a type that is not in the word itself; `U` is what its object owns.
+    /// The word was made, for a type that is not stored in the word itself; its object owns a `U`.
     #[inline]
     unsafe fn link<U>(self) -> Link<U> {
         // SAFETY: `new` has written it (contract of this function).

@@ -58,8 +58,8 @@ use crate::{LockInfo, Order};
 
 /// The lock is held, by a combiner. The bits from the third on are the generation of the process.
 const HELD: u32 = 1;
-/// And the combiner, which is the first in the child of a fork, clears away what it finds from the
-/// parent.
+/// And the combiner, which is the first thread in the child of a fork, removes the parent's
+/// records.
 const CLEARING: u32 = 2;
 
 /// The lock when it is free.
@@ -93,8 +93,8 @@ pub struct FlatCombining<T> {
     data: UnsafeCell<T>,
 }
 
-// SAFETY: the data is reached by the combiner only, of which there is one at a time, in any thread
-// (`T: Send`). A job goes to it with its section, which is `Send`, and comes back before `with`
+// SAFETY: only the combiner accesses the data, and there is one at a time, in any thread
+// (`T: Send`). A job passes to it with its section, which is `Send`, and comes back before `with`
 // returns.
 unsafe impl<T: Send> Sync for FlatCombining<T> {}
 // SAFETY: while the value is moved no thread is in `with`, so that nothing is published; the data
@@ -244,9 +244,9 @@ impl<T: Send> FlatCombining<T> {
     ///
     /// # Panics
     ///
-    /// If the section panics, with its panic: the data stays as it is then, and other threads go
-    /// on. Without the feature `std` a panic of the section aborts the program. Also in the child
-    /// of a fork, if another thread of the parent was changing the data.
+    /// If the section panics, this panics with the same value: the data stays in its state, and
+    /// other threads go on. Without the feature `std` a panic of the section aborts the program.
+    /// Also panics in the child of a fork, if another thread of the parent was changing the data.
     pub fn with<R: Send>(&self, section: impl FnOnce(&mut T) -> R + Send) -> R {
         let mut section = Section { section: Some(section), result: None };
         let token = match self.try_lock() {

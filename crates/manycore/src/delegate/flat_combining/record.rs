@@ -26,9 +26,9 @@ pub(super) struct Record<T> {
     state: AtomicU32,
     /// The next on the list, see [`List`](super::list::List).
     pub next: AtomicU32,
-    /// Whether it is on the list; read and written by the thread that has claimed it.
+    /// Whether it is on the list; the thread that has claimed it reads and writes this.
     listed: AtomicBool,
-    /// The combiner's pass in which it was last of use; read and written by combiners.
+    /// The combiner's last pass in which it was used; combiners read and write this.
     pub last_use: AtomicU32,
     job: UnsafeCell<Option<Job<T>>>,
 }
@@ -61,8 +61,7 @@ impl<T> Record<T> {
         self.state.store(FREE, order!(Release, "combining-give-back"));
     }
 
-    /// Says that it is on the list now, or is not; returns whether it was. The caller has claimed
-    /// it.
+    /// Notes whether it is on the list now; returns whether it was. The caller has claimed it.
     pub(super) fn set_listed(&self, listed: bool) -> bool {
         // Relaxed, both: passed on with the claim.
         let before = self.listed.load(Ordering::Relaxed);
@@ -76,11 +75,11 @@ impl<T> Record<T> {
         self.give_back();
     }
 
-    /// Has a combiner run this, which stays where it is until then. The caller has claimed the
+    /// Has a combiner run this section, which does not move until then. The caller has claimed the
     /// record.
     pub(super) fn publish(&self, job: Job<T>) {
-        // SAFETY: the caller has claimed the record, so that no combiner reads the job before
-        // the state below says that it is pending.
+        // SAFETY: the caller has claimed the record, so no combiner reads the job before the state
+        // below announces it.
         self.job.with_mut(|place| unsafe { *place = Some(job) });
         // Release: partner of the Acquire in `serve`.
         self.state.store(PENDING, order!(Release, "combining-publish"));

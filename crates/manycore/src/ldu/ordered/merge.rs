@@ -121,8 +121,8 @@ impl<T, D: Discipline> Merge<T, D> {
             if ptr::eq(self.newest, known) {
                 self.newest = slot;
             }
-            // SAFETY: `newest` says which slots were met before, and those are left out: so each
-            // run has one reader.
+            // SAFETY: `newest` records the slots that were visited before, and these are skipped:
+            // so each run has one reader.
             let reader = unsafe { slot.reader() };
             self.sides.push(Side { slot, reader, taken: VecDeque::new() });
             self.tournament.add();
@@ -160,8 +160,8 @@ impl<T, D: Discipline> Merge<T, D> {
         self.is_stale = !(mutation!("ordered-old-top") && self.tournament.winner().is_some());
     }
 
-    /// The next item; after the first one since `begin`, only if that is known without another
-    /// look.
+    /// The next item; after the first one since `begin`, only if it is known without another read
+    /// of the runs.
     pub fn another(
         &mut self,
         slots: &ThreadRegistry<Run<T>, Writer<T>>,

@@ -4,12 +4,11 @@
 //! # Idea
 //!
 //! [`ldu`](super) needs no order: only an insertion and a removal of one object do not commute, and
-//! those cancel. What is added to a stack or a queue has a place among everything that is added, by
-//! any thread; so each item gets a stamp of a [clock](crate::clock), which costs no line that
-//! threads share. It goes to the end of the adding thread's *run*, which is in order by itself.
-//! Nothing is sorted. A thread that takes something out acquires the structure's lock and merges: a
-//! tournament among the runs says which of them has the item that comes next, and only that one
-//! plays again.
+//! those cancel. An item of a stack or a queue has a position among all items of all threads. So
+//! each item gets a stamp of a [clock](crate::clock), which costs no line that threads share. It
+//! goes to the end of the adding thread's *run*, which is in order by itself. Nothing is sorted. A
+//! thread that takes an item out acquires the structure's lock and merges: a tournament among the
+//! runs determines the run with the next item, and only that run plays again.
 //!
 //! ```text
 //!   thread 1   3  8  9 |  12  15   ->           who takes, with the lock:
@@ -30,20 +29,20 @@
 //!
 //! # Order
 //!
-//! 1. *A handle's* items are in the order in which it added them, always: whatever clocks say,
-//!    whichever CPU its thread runs on.
+//! 1. *A handle's* items are always in the order in which it added them, independent of clocks and
+//!    of the CPU of its thread.
 //! 2. *Strict clocks* ([`Ordo`], [`Counter`](crate::clock::Counter)): additions and
 //!    [`pop`](Ordered::pop)s are linearizable. There is one order of all of them in which each
 //!    takes effect between its call and its return.
 //! 3. *Relaxed clocks* ([`RelaxedClock`](crate::clock::RelaxedClock)): the same, if each addition
-//!    is taken to last for the clock's boundary longer than it did. So two additions are in the
-//!    order in which they were made unless the second began within that time of the first one's
-//!    return. What was added before a `pop` begins, it sees.
-//! 4. *What is taken back* is left out of 2 and 3 together with its addition; with both, the
+//!    is assumed to last longer than it did by the clock's boundary. So two additions are in their
+//!    real order unless the second began within that time of the first one's return. A `pop` sees
+//!    all additions that returned before it began.
+//! 4. *Withdrawn items* are left out of 2 and 3 together with their additions. With both, the
 //!    history is sequentially consistent: there is an order of all operations that keeps each
-//!    thread's own. It need not keep that between threads. On a stack, a thread may take its own
-//!    item back although another thread has put one on top since. That is what makes it local, and
-//!    why it has a name of its own.
+//!    thread's own. It need not keep the order between threads. On a stack, a thread may take its
+//!    own item back although another thread has put one on top since. That makes the operation
+//!    local, and is the reason for its own name.
 //!
 //! # Why
 //!
@@ -83,11 +82,11 @@
 //! withdrawn before, or taken out items of others. So the pair acts as one step that changes
 //! nothing.
 //!
-//! *A thread that is preempted* after it has got its stamp, and before its item is in its run, is
-//! the hole in merging by time: a later item may come out first. Here that does no harm, and nobody
-//! waits for the thread: its addition has not returned, so that (S) says nothing about it, and it
-//! may as well take effect later. A stamp is never taken as evidence that an earlier item does not
-//! come any more; that is what the looks are for. In its run the item finds its place by its stamp.
+//! *A preempted thread*, which has got its stamp but not yet put its item into its run, is the weak
+//! point of merging by time: a later item may come out first. Here that does no harm, and no thread
+//! waits for it: its addition has not returned, so (S) says nothing about it, and it may take
+//! effect later. A stamp is never taken as evidence that no earlier item will come; the reads of
+//! the runs serve for that. In its run the item gets its position by its stamp.
 //!
 //! # Memory order
 //!
@@ -106,11 +105,11 @@
 //!
 //! # Source
 //!
-//! LDU's author names stacks and queues as what it cannot do, because operations that are left in
-//! the logs of cores lose their order, and leaves as future work to combine LDU with OpLog. Stamps
-//! instead of a shared tail are those of M. Dodds, A. Haas and C. M. Kirsch, "A scalable, correct
-//! time-stamped stack", POPL 2015, where each `pop` reads all pools, and takes items by
-//! compare-and-swap. What differs:
+//! LDU's author names stacks and queues as structures that it cannot handle, because operations in
+//! the logs of cores lose their order, and leaves the combination of LDU with OpLog as future work.
+//! Stamps instead of a shared tail are from M. Dodds, A. Haas and C. M. Kirsch, "A scalable,
+//! correct time-stamped stack", POPL 2015, where each `pop` reads all pools, and takes items by
+//! compare-and-swap. The differences:
 //!
 //! - A log belongs to a thread and not to a core: then adding takes no lock, and a preempted thread
 //!   delays no other.
@@ -167,11 +166,11 @@ pub struct Ordered<T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> {
     guarded: CachePadded<Guarded<Merge<T, D>, L>>,
 }
 
-// SAFETY: `merge` is reached with the lock held only; an item goes from the thread that has added
-// it to the one that has the lock (`T: Send`), and is not shared.
+// SAFETY: `merge` is accessed only with the lock held. An item moves from the thread that has added
+// it to the lock's owner (`T: Send`), and is not shared.
 unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Sync for Ordered<T, D, C, L> {}
-// SAFETY: handles borrow the `Ordered`, so that one which is moved has none; its items may be taken
-// out and dropped by another thread (`T: Send`).
+// SAFETY: handles borrow the `Ordered`, so an `Ordered` that is moved has none; another thread may
+// take out and drop its items (`T: Send`).
 unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Send for Ordered<T, D, C, L> {}
 
 impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
@@ -208,7 +207,7 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
     ///
     /// # Panics
     ///
-    /// If extending `to` does; that may drop the item that it was about to get, and no other.
+    /// If extending `to` panics; that may drop the item that it was about to get, and no other.
     pub fn pop_into(&self, most: usize, to: &mut impl Extend<T>) -> usize {
         self.guarded.with(|merge| {
             merge.begin();
@@ -249,8 +248,8 @@ pub struct Handle<'a, T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> 
     writer: ManuallyDrop<Box<Writer<T>>>,
 }
 
-// SAFETY: the slot is used by the handle that has taken it, in one thread at a time; what it adds,
-// of `T: Send`, may come from any thread.
+// SAFETY: the handle that has taken the slot uses it, in one thread at a time; its items, of
+// `T: Send`, may come from any thread.
 unsafe impl<T: Send, D: Discipline, C: Clock, L: RawLock> Send for Handle<'_, T, D, C, L> {}
 
 impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
@@ -275,7 +274,7 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
     /// nothing, if a thread that takes items has claimed it already. No other thread notices, so
     /// neither operation has a place in the order of all others: see [the module](self#order).
     ///
-    /// On a stack it is a `pop` for a thread that wants back what is its own:
+    /// On a stack it is a `pop` for a thread that wants its own item back:
     /// `handle.take_back().or_else(|| stack.pop())`.
     #[inline]
     pub fn take_back(&mut self) -> Option<T> {

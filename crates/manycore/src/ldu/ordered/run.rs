@@ -1,8 +1,8 @@
 //! A thread's part of the log: items in the order of their stamps.
 //!
-//! Its *writer*, the thread, adds items at the end, and takes back the one that it added last. The
-//! *reader*, a thread that has the structure's lock, takes items from the beginning. Both change
-//! one word, which says how many were added and how many taken.
+//! Its *writer*, the thread, adds items at the end, and takes back the last one. The *reader*, a
+//! thread with the structure's lock, takes items from the beginning. Both change one word, which
+//! has the number of added items and the number of taken ones.
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
@@ -23,8 +23,8 @@ pub(super) struct Stamped<T> {
     pub value: T,
 }
 
-/// A place for an item is the writer's until it is added, and then whose change of the word says
-/// so.
+/// A place belongs to the writer until its item is added; then the word's changes determine the
+/// item's owner.
 struct Segment<T> {
     places: [UnsafeCell<MaybeUninit<Stamped<T>>>; ITEMS],
     /// The writer's until an item of that segment is added.
@@ -61,8 +61,8 @@ impl<T> Position<T> {
 
 /// Shared by both: pending items are between the two counts, which wrap around.
 pub(super) struct Run<T> {
-    /// How many were added, less those that were taken back, in the upper half; how many were
-    /// taken, in the lower one.
+    /// The number of added items, less the withdrawn ones, in the upper half; the number of taken
+    /// items in the lower half.
     word: CachePadded<AtomicU64>,
     /// For the first reader.
     first: *mut Segment<T>,
@@ -118,8 +118,8 @@ impl<T> Writer<T> {
         self.own = 0;
     }
 
-    /// The stamp of an item that is added now: this one, or the one after the last, if that is not
-    /// earlier.
+    /// The stamp of an item that is added now: this one, or one more than the last stamp, if that
+    /// is not earlier.
     pub fn stamp(&mut self, now: u64) -> u64 {
         self.last = now.max(self.last + 1);
         self.last
@@ -146,8 +146,8 @@ impl<T> Writer<T> {
             self.at = Position { segment: self.next_or_new(next), place: 0 };
         }
         let stamped = MaybeUninit::new(Stamped { stamp: self.last, value });
-        // SAFETY: the place is not among those that were added, and so the writer's until the word
-        // below says otherwise; it is below `ITEMS`.
+        // SAFETY: the place is not among the added ones, so it is the writer's until the word below
+        // changes; it is below `ITEMS`.
         unsafe { self.at.place().with_mut(|place| *place = stamped) };
         self.at.place += 1;
         self.own = self.own.saturating_add(1);
@@ -168,7 +168,7 @@ impl<T> Writer<T> {
         new
     }
 
-    /// Takes back the item that was added last, unless it was taken, or is another handle's.
+    /// Takes back the last added item, unless it was taken, or belongs to another handle.
     ///
     /// # Safety
     ///
@@ -212,8 +212,8 @@ pub(super) struct Reader<T> {
 }
 
 impl<T> Reader<T> {
-    /// Takes the first items, this many at most, and says how many. Each is given to `to`, which
-    /// must not panic.
+    /// Takes the first items, at most this many, and returns their number. Each is passed to `to`,
+    /// which must not panic.
     ///
     /// # Safety
     ///

@@ -8,7 +8,7 @@ use crate::sync::cell::UnsafeCell;
 /// The key of a run that has no item.
 pub(super) const NONE: u64 = u64::MAX;
 
-/// A key, and whose it is. In a cell, so that the simulator charges for it.
+/// A key, and its owner. In a cell, so that the simulator charges for it.
 struct Node(UnsafeCell<(u64, usize)>);
 
 impl Node {

@@ -8,8 +8,8 @@ use self::node::{Node, Operation, Target};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{CachePadded, const_new, order};
 
-/// An entry of a node, which it has one of for each operation: the node's address, and the
-/// operation in the lowest bit.
+/// An entry of a node, which has one for each operation: the node's address, with the operation in
+/// the lowest bit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Link(NonNull<Node>);
 
@@ -88,8 +88,8 @@ pub unsafe trait Queue {
     /// Takes all entries out, in one or several chains.
     fn take(&self, each: impl FnMut(Chain));
 
-    /// Takes out those that were put in on the calling core, if they are apart from the others, or
-    /// else all.
+    /// Takes out the entries that were put in on the calling core, if they are apart from the
+    /// others; otherwise all entries.
     fn take_own(&self, each: impl FnMut(Chain)) {
         self.take(each);
     }
@@ -178,8 +178,8 @@ impl Iterator for Chain {
     #[inline]
     fn next(&mut self) -> Option<Link> {
         let link = self.0?;
-        // SAFETY: `Chain::new` says that all entries from the first on are the chain's, and this
-        // one has not been given out yet.
+        // SAFETY: by `Chain::new`'s contract all entries from the first on are the chain's, and
+        // this one has not been given out yet.
         self.0 = unsafe { link.next() };
         Some(link)
     }
@@ -195,7 +195,7 @@ pub struct Drained {
     pub applied: u64,
 }
 
-/// Entries that are being settled. If that panics, those that are left go back into the queue.
+/// Entries that are being settled. If that panics, the remaining ones go back into the queue.
 struct Rest<'a, Q: Queue> {
     queue: &'a Q,
     chain: Chain,
@@ -219,8 +219,8 @@ impl<Q: Queue> Drop for Rest<'_, Q> {
 /// target is.
 pub unsafe fn drain<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
     let mut drained = Drained::default();
-    // SAFETY: `take` gives out entries that are this thread's; that no other thread drains the
-    // queue is the contract of this function.
+    // SAFETY: `take` gives out entries that are this thread's; no other thread drains the queue
+    // (contract of this function).
     queue.take(|chain| unsafe { settle(queue, chain, target, &mut drained) });
     drained
 }
@@ -233,8 +233,8 @@ pub unsafe fn drain<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
 /// As for [`drain`].
 pub unsafe fn drain_own<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
     let mut drained = Drained::default();
-    // SAFETY: `take_own` gives out entries that are this thread's; that no other thread drains the
-    // queue is the contract of this function.
+    // SAFETY: `take_own` gives out entries that are this thread's; no other thread drains the queue
+    // (contract of this function).
     queue.take_own(|chain| unsafe { settle(queue, chain, target, &mut drained) });
     drained
 }

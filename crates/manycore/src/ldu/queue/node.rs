@@ -141,20 +141,20 @@ impl Node {
     #[inline]
     pub unsafe fn log<Q: Queue>(node: NonNull<Self>, operation: Operation, queue: &Q) {
         // SAFETY: the contract of this function is that of `update`, and the operations alternate,
-        // or this says no.
+        // or this returns false.
         assert!(unsafe { Self::try_log(node, operation, queue) }, "{operation:?} twice in a row");
     }
 
-    /// As [`log`](Self::log), but says whether it did so: not, if the same was done last, and is
-    /// not applied yet.
+    /// As [`log`](Self::log), but returns whether it did so: it does not if the last operation was
+    /// the same, and is not applied yet.
     ///
     /// # Safety
     ///
-    /// As for [`log`](Self::log), but that an operation which is not applied yet may be repeated.
+    /// As for [`log`](Self::log), except that an operation that is not applied yet may be repeated.
     #[inline]
     pub unsafe fn try_log<Q: Queue>(node: NonNull<Self>, operation: Operation, queue: &Q) -> bool {
         // SAFETY: the contract of this function is that of `update`, and the operations alternate,
-        // or this says no.
+        // or this returns false.
         unsafe { Self::update(node, queue, |state| state.logged(operation)) }
     }
 
@@ -162,7 +162,7 @@ impl Node {
     /// is being applied is not.
     #[inline]
     pub(in crate::ldu) fn is_pending(&self) -> bool {
-        // Relaxed: the owner alone marks operations; a thread that has unmarked one has the
+        // Relaxed: only the owner marks operations; a thread that has unmarked one has the
         // structure's lock until it is applied.
         self.state.load(Ordering::Relaxed) & State::MARKED != 0
     }
@@ -175,8 +175,8 @@ impl Node {
         self.state.load(order!(Acquire, "ldu-known")) & State::USED != 0
     }
 
-    /// The owner will not touch the node any more: it is released by who drains the queue, when all
-    /// is applied.
+    /// The owner will not touch the node any more: the thread that drains the queue releases it,
+    /// when all is applied.
     ///
     /// # Safety
     ///
@@ -230,8 +230,8 @@ impl Node {
         });
         let entry = loop {
             let Some(after) = after(before) else { return false };
-            // AcqRel: partner of `settle`. If that comes first, it has done with the entry;
-            // otherwise it comes after what the owner has done.
+            // AcqRel: partner of `settle`. If that comes first, it has finished with the entry;
+            // otherwise it comes after the owner's actions.
             let both = order!(AcqRel, "ldu-update");
             match state.compare_exchange_weak(before.0, after.0, both, Ordering::Relaxed) {
                 Ok(_) => break after.entry_since(before),
@@ -279,8 +279,8 @@ impl Node {
     /// The caller has taken the entry, and no other thread applies entries of this queue meanwhile.
     pub(super) unsafe fn settle(link: Link, target: &mut impl Target) -> bool {
         let (node, operation) = link.parts();
-        // SAFETY: the caller has taken an entry of the node, and a node is released only when no
-        // entry of it is used: it is there until `Released` is dropped.
+        // SAFETY: the caller has taken an entry of the node. A node is released only when no entry
+        // of it is used, so it is valid until `Released` is dropped.
         let state = &unsafe { node.as_ref() }.state;
         let early = mutation!("ldu-second-test").then(|| state.load(Ordering::Relaxed)); // Relaxed: a mistake in any order
         // AcqRel: partner of `update`. The owner's actions after it has found this update taken are

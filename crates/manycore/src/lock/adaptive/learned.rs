@@ -1,6 +1,7 @@
-//! What an [`Adaptive`](super::Adaptive) has learned, in three words: how long spins take, whether
-//! CPUs are oversubscribed and how often a thread then parks, and when one last did. All zero is
-//! nothing. They steer waiting and order nothing, so that a lost update does no harm.
+//! What an [`Adaptive`](super::Adaptive) has learned, in three words: the duration of spins,
+//! whether CPUs are oversubscribed and how often a thread then parks, and the time of the last such
+//! parking. All zero means nothing learned. The words steer waiting and order nothing, so a lost
+//! update does no harm.
 
 // Times are in nanoseconds, as in the lock.
 
@@ -39,11 +40,11 @@ const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 60_000 };
 /// A thread that waits for longer has many before it.
 const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 100_000 };
 
-/// What spinning has brought of late: in the low 18 bits, how long spins took that ended with the
-/// lock; in the 3 bits above, votes for that the lock's line was near then, and in 3 more, for that
-/// who has released it comes back before it could be handed over; in the high 8 bits, how many of
-/// 256 did not end so. All zero is nothing known, and takes lines to come from afar and spins to be
-/// worth while.
+/// The recent results of spinning. The low 18 bits: the duration of spins that ended with the lock.
+/// The next 3 bits: votes that the lock's line was near then. Another 3: votes that the releasing
+/// thread comes back before the lock could be handed over. The high 8 bits: how many spins out of
+/// 256 did not end with the lock. All zero means nothing known, and then lines are assumed to be
+/// remote and spins to pay.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Spins(pub u32);
 

@@ -1,5 +1,5 @@
-//! What a thread notes for itself: of which lock's queue it has the [holder's place](super::place),
-//! or which lock it has left last, and when. A thread has one note, so that it waits in no queue as
+//! A thread's note for itself: the lock in whose queue it has the [holder's place](super::place),
+//! or the lock that it left last, and the time. A thread has one note, so it waits in no queue as
 //! long as it holds a lock by a place in another.
 
 use crate::sync::{thread, time};
@@ -29,7 +29,7 @@ fn odd(now: u64) -> usize {
     (now as usize) << 1 | 1
 }
 
-/// Whether it is a time that was noted, and not a place.
+/// Whether the note has a time, and not a place.
 pub(super) fn is_time(noted: usize) -> bool {
     noted & 1 != 0
 }

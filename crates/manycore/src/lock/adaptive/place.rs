@@ -23,8 +23,8 @@ const FIRST: u32 = 2;
 /// ... or has the lock. Or its thread has left, and it is for a thread that comes to it; ...
 const HOLDER: u32 = 3;
 const LEFT: u32 = 4;
-/// ... or another has released the lock in its thread's stead, and it is for the thread that has
-/// noted it.
+/// ... or another thread has released the lock in its thread's stead; the place now belongs to the
+/// thread that has noted it.
 const RELEASED: u32 = 5;
 
 /// How often a waiter checks whether CPUs are oversubscribed, in ns.
@@ -49,8 +49,8 @@ pub(super) struct Place {
     /// The one before it when it joined.
     before: AtomicPtr<Place>,
     state: AtomicU32,
-    /// The holder's: how often the lock has been handed over in a row, and how often to one that
-    /// had come back soon.
+    /// The holder's counts: hand-overs of the lock in a row, and hand-overs to a thread that had
+    /// come back soon.
     passes: AtomicU32,
     soon: AtomicU32,
     generation: u32,
@@ -105,8 +105,8 @@ impl<'a> PlaceRef<'a> {
         let Linked::Node(before) = before else { return (place_ref, false) };
         // Release: partner of the Acquire in `find`.
         this.before.store(before, Ordering::Release);
-        // Release: partner of the Acquire in `next`.
-        // SAFETY: a place stays until its thread has seen that there is none behind it, or who is.
+        // Release: partner of the Acquire in `next`. SAFETY: a place stays until its thread has
+        // seen that there is none behind it, or has read its successor.
         unsafe { (*before).next.store(place.as_ptr(), order!(Release, "adaptive-link")) };
         (place_ref, true)
     }
@@ -126,8 +126,8 @@ impl<'a> PlaceRef<'a> {
         let Linked::Node(mut place) = tail.load(Ordering::Acquire) else { return None };
         loop {
             let place_ref = Self { place: NonNull::new(place)?, tail, is_own: false };
-            // Relaxed: written by the thread that has handed over to whom this thread has the lock
-            // from.
+            // Relaxed: written by the thread that has handed over to the one from which this thread
+            // has the lock.
             if place_ref.place().state.load(Ordering::Relaxed) == HOLDER {
                 return Some(place_ref);
             }

@@ -21,8 +21,8 @@ impl Adaptive {
         self.noted_place_ref().map(|place_ref| place_ref.passes().passes)
     }
 
-    /// Hands the lock to a thread that waits in its queue, unless there is none; then the caller
-    /// still holds it. Returns whether it has.
+    /// Hands the lock to a thread that waits in its queue; if there is none, the caller still holds
+    /// it. Returns whether it has handed over.
     ///
     /// # Safety
     ///

@@ -1,5 +1,4 @@
-//! Marks by which readers hold locks: a table that is one for the process, with a line for each
-//! thread.
+//! Marks by which readers hold locks: one table for the process, with a line for each thread.
 //!
 //! A thread leaves a mark on its own line, in the cell of the lock, and takes it away there: two
 //! read-modify-writes of a line that stays with its CPU. A writer looks through the lock's cell of
@@ -23,7 +22,7 @@ const WAITED: u64 = 1;
 /// The count of one reader in a mark; there are three at most.
 const ONE: u64 = 2;
 const MOST: u64 = 3 * ONE;
-/// The rest is the address of the lock, which is aligned to this.
+/// The rest is the address of the lock, which has this alignment.
 pub(super) const ALIGNMENT: usize = 8;
 
 /// How many lines there are at least, however few CPUs.
@@ -194,13 +193,13 @@ impl Marks {
         self.are(self.own_cell().load(Ordering::Relaxed)) // Relaxed: of this thread, or a hint
     }
 
-    /// Whether there is none now. A thread that looks has seen to it that those that come are taken
+    /// Whether there is none now. The caller has ensured that arriving readers take their marks
     /// back.
     pub(super) fn are_gone(&self) -> bool {
         self.cells().all(|cell| !self.is_in(cell))
     }
 
-    /// Waits until there is none, or the deadline has passed; says which. As in
+    /// Waits until there is none, or until the deadline has passed; returns which. As in
     /// [`are_gone`](Self::are_gone).
     pub(super) fn wait(&self, patience: u64, deadline: Option<Deadline>) -> bool {
         self.cells().all(|cell| self.wait_for(cell, patience, deadline))

@@ -15,9 +15,9 @@
 //! for as long as it took to have them leave. So neither side waits for more than a bounded number
 //! of the other's sections, and what it costs to change sides is divided by many sections.
 //!
-//! Readers that are stopped wait for the word to change, and sleep when that takes long. One that
-//! was woken in vain some times counts itself while a writer holds the lock, and so is in when
-//! that writer leaves.
+//! Stopped readers wait for the word to change, and sleep when that takes long. A reader that was
+//! woken several times without success counts itself while a writer holds the lock, and so it
+//! enters when that writer leaves.
 //!
 //! The arriving reader decides what happens while a writer waits, see [`Preference`].
 //!
@@ -203,8 +203,8 @@ impl AdaptiveRw {
         }
     }
 
-    /// Takes away the marks of readers that never released the lock: before its memory, or another
-    /// lock there, is somebody else's. Nobody uses it meanwhile.
+    /// Removes the marks of readers that never released the lock, before its memory is reused. No
+    /// thread uses the lock meanwhile.
     pub fn forget_marks(&self) {
         // Relaxed: no other thread uses it, and there are marks only with a bias.
         if self.state.load(Ordering::Relaxed) & BIASED != 0 {
@@ -383,9 +383,9 @@ impl Drop for AdaptiveRw {
     }
 }
 
-// SAFETY: one word says whether a writer holds the lock, and one is let in only by a change of that
-// word in which no reader counts, and only after it has seen, with those that come stopped, that
-// there is no mark.
+// SAFETY: one word says whether a writer holds the lock. A writer is let in only by a change of
+// that word while no reader is counted, and only after it has seen, with arriving readers stopped,
+// that there is no mark.
 raw_by_preference! {
     AdaptiveRw,
     LockInfo {

@@ -12,8 +12,7 @@ use crate::sync::{Deadline, Woken, clock, cpu, futex, hint, order, store_load, t
 
 /// So often a bias has ended that there is no need to count further.
 const MOST_DOUBT: u64 = 12 * DOUBT_UNIT;
-/// What the reads of one sample would have cost had they counted, in units of the drain: 400 ns
-/// each.
+/// The cost of one sample's reads if they had been counted, in units of the drain: 400 ns each.
 const READS_A_SAMPLE: u64 = 16 * 4;
 /// How long a thread polls before it sleeps where there are many CPUs, and enough of them, in ns.
 const LONG: u64 = if cfg!(loom) { 0 } else { 1_000_000 };
@@ -106,8 +105,8 @@ impl AdaptiveRw {
         Some(has_writer)
     }
 
-    /// Looks, counted, until the writer that holds the lock leaves; or does not count any more
-    /// when it has waited for long. Says which.
+    /// Polls, while counted, until the writer that holds the lock leaves; after a long wait it
+    /// stops being counted. Returns which.
     fn poll_counted(&self, start: u64, patience: u64) -> bool {
         loop {
             // Acquire: partner of the Release in `free`.
@@ -147,7 +146,7 @@ impl AdaptiveRw {
         futex::wait_low(&self.state, marked as u32, deadline)
     }
 
-    /// Moves to the next state if there is one; says from where.
+    /// Moves to the next state if there is one; returns the old state.
     fn change(&self, next: impl Fn(u64) -> Option<u64>) -> Option<u64> {
         // Relaxed, all: for changes that let nobody in.
         let mut state = self.state.load(Ordering::Relaxed);
@@ -328,7 +327,7 @@ impl AdaptiveRw {
             if state & GENERATION == generation {
                 return;
             }
-            // The queue is held by a writer that is there, or by one that waited in the parent.
+            // A writer that exists holds the queue, or one that waited in the parent.
             let mends = if state & QUEUED == 0 { MENDING } else { 0 };
             let counts = if state & WRITER != 0 { state & !READERS } else { state };
             let mended = counts & !(GENERATION | PENDING) | generation | mends;

@@ -91,8 +91,8 @@ impl PhaseRw {
     ///
     /// # Safety
     ///
-    /// The waiter is new, and stays where it is until it was marked or the caller has removed it
-    /// from the chain.
+    /// The waiter is new, and does not move until it was marked or the caller has removed it from
+    /// the chain.
     unsafe fn enlist(
         &self,
         waiter: &Waiter,

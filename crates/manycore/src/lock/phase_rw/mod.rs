@@ -39,8 +39,8 @@
 //!
 //! # When not to use it
 //!
-//! For sections of less than a microsecond, a mutex is as good. Where reads are many and parallel,
-//! the counter in one word is what limits them.
+//! For sections of less than a microsecond, a mutex is as good. With many parallel reads, the
+//! counter in one word is the limit.
 
 mod handoff;
 
@@ -158,7 +158,7 @@ impl PhaseRw {
         false
     }
 
-    /// [`try_write`](Self::try_write) by a writer that was woken, or by one that was not (0).
+    /// [`try_write`](Self::try_write) by a writer that was woken, or by another one (0).
     #[inline]
     fn try_write_as(&self, woken: u64) -> bool {
         // Acquire: partner of the Release in `release_read` and `release_write`, and of the AcqRel

@@ -271,8 +271,8 @@ unsafe fn after<S: RawSession>(session: &S, node: Below, at: usize) -> Option<(u
 unsafe fn before<S: RawSession>(session: &S, node: Below, at: usize) -> Option<(usize, Below)> {
     let kind = node.kind()?;
     let end = |end: Below| (at > 0 && !end.is_none()).then_some((0, end));
-    // SAFETY: what a session has found stays until its end (contract of this function), and is what
-    // its kind says.
+    // SAFETY: objects that a session has found stay until its end (contract of this function), and
+    // their kinds give their types.
     unsafe {
         of_any_size!(node, kind, link => {
             let node = &*session.deref(link);
@@ -311,8 +311,8 @@ unsafe fn before<S: RawSession>(session: &S, node: Below, at: usize) -> Option<(
 /// In a session that has found the node.
 unsafe fn place_of<S: RawSession>(session: &S, node: Below, byte: u8) -> (usize, Below) {
     let Some(kind) = node.kind() else { return (0, Below::NONE) };
-    // SAFETY: what a session has found stays until its end (contract of this function), and is what
-    // its kind says.
+    // SAFETY: objects that a session has found stay until its end (contract of this function), and
+    // their kinds give their types.
     unsafe {
         of_any_size!(node, kind, link => {
             let node: &Node<_> = &*session.deref(link);
@@ -338,8 +338,8 @@ unsafe fn observe_all<S: RawSession>(session: &S, node: Below, observer: &impl O
         Kind::Wide => {
             let link = node.link::<Wide>();
             observer.observe(link);
-            // SAFETY: what a session has found stays until its end (contract of this function), and
-            // is what its kind says.
+            // SAFETY: objects that a session has found stay until its end (contract of this
+            // function), and their kinds give their types.
             let parts: [Link<Part>; _] = unsafe { (*session.deref(link)).parts };
             parts.into_iter().filter(|part| !part.is_null()).for_each(|p| observer.observe(p));
         }

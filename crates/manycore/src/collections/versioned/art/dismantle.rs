@@ -1,4 +1,4 @@
-//! The end of a tree that nobody uses any more, in a domain that goes on.
+//! The end of an unused tree, in a domain that goes on.
 //!
 //! Nodes are freed by transactions even so, since threads' logs may have versions of them, which
 //! are discarded as usual.

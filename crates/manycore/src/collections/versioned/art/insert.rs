@@ -12,11 +12,11 @@ use crate::session::{Conflict, Link, RawSession};
 use crate::sync::mutation;
 
 impl Art {
-    /// Has a link lead elsewhere, if it leads where it is expected to.
+    /// Makes a link lead elsewhere, if it still has the expected target.
     ///
     /// # Safety
     ///
-    /// In a session that has found the node in which it is.
+    /// To be called in a session that has found the link's node.
     pub(super) unsafe fn redirect<S: RawSession>(
         session: &mut S,
         slot: Slot,
@@ -85,7 +85,8 @@ impl Art {
         }
     }
 
-    /// The smallest node that has room for these entries, which are in the order of their bytes.
+    /// The smallest kind of node with room for these entries, which are in the order of their
+    /// bytes.
     ///
     /// # Safety
     ///
@@ -205,8 +206,8 @@ impl Art {
     ) -> Result<(), Conflict> {
         let mut node = Node::<4>::new(path, Below::NONE, &[]);
         node.set(byte, leaf.into());
-        // SAFETY: what a session has found stays until its end (contract of this function), and is
-        // what its kind says. Copies are the session's own.
+        // SAFETY: objects that a session has found stay until its end (contract of this function),
+        // and their kinds give their types. Copies are the session's own.
         unsafe {
             if mutation!("art-new-depth") && at.below.kind() == Some(Kind::Four) {
                 // The node itself becomes the one above, and so has another depth.

@@ -89,7 +89,8 @@ macro_rules! signed {
         impl ArtKey for $type {
             type Bytes<'a> = [u8; size_of::<$type>()];
 
-            // Two's complement is in order but for the sign, which is larger where it is set.
+            // Two's complement is in order except for the sign bit, which is larger for negative
+            // numbers.
             #[inline]
             fn bytes(&self) -> [u8; size_of::<$type>()] {
                 (self ^ <$type>::MIN).to_be_bytes()

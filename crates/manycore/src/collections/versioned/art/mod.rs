@@ -153,7 +153,7 @@ impl Structure for Art {
 }
 
 impl Art {
-    /// Tells of the object that has to stay as it is for a key to stay away.
+    /// Returns the object that has to stay unchanged for a key to stay missing.
     ///
     /// # Safety
     ///

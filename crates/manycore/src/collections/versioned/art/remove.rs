@@ -38,7 +38,7 @@ const fn few(size: usize) -> usize {
 }
 
 impl Art {
-    /// Takes out a leaf, or what else is at the end of a way.
+    /// Removes a leaf, or another object at the end of a path.
     ///
     /// # Safety
     ///

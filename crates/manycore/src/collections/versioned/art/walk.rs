@@ -19,7 +19,7 @@ pub struct Slot {
 /// How a walk has ended.
 #[derive(Clone, Copy)]
 pub struct Way {
-    /// The link at which it has ended, and what that leads to.
+    /// The link at which it has ended, and the link's target.
     pub slot: Slot,
     pub below: Below,
     /// The link to the node in which that is.
@@ -71,8 +71,8 @@ impl Art {
     /// In a session that has found it.
     #[inline]
     pub(super) unsafe fn path<S: RawSession>(session: &S, node: Below) -> Option<&Path> {
-        // SAFETY: what a session has found stays until its end (contract of this function), and is
-        // what its kind says.
+        // SAFETY: objects that a session has found stay until its end (contract of this function),
+        // and their kinds give their types.
         unsafe {
             let kind = node.kind()?;
             of_any_size!(node, kind, link => Some(&(*session.deref(link)).path), otherwise match kind {
@@ -96,8 +96,8 @@ impl Art {
         (key, from): (&[u8], usize),
     ) -> (&'s Path, Option<(Option<u8>, Below)>) {
         let next = |path: &Path| path.admits(key, from).then(|| key.get(path.depth()).copied());
-        // SAFETY: what a session has found stays until its end (contract of this function), and is
-        // what its kind says. A part lives as long as its node.
+        // SAFETY: objects that a session has found stay until its end (contract of this function),
+        // and their kinds give their types. A part lives as long as its node.
         unsafe {
             of_any_size!(node, kind, link => {
                 let node = &*session.deref(link);
@@ -202,11 +202,11 @@ impl Art {
     ///
     /// # Safety
     ///
-    /// In a session that has found the node in which it is.
+    /// To be called in a session that has found the link's node.
     pub(super) unsafe fn get<S: RawSession>(session: &S, slot: Slot) -> Below {
         let (holder, byte) = (slot.holder, slot.byte);
-        // SAFETY: what a session has found stays until its end (contract of this function), and is
-        // what its kind says.
+        // SAFETY: objects that a session has found stay until its end (contract of this function),
+        // and their kinds give their types.
         unsafe {
             let Some(kind) = holder.kind() else { return Below::NONE };
             of_any_size!(holder, kind, link => (*session.deref(link)).get(byte), otherwise match kind {
@@ -232,8 +232,8 @@ impl Art {
         session: &S,
         mut below: Below,
     ) -> Result<&Leaf<K, V>, Changed> {
-        // SAFETY: what a session has found stays until its end (contract of this function), and is
-        // what its kind says.
+        // SAFETY: objects that a session has found stay until its end (contract of this function),
+        // and their kinds give their types.
         unsafe {
             while let Some(kind) = below.kind() {
                 if kind == Kind::Leaf {
@@ -278,8 +278,8 @@ impl Art {
         of_any_size!(holder, kind, link => observer.observe(link), otherwise match kind {
             Kind::Wide => {
                 let link = holder.link::<Wide>();
-                // SAFETY: what a session has found stays until its end (contract of this function),
-                // and is what its kind says.
+                // SAFETY: objects that a session has found stay until its end (contract of this
+                // function), and their kinds give their types.
                 let node = unsafe { &*session.deref(link) };
                 let part = slot.byte.map(|byte| node.parts[part_of(byte).0]);
                 match part.filter(|part| !part.is_null()) {

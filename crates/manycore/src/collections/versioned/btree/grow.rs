@@ -14,7 +14,7 @@ pub(super) struct Parent<'s, K, const INNER: usize> {
 }
 
 impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
-    /// Puts an entry into a leaf, which is locked, at its place.
+    /// Inserts an entry into a locked leaf, at its place.
     ///
     /// # Safety
     ///

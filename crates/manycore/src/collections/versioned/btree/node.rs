@@ -1,5 +1,4 @@
-//! Leaves, inner nodes, and the anchor. Each is one object, and copied as a whole when it is
-//! changed.
+//! Leaves, inner nodes, and the anchor. Each is one object, which a change copies as a whole.
 
 use core::cmp::Ordering;
 
@@ -78,7 +77,7 @@ fn take<T: Copy>(all: &mut [T], length: usize, at: usize) -> T {
 impl<K: Datum, T> End<K, T> {
     pub const NONE: Self = Self { high: Word::NONE, next: Link::NULL };
 
-    /// Whether a key belongs to a later node. `order` says how a key of the tree stands to it.
+    /// Whether a key belongs to a later node. `order` compares a key of the tree with it.
     ///
     /// # Safety
     ///

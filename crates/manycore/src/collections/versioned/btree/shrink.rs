@@ -13,7 +13,7 @@ use crate::collections::versioned::word::Datum;
 use crate::session::{Conflict, Link, RawSession};
 use crate::sync::mutation;
 
-/// Whether a node with `length` keys of `room` is to be merged with a neighbour, if there is one
+/// Whether a node with `length` keys of `room` has to be merged with a neighbour, if there is one
 /// that is not too full.
 fn is_small(length: usize, room: usize) -> bool {
     length < room.div_ceil(4)
@@ -60,7 +60,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// # Safety
     ///
-    /// In a session that has come over the path to the leaf, whose copy it is.
+    /// To be called in a session that has walked the path to the leaf; the leaf is the session's
+    /// copy.
     pub(super) unsafe fn shrink<K: Datum, V: Datum, S: RawSession>(
         session: &mut S,
         anchor: Link<Anchor>,

@@ -19,8 +19,8 @@ pub struct Bucket<K, V> {
     /// The first entry of the chain.
     more: Link<Entry<K, V>>,
     tags: Tags,
-    /// One more than the level: of how many bits of the hash the bucket's number is. 0 if it is not
-    /// there yet.
+    /// One more than the level, which is the number of the hash's bits in the bucket's number. 0 if
+    /// the bucket does not exist yet.
     level_plus_1: u8,
     /// How many entries there are here.
     length: u8,
@@ -261,7 +261,7 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
         if let Some(index) = self.position(hash, |of_entry| *of_entry == key) {
             let old = self.entries()[index].1;
             if !keep {
-                // SAFETY: the index is that of one of the entries, which are within the words.
+                // SAFETY: the index belongs to one of the entries, which are within the words.
                 unsafe { self.at_mut(index).write((key, value)) };
             }
             return Ok(Some(old));

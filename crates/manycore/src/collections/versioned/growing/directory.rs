@@ -93,7 +93,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         if number < buckets { number } else { hash & ((1 << level) - 1) }
     }
 
-    /// The bucket off which this one is split, which is not one of the first.
+    /// The bucket off which this one is split; this one is not among the first buckets.
     #[inline]
     pub(super) fn parent(&self, number: usize) -> usize {
         number & !(1 << number.ilog2())
@@ -149,13 +149,13 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         // a thread that follows it loads it again.
         let (made, relaxed) = (order!(Release, "growing-made"), Ordering::Relaxed);
         if array.compare_exchange(null_mut(), new, made, relaxed).is_err() {
-            // SAFETY: `allocate` has made the array with this length, and it has been shown to no
-            // other thread.
+            // SAFETY: `allocate` has made the array with this length, and no other thread has seen
+            // it.
             unsafe { array::free(new, length) };
         }
     }
 
-    /// Where all buckets are that were made, whether or not they are split off yet.
+    /// The places of all allocated buckets, whether or not they are split off yet.
     pub(super) fn places(&self) -> impl Iterator<Item = Link<Bucket<K, V>>> {
         // Buckets without memory have higher numbers than those with memory, except for arrays that
         // failed to be made.
@@ -198,7 +198,7 @@ impl<K, V, S> Drop for Directory<K, V, S> {
     fn drop(&mut self) {
         let others = self.arrays.iter().enumerate().map(|(index, array)| {
             let level = self.first.ilog2() + (index / PARTS) as u32;
-            // Levels beyond what a number of buckets can be have no array.
+            // Levels beyond the possible numbers of buckets have no array.
             (array, 1_usize.checked_shl(level.saturating_sub(PARTS_LOG)).unwrap_or_default())
         });
         for (array, length) in others.chain([(&self.first_array, self.first)]) {

@@ -39,7 +39,7 @@ where
                 });
             }
             // SAFETY: `retry` has begun the session; the memory stays until the table is dropped,
-            // which is freed below.
+            // which happens below.
             session::retry(handle, View::Latest, |session| unsafe {
                 let bucket = *session.deref(place);
                 session.free_in_place(place)?;

@@ -359,8 +359,8 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
     ) -> Option<V> {
         let hash = parts.hash_of(key);
         // SAFETY: the session is one of the domain to which the buckets belong (contract of this
-        // function), and buckets stay as long as the table. What `try_lock` returns is this
-        // session's copy, to which nothing else refers.
+        // function), and buckets stay as long as the table. `try_lock` returns this session's copy,
+        // to which nothing else refers.
         unsafe {
             let (_, _, bucket) = parts.find(session, hash);
             bucket.get(session, hash, key)
@@ -377,8 +377,8 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
     ) -> Result<Option<V>, Conflict> {
         let hash = parts.hash_of(&key);
         // SAFETY: the session is one of the domain to which the buckets belong (contract of this
-        // function), and buckets stay as long as the table. What `try_lock` returns is this
-        // session's copy, to which nothing else refers.
+        // function), and buckets stay as long as the table. `try_lock` returns this session's copy,
+        // to which nothing else refers.
         unsafe {
             let (link, number, seen) = parts.find(session, hash);
             if keep {
@@ -403,8 +403,8 @@ impl<K: Copy + Eq + Hash> Placement<K> for Growing {
     ) -> Result<Option<V>, Conflict> {
         let hash = parts.hash_of(key);
         // SAFETY: the session is one of the domain to which the buckets belong (contract of this
-        // function), and buckets stay as long as the table. What `try_lock` returns is this
-        // session's copy, to which nothing else refers.
+        // function), and buckets stay as long as the table. `try_lock` returns this session's copy,
+        // to which nothing else refers.
         unsafe {
             let (link, number, seen) = parts.find(session, hash);
             if seen.get(session, hash, key).is_none() {

@@ -1,5 +1,5 @@
-//! Entries of a bucket that a session has locked: they are found, replaced and taken out by where
-//! they are.
+//! Entries of a bucket that a session has locked: they are found, replaced and removed by their
+//! positions.
 
 use core::hash::Hash;
 use core::ptr::null_mut;
@@ -46,7 +46,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         value: V,
     ) -> Result<(), Conflict> {
         match spot {
-            // SAFETY: the index is that of one of the entries, which are within the words.
+            // SAFETY: the index belongs to one of the entries, which are within the words.
             Spot::Here(index) => unsafe { (*self.at_mut(index)).1 = value },
             // SAFETY: the session has found the entry in the bucket's chain, which stays until the
             // session's end.
@@ -68,7 +68,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         key: K,
     ) -> Result<(), Conflict> {
         match spot {
-            // SAFETY: the index is that of one of the entries, which are within the words.
+            // SAFETY: the index belongs to one of the entries, which are within the words.
             Spot::Here(index) => unsafe { (*self.at_mut(index)).0 = key },
             // SAFETY: the session has found the entry in the bucket's chain, which stays until the
             // session's end.
