@@ -1,10 +1,10 @@
 //! Memory for objects that come and go: free ones in lists, of the thread that freed them; what one
 //! has too many of goes to all, by the batch.
 //!
-//! It is got by the chunk, and lies close together: what the objects of a structure do not share
-//! with others of the program does not take up the CPU's cache. No memory goes back before the end
-//! of all, so that a link to an object that was freed leads to memory all the same. Once there is
-//! much of it, chunks are parts of regions, for each of which the system is asked for a large page.
+//! It is allocated in chunks, and lies close together: lines of the CPU's cache hold objects of one
+//! structure, and no other data of the program. No memory is freed before the end of the whole
+//! pool, so a link to a freed object still leads to valid memory. When there is much of it, chunks
+//! are parts of regions, and for each region the system is asked for a large page.
 
 use alloc::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use alloc::boxed::Box;
@@ -152,8 +152,8 @@ impl GlobalFreeList {
         }
     }
 
-    /// A batch; null if there is none. Takes all and puts back the rest, because one alone may be
-    /// another's by then.
+    /// A batch; null if there is none. Takes all batches and puts back the rest, because a single
+    /// one may be another thread's by then.
     fn take(&self) -> *mut Free {
         // Threads that have to request new memory come here for each object: they only read the
         // line as long as nothing is there. Relaxed: a hint.
@@ -347,7 +347,7 @@ impl Drop for Chunks {
     }
 }
 
-/// The layout of a chunk, or of a region, which is as large as its alignment.
+/// The layout of a chunk, or of a region, whose alignment is its size.
 fn layout_of(bytes: usize) -> Layout {
     let align = if bytes == REGION { REGION } else { LINE };
     Layout::from_size_align(bytes, align).expect("objects are not as large as that")

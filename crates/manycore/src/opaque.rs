@@ -1,6 +1,6 @@
 //! Macros for public types: an opaque `Debug`, and methods that set fields.
 
-/// Gives a type a `Debug` that says its name: `opaque! { [parameters] Type<arguments>, "Type" }`.
+/// Gives a type a `Debug` that prints its name: `opaque! { [parameters] Type<arguments>, "Type" }`.
 macro_rules! opaque {
     ($([$($parameters:tt)*] $type:ty, $name:literal;)*) => {$(
         impl<$($parameters)*> core::fmt::Debug for $type {

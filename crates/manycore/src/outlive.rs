@@ -1,6 +1,6 @@
-//! Handles that would outlive what they belong to: of each type the compiler takes a program that
-//! uses the handle first, and refuses the one that differs in that the owner ends first. A part of
-//! the misuse matrix, whose rest is in `tests/misuse`.
+//! Handles that would outlive their owners. For each type the compiler accepts a program that uses
+//! the handle first, and refuses a program that differs only in dropping the owner first. This is a
+//! part of the misuse matrix, whose rest is in `tests/misuse`.
 
 macro_rules! program {
     ($fence:literal, $owner:literal, $handle:literal, $first:literal, $last:literal) => {

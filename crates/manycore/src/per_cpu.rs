@@ -16,8 +16,8 @@ struct Place<T> {
 
 // SAFETY: a value is used by one thread after the other, which `new` asks for.
 unsafe impl<T> Send for PerCpu<T> {}
-// SAFETY: a value is reached through `Taken` only, of which `Place::taken` admits one at a time;
-// its Acquire and Release order what one thread did with the value before what the next does.
+// SAFETY: a value is accessed only through `Taken`, and `Place::taken` admits one at a time; its
+// Acquire and Release order one thread's accesses to the value before the next one's.
 unsafe impl<T> Sync for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
@@ -25,8 +25,8 @@ impl<T> PerCpu<T> {
     ///
     /// # Safety
     ///
-    /// Values may be used, and dropped, by another thread than the one that has made them, if that
-    /// happens one after the other.
+    /// Another thread than the one that has made the values may use and drop them, if that happens
+    /// one after the other.
     pub unsafe fn new() -> Self {
         let place =
             |_| CachePadded(Place { taken: AtomicBool::new(false), value: UnsafeCell::new(None) });
@@ -60,9 +60,9 @@ impl<T> PerCpu<T> {
 impl<T> Place<T> {
     /// The place, unless another thread uses it.
     fn take(&self) -> Option<Taken<'_, T>> {
-        // Relaxed: a hint, which leaves the line of a place that is taken where it is.
+        // Relaxed: a hint, which does not move the line of a place that is taken.
         let free = !self.taken.load(Ordering::Relaxed);
-        // Acquire: partner of the Release below: what was done with the value.
+        // Acquire: partner of the Release below, for the accesses to the value.
         let taken = free && !self.taken.swap(true, order!(Acquire, "per-cpu-take"));
         taken.then(|| Taken(self))
     }

@@ -27,9 +27,9 @@
 //! cannot outlast its end, or be forgotten, and a panic in it aborts it. It is not `Send`, because
 //! it is its thread's.
 //!
-//! What the compiler cannot see is whether a pointer to an object that is freed is left somewhere.
-//! So [`Transaction::free`] is `unsafe`, and so is [`Transaction::alloc`], whose object is gone if
-//! the transaction is aborted; [`Member::create`] is not.
+//! The compiler cannot see whether a pointer to a freed object is left somewhere. So
+//! [`Transaction::free`] is `unsafe`, and so is [`Transaction::alloc`], whose object is gone if the
+//! transaction is aborted; [`Member::create`] is not.
 
 pub(crate) mod object;
 pub(crate) mod pool;
@@ -78,8 +78,7 @@ impl<'a, 'id, M: Sessions> Scope<'a, 'id, M> {
 
 /// An object of a [`scope`]: where it is.
 ///
-/// What it refers to has to live for as long as the pointer is used, whichever thread has written
-/// it:
+/// Its referents have to live as long as the pointer is used, whichever thread has written it:
 ///
 /// ```compile_fail
 /// use manycore::{mvrlu, session};
@@ -218,8 +217,8 @@ pub(crate) fn retry<S: RawSession, R>(
         let ended = f(open.handle).and_then(|result| open.commit().map(|()| result));
         match ended {
             Ok(result) => return result,
-            // SAFETY: `f` has been given the handle by the `Open`, which has ended the session: by
-            // `commit`, or when it was dropped.
+            // SAFETY: the `Open` has given `f` the handle, and has ended the session: by `commit`,
+            // or when it was dropped.
             Err(conflict) => unsafe { handle.back_off(conflict, attempts) },
         }
         attempts += 1;
@@ -257,10 +256,10 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     #[inline]
     #[must_use]
     pub fn deref<T: Object>(&self, object: Ptr<'id, T>) -> &T {
-        // SAFETY: `Transaction` is there only while its session is open. The brand says that the
-        // link comes from this domain, and nothing reachable was freed (contract of `free`). What
-        // the session sees does not change before its end, but through `try_lock`, for which all of
-        // the transaction is borrowed.
+        // SAFETY: `Transaction` exists only while its session is open. The brand proves that the
+        // link comes from this domain, and no reachable object was freed (contract of `free`). The
+        // session's view does not change before its end, except by `try_lock`, which borrows the
+        // whole transaction.
         unsafe { &*self.open.handle.deref(object.link) }
     }
 
@@ -324,7 +323,7 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     ///
     /// # Safety
     ///
-    /// After the commit, no object has a pointer to it, and nobody uses one that was read before.
+    /// After the commit, no object has a pointer to it, and no code uses one that was read before.
     #[inline]
     pub unsafe fn free<T: Object>(&mut self, object: Ptr<'id, T>) -> Result<(), Conflict> {
         // SAFETY: the session and the object are there as in `deref`; that no object has a link to
@@ -371,13 +370,13 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
     ///
     /// # Errors
     ///
-    /// What `f` returns; or if that is no conflict, but the transaction has met one, that one: it
-    /// cannot commit, whatever `f` returns.
+    /// The result of `f`. If `f` has met a conflict and returns something else, the result is that
+    /// conflict: the transaction cannot commit, whatever `f` returns.
     ///
     /// # Panics
     ///
-    /// Under RLU, when it commits what it has written while this thread has another session of the
-    /// domain open: it would wait for itself.
+    /// Under RLU, when it commits writes while this thread has another session of the domain open:
+    /// it would wait for itself.
     pub fn attempt<R>(
         &mut self,
         f: impl FnOnce(&mut Transaction<'_, 'id, M::Handle<'a>>) -> Result<R, Conflict>,
@@ -410,7 +409,7 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
         }
     }
 
-    /// A new object, which is there until the domain's end or until it is freed.
+    /// A new object, which exists until the domain's end or until it is freed.
     ///
     /// # Panics
     ///

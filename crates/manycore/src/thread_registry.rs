@@ -1,9 +1,8 @@
-//! The threads that take part in something: what others may read of each, and what each has for
-//! itself.
+//! The participating threads: the data of each that others may read, and each one's private data.
 //!
-//! A thread that comes takes the slot of one that has gone, with what is in it, or adds one. Slots
-//! stay until the end of the registry: who has found one may go on using it. There is no list of
-//! threads to lock.
+//! A new thread takes the slot of one that has gone, with its contents, or adds a slot. Slots stay
+//! until the end of the registry, so a thread that has found one may go on using it. There is no
+//! list of threads to lock.
 //!
 //! The records of [flat combining](crate::delegate::FlatCombining) are not in such a registry: a
 //! lock has them in itself, so that it is a constant and allocates nothing; and its combiner walks
@@ -17,8 +16,8 @@ use core::ptr::null_mut;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{hint, order, thread};
 
-/// Keeps a handle in the thread that registered it. The compiler names this type to the programmer
-/// who sends the handle elsewhere: the name says what to do instead.
+/// Keeps a handle in the thread that registered it. The compiler names this type to a programmer
+/// who sends the handle elsewhere: the name gives the remedy.
 #[derive(Debug, Default)]
 pub(crate) struct EachThreadRegistersItsOwn(PhantomData<*mut ()>);
 
@@ -28,18 +27,18 @@ pub(crate) struct EachThreadRegistersItsOwn(PhantomData<*mut ()>);
 #[repr(C, align(128))]
 pub(crate) struct ThreadSlot<R, L = ()> {
     record: R,
-    /// The number of the thread that has it, or had it last: for reports, and to find out that a
+    /// The number of the thread that has it, or had it last: for reports, and to notice that a
     /// thread would wait for itself.
     pub thread: AtomicU32,
     taken: AtomicBool,
-    /// What the thread has for itself, while no thread has the slot.
+    /// The thread's private data, while no thread has the slot.
     local: AtomicPtr<L>,
     /// The slot that was added before.
     next: *mut Self,
 }
 
-// SAFETY: the link is written before the slot is shared, and what a thread has for itself goes from
-// one thread to the next.
+// SAFETY: the link is written before the slot is shared, and a thread's private data pass from one
+// thread to the next.
 unsafe impl<R: Sync, L: Send> Sync for ThreadSlot<R, L> {}
 
 impl<R, L> Deref for ThreadSlot<R, L> {
@@ -54,9 +53,9 @@ impl<R, L> Deref for ThreadSlot<R, L> {
 impl<R, L> ThreadSlot<R, L> {
     /// Takes a slot that no thread has.
     pub fn take(&self) -> Option<Box<L>> {
-        // Acquire: partner of the Release in `give_back`. A thread that sees what the new thread
-        // has written in the record may not see any more what the old one has, and counts go on
-        // where they were. Relaxed on failure: nothing is followed.
+        // Acquire: partner of the Release in `give_back`. A thread that sees the new thread's
+        // writes in the record must not see older ones after them, and counts continue. Relaxed on
+        // failure: nothing is followed.
         let done = order!(Acquire, "slot-claim");
         if self.is_taken()
             || self.taken.compare_exchange(false, true, done, Ordering::Relaxed).is_err()
@@ -67,8 +66,8 @@ impl<R, L> ThreadSlot<R, L> {
         let local = self.local.load(Ordering::Relaxed);
         self.local.store(null_mut(), Ordering::Relaxed);
         self.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: a number
-        // SAFETY: the compare-and-swap has taken a slot that was not taken: `give_back` has left
-        // a `Box::into_raw` there, and this thread is the only one to take that out.
+        // SAFETY: the compare-and-swap has taken a free slot: `give_back` has left a
+        // `Box::into_raw` there, and only this thread takes that out.
         Some(unsafe { Box::from_raw(local) })
     }
 
@@ -106,8 +105,8 @@ impl<R, L> Drop for ThreadSlot<R, L> {
     fn drop(&mut self) {
         let local = self.local.load(Ordering::Relaxed); // Relaxed: nobody else is left
         if !local.is_null() {
-            // SAFETY: null says that a thread has taken it out; what is there `give_back` has left
-            // by `Box::into_raw`, and it is dropped once.
+            // SAFETY: null means that a thread has taken it out; otherwise `give_back` has left it
+            // there by `Box::into_raw`, and it is dropped once.
             drop(unsafe { Box::from_raw(local) });
         }
     }
@@ -178,8 +177,8 @@ impl<R, L> Drop for ThreadRegistry<R, L> {
     fn drop(&mut self) {
         let mut slot = self.last.load(Ordering::Relaxed); // Relaxed: nobody else is left
         while !slot.is_null() {
-            // SAFETY: `add` has made it by `Box::into_raw`, and each is in the list once; what
-            // borrowed from `self` is gone.
+            // SAFETY: `add` has made it by `Box::into_raw`, and each is in the list once; all
+            // borrows from `self` are gone.
             let owned = unsafe { Box::from_raw(slot) };
             slot = owned.next;
         }

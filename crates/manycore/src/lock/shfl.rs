@@ -217,19 +217,19 @@ impl Node {
         }
     }
 
-    /// As the shuffler, brings up those of its node of memory that are behind it, until it is
-    /// needed for something better.
+    /// As the shuffler, brings waiters of its own NUMA node forward, until its thread is needed for
+    /// something better.
     fn shuffle(&self, is_needed: impl Fn() -> bool) {
         let mut group = self.group();
         while group.size < GROUP && !is_needed() {
             // SAFETY: the nodes of the group, and those behind this one, belong to threads that
-            // stay in `wait` until they are the head. The head is passed on in order, and this
-            // thread, which is before them, has not passed it on.
+            // stay in `wait` until they are the head. The head's role is passed on in order, and
+            // this thread, which is before them, has not passed it on.
             let (last, seen) = unsafe { (&*group.last, &*group.seen) };
             let Some(next) = seen.next() else { break };
             // SAFETY: the nodes of the group, and those behind this one, belong to threads that
-            // stay in `wait` until they are the head; that is passed on in order, and this thread,
-            // which is before them, has not done so.
+            // stay in `wait` until they are the head. That role is passed on in order, and this
+            // thread, which is before them, has not done so.
             let node = unsafe { &*next };
             if node.home != self.home {
                 group.seen = next;

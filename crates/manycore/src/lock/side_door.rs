@@ -82,7 +82,7 @@ impl SideDoor {
         self.word.store(OPEN, order!(Release, "door-open"));
     }
 
-    /// Shuts the door. The caller holds the lock for writing; it has to look for marks next.
+    /// Shuts the door. The caller holds the lock for writing; it has to read the marks next.
     #[inline]
     pub(super) fn shut(&self) {
         // SeqCst: partner of the load in `admits`.

@@ -3,8 +3,8 @@
 //! # Idea
 //!
 //! A waiter tests the lock, passes some time, tests again, and after a number of rounds blocks
-//! until a release wakes it; then it begins anew. The members of the family differ in how they pass
-//! the time and in when they have had enough, which is their [`Patience`].
+//! until a release wakes it; then it begins again. The members of the family differ in how they
+//! pass the time and in the number of rounds, their [`Patience`].
 //!
 //! # Source
 //!
@@ -18,10 +18,10 @@
 //!
 //! # Memory order
 //!
-//! That of [`Futex`], of which all accesses are. A waiter that was woken acquires the lock as
-//! *contended*, because the release that woke it has taken the mark away and others may sleep on.
-//! For the same reason it must not give up between a wake-up and setting the mark again: it is only
-//! the sleep itself that a deadline ends.
+//! The same as for [`Futex`], whose accesses are all there are. A waiter that was woken acquires
+//! the lock as *contended*, because the release that woke it has removed the mark and others may
+//! sleep on. For the same reason it must not give up between a wake-up and setting the mark again:
+//! a deadline ends only the sleep itself.
 //!
 //! # Cost
 //!

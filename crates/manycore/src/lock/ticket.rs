@@ -66,7 +66,7 @@ unsafe impl PlainLock for Ticket {
     fn try_acquire(&self) -> bool {
         // Acquire: partner of the Release in `release`.
         let serving = self.serving.load(order!(Acquire, "ticket-try-acquire"));
-        // That orders: the number is drawn at most once, so that it is still served if it is drawn
+        // That is enough: the number is drawn at most once, so it is still served if it is drawn
         // here.
         self.numbers.try_draw(serving)
     }

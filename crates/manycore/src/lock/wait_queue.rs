@@ -73,9 +73,9 @@
 //!
 //! # Cost
 //!
-//! A wait: the list's lock, an *or*, and a sleep. A signal without waiters: one load. With one: the
-//! list's lock, two *or*s and a wake-up, which is left out if the waiter does not sleep yet. A
-//! broadcast wakes eight, and each of these another.
+//! A wait: the list's lock, an *or*, and a sleep. A signal without waiters: one load. A signal with
+//! one waiter: the list's lock, two *or*s and a wake-up, which is left out if the waiter does not
+//! sleep yet. A broadcast wakes eight waiters, and each of these wakes another.
 //!
 //! # When not to use it
 //!
@@ -213,8 +213,8 @@ impl WaitQueue {
 
     /// Waits until the queue is empty: to be called before its memory is used for something else.
     ///
-    /// A thread that destroys a condition variable has woken its waiters. Those that were about to
-    /// leave by themselves may still have to take themselves off the queue.
+    /// A thread that destroys a condition variable has woken its waiters. Waiters that were about
+    /// to leave by themselves may still have to remove themselves from the queue.
     pub fn drain(&self) {
         let mut pause_ns = 1_000;
         while self.with_chain(|chain| chain.iter().next().is_some()) {
@@ -301,8 +301,8 @@ impl WaitQueue {
     }
 }
 
-/// What polling for a signal has brought of late: in the low four bits, how much; above, how many
-/// have waited. All zero is nothing known.
+/// The recent results of polling for a signal: in the low four bits, their amount; above, the
+/// number of waits. All zero means nothing known.
 #[derive(Clone, Copy)]
 struct Learned(u32);
 

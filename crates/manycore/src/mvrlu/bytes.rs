@@ -1,9 +1,9 @@
-//! Objects whose size is known at run time only: what the C interface is made of, and kernels that
-//! are written in C.
+//! Objects whose size is known only at run time: the base of the C interface, and of kernels
+//! written in C.
 //!
-//! A program knows an object by the address of its data, and gets the address of the data of a
-//! version when it reads or locks it. Either is good wherever an object is asked for; the word 16
-//! bytes before the data says which it is.
+//! A program identifies an object by the address of its data, and gets the address of a version's
+//! data when it reads or locks the object. Either address is valid wherever an object is required;
+//! the word 16 bytes before the data distinguishes them.
 //!
 //! ```text
 //!   object    | head |                                 size | data, aligned to 16 bytes
@@ -63,7 +63,7 @@ macro_rules! with_room {
 /// # Safety
 ///
 /// The data of an object from [`Handle::create_bytes`], or of a version that this thread has found
-/// in a session which is still open.
+/// in a session that is still open.
 #[inline]
 #[must_use]
 pub unsafe fn object_of(data: NonNull<u8>) -> NonNull<u8> {
@@ -163,9 +163,9 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// As of [`deref_bytes`](Self::deref_bytes).
     pub unsafe fn try_lock_bytes(&mut self, data: NonNull<u8>) -> Result<NonNull<u8>, Conflict> {
-        // SAFETY: session and object are there (contract of this function). The size is part of
-        // what the session sees, which does not change; with it `B` is the type that has as much
-        // room as the object's memory.
+        // SAFETY: session and object are valid (contract of this function). The size is part of the
+        // session's view, which does not change; with it `B` is the type that has as much room as
+        // the object's memory.
         unsafe {
             let object = object_of(data);
             let size = size_of_data(self.deref_bytes(data));
@@ -207,9 +207,9 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// As of [`try_lock_bytes`](Self::try_lock_bytes).
     unsafe fn lock_bare_bytes(&mut self, data: NonNull<u8>, flag: usize) -> Result<(), Conflict> {
-        // SAFETY: session and object are there (contract of this function). The size is part of
-        // what the session sees, which does not change; with it `B` is the type that has as much
-        // room as the object's memory.
+        // SAFETY: session and object are valid (contract of this function). The size is part of the
+        // session's view, which does not change; with it `B` is the type that has as much room as
+        // the object's memory.
         unsafe {
             let object = object_of(data);
             let size = size_of_data(self.deref_bytes(data));

@@ -94,9 +94,9 @@ impl Default for Config {
 
 impl Config {
     /// The same with logs that may grow to this number of bytes, rounded down to segments: writers
-    /// go on beside a snapshot until what they have written since its begin takes three quarters of
-    /// that. Beside a thread that writes `w` versions a second of `b` bytes, a snapshot of `s`
-    /// seconds takes `w * (b + 64) * s`.
+    /// go on beside a snapshot until their writes since its begin take three quarters of that. If a
+    /// thread writes `w` versions a second of `b` bytes, a snapshot of `s` seconds takes
+    /// `w * (b + 64) * s`.
     #[must_use]
     pub fn with_log_bytes(mut self, bytes: usize) -> Self {
         self.segments_max = (bytes / self.segment_bytes).max(self.segments);

@@ -1,4 +1,4 @@
-//! A domain: the threads that take part, the clock that they go by, and their grace periods.
+//! A domain: the participating threads, the clock that they use, and their grace periods.
 
 use core::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::thread_registry::ThreadRegistry;
 pub struct Domain<C: Clock = Ordo> {
     pub(super) clock: C,
     pub(super) config: Config,
-    /// Before the shared pool, because its end comes first: what they have is the shared pool's
+    /// Before the shared pool, because it is dropped first: its objects are in the shared pool's
     /// memory.
     pub(super) members: ThreadRegistry<Record, Local>,
     pub(super) shared_pool: SharedPool,
@@ -115,8 +115,8 @@ impl<C: Clock> Domain<C> {
     /// Announces that the thread of the record begins a session; returns the epoch that it goes by.
     #[inline]
     pub(super) fn enter(&self, record: &Record) -> u64 {
-        // Acquire: partner of the Release in `advance`: what was detached before that epoch, the
-        // session does not find.
+        // Acquire: partner of the Release in `advance`: the session does not find versions that
+        // were detached before that epoch.
         let epoch = self.periods.epoch.load(Ordering::Acquire);
         self.periods.asymmetry.announce(|with_fence| record.enter(epoch, with_fence));
         // SeqCst: partner of `stamp` and `advance`. A thread that has not seen this session enter
@@ -124,8 +124,9 @@ impl<C: Clock> Domain<C> {
         self.periods.epoch.load(Ordering::SeqCst)
     }
 
-    /// As [`enter`](Self::enter), for a session that reads at the floor, which is returned. It is
-    /// protected from the floor that it finds first, or from its epoch if that is earlier.
+    /// As [`enter`](Self::enter), for a session that reads at the floor, which is returned. The
+    /// session is protected from the floor that it finds first, or from its epoch if that is
+    /// earlier.
     pub(super) fn enter_at_floor(&self, record: &Record) -> u64 {
         // Acquire: partner of the Release in `raise_floor`: for the commits up to the floor.
         let floor = self.floor.load(Ordering::Acquire);
@@ -203,8 +204,8 @@ impl<C: Clock> Domain<C> {
     /// See [`Periods`].
     #[inline]
     pub(super) fn watermark(&self) -> u64 {
-        // Acquire: partner of the Release in `advance`: what the sessions did that have ended, they
-        // did before.
+        // Acquire: partner of the Release in `advance`: for the accesses of sessions that have
+        // ended.
         self.periods.watermark.load(Ordering::Acquire)
     }
 

@@ -28,8 +28,7 @@ use crate::sync::{hint, mutation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemberId(*const Record);
 
-// SAFETY: an address; what is behind it is shared by all threads, and only reached through the
-// domain.
+// SAFETY: it is an address; all threads share its target, and reach it only through the domain.
 unsafe impl Send for MemberId {}
 // SAFETY: a shared reference gives the address only.
 unsafe impl Sync for MemberId {}
@@ -116,7 +115,8 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     /// Begins a session that sees all commits up to the domain's floor, or up to a time if that is
-    /// later, and none after it; and what this thread has committed or seen. Returns when that is.
+    /// later, and none after it; and this thread's own commits, and those that it has seen. Returns
+    /// that time.
     ///
     /// It waits for no clock, and sees only the commits that this thread has seen or was told to
     /// see. So it may miss a commit of another thread that has returned and is not below the floor,
@@ -164,7 +164,7 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// # Safety
     ///
-    /// The write is of this session, which is open, and the object is a `T`.
+    /// The write belongs to this session, which is open, and the object is a `T`.
     pub unsafe fn written<T>(&self, write: Write) -> (*const T, *const T) {
         let link = write.link::<T>();
         // SAFETY: the version is of this session, its object is a `T` and locked (contract of this
@@ -175,8 +175,8 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// The data of an object that this session has made, as it was made or as the session has
-    /// changed it.
+    /// The data of an object that this session has made, in its initial state or with the session's
+    /// changes.
     ///
     /// # Safety
     ///

@@ -28,11 +28,11 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) mine: u64,
     /// From which on the session is protected.
     pub(super) epoch: u64,
-    /// The session sees commits with stamps up to this, which is not before the epoch.
+    /// The session sees commits with stamps up to this time, which is not before the epoch.
     pub(super) read: u64,
     /// And decides, of commits that are under way, that their stamps are later than this.
     pub(super) limit: u64,
-    /// Later stamps than this the thread has not seen, or it has waited until they were in the past
+    /// The thread has not seen later stamps than this, or it has waited until they were in the past
     /// of every clock.
     pub(super) settled: Cell<u64>,
     /// Who waits for the clocks, as of the session's begin.
@@ -96,8 +96,8 @@ impl<'a, C: Clock> Handle<'a, C> {
         self.local.as_mut().expect("the handle is not dropped yet")
     }
 
-    /// Says that the handle is the calling thread's now: another has passed it on, with all that it
-    /// has done. Reports then name this one.
+    /// Notes that the handle is the calling thread's now: another thread has passed it on, with all
+    /// its actions. Reports then name this thread.
     pub fn adopt(&mut self) {
         self.record.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: for reports
     }
@@ -143,8 +143,8 @@ impl<'a, C: Clock> Handle<'a, C> {
     fn now(&self) -> u64 {
         let clock = &self.domain.clock;
         let mut now = if self.waiting.has_snapshots() { clock.fresh() } else { clock.present() };
-        // What this thread has committed or seen, it sees: under a relaxed clock that may be a
-        // moment ahead.
+        // It sees this thread's own commits, and those that it has seen: under a relaxed clock that
+        // may be a moment ahead.
         while now < self.settled.get() {
             hint::pause();
             now = clock.present();
@@ -193,8 +193,8 @@ impl<'a, C: Clock> Handle<'a, C> {
         }
     }
 
-    /// After [`YIELDS`] looks in vain each further one is due at twice as much: how often that was
-    /// doubled, at most [`DOUBLINGS_MAX`] times.
+    /// After [`YIELDS`] unsuccessful searches each further one is due after twice as much: the
+    /// number of doublings, at most [`DOUBLINGS_MAX`].
     #[inline]
     pub(super) fn doublings(&self) -> u32 {
         self.vain.saturating_sub(YIELDS).min(DOUBLINGS_MAX)
@@ -251,7 +251,7 @@ impl<'a, C: Clock> Handle<'a, C> {
             }
             let record: *const Record = core::ptr::with_exposed_provenance(record_of(stamp));
             // SAFETY: `mine` of a handle exposes the address of its record, which is in `stamp`;
-            // records are there for as long as their domain, which this handle borrows.
+            // records are valid as long as their domain, which this handle borrows.
             let fate = unsafe { &*record }.decision.fate(self.limit);
             // Acquire: partner of the Release in `commit`. If the stamp is still open, the fate was
             // that of this transaction.
@@ -291,9 +291,9 @@ impl<'a, C: Clock> Handle<'a, C> {
     /// As of [`RawSession::deref`].
     #[inline]
     pub(super) unsafe fn data<T>(&self, link: Link<T>, version: *mut Version) -> *const T {
-        // SAFETY: the object is there (contract of this function), and a version of it that was
-        // found in this session is not discarded before its end. What they hold does not change
-        // before then, or is this session's own.
+        // SAFETY: the object is valid (contract of this function), and a version of it that was
+        // found in this session is not discarded before its end. Their contents do not change
+        // before then, or are this session's own.
         unsafe {
             if version.is_null() {
                 head_of(&Master::of(link).as_ref().data)
@@ -304,8 +304,8 @@ impl<'a, C: Clock> Handle<'a, C> {
     }
 }
 
-// SAFETY: what a session sees is in the module's page, under *Sessions and grace periods*: it is
-// not written over or discarded before the session's end, whatever clocks say.
+// SAFETY: the module's page describes a session's view, under *Sessions and grace periods*: it is
+// not overwritten or discarded before the session's end, even if clocks are wrong.
 unsafe impl<C: Clock> Sessions for Domain<C> {
     type Handle<'a>
         = Handle<'a, C>

@@ -64,7 +64,7 @@ impl Position {
             let next = segment.next.load(Ordering::Acquire);
             // Acquire: partner of the Release in `publish`.
             if self.offset < segment.used.load(order!(Acquire, "mvrlu-used")) {
-                // SAFETY: what is published of a segment is within it, and this offset is before
+                // SAFETY: the published part of a segment is within it, and this offset is before
                 // its end.
                 return Some(unsafe { self.segment.byte_add(self.offset) }.cast());
             }
@@ -183,7 +183,7 @@ impl Log {
         let made_before = self.last_made.load(Ordering::Relaxed); // Relaxed: of this thread
         let segment = memory.cast::<Segment>();
         // SAFETY: new memory of `segment_bytes`, aligned to 64, which is at least as large as a
-        // `Segment`; all of it is written, to have its pages.
+        // `Segment`; all of it is written, so that it has its pages.
         unsafe {
             memory.write_bytes(0, self.segment_bytes);
             segment.write(Segment {
@@ -229,8 +229,8 @@ impl Log {
         self.discarded.store(so_far + versions, Ordering::Relaxed);
     }
 
-    /// Takes out the objects that own their values, and were freed by versions that are not
-    /// discarded. For the domain's end: nobody uses the log any more.
+    /// Removes the objects that own their values, and were freed by versions that are not
+    /// discarded. For the domain's end: no thread uses the log any more.
     pub fn take_freed(&self, dying: &mut Dying) {
         self.reclaim(|tail| {
             while let Some(version) = tail.tail.version(|_| ()) {
@@ -274,7 +274,7 @@ impl Log {
 }
 
 impl Writer {
-    /// Room for a version of this size; none if the log is full. Also says whether a segment was
+    /// Room for a version of this size; none if the log is full. Also returns whether a segment was
     /// begun.
     #[inline]
     pub fn append(&mut self, log: &Log, bytes: usize, most: usize) -> Option<(*mut Version, bool)> {
@@ -326,7 +326,7 @@ impl Writer {
         self.filled.len() + 3 < most
     }
 
-    /// A segment that was given back lately, because it is in this CPU's cache.
+    /// A recently returned segment, because it is in this CPU's cache.
     fn take_spare(&mut self, log: &Log) -> Option<*mut Segment> {
         // Acquire: partner of the Release in `give_back`.
         let mut given_back = log.spare.swap(null_mut(), Ordering::Acquire);

@@ -28,28 +28,29 @@
 //! clock ORDO (EuroSys 2018, see [`clock`](crate::clock)). Deviations:
 //!
 //! - *One word* is both the lock and the newest version (`p-pending` and `p-copy` in the paper):
-//!   the newest version is not to be seen while its stamp is open. An object has 8 bytes more than
+//!   the newest version must not be seen while its stamp is open. An object has 8 bytes more than
 //!   its data.
-//! - *Commits that are interrupted.* In the paper a reader may begin between the moment when a
-//!   commit takes its stamp and the moment when it stores it, and miss a commit that is before its
-//!   begin. Here a reader that finds a version without a stamp writes into the transaction's
-//!   decision that the stamp has to be later than its own time, and goes on. So nobody waits for a
+//! - *Interrupted commits.* In the paper a reader may begin between the moment when a commit takes
+//!   its stamp and the moment when it stores it, and miss a commit that is before its begin. Here a
+//!   reader that finds a version without a stamp writes its own time into the transaction's
+//!   decision, and goes on: the stamp has to be later than that time. So no thread waits for a
 //!   thread that is preempted in its commit.
 //! - *Strict.* A snapshot sees every commit that has returned. For that, either commits wait until
-//!   every clock has passed their stamps, or snapshots when they begin, whichever are fewer;
+//!   every clock has passed their stamps, or snapshots wait when they begin, whichever are fewer;
 //!   [`RelaxedClock`](crate::clock::RelaxedClock) does without.
-//! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` reads of
-//!   each object what is committed, and asks no clock: enough for an operation on one key of a
-//!   structure in which that is right under RCU, too. An object that a session has changed and then
-//!   freed shows to those who have found it before what it was before that session.
-//! - *No thread for grace periods.* Any thread looks for one, when it has committed this many
-//!   versions ([`Config::versions_max`]) or its log is half full, or when it has gone over this
-//!   many versions that looking costs no more than what was spent on them ([`Config::hops_max`]); a
-//!   few times, it leaves that to one that is at it. Then all write back what they can, at their
-//!   next session's end; a thread that has looked helps those who did not get to it in the whole
-//!   period before. That keeps chains short where a few objects are hot.
-//! - *Segments.* A log is a list of segments: it can grow, and uses again the segment that became
-//!   free last, which is in the cache.
+//! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` reads
+//!   the committed version of each object, and uses no clock. That is enough for an operation on
+//!   one key of a structure in which it is right under RCU, too. If a session has changed an object
+//!   and then freed it, threads that have found the object before see its state before that
+//!   session.
+//! - *No thread for grace periods.* A thread searches for one in three cases: when it has committed
+//!   this many versions ([`Config::versions_max`]), when its log is half full, or when it has
+//!   passed over so many versions that the search costs no more than that ([`Config::hops_max`]). A
+//!   few times, it leaves the search to a thread that is doing it. Then all threads write back what
+//!   they can, at their next session's end; a thread that has searched helps those that did not get
+//!   to it in the whole period before. That keeps chains short where a few objects are hot.
+//! - *Segments.* A log is a list of segments: it can grow, and reuses the segment that became free
+//!   last, which is in the cache.
 //!
 //! # Sessions and grace periods
 //!
@@ -60,10 +61,10 @@
 //!
 //! 1. A version whose successor was committed up to the watermark is not needed: all sessions see
 //!    the successor.
-//! 2. The newest version, if committed up to the watermark, is what all sessions see, or something
-//!    newer; nobody reads the object itself, so that the version can be written over it.
-//! 3. What was detached at a time up to the watermark, nobody has: the sessions that could have
-//!    found it have ended.
+//! 2. If the newest version was committed up to the watermark, all sessions see it or a newer one.
+//!    No session reads the object itself, so the version can be written over it.
+//! 3. No session has a version that was detached at a time up to the watermark: the sessions that
+//!    could have found it have ended.
 //! 4. A thread that reclaims is in a session. While it reads an object through a version that is
 //!    not superseded, the object is not freed: its end would have superseded the version, at a time
 //!    after this session's begin.
@@ -71,14 +72,15 @@
 //! A session for the latest has no time. For 1 and 2 it must not pass by a commit with a stamp up
 //! to its epoch; so it raises the decisions of commits that it finds under way past its epoch.
 //!
-//! *No clock is trusted for this.* A clock that is wrong, or a boundary that is too small, makes
-//! snapshots inconsistent, but what they read is there. For 1 to 4 take a stamp for the moment when
-//! it was taken, and with wrong clocks a session could miss what has an earlier stamp than its
-//! epoch. So the time of a snapshot is not before its epoch; and a stamp is later than the epoch at
-//! which its thread finds the domain after it has put the versions in, or out. A thread that has an
-//! epoch that is not before the stamp has then found it announced later, and finds the versions
-//! likewise. Between finding the epoch and leaving it in the record, others may have come to a
-//! watermark without the session; so it looks for the epoch again, and goes by that.
+//! *No clock is trusted for this.* A wrong clock, or a boundary that is too small, makes snapshots
+//! inconsistent, but their reads are of valid memory. The points 1 to 4 treat a stamp as the moment
+//! when it was taken; with wrong clocks a session could miss a version whose stamp is earlier than
+//! its epoch. So the time of a snapshot is not before its epoch. And a stamp is later than the
+//! epoch that its thread finds in the domain after it has inserted or removed the versions. If a
+//! thread's epoch is not before the stamp, it was announced later than that, so the thread finds
+//! the versions, too. Between finding the epoch and storing it in the record, other threads may
+//! have computed a watermark without the session; so the session reads the epoch again, and uses
+//! the new value.
 //!
 //! # Memory order
 //!
@@ -93,11 +95,11 @@
 //! decision of a later one. It reads the version's stamp again: that was set before the later
 //! transaction began (Release in `open`).
 //!
-//! *Begin against watermark* is a store and a load on either side: the session stores its epoch and
-//! then reads objects, the other stores the new epoch, detached something before, and then reads
-//! what sessions stored. Between them stand full fences on both sides, or a membarrier on the
-//! other: `src/asymmetry.rs` says when, and why that is as good. Either the session is seen, or it
-//! sees the new epoch and what was detached.
+//! *Begin against watermark* is a store and a load on either side. The session stores its epoch and
+//! then reads objects. The other thread stores the new epoch, after it has detached something, and
+//! then reads the sessions' stores. Both sides have full fences in between, or the other side has a
+//! membarrier: `src/asymmetry.rs` says when, and why that is as good. Either the other thread sees
+//! the session, or the session sees the new epoch and the detached state.
 //!
 //! *Stamp against begin*, without a clock, are a store and a load on either side, too: the commit
 //! puts its versions in and then reads the epoch; a thread that raises that has stored it, and a
@@ -111,13 +113,13 @@
 //!
 //! # A horizon
 //!
-//! A program that writes commits to a disk, in their order, needs to know when it has all up to a
-//! time: [`Domain::close`] lets no commit with a stamp up to that time appear any more. Sessions
-//! may then read at the last time up to which all is on the disk, the *floor*
-//! ([`Handle::begin_at_floor`]); the watermark is not above it, so that what they read is there.
-//! Such a session leaves the floor in its record rather than the epoch, and looks for the floor
-//! again, as others do for the epoch: a thread that looks for a grace period and has not seen it
-//! has read that floor before, or an earlier one.
+//! A program that writes commits to a disk, in their order, needs to know when it has all commits
+//! up to a time: after [`Domain::close`] no commit with a stamp up to that time can appear any
+//! more. Sessions may then read at the *floor*, the last time up to which everything is on the disk
+//! ([`Handle::begin_at_floor`]); the watermark is not above it, so their versions are kept. Such a
+//! session stores the floor in its record rather than the epoch, and reads the floor again, as
+//! other sessions read the epoch: a thread that searches for a grace period and has not seen the
+//! session has read that floor before, or an earlier one.
 //!
 //! # Cost
 //!

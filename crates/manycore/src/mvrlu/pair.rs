@@ -84,7 +84,7 @@ impl Pair {
     #[inline]
     unsafe fn lengths(self) -> Lengths {
         // SAFETY: both kinds of objects begin with their head and the lengths, which do not change;
-        // it is there (contract of this function).
+        // the object is valid (contract of this function).
         *unsafe { owned(self.0) }
     }
 

@@ -43,7 +43,7 @@ struct Done {
 }
 
 impl<C: Clock> Handle<'_, C> {
-    /// Looks for a grace period if that is due, and reclaims the log if one is over.
+    /// Searches for a grace period if that is due, and reclaims the log if one is over.
     #[cold]
     pub(super) fn maintain(&mut self, due: bool) {
         let before = self.domain.watermark();
@@ -106,14 +106,15 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// # Panics
     ///
-    /// If the handle is in a session: at the flush's end nothing would protect what that has found.
+    /// If the handle is in a session: at the flush's end nothing would protect the objects that the
+    /// session has found.
     pub fn flush(&mut self) {
         assert!(!self.is_open, "a flush in a session");
         let clock = self.domain.clock();
         // What is detached by the first is discarded by the second.
         for _ in 0..2 {
-            // What was committed or detached so far is then in the past of every clock, and no
-            // batch has to wait.
+            // All commits and detachments so far are then in the past of every clock, and no batch
+            // has to wait.
             let stamp = clock.fresh().max(clock.stamp());
             while clock.horizon() < stamp {
                 hint::pause();
@@ -295,8 +296,8 @@ fn detach_all<C: Clock>(domain: &Domain<C>, tail: &mut Tail, watermark: u64, don
 /// themselves do not: each version leads to the next one.
 const AHEAD: usize = 8;
 
-/// Asks for the object of a version, which was published and is not discarded, and goes on to the
-/// next.
+/// Prefetches the object of a version, which was published and is not discarded, and goes on to the
+/// next version.
 fn ask_ahead(place: &mut Position) {
     // The model checker has enough to do.
     if cfg!(loom) {
@@ -307,9 +308,9 @@ fn ask_ahead(place: &mut Position) {
         // it, which the caller is. Its object's address, its kind and its stamp are read, of which
         // the first two do not change.
         let version = unsafe { &*version };
-        // Where the object is and where the next version begins stands on the version's line, which
-        // is waited for. Relaxed: nothing hangs on the value; by this load the line is one that
-        // simulations charge.
+        // The object's address and the next version's position are on the version's line, for which
+        // this waits. Relaxed: nothing depends on the value; this load makes simulations charge for
+        // the line.
         _ = version.stamp.load(Ordering::Relaxed);
         hint::prefetch(version.master());
         place.advance(version.kind.room());

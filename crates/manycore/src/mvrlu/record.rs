@@ -1,5 +1,5 @@
-//! What a domain knows about a thread: since when it is in a session, and whether its transaction
-//! has committed.
+//! A domain's data about a thread: the begin of its session, and whether its transaction has
+//! committed.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -45,8 +45,7 @@ pub(super) struct Local {
 /// searches for grace periods as often as a single one, and need not allocate.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// What the session has locked. Between handles it is empty, with the memory that it has come
-    /// to.
+    /// The session's locked objects. Between handles it is empty, but keeps its memory.
     pub locked: Vec<*mut Version>,
     /// What the session has made. Emptied as `locked` is.
     pub fresh: Vec<(*mut Head, &'static Kind)>,
@@ -58,7 +57,8 @@ pub(super) struct Kept {
     /// Versions that were committed since the log was last reclaimed, or since the last search for
     /// a grace period.
     pub versions: u32,
-    /// Whether they are many, or another segment of the log was begun and those are many.
+    /// Whether there are many of them, or another segment of the log was begun and there are many
+    /// segments.
     pub is_filling: bool,
     /// Sessions since it last looked for a grace period.
     pub sessions: u32,
@@ -99,8 +99,8 @@ impl Record {
         (record, Local { writer, pool: Pool::new(), kept: Kept::default(), dying: Dying::new() })
     }
 
-    /// Says that a session begins, which is protected from that epoch on; with a full fence after
-    /// it, or without.
+    /// Announces that a session begins, which is protected from that epoch on; with a full fence
+    /// after it, or without.
     #[inline]
     pub fn enter(&self, epoch: u64, with_fence: bool) {
         if with_fence {

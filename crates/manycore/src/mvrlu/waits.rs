@@ -1,11 +1,11 @@
 //! Who waits for the clocks: commits, or snapshots.
 //!
 //! A stamp is a little ahead of the clocks, so that it is later than the begin of every snapshot
-//! that has missed the commit. So that no later snapshot misses it, too, somebody has to wait as
-//! long: the commit, until every clock has passed its stamp, or the snapshot that begins, until it
-//! is later than every stamp that was given before. A thread that reads and changes one key at a
-//! time needs no snapshots, and then commits need not wait; where there are mostly snapshots, those
-//! should not. So threads count both, and a domain goes by what is more frequent.
+//! that has missed the commit. To keep later snapshots from missing it, too, one side has to wait
+//! that long: the commit, until every clock has passed its stamp, or each new snapshot, until it is
+//! later than every earlier stamp. A thread that reads and changes one key at a time needs no
+//! snapshots, and then commits need not wait; where snapshots dominate, snapshots should not wait.
+//! So threads count both, and a domain decides by the more frequent kind.
 //!
 //! ```text
 //!                 snapshots wait  -------->  both wait  -------->  commits wait
@@ -83,8 +83,8 @@ impl ClockWaitPolicy {
 
     #[inline]
     pub fn waiting(&self) -> Waiting {
-        // Acquire: partner of the Release in `only_commits`: what the clocks have passed there,
-        // this thread's has passed now.
+        // Acquire: partner of the Release in `only_commits`: the clocks' times there are in the
+        // past of this thread's clock now.
         Waiting(self.waiting.load(Ordering::Acquire))
     }
 
@@ -104,9 +104,9 @@ impl ClockWaitPolicy {
     }
 
     fn only_snapshots(&self) {
-        // Relaxed: what was given before it is seen, commits have waited for. Not a store: others
-        // may have gone round to `BOTH` meanwhile, and a commit that then found this in the place
-        // of that would be none of those which the grace period waits for.
+        // Relaxed: commits have waited for all stamps given before it is seen. Not a store: other
+        // threads may have gone through a round to `BOTH` meanwhile. A commit that then found this
+        // value instead would not be among those for which the grace period waits.
         let (from, to, relaxed) = (Waiting::COMMITS.0, Waiting::SNAPSHOTS.0, Ordering::Relaxed);
         let _ = self.waiting.compare_exchange(from, to, relaxed, relaxed);
     }

@@ -49,7 +49,7 @@ impl<C: Clock> Handle<'_, C> {
         unsafe { self.lock_bare_of_kind(link, &KindOf::<T>::KIND, flag) }
     }
 
-    /// The same, of an object that is of another kind than its data says.
+    /// The same, for an object of another kind than its data's.
     ///
     /// # Safety
     ///
@@ -124,8 +124,8 @@ impl<C: Clock> Handle<'_, C> {
         // Partner: the same fence of another session, which has put its version in before, as this
         // one has. One of the two then finds the other's.
         full_fence!("mvrlu-read-unlocked");
-        // SAFETY: session and object are there (contract of this function); a newest version that
-        // could be locked is what the session sees.
+        // SAFETY: session and object are valid (contract of this function); a newest version that
+        // could be locked is in the session's view.
         unsafe {
             match self.lockable(link) {
                 Ok(newest) => Ok(self.data(link, newest)),
@@ -136,8 +136,7 @@ impl<C: Clock> Handle<'_, C> {
 
     fn is_mine(&self, version: *mut Version) -> bool {
         // SAFETY: null, or a version that was found in this session, and so is not discarded before
-        // its end.
-        // Relaxed: this thread has written it, or it is another's.
+        // its end. Relaxed: this thread has written it, or it belongs to another.
         unsafe { version.as_ref() }.is_some_and(|v| v.stamp.load(Ordering::Relaxed) == self.mine)
     }
 
@@ -225,7 +224,7 @@ impl<C: Clock> Handle<'_, C> {
         self.kept.is_filling |= is_filling;
     }
 
-    /// The data of a version of this session's, which it has perhaps only locked so far.
+    /// The data of a version of this session's, which may so far only be locked.
     ///
     /// # Safety
     ///
@@ -260,7 +259,7 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     /// Ends the session by its commit, and returns the stamp if it has written something. `decided`
-    /// is told the stamp while the session's locks are held.
+    /// gets the stamp while the session's locks are held.
     #[inline]
     pub(super) fn end_by_commit(&mut self, decided: impl FnOnce(u64)) -> Option<u64> {
         self.kept.fresh.clear();
@@ -275,8 +274,8 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     fn commit_locked(&mut self, decided: impl FnOnce(u64)) -> Option<u64> {
-        // SAFETY: `locked` has versions of this session only, which are in its log and are not
-        // discarded before they were published, below.
+        // SAFETY: `locked` has only versions of this session, which are in its log and are not
+        // discarded before they are published, below.
         let ready = |writes, version: &*mut Version| unsafe { (**version).ready() } | writes;
         if !self.kept.locked.iter().fold(false, ready) {
             self.unlock_all();
@@ -287,8 +286,8 @@ impl<C: Clock> Handle<'_, C> {
         let stamp = self.record.decision.decide(|_| {
             loop {
                 let stamp = domain.stamp();
-                // Later than what it was made from: under a relaxed clock that may be a moment
-                // ahead.
+                // Later than the stamps on which it is based: under a relaxed clock these may be a
+                // moment ahead.
                 if stamp > settled {
                     break stamp;
                 }
@@ -297,8 +296,8 @@ impl<C: Clock> Handle<'_, C> {
         decided(stamp);
         let mut versions = 0;
         for &version in &self.kept.locked {
-            // SAFETY: `locked` has versions of this session only, which are in its log and are not
-            // discarded before they were published, below.
+            // SAFETY: `locked` has only versions of this session, which are in its log and are not
+            // discarded before they are published, below.
             let version = unsafe { &*version };
             if version.is_write() {
                 Self::stamp(version, stamp);
@@ -326,7 +325,7 @@ impl<C: Clock> Handle<'_, C> {
     /// The commit of a version, and the end of the lock.
     fn stamp(version: &Version, stamp: u64) {
         // SAFETY: null, or the version before, which this one's lock keeps from being detached: it
-        // is discarded only after it was superseded, which it is by the store below.
+        // is discarded only after it was superseded, which the store below does.
         if let Some(older) = unsafe { version.own.older.as_ref() } {
             // Release: partner of the Acquire in `detach`.
             older.own.superseded.store(stamp, Ordering::Release);
@@ -347,8 +346,8 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     fn unlock_all(&mut self) {
-        // SAFETY: `locked` has versions of this session only, which are in its log and are not
-        // discarded before they were published, below.
+        // SAFETY: `locked` has only versions of this session, which are in its log and are not
+        // discarded before they are published, below.
         self.kept.locked.iter().for_each(|version| Self::unlock(unsafe { &**version }));
         self.kept.locked.clear();
         let record = self.record;

@@ -17,8 +17,8 @@
 //! core's log.
 //!
 //! Clocks of cores may differ. So an operation that has to come after another, such as the removal
-//! of an object after its insertion, says so ([`OpLog::log_after`]): its stamp is higher, whatever
-//! its core's clock says.
+//! of an object after its insertion, declares that ([`OpLog::log_after`]): its stamp is higher,
+//! whatever its core's clock reads.
 //!
 //! # Memory order
 //!
@@ -29,7 +29,7 @@
 //! # Cost
 //!
 //! An operation is an acquisition of its core's lock and a read of the clock. A read acquires the
-//! locks of all cores, and sorts what it finds.
+//! locks of all cores, and sorts the operations that it finds.
 //!
 //! # When not to use it
 //!
@@ -145,7 +145,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
     ///
     /// # Panics
     ///
-    /// If an operation does that is applied then; those behind it are then lost.
+    /// If an operation that is applied then panics; the operations behind it are lost.
     pub fn log_after(&self, operation: O, after: Stamp) -> Stamp {
         let log = &self.logs[own_of(self.logs.len())];
         log.lock.acquire();
@@ -158,11 +158,11 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
             operations.push((stamp, operation));
             (stamp, operations.len().is_multiple_of(MANY))
         });
-        // SAFETY: acquired in this function, and not released since: what comes between panics only
-        // for want of memory, which aborts.
+        // SAFETY: acquired in this function, and not released since: the code in between panics
+        // only if memory runs out, which aborts.
         unsafe { log.lock.release() };
         if is_long && !self.try_synchronize() {
-            // A thread that has it may have been preempted, while all others log more for it to
+            // The owner of the lock may have been preempted, while all others log more for it to
             // apply: it gets this CPU.
             hint::yield_now();
         }

@@ -24,7 +24,7 @@ pub(super) const CAPACITY: usize = 61;
 /// What a bag counts for beside what is in it.
 pub const BAG_BYTES: usize = size_of::<Bag>();
 
-/// An object that nobody can find any more, and how to destroy it; none if it is one of the
+/// An object that no thread can find any more, and its destructor; none if it is one of the
 /// domain's nodes.
 #[derive(Clone, Copy)]
 pub(super) struct Garbage {
@@ -35,7 +35,7 @@ pub(super) struct Garbage {
 /// Objects that are destroyed together.
 pub(super) struct Bag {
     next: *mut Bag,
-    /// The epoch in which it was closed. In a cell so that the model checker sees who has the bag.
+    /// The epoch in which it was closed. In a cell so that the model checker sees the bag's owner.
     epoch: UnsafeCell<usize>,
     /// What it counts for with its objects.
     pub bytes: usize,
@@ -64,8 +64,8 @@ impl Bag {
         }
     }
 
-    /// Opens the bag to be filled. Returns how many bytes it counts for itself, as long as it has
-    /// something in it.
+    /// Opens the bag to be filled. Returns the bytes that the bag itself counts for, as long as it
+    /// has any object.
     pub fn open(&mut self) -> usize {
         debug_assert!(self.length == 0, "a bag that is not empty is filled anew");
         (self.bytes, self.bytes_before) = (size_of::<Self>(), size_of::<Self>());
@@ -101,14 +101,14 @@ impl Bag {
         self.bytes += bytes;
     }
 
-    /// Takes the newest object out of a closed bag, in order that it is destroyed, and what it
-    /// counts for. The bag is not empty.
+    /// Takes the newest object out of a closed bag, to be destroyed, with its weight. The bag is
+    /// not empty.
     pub fn pop(&mut self) -> (Garbage, usize) {
         self.length -= 1;
         let left = self.bytes_each * self.length;
         let bytes = self.bytes - left;
         self.bytes = left;
-        // SAFETY: `push` has written the places below the length; this one is below what it was,
+        // SAFETY: `push` has written the places below the length; this one is below the old length,
         // and no longer counts.
         (unsafe { self.garbage[self.length].assume_init() }, bytes)
     }

@@ -50,9 +50,9 @@ pub type OnStall = Box<dyn Fn(&Stall) + Send + Sync>;
 pub struct Config {
     /// How readers and scans see each other.
     pub barriers: Barriers,
-    /// How many bytes of garbage there may be. Near the limit, a thread that has retired something
-    /// waits, at the end of its critical section, until there is room. Threads can exceed the limit
-    /// by what they retire in the sections they are in when it is reached.
+    /// The limit of garbage in bytes. Near the limit, a thread that has retired something waits, at
+    /// the end of its critical section, until there is room. Threads can exceed the limit by the
+    /// objects that they retire in the sections that are open when it is reached.
     pub limit_bytes: usize,
     /// How long a thread waits for room before it goes on without. [`Duration::MAX`], the usual
     /// value, is as long as it takes.

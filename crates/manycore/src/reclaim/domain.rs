@@ -122,8 +122,8 @@ impl Domain {
         no_debt(self.records.iter().map(|record| record.balance()).fold(0, usize::wrapping_add))
     }
 
-    /// Bytes of memory that it has for a structure's nodes, whether in use or free; 0 if the
-    /// structure has none here.
+    /// Bytes of memory for a structure's nodes, whether in use or free; 0 if the structure has none
+    /// here.
     pub fn node_bytes(&self) -> usize {
         self.nodes.memory_bytes()
     }
@@ -139,9 +139,8 @@ impl Domain {
         self.overruns.load(Ordering::Relaxed) // Relaxed: a statistic
     }
 
-    /// Visits what has been counted so far, each with its name: epochs that have begun,
-    /// [`waits`](Self::waits) and
-    /// [`overruns`](Self::overruns).
+    /// Visits the counts so far, each with its name: epochs that have begun, [`waits`](Self::waits)
+    /// and [`overruns`](Self::overruns).
     pub fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let epoch = self.periods.epoch.load(Ordering::Relaxed); // Relaxed: a statistic
         visit("epochs", (epoch / STEP) as u64);
@@ -173,8 +172,8 @@ impl Domain {
         }
     }
 
-    /// Whether it is the calling thread that is inside. Records that threads use in turns do not
-    /// say.
+    /// Whether the calling thread is the one in the section. Records that threads use in turn do
+    /// not show that.
     pub(super) fn is_own(&self, blocker: &Slot) -> bool {
         !self.is_shared_by_threads && blocker.thread() == thread::id()
     }
@@ -216,7 +215,7 @@ impl Domain {
         self.periods.epoch.load(order!(Acquire, "reclaim-now"))
     }
 
-    /// The epoch, for a bag that is closed by a thread which has been inside.
+    /// The epoch, for a bag that a thread which was in a section closes.
     pub(super) fn epoch_to_close(&self) -> usize {
         self.periods.epoch.load(Ordering::Relaxed) // Relaxed: not before the one in which it came in; see the page
     }
@@ -293,8 +292,8 @@ impl Domain {
                 continue;
             }
             for bag in stack.take() {
-                // Not only in stacks that were not expired: the epoch may have come round to this
-                // one meanwhile.
+                // Not only in stacks that were not expired: the epoch may have wrapped around to
+                // this one meanwhile.
                 let is_expired = has_come(bag.epoch().wrapping_add(GRACE), now);
                 count += if is_expired { bag.len() } else { 0 };
                 if is_expired { to } else { stack }.push(bag);

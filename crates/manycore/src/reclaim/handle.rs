@@ -71,8 +71,8 @@ impl<'d> Handle<'d> {
     /// The thread's private data, which the next thread gets when this one has gone.
     #[inline]
     fn own(&self) -> &Own {
-        // SAFETY: this handle has claimed the record until it is dropped, and is not `Send`: the
-        // thread that has the record is this one.
+        // SAFETY: this handle has claimed the record until it is dropped, and is not `Send`: this
+        // thread has the record.
         unsafe { self.record.own() }
     }
 
@@ -81,8 +81,8 @@ impl<'d> Handle<'d> {
         self.domain
     }
 
-    /// Begins a section: what can be reached while the guard is there is not freed before it is
-    /// dropped.
+    /// Begins a section: objects that can be reached during the guard's life are not freed before
+    /// it is dropped.
     ///
     /// Sections may contain others. A guard that is forgotten keeps all garbage from being freed
     /// until the handle is dropped.
@@ -101,7 +101,7 @@ impl<'d> Handle<'d> {
         self.depth.get() > 0
     }
 
-    /// Whether it is destroying what was retired: then the caller is a destructor, or is called by
+    /// Whether it is destroying retired objects: then the caller is a destructor, or is called by
     /// one.
     pub fn is_destroying(&self) -> bool {
         self.is_collecting.get()
@@ -263,7 +263,8 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// Called when a check is due: finds what can be freed, and waits if too much is held.
+    /// To be called when a check is due: finds expired objects, and waits if there is too much
+    /// garbage.
     #[cold]
     fn check_garbage(&self) {
         self.domain.close_parked();
@@ -516,8 +517,8 @@ impl<'h> Guard<'h> {
         self.repin_after(|| ());
     }
 
-    /// Does something between the two for which nobody has to wait, such as to sleep. With other
-    /// guards it is done in the section.
+    /// Runs a function between the two for which no thread has to wait, such as one that sleeps.
+    /// With other guards it runs in the section.
     #[inline]
     pub fn repin_after<R>(&mut self, f: impl FnOnce() -> R) -> R {
         if self.handle.depth.get() == 1 { self.handle.unpinned(f) } else { f() }
@@ -546,9 +547,9 @@ impl<'h> Guard<'h> {
         unsafe { self.retire_with(value.cast(), size_of::<T>(), destroy::<T>) };
     }
 
-    /// Calls `destroy` with the object, some time after every section has ended that is going on
-    /// now; until then it counts for this many bytes. For objects that are not in a box. Does not
-    /// allocate, but for a bag now and then.
+    /// Calls `destroy` with the object, some time after every section has ended that is open now;
+    /// until then it counts for this many bytes. For objects that are not in a box. Does not
+    /// allocate, except for a bag now and then.
     ///
     /// # Safety
     ///

@@ -63,14 +63,14 @@
 //! ## Bounded garbage
 //!
 //! A reader that stays in its section keeps everything from being freed. [`Config::limit_bytes`]
-//! bounds what may be held: near it, a thread that has retired something waits at the end of its
-//! section. [`Config::on_stall`] gets the reader's thread, for how long it has blocked, and how
-//! much is held. Readers never wait. When the reader leaves, the waiting threads go on.
+//! bounds the garbage: near it, a thread that has retired something waits at the end of its
+//! section. [`Config::on_stall`] gets the reader's thread, the duration of the block, and the
+//! amount of garbage. Readers never wait. When the reader leaves, the waiting threads go on.
 //!
-//! Without such a reader, a thread scans for what can be freed when it has retired 253 objects, or
+//! Without such a reader, a thread scans for expired objects when it has retired 253 objects, or
 //! when it has retired 8 and has not scanned for 2^17 ticks: 2^19 where a scan takes a system call,
-//! and on 32 CPUs or more 2^19 and 32 objects. So it holds little if it retires slowly, and spends
-//! little time on scans if it retires fast.
+//! and on 32 CPUs or more 2^19 and 32 objects. So it keeps little garbage if it retires slowly, and
+//! spends little time on scans if it retires fast.
 //!
 //! A thread that has retired something may wait when it leaves its section. So it must not hold a
 //! lock then that other threads acquire in sections: acquire and release locks inside. Destructors

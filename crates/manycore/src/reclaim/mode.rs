@@ -10,8 +10,8 @@ use super::qsbr::QsbrHandle;
 ///
 /// # Safety
 ///
-/// A section's guard is of the domain that its handle was registered with: what is read and retired
-/// there relies on it.
+/// A section's guard belongs to the domain with which its handle was registered: reads and
+/// retirements there rely on it.
 pub unsafe trait Mode {
     /// What a thread has sections with.
     type Handle<'d>: fmt::Debug;

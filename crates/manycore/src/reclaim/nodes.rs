@@ -1,9 +1,9 @@
 //! The nodes of a structure, in memory that its domain keeps for them.
 //!
-//! A list's reader goes from node to node, and how fast depends on how many lines of the cache
-//! those take. From the allocator each has 8 bytes of its own at least, and lies between others'
-//! memory. So a domain that is a structure's has
-//! [chunks](crate::object_pool) full of nodes; what is destroyed goes to the next who needs one.
+//! A list's reader goes from node to node, and its speed depends on the number of cache lines of
+//! the nodes. In the allocator's memory each node has at least 8 additional bytes, and lies between
+//! other data. So a domain of a structure has [chunks](crate::object_pool) full of nodes; the
+//! memory of a destroyed node is reused for the next new one.
 //!
 //! The model checker and the simulator are to see each node come and go, and notice one that is
 //! lost: there they are boxes. So are large ones, which gain nothing.
@@ -69,11 +69,11 @@ impl Nodes {
     ///
     /// # Safety
     ///
-    /// It is one of these, and no thread has it any more.
+    /// The node is one of these, and no thread has it any more.
     pub unsafe fn end(&self, node: *mut ()) {
         if let Some(end) = self.end {
-            // SAFETY: `end` was made for the type of this domain's nodes, of which this is one that
-            // no thread has any more (contract of this function).
+            // SAFETY: `end` was made for the type of this domain's nodes. This is one of them, and
+            // no thread has it any more (contract of this function).
             unsafe { end(node) };
         }
     }

@@ -22,8 +22,8 @@ pub fn domain() -> &'static Domain {
     DOMAIN.get_or_init(Domain::default)
 }
 
-/// Does something in a section of the process' own domain: what can be reached meanwhile is not
-/// freed before it ends. Sections may contain others.
+/// Runs a function in a section of the process' own domain: objects that can be reached meanwhile
+/// are not freed before it ends. Sections may contain others.
 ///
 /// A thread's first one registers the thread. That is undone when the thread ends: its garbage is
 /// then left to the others. A section costs one read of a thread-local variable more than with a

@@ -56,8 +56,7 @@ impl<'d> QsbrHandle<'d> {
         self.handle.unpinned(f)
     }
 
-    /// Whether the thread is to destroy something that has waited for long enough, or to look for
-    /// it.
+    /// Whether the thread has expired objects to destroy, or has to scan for some.
     #[inline]
     pub(super) fn is_owing(&self) -> bool {
         self.handle.is_owing()
@@ -65,7 +64,7 @@ impl<'d> QsbrHandle<'d> {
 
     /// As [`Handle::synchronize`]; the thread is quiescent.
     pub fn synchronize(&mut self) {
-        // SAFETY: there are none, by the type; one that was forgotten protects nothing.
+        // SAFETY: there are none, by the type; a forgotten guard protects nothing.
         unsafe { self.synchronize_shared() };
     }
 

@@ -27,15 +27,14 @@ pub(super) type Slot = ThreadSlot<Record>;
 pub(super) struct Record {
     /// 0, or the epoch in which its thread came in and [`INSIDE`].
     state: AtomicUsize,
-    /// Bytes that its threads have retired so far, and that they have freed, whichever retired
-    /// them. Both wrap. Written by the thread that has the record.
+    /// Bytes that its threads have retired so far, and bytes that they have freed, whichever thread
+    /// retired them. Both wrap. The thread that has the record writes them.
     retired: AtomicUsize,
     freed: AtomicUsize,
-    /// Closed bags, by the epoch in which they were closed. A stack that the epoch has come back to
-    /// may also have bags of earlier rounds.
+    /// Closed bags, by the epoch in which they were closed. A stack whose epoch has come round
+    /// again may also have bags of earlier rounds.
     stacks: [GarbageStack; STACKS],
-    /// Bags in which nothing has to wait any more. Its thread destroys what is in them little by
-    /// little.
+    /// Bags with only expired objects. Their thread destroys the objects little by little.
     pub expired: GarbageStack,
     /// The thread's memory for nodes.
     pub pool: UnsafeCell<Pool>,
@@ -49,7 +48,7 @@ pub(super) struct Record {
 pub(super) struct Own {
     /// The bag that is being filled; null if there is none.
     pub bag: Cell<*mut Bag>,
-    /// The one whose objects are being destroyed, none of which has to wait; null if there is none.
+    /// The bag whose objects are being destroyed, all of them expired; null if there is none.
     pub emptying: Cell<*mut Bag>,
     /// An empty one; null if there is none.
     pub spare: Cell<*mut Bag>,
@@ -108,8 +107,8 @@ impl Record {
         }
     }
 
-    /// The caller has claimed the record. Here the model checker learns that what the record has
-    /// belongs to another thread now.
+    /// The caller has claimed the record. This shows the model checker that the record's contents
+    /// belong to another thread now.
     #[inline]
     pub fn take_over(&self) {
         self.own.with_mut(|_| ());
@@ -122,8 +121,8 @@ impl Record {
     /// The caller has the record, and keeps this no longer.
     #[inline]
     pub unsafe fn own(&self) -> &Own {
-        // SAFETY: the thread that has the record, which is the caller (contract of this function),
-        // is the only one that reaches `own`.
+        // SAFETY: only the thread that has the record, which is the caller (contract of this
+        // function), accesses `own`.
         self.own.with(|own| unsafe { &*own })
     }
 
@@ -143,8 +142,8 @@ impl Record {
         if with_fence {
             store_and_fence!(self.state, epoch | INSIDE, "reclaim-reader-fence");
         } else {
-            // Release: partner of the Acquire in `state`, for the section before this one, of which
-            // the advancer may not see that it has ended.
+            // Release: partner of the Acquire in `state`, for the previous section, whose end the
+            // advancing thread may not have seen.
             self.state.store(epoch | INSIDE, Ordering::Release);
         }
     }

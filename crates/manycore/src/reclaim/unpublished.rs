@@ -62,7 +62,8 @@ impl<T> UnpublishedNode<'_, T> {
         self.place.as_ptr()
     }
 
-    /// The node, which others can find: it is there until it is retired, or its structure ends.
+    /// The node, which others can find: it is valid until it is retired, or its structure is
+    /// dropped.
     #[inline]
     pub fn into_raw(self) -> NonNull<T> {
         let place = self.place;
@@ -85,8 +86,8 @@ impl<T> Deref for UnpublishedNode<'_, T> {
 impl<T> Drop for UnpublishedNode<'_, T> {
     fn drop(&mut self) {
         if are_kept::<T>() {
-            // SAFETY: it was not given to others by `into_raw`, so that no thread has it; `node`
-            // has taken it from this domain.
+            // SAFETY: `into_raw` has not given it to others, so no thread has it; `node` has taken
+            // it from this domain.
             unsafe { self.guard.handle().end_node(self.place.as_ptr().cast()) };
         } else {
             // SAFETY: `node` has made it by a box, and it was not given to others by `into_raw`.
@@ -173,8 +174,8 @@ mod tests {
         assert_eq!(Arc::strong_count(&counted), 1);
     }
 
-    /// Each has its place, is aligned, and keeps what is in it, whatever its size and whether it is
-    /// a box.
+    /// Each has its own place, is aligned, and keeps its contents, whatever its size and whether or
+    /// not it is a box.
     fn are_apart<T: Copy + PartialEq + core::fmt::Debug>(make: fn(u8) -> T, bytes_min: usize) {
         let domain = Domain::of_nodes::<T>(Config::default(), bytes_min);
         let handle = domain.register();

@@ -19,7 +19,7 @@ pub struct Domain<C: Clock = Counter> {
     /// Not used where the clock is exact.
     epoch: Epoch,
     pub(super) config: Config,
-    /// Before the shared pool, because its end comes first: what they have is the shared pool's
+    /// Before the shared pool, because it is dropped first: its objects are in the shared pool's
     /// memory.
     pub(super) members: ThreadRegistry<Record, Local>,
     pub(super) shared_pool: SharedPool,

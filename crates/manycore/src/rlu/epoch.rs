@@ -56,8 +56,8 @@ impl Epoch {
     fn begin(&self, known: impl FnOnce() -> u64) {
         // AcqRel: partner of each other, and of the Acquire in `again`.
         self.0.latest.fetch_max(UNUSED + 1, Ordering::AcqRel);
-        // A thread that found the epoch unused passed its own fence before, in `announce`, so this
-        // thread sees what that one has announced.
+        // A thread that found the epoch unused executed its own fence before, in `announce`, so
+        // this thread sees that thread's announcement.
         full_fence!("rlu-begin-fence");
         // AcqRel: partner of those in `announce`, and of the Acquire in `again`.
         self.0.latest.fetch_max(known(), Ordering::AcqRel);
@@ -65,8 +65,8 @@ impl Epoch {
         self.0.is_ready.store(true, order!(Release, "rlu-epoch-ready"));
     }
 
-    /// A stamp that is later than this time. What the thread has written, every session sees whose
-    /// epoch is not before it.
+    /// A stamp that is later than this time. Every session whose epoch is not before the stamp sees
+    /// the thread's writes.
     pub fn stamp(&self, clock: &impl Clock, after: u64) -> u64 {
         full_fence!("rlu-stamp-fence");
         // Relaxed: who has found a later epoch passes a fence after that, and before it reads
@@ -76,8 +76,8 @@ impl Epoch {
         clock.stamp().max(epoch.max(after) + 1)
     }
 
-    /// Has every session with a time see a commit of this stamp that begins from now on. The thread
-    /// has it in its record.
+    /// Ensures that every session with a time that begins from now on sees a commit of this stamp.
+    /// The thread has the stamp in its record.
     #[inline]
     pub fn announce(&self, stamp: u64) {
         full_fence!("rlu-known-fence"); // partner of the one in `begin`

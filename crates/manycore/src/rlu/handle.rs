@@ -154,8 +154,8 @@ impl<'a, C: Clock> Handle<'a, C> {
             if stamp < UNDECIDED {
                 return self.sees_stamp(copy, stamp);
             }
-            // SAFETY: `own` is a record of this domain, which is there for as long as the domain,
-            // and this handle borrows that.
+            // SAFETY: `own` is a record of this domain, which is valid as long as the domain, and
+            // this handle borrows that.
             let fate = unsafe { &*copy.own }.decision.fate(self.limit);
             // Acquire: partner of the Release in `commit_locked`. If the stamp is still open, the
             // fate was that of this transaction.
@@ -223,9 +223,9 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     #[inline]
     unsafe fn deref<T: Copy>(&self, link: Link<T>) -> *const T {
         debug_assert!(self.is_open, "an object is read outside a session");
-        // SAFETY: the link leads to an object that is there (contract of `RawSession::deref`), and
-        // a copy that is found in a session stays until its end (invariant 2). What either holds
-        // does not change before then (invariant 1), or is this session's own.
+        // SAFETY: the link leads to a valid object (contract of `RawSession::deref`), and a copy
+        // that is found in a session stays until its end (invariant 2). Their contents do not
+        // change before then (invariant 1), or are this session's own.
         unsafe {
             let copy = copy_of(head(link));
             if copy.is_null() || !self.sees(&*copy) {

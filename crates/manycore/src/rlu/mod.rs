@@ -17,9 +17,9 @@
 //!                             +--------+
 //! ```
 //!
-//! There are two versions of an object at most: while sessions stay that are older than a commit,
-//! nobody can change its objects again. That is the difference to [MV-RLU](crate::mvrlu), and why
-//! this is smaller: no chains, no log that fills, no reclamation beside the commits.
+//! There are at most two versions of an object: while sessions stay that are older than a commit,
+//! no thread can change its objects again. That is the difference to [MV-RLU](crate::mvrlu), and
+//! why this is smaller: no chains, no log that fills, no reclamation beside the commits.
 //!
 //! # Source
 //!
@@ -28,40 +28,39 @@
 //! RLU-ORDO of Kashyap and others (EuroSys 2018). Deviations:
 //!
 //! - *The write clock.* In the paper a writer reads the clock, announces the next time as that of
-//!   its commit, and then increments the clock. Two that do so at once announce the same time; a
-//!   session that has begun at it may then have seen the object of one and see the copy of the
-//!   other. Here the stamp comes from one increment, and is decided as in [MV-RLU](crate::mvrlu): a
-//!   reader that finds a commit under way makes its stamp later than its own time.
+//!   its commit, and then increments the clock. If two writers do so at once, they announce the
+//!   same time; a session that has begun at that time may then have seen the object of one and see
+//!   the copy of the other. Here the stamp comes from one increment, and is decided as in
+//!   [MV-RLU](crate::mvrlu): a reader that finds a commit under way makes its stamp later than its
+//!   own time.
 //! - *Stamps are in the copies*, so that a thread may commit again before the last commit is
 //!   written back.
-//! - *Deferring.* In the paper what is deferred is not seen by others until it is written back,
-//!   even when its commit has returned. Here it is seen from the commit on; put off are the wait
-//!   for readers and the writing back ([`Config::deferred`]). A thread that meets an object that is
-//!   locked so gives up, and writes back for its owner, who may sleep or be gone. So nobody depends
+//! - *Deferring.* In the paper others do not see a deferred commit until it is written back, even
+//!   when it has returned. Here they see it from the commit on; only the wait for readers and the
+//!   writing back are deferred ([`Config::deferred`]). A thread that meets an object locked in this
+//!   way gives up, and writes back for its owner, which may sleep or be gone. So no thread depends
 //!   on the owner.
-//! - *Waiting.* The original spins until each session has ended, of threads that may not run. Here
-//!   a writer polls for some microseconds, then lets others have the CPU, then sleeps; sessions
-//!   that began after the commit are not waited for, and a thread that would wait for itself
-//!   panics.
-//! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` asks no
-//!   clock; a writer then waits for the session's end even if it has read the copy. An object that
-//!   a session has changed and then freed shows what it was before, as in [MV-RLU](crate::mvrlu).
-//! - *No clock is trusted.* See below. So commits and snapshots do not wait for clocks either, as
-//!   those of [MV-RLU](crate::mvrlu) do.
-//! - *Logs* are lists of copies, whose memory comes from the domain's pool, as that of objects
-//!   does.
+//! - *Waiting.* The original spins until each session has ended, even if its thread is not running.
+//!   Here a writer polls for some microseconds, then yields the CPU, then sleeps. It does not wait
+//!   for sessions that began after the commit, and a thread that would wait for itself panics.
+//! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` uses no
+//!   clock; a writer then waits for the session's end even if the session has read the copy. If a
+//!   session has changed an object and then freed it, others see its state before that, as in
+//!   [MV-RLU](crate::mvrlu).
+//! - *No clock is trusted.* See below. So commits and snapshots do not wait for clocks either,
+//!   unlike those of [MV-RLU](crate::mvrlu).
+//! - *Logs* are lists of copies, whose memory comes from the domain's pool, like that of objects.
 //!
 //! # Invariants
 //!
-//! 1. Of an object without a copy, the data is the last commit. It changes only while there is a
-//!    copy, and every open session reads that.
-//! 2. A copy that was committed stays until no session is open that may miss its stamp: such a
-//!    session reads the object.
-//! 3. A copy that was taken away is in *limbo*, of the thread that took it away, until that
-//!    thread's next stamp and then a wait for all sessions that may miss this one. Sessions that
-//!    see it have begun after the copy was taken away, and did not find it.
-//! 4. Nobody waits in a session. So of two threads that wait for each other's sessions there are
-//!    none.
+//! 1. The data of an object without a copy is its last commit. It changes only while there is a
+//!    copy, and every open session reads the copy.
+//! 2. A committed copy stays until no session is open that may miss its stamp: such a session reads
+//!    the object.
+//! 3. A copy that was removed is in *limbo*, in the thread that removed it, until that thread's
+//!    next stamp and then a wait for all sessions that may miss that stamp. Sessions that see the
+//!    stamp have begun after the copy was removed, and did not find it.
+//! 4. No thread waits in a session. So no two threads wait for each other's sessions.
 //!
 //! From 1 follows that a session may lock an object that has no copy: had it changed since the
 //! session began, it would have one.
@@ -74,9 +73,9 @@
 //! where eight commits share one. Either the session is seen, or it sees the commit. Its end
 //! (Release) comes after all that it has read, and the writer acquires it.
 //!
-//! *A session that has a time* leaves the *epoch* in its record, which is not before any stamp that
-//! was announced, and reads at the clock's time or the epoch, whichever is later. It needs not be
-//! waited for if the stamp is not later than the epoch in its record:
+//! *A session that has a time* stores the *epoch* in its record, which is not before any announced
+//! stamp, and reads at the clock's time or the epoch, whichever is later. A writer need not wait
+//! for it if the stamp is not later than the epoch in its record:
 //!
 //! 1. The writer has locked its objects, passed a fence, and found an earlier epoch, for its stamp
 //!    is later than that. The session has found the later one, and then passed its fence. So the
@@ -86,12 +85,11 @@
 //! 2. A session that the writer has not seen has passed its fence after the writer's. It looks for
 //!    the epoch again, finds one that is not before the stamp, and reads the copies.
 //!
-//! Of a clock that is *exact* ([`Counter`](crate::clock::Counter)) the epoch is the clock itself.
-//! *Other clocks* ([`Ordo`](crate::clock::Ordo)) decide only which moment a session sees: nothing
-//! in 1 and 2 hangs on the clock. One that is wrong makes snapshots inconsistent, but what they
-//! read is there. Where the barrier is asymmetric, the fence in 1 is the load of the epoch
-//! (Acquire): that is enough where a store becomes visible to all other CPUs at once, as on x86 and
-//! AArch64.
+//! For an *exact* clock ([`Counter`](crate::clock::Counter)) the epoch is the clock itself. *Other
+//! clocks* ([`Ordo`](crate::clock::Ordo)) decide only which moment a session sees: 1 and 2 do not
+//! depend on the clock. A wrong clock makes snapshots inconsistent, but their reads are of valid
+//! memory. Where the barrier is asymmetric, the fence in 1 is the load of the epoch (Acquire): that
+//! is enough where a store becomes visible to all other CPUs at once, as on x86 and AArch64.
 //!
 //! *The first session that has a time.* Before it, the epoch is not used, so commits do not write a
 //! line that they all share. Each thread keeps the latest stamp that it knows in its record,

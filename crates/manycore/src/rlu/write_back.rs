@@ -32,8 +32,8 @@ impl<C: Clock> Handle<'_, C> {
     /// Writes back copies that block this thread, if their owner has deferred that.
     pub(super) fn clear_the_way(&mut self) {
         let owner = core::mem::replace(&mut self.in_the_way, core::ptr::null());
-        // SAFETY: null, or a record of this domain, which is there for as long as the domain, and
-        // this handle borrows that.
+        // SAFETY: null, or a record of this domain, which is valid as long as the domain, and this
+        // handle borrows that.
         let Some(owner) = (unsafe { owner.as_ref() }) else { return };
         let helped = owner.log.try_with(|committed| {
             let is_some = !committed.copies.is_empty();
@@ -117,8 +117,8 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// Waits until no session is open that may miss a commit of this stamp. Those that begin
-    /// meanwhile do not.
+    /// Waits until no session is open that may miss a commit of this stamp. Sessions that begin
+    /// meanwhile do not miss it.
     fn wait_for_sessions(&mut self, stamp: u64, committed: &Committed) {
         self.domain.fence_readers();
         count(&self.record.counters.quiescences, 1);
@@ -170,8 +170,8 @@ impl<C: Clock> Handle<'_, C> {
 
     fn report(&self, record: &Member, blocked_for: Duration, committed: &Committed) {
         let Some(on_stall) = &self.domain.config.on_stall else { return };
-        // SAFETY: the copies in a log stay until they were written back, for which one has to have
-        // the log, as the caller does.
+        // SAFETY: the copies in a log stay until they were written back, which requires the log,
+        // and the caller has it.
         let bytes = committed.copies.iter().map(|copy| unsafe { (**copy).kind.copy }).sum();
         on_stall(&Stall {
             thread: record.thread(),

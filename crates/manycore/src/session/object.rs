@@ -71,8 +71,8 @@ impl<T> Embedded<T> {
 /// The object is there for as long as `'a`.
 #[inline]
 pub(crate) unsafe fn head<'a, X: 'static, T>(link: Link<T>) -> &'a Head<X> {
-    // SAFETY: a link that is not null leads to a `Master` or an `Embedded`, both of which begin
-    // with their head, and that is there for `'a` (contract of this function).
+    // SAFETY: a link that is not null leads to a `Master` or an `Embedded`. Both begin with their
+    // head, which is valid for `'a` (contract of this function).
     unsafe { &*link.as_ptr().cast::<Head<X>>() }
 }
 
@@ -274,8 +274,8 @@ impl<X: 'static, T> InPlaceKindOf<X, T> {
 ///
 /// As of [`Kind::end`].
 unsafe fn end_owned<X: 'static, T>(master: *mut Head<X>) {
-    // SAFETY: `OwnedKindOf<X, T>` names this function, so that the object is of this type; no
-    // thread has it any more (contract of `Kind::end`), and it is ended once.
+    // SAFETY: `OwnedKindOf<X, T>` names this function, so the object is of this type; no thread has
+    // it any more (contract of `Kind::end`), and it is ended once.
     unsafe { (*master.cast::<Master<X, T>>()).data.with_mut(|data| data.drop_in_place()) };
 }
 

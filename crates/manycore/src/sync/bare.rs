@@ -205,8 +205,8 @@ pub mod node {
     #[repr(align(128))]
     struct Block(UnsafeCell<[u8; 128]>);
 
-    // SAFETY: the bytes of a block are written by the one that has set its bit in `USED`, with
-    // Acquire, until it clears it, with Release.
+    // SAFETY: only the thread that has set a block's bit in `USED`, with Acquire, writes its bytes,
+    // until it clears the bit, with Release.
     unsafe impl Sync for Block {}
 
     static BLOCKS: [Block; NODES] = [const { Block(UnsafeCell::new([0; 128])) }; NODES];
@@ -229,8 +229,8 @@ pub mod node {
             hint::yield_now();
         };
         let node = NonNull::from(&BLOCKS[number].0).cast::<T>();
-        // SAFETY: the bit is this thread's, so that no other uses the block, which is as large as
-        // the assertion says and as aligned.
+        // SAFETY: the bit is this thread's, so no other uses the block; the assertion checks its
+        // size and alignment.
         unsafe { node.write(T::default()) };
         node
     }

@@ -123,8 +123,8 @@ macro_rules! array_of {
 }
 pub(crate) use array_of;
 
-/// A table that is one for the whole process: a function that returns its entries, which are all
-/// made by a constant whose bytes are zero, with its name among all that is one for a process.
+/// A table of which the whole process has one: a function that returns its entries, each made by a
+/// constant whose bytes are zero, and its name among such objects of a process.
 macro_rules! process_wide {
     ($(#[$meta:meta])* $vis:vis fn $name:ident() -> [$entry:ty; $length:literal] of $new:expr, named $of_process:ident) => {
         $(#[$meta])*

@@ -4,8 +4,8 @@ use core::ptr::NonNull;
 
 pub use super::backend::node::*;
 
-/// Takes a node for `enter`, which says whether it has put it into a queue; if not, gives it back.
-/// Says the same.
+/// Takes a node and runs `enter`, which returns whether it has put the node into a queue; if not,
+/// returns the node to the store. Returns `enter`'s result.
 ///
 /// # Safety
 ///

@@ -1,7 +1,7 @@
 //! What is one for the whole process, by name.
 
-/// Tells what is one for the process apart where the process is not the host's: the simulator has a
-/// word for each.
+/// Distinguishes the objects of which a process has one, where the process is not the host's: the
+/// simulator has a word for each.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 #[cfg_attr(not(feature = "sim"), expect(dead_code, reason = "elsewhere each has a static"))]

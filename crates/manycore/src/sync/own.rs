@@ -7,6 +7,7 @@ use super::cpu;
 #[inline]
 pub(crate) fn own_of(places: usize) -> usize {
     let core = cpu::current() as usize;
-    // Mostly there is one for each core: a division would be a good part of what is done there.
+    // Usually there is one for each core. This avoids a division, which would be a large part of
+    // the work there.
     if core < places { core } else { core % places }
 }

@@ -47,22 +47,22 @@ unsafe impl<L: RawLock> RawLock for CachePadded<L> {
 
     #[inline]
     unsafe fn lock(&self, node: &mut L::Node) {
-        // SAFETY: the caller keeps the contract of this method, which is that of the same method of
-        // the lock inside.
+        // SAFETY: the caller keeps the contract of this method, which is that of the inner lock's
+        // method of the same name.
         unsafe { self.0.lock(node) };
     }
 
     #[inline]
     unsafe fn try_lock(&self, node: &mut L::Node) -> bool {
-        // SAFETY: the caller keeps the contract of this method, which is that of the same method of
-        // the lock inside.
+        // SAFETY: the caller keeps the contract of this method, which is that of the inner lock's
+        // method of the same name.
         unsafe { self.0.try_lock(node) }
     }
 
     #[inline]
     unsafe fn unlock(&self, node: &mut L::Node) {
-        // SAFETY: the caller keeps the contract of this method, which is that of the same method of
-        // the lock inside.
+        // SAFETY: the caller keeps the contract of this method, which is that of the inner lock's
+        // method of the same name.
         unsafe { self.0.unlock(node) };
     }
 }

@@ -1,5 +1,5 @@
-//! What a thread is doing, for a back end that accounts for its time: the simulator. On every other
-//! back end saying so costs nothing.
+//! A thread's activity, for a back end that accounts for its time: the simulator. On every other
+//! back end announcing it costs nothing.
 
 /// What a thread is about, other than its work and locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

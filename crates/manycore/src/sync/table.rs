@@ -1,4 +1,4 @@
-//! A table of slots that is one for the whole process, in which threads leave marks for others to
+//! A table of slots of which the whole process has one; threads leave marks in it for others to
 //! find.
 
 use super::atomic::AtomicUsize;

@@ -105,7 +105,8 @@ pub fn passes() -> u32 {
     shortened(1000, 1)
 }
 
-/// After how many passes over a list in which there was nothing to do for an entry it is taken off.
+/// The number of passes over a list with nothing to do for an entry, after which the entry is
+/// removed.
 pub fn idle_passes() -> u32 {
     shortened(256, 0)
 }
@@ -165,7 +166,7 @@ pub fn give_up_cpu() {
     }
 }
 
-/// What giving up the CPU costs here, in ticks: measured at the first call, which takes about half
+/// The cost of giving up the CPU here, in ticks: measured at the first call, which takes about half
 /// a millisecond.
 pub fn give_up_cost() -> u32 {
     measured(&GIVE_UP_COST, || shortest(8, give_up_cpu))

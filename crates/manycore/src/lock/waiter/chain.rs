@@ -78,8 +78,8 @@ impl<'a> Locked<'a> {
 
     /// # Safety
     ///
-    /// The waiter is on no chain, and stays where it is until it has been taken off this one:
-    /// marked, or removed by its owner.
+    /// The waiter is on no chain, and does not move until it has been taken off this one: marked,
+    /// or removed by its owner.
     pub(in crate::lock) unsafe fn push(&self, waiter: &Waiter, end: End) {
         let (left, right) = match end {
             End::Head => (core::ptr::null(), self.head()),
@@ -212,7 +212,7 @@ impl Batch {
     }
 
     /// Gives the first [`ROWS`] of the waiters back to their owners. The others are in rows behind
-    /// these, and an owner has what is behind its waiter: see [`take_next`].
+    /// these, and an owner has the row behind its waiter: see [`take_next`].
     ///
     /// # Safety
     ///
@@ -246,7 +246,7 @@ impl Batch {
 /// How many rows of waiters a broadcast makes: on 2 and on 192 CPUs, 8 were faster than fewer.
 const ROWS: usize = if cfg!(loom) { 1 } else { 8 };
 
-/// Takes what follows a waiter off it. The waiter is claimed, or was given back to the caller.
+/// Removes the row behind a waiter. The waiter is claimed, or was given back to the caller.
 pub(in crate::lock) fn take_next(waiter: &Waiter) -> *const Waiter {
     let behind = next(waiter);
     set(&waiter.next, core::ptr::null());
@@ -255,7 +255,7 @@ pub(in crate::lock) fn take_next(waiter: &Waiter) -> *const Waiter {
 
 /// The waiter after this one. The chain is locked, or the waiter claimed.
 fn next(waiter: &Waiter) -> *const Waiter {
-    // SAFETY: neighbours are read and written with the chain locked only, or by the one signaller
+    // SAFETY: neighbours are read and written only with the chain locked, or by the one signaller
     // that has claimed the waiter, as the field's comment says; each caller in this file is one of
     // the two.
     waiter.next.with(|n| unsafe { *n })
@@ -263,7 +263,7 @@ fn next(waiter: &Waiter) -> *const Waiter {
 
 /// What precedes a waiter. The chain is locked.
 fn prev(waiter: &Waiter) -> *const Waiter {
-    // SAFETY: neighbours are read and written with the chain locked only, or by the one signaller
+    // SAFETY: neighbours are read and written only with the chain locked, or by the one signaller
     // that has claimed the waiter, as the field's comment says; each caller in this file is one of
     // the two.
     waiter.prev.with(|p| unsafe { *p })

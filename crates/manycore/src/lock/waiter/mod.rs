@@ -12,9 +12,9 @@
 //!
 //! # Whose memory, until when
 //!
-//! A signalled waiter's stack frame is gone at once, so *signalled* is the last that a signaller
-//! writes to it: it has taken the waiter off the chain and has unlocked the chain before. What may
-//! follow is a wake-up by address, which touches no memory.
+//! A signalled waiter's stack frame is gone at once, so *signalled* is a signaller's last write to
+//! it: before that, it has taken the waiter off the chain and has unlocked the chain. Only a
+//! wake-up by address may follow, which touches no memory.
 //!
 //! # Memory order
 //!
@@ -43,7 +43,7 @@ const POLLS: u32 = 16;
 /// The first bit of a signaller's additional message.
 const MESSAGE: u32 = 32;
 
-/// For how long it polls, in ns: about half of what it takes to wake a thread.
+/// The duration of its polling, in ns: about half of the time to wake a thread.
 const POLL: u64 = if cfg!(loom) { 0 } else { 5_000 };
 
 /// One thread's record while it waits.

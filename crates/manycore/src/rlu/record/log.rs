@@ -17,8 +17,8 @@ use crate::lock::Futex;
 use crate::session::object::FREED;
 use crate::sync::cell::UnsafeCell;
 
-/// Copies that a thread has committed and that nobody has written back. A thread that has the lock
-/// may do so; it is not to be taken in a session.
+/// Copies that a thread has committed and that are not written back yet. A thread that has the lock
+/// may write them back; the lock must not be taken in a session.
 pub(in crate::rlu) struct Log {
     lock: Futex,
     committed: UnsafeCell<Committed>,
@@ -37,7 +37,7 @@ pub(in crate::rlu) struct Committed {
 // leads are its owner's to write back, as the module's page says, in any thread.
 unsafe impl Sync for Log {}
 
-/// Unlocks when it is dropped, as by a panic of the callback that is told about a stall.
+/// Unlocks when it is dropped, as by a panic of the callback for stalls.
 struct Locked<'l>(&'l Futex);
 
 impl Drop for Locked<'_> {

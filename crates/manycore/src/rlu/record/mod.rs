@@ -43,9 +43,9 @@ impl Session {
         self != Self::NONE && (self.0 >= Self::UNTIMED || self.0 < stamp)
     }
 
-    /// Whether the session that was `before`, and may miss a commit of this stamp, still lasts if
-    /// this is what its record says now. A session that is later has another number, or before long
-    /// an epoch that is not before the stamp.
+    /// Whether an earlier session, which may miss a commit of this stamp, still lasts, given its
+    /// record's present contents. A later session has another number, or before long an epoch that
+    /// is not before the stamp.
     pub fn is_still(self, before: Self, stamp: u64) -> bool {
         self == before || self.0 < stamp.min(Self::UNTIMED)
     }
@@ -94,11 +94,10 @@ impl Record {
         (record, local)
     }
 
-    /// Says what session there is. If it begins, a barrier has to follow.
+    /// Announces the session's state. If a session begins, a barrier has to follow.
     #[inline]
     pub fn set_session(&self, session: Session) {
-        // Release: partner of the Acquire in `session`: what the last session has read, it has read
-        // before.
+        // Release: partner of the Acquire in `session`: the last session's reads come before.
         self.session.store(session.0, order!(Release, "rlu-set-session"));
     }
 

@@ -1,4 +1,4 @@
-//! The copy of an object that is being changed, which is its lock.
+//! The copy of an object that is being changed; it is the object's lock.
 
 use core::ptr::null_mut;
 

@@ -15,14 +15,13 @@ use syscalls::{Sysno, raw_syscall};
 /// Whether [`heavy`] works here, so that others may do without a fence. Kernels before 4.14 and
 /// some sandboxes refuse.
 ///
-/// Registers the process, which it is asked for once for each object that uses such barriers: on a
-/// process with many threads that takes the kernel some milliseconds the first time.
+/// Registers the process. Each object that uses such barriers requests this once: on a process with
+/// many threads the first time takes the kernel some milliseconds.
 pub fn is_asymmetric() -> bool {
     membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
 }
 
-/// The side that does without a fence: orders what the compiler makes of the accesses before and
-/// after.
+/// The side without a fence: orders the compiler's accesses before and after.
 #[inline]
 pub fn light() {
     // SeqCst: of all accesses.

@@ -91,8 +91,8 @@ fn place() -> u32 {
 fn cpu_and_node() -> (u32, u32) {
     let mut both = 0;
     if super::clock::replaced().is_none() {
-        // SAFETY: every x86-64 CPU of the last fifteen years has the instruction, and nobody has
-        // said that it is forbidden; Linux keeps the numbers where it reads.
+        // SAFETY: every x86-64 CPU of the last fifteen years has the instruction, and no code has
+        // announced that it is forbidden; Linux keeps the numbers in the register that it reads.
         unsafe { core::arch::x86_64::__rdtscp(&raw mut both) };
     } else {
         both = segment_limit();
@@ -100,14 +100,13 @@ fn cpu_and_node() -> (u32, u32) {
     (both & 0xFFF, both >> 12)
 }
 
-/// The same numbers, which Linux keeps in the limit of a segment, too: to read that is never
-/// forbidden. It is not what is read first, since interpreters such as valgrind lack the
-/// instruction.
+/// The same numbers, which Linux also keeps in the limit of a segment: reading that is never
+/// forbidden. It is not the first choice, since interpreters such as valgrind lack the instruction.
 #[cfg(target_arch = "x86_64")]
 fn segment_limit() -> u32 {
     const CPU_AND_NODE: u32 = 15 << 3 | 3;
     let mut limit = 0;
-    // SAFETY: reads no memory; of a segment that is not there it leaves the register as it is.
+    // SAFETY: reads no memory; for a segment that does not exist it leaves the register unchanged.
     unsafe {
         core::arch::asm!(
             "lsl {limit:e}, {segment:e}",

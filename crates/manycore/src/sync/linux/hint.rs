@@ -31,9 +31,10 @@ pub fn delay(ticks: u64) {
     }
 }
 
-/// Says that all of this memory is going to be used, here and there, so that large pages save more
-/// than they waste. To be said before it is used; where the system's administrator has them on
-/// demand (`transparent_hugepage/enabled`), and no matter otherwise, nor below 2 MiB.
+/// Announces that all of this memory is going to be used, at random places, so that large pages
+/// save more than they waste. To be called before the memory is used. It has an effect where the
+/// system's administrator allows large pages on demand (`transparent_hugepage/enabled`), and not
+/// below 2 MiB.
 #[cold]
 pub fn huge_pages(address: *mut u8, bytes: usize) {
     const PAGE: usize = 4096;
@@ -75,7 +76,7 @@ pub fn sleep(nanoseconds: u32) {
     let timeout = libc::timespec { tv_sec: 0, tv_nsec: i64::from(nanoseconds) };
     let nobody_wakes = 0_u32;
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the kernel reads the word, which holds what is expected, and the time, which counts
+    // SAFETY: the kernel reads the word, which holds the expected value, and the time, which counts
     // from now.
     unsafe {
         raw_syscall!(Sysno::futex, &raw const nobody_wakes, operation, 0, &raw const timeout);

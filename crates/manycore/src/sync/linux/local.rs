@@ -143,8 +143,8 @@ fn ask_id() -> u32 {
     tid
 }
 
-/// What the kernel calls the calling thread. [`id`] is the number by which it owns locks, and is
-/// another one in a child that was forked past the C library.
+/// The kernel's number for the calling thread. [`id`] is the number by which it owns locks, and
+/// differs in a child that was forked past the C library.
 pub fn kernel_id() -> u32 {
     match local().kernel_id.get() {
         0 => {

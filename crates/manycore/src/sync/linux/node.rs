@@ -118,7 +118,7 @@ impl Store {
     }
 }
 
-/// Gives the calling thread a store, ahead of those that it has.
+/// Gives the calling thread a store, ahead of its other ones.
 #[cold]
 fn new_store(before: *mut Store) -> &'static Store {
     // Acquire, and Release below: one thread at a time.
@@ -134,8 +134,8 @@ fn new_store(before: *mut Store) -> &'static Store {
     store
 }
 
-/// A store whose thread has ended. A node that is still in use, such as that of a lock which the
-/// thread has taken with it, stays so.
+/// A store whose thread has ended. A node that is still in use, such as the node of a lock that the
+/// ended thread held, stays in use.
 fn left_behind() -> Option<&'static Store> {
     // Relaxed, here and in the closure: under `GIVING`, but for `free`, in which nodes only come
     // back.

@@ -15,7 +15,7 @@ use syscalls::{Errno, Sysno, raw_syscall};
 /// One more than the generation, where nobody watches.
 static UNWATCHED: AtomicU32 = AtomicU32::new(1);
 
-/// One more than the generation; 0 in a child that does not know yet that it is one.
+/// One more than the generation; 0 in a child that has not noticed yet that it is one.
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const UNWATCHED).cast_mut());
 
 /// The generation, where the kernel does not wipe it.
@@ -75,8 +75,8 @@ pub(super) fn forked() {
     next_generation();
 }
 
-/// Has `in_child` run in every child that has a copy of this process' memory: there, before the
-/// first answer of [`generation`], or at [`forked_by_libc`], whichever comes first. It may use
+/// Has `in_child` run in every child that has a copy of this process' memory: before the first
+/// result of [`generation`] there, or at [`forked_by_libc`], whichever comes first. It may use
 /// locks and wait queues. To be called while there is one thread.
 ///
 /// Where the kernel cannot wipe memory (before Linux 4.14), it runs in children that the C library

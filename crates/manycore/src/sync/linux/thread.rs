@@ -1,4 +1,4 @@
-//! The calling thread: its own [block](Local), what prepares it for locks, and the only thread of a
+//! The calling thread: its own [block](Local), its preparation for locks, and the only thread of a
 //! forked child.
 
 use super::local::forget_kernel_id;
@@ -24,8 +24,8 @@ pub fn others_are_gone() {
     node::forked(kernel_id());
 }
 
-/// Has what the calling thread needs for any lock ready, so that it makes no system call for it
-/// later but to wait.
+/// Prepares all data that the calling thread needs for any lock, so that it makes no system call
+/// for it later except to wait.
 pub fn prepare() {
     id();
     node::prepare();

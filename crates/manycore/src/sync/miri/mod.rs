@@ -5,8 +5,8 @@
 //! race, a value that its type forbids. It has no `asm!` and no raw system call, but the calls of
 //! libc that the standard library makes, futexes among them. Its clock, like its CPUs, is its own.
 //!
-//! Two CPUs and two nodes of memory, so that what is for each of them has two; a thread stays on
-//! its own.
+//! Two CPUs and two NUMA nodes, so that there are two of everything that each has; a thread stays
+//! on its own.
 
 /// Atomics, as `core` has them.
 pub mod atomic {

@@ -1,5 +1,5 @@
-//! Nodes for queue locks: an allocation each, so that the interpreter notices who uses one after it
-//! was given back.
+//! Nodes for queue locks: an allocation each, so that the interpreter notices uses after a node was
+//! given back.
 
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use core::ptr::NonNull;

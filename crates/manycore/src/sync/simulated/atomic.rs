@@ -1,7 +1,7 @@
 //! Atomics whose accesses are charged.
 //!
-//! Values are sequentially consistent whatever the ordering says: one thread of the host does
-//! everything. What an ordering costs is charged as on x86: a sequentially consistent store or
+//! Values are sequentially consistent whatever the ordering, because one host thread does
+//! everything. The cost of an ordering is charged as on x86: a sequentially consistent store or
 //! fence waits until all stores are done.
 
 use core::sync::atomic as real;

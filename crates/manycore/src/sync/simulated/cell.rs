@@ -24,8 +24,8 @@ impl<T> UnsafeCell<T> {
         f(self.0.get())
     }
 
-    /// Where it is, for a thread that is going to read in it: charges its first lines, and those
-    /// that are read later are [touched](crate::sync::hint::touch).
+    /// Its address, for a thread that is going to read it: charges its first lines, and later reads
+    /// are [touched](crate::sync::hint::touch).
     pub fn head(&self) -> *const T {
         backend::read_plain(self.0.get().addr(), size_of::<T>().min(128));
         self.0.get()

@@ -36,7 +36,7 @@ pub fn boundary() -> Option<u64> {
     backend::boundary()
 }
 
-/// A deadline in nanoseconds since the simulation began, which is where both clocks begin.
+/// A deadline in nanoseconds since the simulation began, which is the start of both clocks.
 pub(super) fn moment(deadline: &Deadline) -> u64 {
     let seconds = u64::try_from(deadline.seconds).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(u64::from(deadline.nanoseconds))

@@ -31,8 +31,8 @@ impl Global {
     }
 }
 
-/// How often something is repeated that is only repeated for speed: less often where schedules are
-/// explored, so that what comes after it is reached.
+/// The number of repetitions, if code is repeated only for speed: fewer where schedules are
+/// explored, so that the code after it is reached.
 pub fn shortened(usual: u32, explored: u32) -> u32 {
     if backend::explores() { explored } else { usual }
 }

@@ -19,8 +19,8 @@ pub fn slots() -> &'static [AtomicUsize] {
     unsafe { of_process(OfProcess::Slots, &ON_HOST) }
 }
 
-/// A table of the simulated process with as many entries as this one has, which is for where there
-/// is no simulation.
+/// A table of the simulated process with as many entries as this one has; this one is for code
+/// outside of a simulation.
 ///
 /// # Safety
 ///
@@ -38,7 +38,7 @@ pub unsafe fn of_process<T>(name: OfProcess, on_host: &'static [T]) -> &'static 
         backend::set_word(word, table.expose_provenance() as u64);
     }
     let table = with_exposed_provenance::<T>(backend::word(word) as usize);
-    // SAFETY: memory of that size that is there as long as the simulation, and zero at first, which
+    // SAFETY: memory of that size that is valid as long as the simulation, and zero at first, which
     // is a table of new entries.
     unsafe { core::slice::from_raw_parts(table, on_host.len()) }
 }

@@ -1,5 +1,5 @@
-//! By how much the CPUs' counters differ at most: two threads on two CPUs send each other what
-//! theirs say.
+//! The largest difference of the CPUs' counters: two threads on two CPUs send each other their
+//! counters' values.
 #![expect(clippy::disallowed_methods, reason = "part of what `sync::hint` is built on")]
 
 extern crate std;
@@ -68,8 +68,8 @@ fn run_on(cpu: usize) -> bool {
     unsafe { raw_syscall!(Sysno::sched_setaffinity, 0, size_of_val(&mask), mask.as_ptr()) == 0 }
 }
 
-/// What one thread says to the other: its counter; 0 when that has been read. On several lines in
-/// turn, because how long a message takes depends on where the line is at home.
+/// One thread's message to the other: its counter; 0 when that has been read. On several lines in
+/// turn, because the duration of a message depends on the line's home.
 type Message = CachePadded<AtomicU64>;
 const LINES: usize = 8;
 
