@@ -107,8 +107,8 @@ impl Installed {
         product
     }
 
-    /// Compiles a program by what pkg-config says and nothing else but these flags, as the book has
-    /// it. It is to be run as it is.
+    /// Compiles a program with pkg-config's flags and these flags only, as in the book. The program
+    /// runs without further settings.
     ///
     /// # Panics
     ///

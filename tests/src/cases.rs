@@ -9,8 +9,8 @@ pub fn parse(output: &str) -> Vec<(&str, &str)> {
     output.lines().map(|line| line.split_once(' ').unwrap_or((line, ""))).collect()
 }
 
-/// What makes a run useless to compare with: it failed, a case's own expectation did not hold, a
-/// name came twice.
+/// The faults that make a run useless for comparison: it failed, a case's own expectation did not
+/// hold, or a name came twice.
 pub fn defects(outcome: &Outcome) -> Vec<String> {
     let mut defects = Vec::new();
     if !matches!(outcome.end, End::Exited(status) if status.success()) {
@@ -28,8 +28,7 @@ pub fn defects(outcome: &Outcome) -> Vec<String> {
     defects
 }
 
-/// Where a run disagrees with the one that it is compared with, a line each: nowhere, if all is
-/// well.
+/// The disagreements of a run with the run for comparison, a line each: none if all is well.
 pub fn differences(expected: &Outcome, got: &Outcome) -> Vec<String> {
     let got_by_name: HashMap<_, _> = parse(&got.stdout).into_iter().collect();
     let expected_by_name: HashMap<_, _> = parse(&expected.stdout).into_iter().collect();
@@ -57,8 +56,8 @@ pub fn differences(expected: &Outcome, got: &Outcome) -> Vec<String> {
     differences
 }
 
-/// An account of the differences that fits a screen: the first of them, and what the program said
-/// last.
+/// A summary of the differences that fits a screen: the first of them, and the program's last
+/// output.
 pub fn account(heading: &str, got: &Outcome, differences: &[String]) -> String {
     const SHOWN: usize = 12;
     let mut lines = vec![format!("{heading}: {} differences", differences.len())];

@@ -73,8 +73,8 @@ pub fn run(command: &mut Command, input: &str, limit: Duration) -> Outcome {
     Outcome { end, stdout: contents(stdout), stderr: contents(stderr) }
 }
 
-/// What `f` returns for each of these, other than nothing. For programs that wait more than they
-/// work: two at a time.
+/// The results of `f` for each of these, other than nothing. For programs that mostly wait: two at
+/// a time.
 ///
 /// # Panics
 ///

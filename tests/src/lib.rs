@@ -1,9 +1,9 @@
 //! Real programs as tests: compiled from `programs/`, run with and without the preload library,
 //! compared.
 //!
-//! A program under test prints one line a case, `name result`, and nothing else. What glibc makes
-//! of a case is what every lock has to make of it: a test runs the program as it is, runs it again
-//! with the library preloaded, and [`cases::differences`] says where the two disagree. A program
+//! A program under test prints one line for each case, `name result`, and nothing else. Every lock
+//! has to give the same result for a case as glibc: a test runs the program unchanged, runs it
+//! again with the library preloaded, and [`cases::differences`] lists the disagreements. A program
 //! that hangs is [stopped](child::run) and counts as disagreeing, from the first case that it did
 //! not reach.
 //!
@@ -33,8 +33,8 @@
 //! # A new case
 //!
 //! Put it into the program of its object, or into a new one, which is then listed in
-//! `tests/conformance/programs.rs`. `programs/case.h` has what a case needs: threads that make one
-//! call, deadlines, children, printing.
+//! `tests/conformance/programs.rs`. `programs/case.h` has the helpers for cases: threads that make
+//! one call, deadlines, children, printing.
 
 pub mod capi;
 pub mod cases;
@@ -61,8 +61,7 @@ pub fn target() -> &'static Path {
     profile().1.parent().expect("cargo puts tests three levels below its target")
 }
 
-/// The profile that this test was built by, and the directory in which cargo puts what it builds by
-/// that.
+/// The profile with which this test was built, and cargo's directory for builds of that profile.
 ///
 /// # Panics
 ///

@@ -19,8 +19,8 @@ pub fn library() -> &'static Path {
     &LIBRARY
 }
 
-/// The library that moves system calls: `$MANYCORE_SYSCALLS_PRELOAD`, what is beside
-/// `$MANYCORE_COMMAND`, or built from this workspace.
+/// The library that moves system calls: `$MANYCORE_SYSCALLS_PRELOAD`, the one beside
+/// `$MANYCORE_COMMAND`, or one built from this workspace.
 ///
 /// # Panics
 ///

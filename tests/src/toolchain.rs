@@ -38,7 +38,7 @@ impl From<PathBuf> for Executable {
     }
 }
 
-/// A directory of sources, and one for what is made from them.
+/// A directory of sources, and one for the files built from them.
 #[derive(Clone, Debug)]
 pub struct Workshop {
     sources: PathBuf,

@@ -1,4 +1,4 @@
-//! The library that moves system calls, beside what else is in a process: the same results as
+//! The library that moves system calls, beside other libraries in a process: the same results as
 //! without it.
 //!
 //! `cargo test -p manycore-tests --test beside --release`
@@ -11,7 +11,7 @@ use manycore_tests::{cases, child};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs the program above glibc and above something else, and gives what the latter wrote to
+/// Runs the program above glibc and above another library, and returns that library's output on
 /// standard error.
 #[track_caller]
 fn same_results(program: &str, product: &str, beneath: &Beneath) -> String {

@@ -1,5 +1,5 @@
-//! The log of the kernel's reverse maps (`kernel/linux/mm/ldu.c`) as a program: what it promises
-//! under many threads, and whether the program notices when a line of it is missing.
+//! The log of the kernel's reverse maps (`kernel/linux/mm/ldu.c`) as a program: its promises under
+//! many threads, and whether the program notices when a line of it is missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ fn a_missing_line_is_noticed() {
     }
 }
 
-/// What the kernel's own check is to notice itself, before a thread does.
+/// The faults that the kernel's own check has to notice itself, before a thread does.
 const VERIFIED: [&str; 3] = ["FIFO", "family", "linked"];
 
 #[test]

@@ -1,9 +1,9 @@
 //! Real network programs with their system calls moved: the same bytes, the same ends, and moved
 //! indeed.
 //!
-//! `cargo test -p manycore-tests --test servers --release` is a short selection;
+//! `cargo test -p manycore-tests --test servers --release` is a short selection.
 //! `MANYCORE_SERVERS=all` runs every program under every mechanism, `MANYCORE_SERVERS=uring` under
-//! that one, and `MANYCORE_SOAK_SECONDS` says how long servers stay under load. `make soak-servers`
+//! that one, and `MANYCORE_SOAK_SECONDS` sets the time of servers under load. `make soak-servers`
 //! sets both.
 
 use std::collections::BTreeMap;
@@ -39,8 +39,8 @@ fn mechanisms(short: &'static str) -> Vec<&'static str> {
     }
 }
 
-/// Does the same plainly and under mechanisms. What fails plainly is not the library's fault, and
-/// says so.
+/// Does the same plainly and under mechanisms. A plain failure is not the library's fault, and is
+/// reported as such.
 #[track_caller]
 fn same(program: &str, short: &'static str, run: impl Fn(Launch) -> Result<()>) {
     if let Err(failure) = run(Launch::Plain) {
@@ -56,7 +56,7 @@ fn same(program: &str, short: &'static str, run: impl Fn(Launch) -> Result<()>) 
     _ = writeln!(std::io::stderr(), "{program} under {:?}: {seconds:.1} s", mechanisms(short));
 }
 
-/// A site, fetched by curl that is launched like the server, some at a time.
+/// A site, fetched by curl that is launched like the server, several at a time.
 fn site(kind: Kind) -> impl Fn(Launch) -> Result<()> {
     move |launch| {
         let site = Site::start(kind, launch)?;
@@ -140,7 +140,7 @@ fn memcached() {
     same("memcached", "uring", |launch| stores::memcached(launch, load_length() / 2));
 }
 
-/// Its sums come out, its tables are sound, and what it has in use is flat.
+/// Its sums are right, its tables are intact, and its use of memory does not grow.
 #[test]
 fn mariadb() {
     let template = Template::make().unwrap_or_else(|failure| panic!("{failure}"));
@@ -174,7 +174,7 @@ const SEEN_MIN: u64 = 150;
 fn own_calls(launch: Launch) -> Result<trace::Seen> {
     let site = Site::start(Kind::Apache, launch)?;
     let load = || (0..30).try_for_each(|_| page(site.port()));
-    // It listens before it has children; when it has answered for a while it has them all.
+    // It listens before it has children; when it has answered for a while it has all of them.
     load()?;
     thread::sleep(Duration::from_secs(1));
     if launch != Launch::Plain && site.process().stderr().contains("system calls go to the pool") {
@@ -207,8 +207,8 @@ fn moves(mechanism: &'static str) {
     for name in trace::CALLS.split(',') {
         let function = calls.functions.iter().find(|function| function.name == name);
         let function = function.unwrap_or_else(|| panic!("{name} is not counted: {calls:?}"));
-        // A child that is told to end closes what it has in the handler, and whose turn it is to
-        // accept is told by the lock of a file: neither is a call of a request.
+        // A child that has to end closes its descriptors in the handler, and a file lock chooses
+        // the next child that accepts: neither is a call of a request.
         let apart = |reason| function.reasons.get(reason).copied().unwrap_or(0);
         let locks = if name == "fcntl" { apart("not known to be movable") } else { 0 };
         let others = locks + apart("in a handler that interrupted a call");
@@ -321,7 +321,7 @@ fn load_length() -> Duration {
     Duration::from_secs(seconds.unwrap_or(LOAD_SECONDS))
 }
 
-/// Clients come and go at servers of five kinds, which use no more than they do as they are.
+/// Clients come and go at servers of five kinds, which use no more resources than unchanged ones.
 #[test]
 fn nothing_leaks_under_mixed_load() {
     let length = load_length();

@@ -1,8 +1,8 @@
 //! Real servers and a real program under load: with three locks for some seconds, with every other
 //! for as long in `make test-deep`, and with three for five minutes in `make soak`.
 //!
-//! `cargo test -p manycore-tests --test soak --release` is the short form. What is checked is told
-//! in [`manycore_tests::soak`].
+//! `cargo test -p manycore-tests --test soak --release` is the short form. [`manycore_tests::soak`]
+//! describes the checks.
 
 use std::env;
 use std::io::Write;
@@ -191,7 +191,7 @@ mod notices {
     }
 }
 
-/// The soak itself, on the program as it is: what fails here is not a lock's fault.
+/// The soak itself, on the unchanged program: a failure here is not a lock's fault.
 #[test]
 #[ignore = "for authors who change the soak"]
 fn glibc() {

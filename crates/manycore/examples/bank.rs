@@ -1,5 +1,5 @@
-//! A bank: transfers between accounts that are found by name, each with a line in a book, and an
-//! auditor who sees all of it at one moment and keeps nobody waiting.
+//! A bank: transfers between accounts that are found by name, each recorded in a book, and an
+//! auditor who sees everything as of one moment and delays no transfer.
 //!
 //!     cargo run --release -p manycore --example bank
 
@@ -18,7 +18,7 @@ fn name(number: u64) -> String {
 }
 
 fn main() {
-    // Two maps that share a space: what concerns both is one transaction.
+    // Two maps that share a space: an operation on both is one transaction.
     let space = <Space>::default();
     let accounts = HashMap::<String, i64>::new_in(&space);
     let book = BTreeMap::<u64, String>::new_in(&space);

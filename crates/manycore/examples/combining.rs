@@ -1,5 +1,5 @@
-//! A queue of jobs by priority, which cannot be divided: a thread that has it does what the others
-//! want done with it.
+//! A queue of jobs by priority, which cannot be divided: the thread that owns it executes the other
+//! threads' operations.
 //!
 //!     cargo run --release -p manycore --example combining
 

@@ -1,5 +1,5 @@
-//! Who is logged in where: every log-in and log-out updates an index that an administrator looks at
-//! now and then. Updates take no lock, and most cancel before anybody looks.
+//! A list of logged-in users: every log-in and log-out updates an index, which an administrator
+//! reads now and then. Updates take no lock, and most cancel before a read.
 //!
 //!     cargo run --release -p manycore --example deferred
 
@@ -37,7 +37,7 @@ fn main() {
             let index = &index;
             s.spawn(move || {
                 for user in 0..USERS {
-                    // The handle says whether the item is in the index; dropped, it takes it out.
+                    // The handle shows that the item is in the index; dropping it removes the item.
                     let login = index.item(Login { machine: user % 10, user: 4 * user + thread });
                     let login = login.insert();
                     if user % 100 == 0 {

@@ -33,8 +33,8 @@ fn main() {
             s.spawn(move || {
                 let mut last = Stamp::default();
                 for number in 1..=ENTRIES {
-                    // The thread may be on another core by now, whose clock is behind: so it says
-                    // what this comes after.
+                    // The thread may be on another core by now, whose clock is behind: so it names
+                    // the operation before this one.
                     last = journal.log_after(Entry { thread, number }, last);
                 }
             });

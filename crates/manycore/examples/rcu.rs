@@ -27,7 +27,8 @@ fn main() {
                 let handle = domain.register();
                 // Relaxed: only says when to stop.
                 while !done.load(Ordering::Relaxed) {
-                    // What is found while the guard is there is not dropped before it is gone.
+                    // References found during the guard's life stay valid until the guard is
+                    // dropped.
                     let guard = handle.pin();
                     let routes = routes.load(&guard);
                     assert_eq!(routes["here"], routes["there"], "half a table");

@@ -26,7 +26,7 @@ const REQUESTS: u32 = if cfg!(miri) { 40 } else { 50_000 };
 /// The user of a session that has not expired; it lasts from now on.
 fn user(sessions: &HashMap<String, Session>, token: &str) -> Option<String> {
     let now = Instant::now();
-    // A reference, that stays as long as the guard does: nothing is copied for a look.
+    // A reference that stays valid as long as the guard: a look-up copies nothing.
     let sessions = sessions.pin();
     let session = sessions.get(token).filter(|session| session.expires > now)?;
     if session.expires - now < LASTS / 2 {
@@ -66,8 +66,8 @@ fn main() {
             // Relaxed: only says when to stop.
             while !is_over.load(Ordering::Relaxed) {
                 let now = Instant::now();
-                // Each session is checked and removed in one step: one that was prolonged meanwhile
-                // stays.
+                // Each session is checked and removed in one step: a session that was prolonged
+                // meanwhile stays.
                 sessions.retain(|_token, session| session.expires > now);
                 std::thread::sleep(LASTS);
             }

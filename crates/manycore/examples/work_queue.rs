@@ -34,7 +34,7 @@ fn main() {
             let (seen, queue, open) = (&seen, &queue, &open);
             scope.spawn(move || {
                 let (mut handle, mut done) = (queue.handle(), 0);
-                // Acquire: partner of the Release below, for what others did with their pages.
+                // Acquire: partner of the Release below, for the other threads' pages.
                 while open.load(Ordering::Acquire) > 0 {
                     // The oldest of all threads' pages.
                     let Some(page) = queue.pop() else {

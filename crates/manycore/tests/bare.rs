@@ -118,7 +118,7 @@ extern "C" fn manycore_thread_id() -> u32 {
     ID.with(|id| *id)
 }
 
-/// One counter serves all CPUs: it differs by what a read of it takes.
+/// One counter serves all CPUs: the difference is at most the time of one read.
 const BOUNDARY: u64 = 1_000;
 
 /// A clock of counters asks the kernel for their boundary.
@@ -240,7 +240,7 @@ impl<L: RawRwLock> Counter<L> {
 
     fn read(&self) {
         self.lock.acquire_read();
-        // SAFETY: the lock is held for reading, so that nobody writes; it is released once.
+        // SAFETY: the lock is held for reading, so no thread writes; it is released once.
         unsafe {
             let before = self.value.get().read_volatile();
             thread::yield_now();

@@ -1,5 +1,5 @@
-//! The examples, each of which has a test that runs it. Here, and not where they are: on another
-//! back end they have nothing to run on.
+//! The examples; each has a test here that runs it. The tests are here, and not in the examples,
+//! because on another back end the examples cannot run.
 #![cfg(not(any(loom, manycore_bare)))]
 
 #[path = "../examples/bank.rs"]

@@ -1,4 +1,4 @@
-//! What the child of a fork finds in queues on which threads of its parent wait, which it does not
+//! In the child of a fork, queues with waiting threads of the parent, which the child does not
 //! have.
 #![cfg(all(target_os = "linux", not(any(loom, manycore_bare, miri))))]
 // A test is an ordinary program: the rules for algorithms are not for it.

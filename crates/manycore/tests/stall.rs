@@ -1,6 +1,6 @@
-//! One reader sleeps for ten seconds while more writers than CPUs go on. The allocator counts: what
-//! is held stays below the limit that the settings give, whatever the library says of it. The
-//! report names the reader, and with its end all goes on.
+//! One reader sleeps for ten seconds while more writers than CPUs go on. The allocator counts: the
+//! garbage stays below the limit of the settings, independent of the library's own reports. The
+//! report names the reader, and after its end everything goes on.
 #![cfg(all(target_os = "linux", not(any(loom, manycore_bare, miri))))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -63,12 +63,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Which thread a report names, and for how long it had kept others waiting.
+/// The thread that a report names, and for how long it had kept others waiting.
 type Reports = mpsc::Receiver<(u32, Duration)>;
 
 /// Starts the writers, and a reader that sleeps inside.
 ///
-/// `write` is a thread's work until its argument says that it is over; `read` calls its argument
+/// `write` is a thread's work until its argument returns that it is over; `read` calls its argument
 /// inside a section.
 fn sleep_inside(
     name: &str,
@@ -120,7 +120,7 @@ fn sleep_inside(
         ended.expect("the reader sees what it has seen before");
         assert!(goes_on, "{name}: writers had done {at_the_end:?} with the reader, {now:?} later");
         assert!(most <= limit, "{name}: {most} bytes were held, the limit is {limit}");
-        // A writer that has lost its CPU is named, too, but only the reader was in the way for so
+        // A writer that has lost its CPU is named, too, but only the reader has blocked for so
         // long.
         let longest = reports.iter().filter(|(who, _)| *who == thread).map(|(_, age)| *age).max();
         let longest = longest.unwrap_or_else(|| panic!("{name}: {thread} is not in {reports:?}"));
@@ -152,8 +152,8 @@ fn epochs(name: &str) {
             unsafe { guard.retire(old) };
         }
     };
-    // Nothing is freed, so that lists of what waits are held beside it: one entry for an object of
-    // 256 bytes.
+    // Nothing is freed, so the lists of waiting objects also take memory: one entry for an object
+    // of 256 bytes.
     sleep_inside(name, LIMIT + LIMIT / 4, &reports, replace, |inside| {
         let member = domain.register();
         let _guard = member.pin();
@@ -167,7 +167,8 @@ fn epochs(name: &str) {
     }
 }
 
-/// Numbers are counted up in transactions, and the reader goes on to see those of its moment.
+/// Numbers are incremented in transactions, and the reader continues to see those of its own
+/// moment.
 fn transactions<D: Sessions>(name: &str, limit: usize, domain: &D, reports: &Reports) {
     session::scope(domain, |all| {
         let mut member = all.register();

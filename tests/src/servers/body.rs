@@ -30,7 +30,7 @@ pub fn write_site(place: &Path) -> Result<()> {
     fs::set_permissions(place, Permissions::from_mode(0o755)).map_err(failed)
 }
 
-/// Fetches every file with curl, which is launched so, and compares them byte for byte.
+/// Fetches every file with curl, which is launched in this way, and compares them byte for byte.
 pub fn fetch_all(launch: Launch, port: u16, place: &Path) -> Result<()> {
     let curl = installed("curl", "curl")?;
     for (name, length) in FILES {

@@ -1,4 +1,4 @@
-//! Real network programs, as they are and with their system calls moved: the same bytes, the same
+//! Real network programs, unchanged and with their system calls moved: the same bytes, the same
 //! ends.
 //!
 //! | module | what is in it |
@@ -31,8 +31,8 @@ use crate::soak::{Failure, Result, ensure};
 /// How long a server may take to come up, or to end.
 pub const GRACE: Duration = Duration::from_secs(30);
 
-/// A port of the loopback interface that is free at this moment. Should somebody take it meanwhile,
-/// the server fails to start.
+/// A port of the loopback interface that is free at this moment. If another program takes it
+/// meanwhile, the server fails to start.
 pub fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());
@@ -59,7 +59,7 @@ pub fn await_ready(server: &Process, is_ready: impl Fn() -> bool) -> Result<()> 
     Ok(())
 }
 
-/// Runs a program to its end, which has to be a success; what it printed.
+/// Runs a program to its end, which has to be a success; returns its output.
 pub fn succeeds(launch: Launch, program: &Path, arguments: &[&str]) -> Result<String> {
     let mut command = launch.command(program);
     let outcome = child::run(command.args(arguments), "", 2 * GRACE);

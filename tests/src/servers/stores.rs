@@ -11,8 +11,8 @@ use crate::soak::launch::Launch;
 use crate::soak::process::Process;
 use crate::soak::{Failure, Result, ensure, installed, memcached, place};
 
-/// A Redis of its own under redis-benchmark, both launched so; then values that have to come back
-/// as they were.
+/// A Redis of its own under redis-benchmark, both launched in this way; then values that have to
+/// come back unchanged.
 pub fn redis(launch: Launch) -> Result<()> {
     let place = place()?;
     let port = free_port()?.to_string();
@@ -91,7 +91,7 @@ impl Postgres {
         &self.server
     }
 
-    /// A program with a connection, or some, to it; gives what that says.
+    /// A program with one or some connections to it; returns the program's output.
     fn run(&self, launch: Launch, program: &Path, more: &[&str]) -> Result<String> {
         let there = ["-h", "127.0.0.1", "-p", &self.port, "-U", "test"];
         succeeds(launch, program, &[&there[..], more].concat())
@@ -124,7 +124,7 @@ impl Postgres {
         ensure(said.trim() == "t|400", || format!("the sums differ: {said}"))
     }
 
-    /// Ends it: it waits for clients, of which there are none any more.
+    /// Ends it: it waits for clients, and there are none any more.
     pub fn stop(self) -> Result<()> {
         let status = self.server.stop(GRACE)?;
         ensure(status.success(), || format!("PostgreSQL ends with {status}"))

@@ -9,10 +9,11 @@ use crate::toolchain::Workshop;
 
 /// A fixed number of bytes, in each direction.
 const BYTES: u64 = 32 << 20;
-/// What iperf3 asks the kernel to keep between the two ends, and each of its writes.
+/// The buffer that iperf3 requests from the kernel between the two ends, and the size of each of
+/// its writes.
 const WINDOW: u64 = 128 << 10;
-/// What may be on its way when the sender has sent everything: the kernel doubles each end's
-/// window, and one block.
+/// The bytes that may be on their way when the sender has sent everything: the kernel doubles each
+/// end's window, and one block.
 const ON_THE_WAY: u64 = 2 * 2 * WINDOW + WINDOW;
 
 /// iperf3, with a check of its own of what arrives.
@@ -33,8 +34,8 @@ pub fn iperf3(launch: Launch) -> Result<()> {
         let said = succeeds(launch, &program, &[&to[..], &size, direction].concat())?;
         let sum = |of: &str| number_after(&said, of, "\"bytes\":").unwrap_or(0);
         let (sent, received) = (sum("\"sum_sent\":"), sum("\"sum_received\":"));
-        // It stops receiving when the sender says that it has sent everything: what is on its way
-        // then is not counted.
+        // It stops receiving when the sender reports that it has sent everything: bytes on their
+        // way then are not counted.
         ensure(sent >= BYTES && received + ON_THE_WAY >= sent && received <= sent, || {
             format!("{sent} of {BYTES} bytes are sent, {received} arrive; it says: {said}")
         })?;

@@ -1,8 +1,8 @@
 //! Which thread makes a call, seen from outside by strace.
 //!
-//! In a process of Apache prefork there is one thread of its own, the first, whose number is the
-//! process's. What that does not call any more is done elsewhere, since the pages come as before;
-//! the kernel's own thread of an io_uring is seen by nobody.
+//! A process of Apache prefork has one thread of its own, the first, whose number is the process's.
+//! If that thread no longer makes certain calls, other threads make them, since the pages come as
+//! before; no tool sees the kernel's own thread of an io_uring.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -70,7 +70,8 @@ pub fn run(program: &Command) -> Result<Seen> {
 pub fn watch(server: u32, place: &Path, load: impl FnOnce() -> Result<()>) -> Result<Seen> {
     let strace = installed("strace", "strace")?;
     let mut processes = children(server)?;
-    // Who makes the others is followed, and so are they; on sockets it does nothing itself.
+    // The process that makes the others is followed, and so are they; it does nothing itself on
+    // sockets.
     processes.push(server.to_string());
     let output = place.join("trace");
     let mut command = Command::new(strace);
@@ -84,7 +85,7 @@ pub fn watch(server: u32, place: &Path, load: impl FnOnce() -> Result<()>) -> Re
     await_tracer(&processes).map_err(blame)?;
     let loaded = load();
     processes.extend(children(server)?);
-    // It lets go of the children when it is asked to end.
+    // It detaches from the children when it is asked to end.
     _ = tracer.stop(Duration::from_secs(20))?;
     loaded?;
     let text = fs::read_to_string(&output).map_err(Failure::because("what strace saw"))?;

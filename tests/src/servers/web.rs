@@ -154,7 +154,7 @@ fn asyncio(launch: Launch, place: &Path, port: u16) -> Result<Command> {
 fn java(launch: Launch, place: &Path, port: u16) -> Result<Command> {
     let class = Workshop::of("programs/servers").java("FileServer");
     let mut command = launch.command(&installed("java", "default-jdk-headless")?);
-    // A small heap is full soon: what grows then is no heap.
+    // A small heap is soon full: later growth is not of the heap.
     command.args(["-Xms24m", "-Xmx24m", "-XX:+UseSerialGC"]);
     command.args(class.command().get_args()).arg(place).arg(port.to_string());
     Ok(command)

@@ -1,6 +1,6 @@
 //! Puts load on a server, and watches both.
 //!
-//! Each [`Worker`] has a thread, and says what it gets done. One that gets nothing done for
+//! Each [`Worker`] has a thread, and reports its progress. A worker without progress for
 //! [`STANDSTILL`] hangs. The run ends with the first failure: the server is then killed, so that no
 //! worker waits for an answer for ever.
 
@@ -13,8 +13,8 @@ use super::memory::Course;
 use super::process::Process;
 use super::{Failure, Result, STANDSTILL};
 
-// Relaxed throughout: the flag and the counts carry nothing but themselves, and what workers leave
-// behind is read after they have been joined.
+// Relaxed throughout: no other data depends on the flag and the counts, and the workers' results
+// are read after they have been joined.
 
 /// How long between two looks at workers and server.
 const LOOK: Duration = Duration::from_millis(20);

@@ -21,8 +21,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// More threads than these are only counted.
 const THREADS_MAX: usize = 64;
 const FUTEX: &str = "202";
-/// What is shown around a futex word: enough for the `pthread_mutex_t` or `pthread_cond_t` that it
-/// is part of.
+/// The number of bytes shown around a futex word: enough for the `pthread_mutex_t` or
+/// `pthread_cond_t` that contains it.
 const WORDS_BEFORE: u64 = 10;
 const WORDS: usize = 24;
 
@@ -46,7 +46,7 @@ fn family(pid: u32) -> Vec<u32> {
     found
 }
 
-/// The children of a process, of whichever of its threads; none if it is gone.
+/// The children of a process, of any of its threads; none if it has ended.
 pub fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|one| fs::read_to_string(one.path().join("children")).ok());
@@ -118,7 +118,7 @@ impl ProcessSample {
         format!("{thread} {name} {state} {} ticks  {place}   {call}", ticks - ticks_before)
     }
 
-    /// The kernel's `NUMBER ARGUMENT... STACK CODE`, with what is at the addresses.
+    /// The kernel's `NUMBER ARGUMENT... STACK CODE`, with the contents of the addresses.
     fn call(&self, text: &str) -> String {
         let fields: Vec<_> = text.split(' ').collect();
         let [number, arguments @ .., _stack, code] = fields.as_slice() else {

@@ -1,4 +1,4 @@
-//! Ctrl-C ends a soak as a failure does: what it started and made goes.
+//! Ctrl-C ends a soak like a failure: everything that it has started and made is removed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};

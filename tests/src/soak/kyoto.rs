@@ -1,9 +1,8 @@
 //! Kyoto Cabinet's own test of random operations on a cache that all threads share.
 //!
 //! `kccachetest wicked` writes, reads, removes, iterates and begins transactions at random, and
-//! checks what comes back. It ends by itself: a soak is run after run, each with another seed and
-//! the next of several shapes. What a run has in use ends with it, so that there is no course of it
-//! to look at.
+//! checks the results. It ends by itself: a soak is run after run, each with another seed and the
+//! next of several shapes. A run's memory ends with it, so its growth over time is not checked.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +19,7 @@ const SHAPES: &[(usize, &[&str])] = &[
     (32, &["-bnum", "5000", "-capsiz", "1000000"]),
 ];
 const ITERATIONS: &str = "2";
-/// Operations of all threads together in an iteration. It says how it gets on after each tenth.
+/// Operations of all threads together in an iteration. It reports its progress after each tenth.
 const OPERATIONS: usize = 80_000;
 
 /// Runs seeds until the time is over; what came of it.

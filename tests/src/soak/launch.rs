@@ -1,4 +1,5 @@
-//! How a program is started: as it is, with a lock, on top of a library that is known to be broken.
+//! The ways to start a program: unchanged, with a lock, or on top of a library that is known to be
+//! broken.
 
 use std::path::Path;
 use std::process::Command;
@@ -28,7 +29,7 @@ impl Launch<'_> {
         command
     }
 
-    /// Likewise, with one more library between the program and what is beneath it.
+    /// The same, with one more library between the program and the library beneath it.
     pub fn command_on(self, library: &Path, program: &Path) -> Command {
         let (beneath, mut command) = self.parts(program);
         beneath.library_first(library).put(&mut command);

@@ -1,4 +1,4 @@
-//! What a process has in use over time, and whether that is flat.
+//! The resources in use by a process over time, and a check that they do not grow.
 //!
 //! # When it is flat
 //!
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use super::{Failure, Result, ensure};
 
-/// What one sample counts, of each: name, unit, and how much growth is none, in units and in
-/// percent.
+/// The resources of one sample, each with its name, its unit, and the tolerated growth, in units
+/// and in percent.
 ///
 /// A server's heap breathes by some percent; mappings and descriptors come and go with threads and
 /// connections.
@@ -70,8 +70,8 @@ impl Course {
         self.expect_growth(&[0; ALLOWANCES.len()])
     }
 
-    /// Fails if something has grown by more than in another run of the same length: that of the
-    /// program as it is, which may grow for reasons of its own.
+    /// Fails if a resource has grown by more than in another run of the same length: a run of the
+    /// unchanged program, which may grow for reasons of its own.
     pub fn expect_flat_beside(&self, other: &Self) -> Result<()> {
         let mut growth = [0; ALLOWANCES.len()];
         for (index, growth) in growth.iter_mut().enumerate() {
@@ -81,8 +81,8 @@ impl Course {
         self.expect_growth(&growth)
     }
 
-    /// Fails if something has grown by more than this, in the order of [`ALLOWANCES`], and what is
-    /// allowed anyway.
+    /// Fails if a resource has grown by more than this, in the order of [`ALLOWANCES`], and by more
+    /// than is allowed anyway.
     fn expect_growth(&self, growth: &Sample) -> Result<()> {
         let factor = if self.length < WARM { COLD_FACTOR } else { 1 };
         for (index, (name, unit, units, percent)) in ALLOWANCES.iter().enumerate() {

@@ -13,8 +13,8 @@
 //! | [`process`] | a program with its output in files, of which nothing stays behind |
 //! | [`launch`] | how a program is started: as it is, with a lock, on top of a broken library |
 //!
-//! A server comes up in a temporary directory, on a socket there or a loopback port that it chooses
-//! itself; so soaks do not disturb each other, nor what else runs on the machine.
+//! A server starts in a temporary directory, on a socket there or a loopback port that it chooses
+//! itself. So soaks do not disturb each other, nor other programs on the machine.
 //!
 //! # Memory, not a disk
 //!
@@ -74,7 +74,7 @@ impl Crowd {
     }
 }
 
-/// What went wrong, in words for a person who has to find out why.
+/// The failure, in words for a person who has to find its cause.
 #[derive(Clone, Debug)]
 pub struct Failure(String);
 

@@ -1,7 +1,8 @@
 //! A program that runs beside the test, with its output in files, of which nothing stays behind.
 //!
-//! Each leads a process group of its own, and is asked to end and killed by its number, which is
-//! its own until we reap it. Should the test itself be killed, the kernel kills what it started.
+//! Each leads a process group of its own. It is asked to end and killed by its number, which stays
+//! its own until we reap it. If the test itself is killed, the kernel kills the processes that it
+//! started.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -50,8 +51,8 @@ impl Process {
 
     /// Whether it has ended.
     pub fn has_ended(&self) -> Result<bool> {
-        // Not reaped: what it started is killed by its group's number, which has to stay its own
-        // until then.
+        // Not reaped: the processes that it started are killed by its group's number, which has to
+        // stay its own until then.
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::Pid(self.pid), look);
         Ok(status.map_err(Failure::because("cannot look at a child"))?.is_some())
@@ -81,8 +82,8 @@ impl Process {
         self.finish(grace)
     }
 
-    /// Waits for its end and says how it was. One that does not end within `limit` hangs, as in
-    /// [`stop`](Self::stop).
+    /// Waits for its end and returns its exit. A process that does not end within `limit` hangs, as
+    /// in [`stop`](Self::stop).
     pub fn finish(mut self, limit: Duration) -> Result<ExitStatus> {
         if !self.ends_within(limit)? {
             return Err(self.hangs(&format!("has not ended within {} s", limit.as_secs())));
@@ -91,7 +92,7 @@ impl Process {
         self.child.wait().map_err(Failure::because("cannot wait for a child"))
     }
 
-    /// A failure that says what the program's threads wait for. The program is killed.
+    /// A failure that describes the waits of the program's threads. The program is killed.
     pub fn hangs(&self, how: &str) -> Failure {
         let threads = hang::account(self.id());
         self.kill();

@@ -139,7 +139,7 @@ fn in_headers() -> Functions {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
     let mut functions = Functions::new();
-    // A declaration ends with a semicolon, and has no braces; what is defined inline has.
+    // A declaration ends with a semicolon, and has no braces; an inline definition has braces.
     for declaration in text.split([';', '{', '}']) {
         let declaration = declaration.trim();
         let Some((before, rest)) = declaration.split_once('(') else { continue };

@@ -7,8 +7,8 @@ use manycore_tests::child::{self, End};
 
 use crate::{LIMIT, program, run, succeeds};
 
-/// Not with valgrind, which complains that the child of a fork has what its parent is going to
-/// free.
+/// Not with valgrind, which complains that the child of a fork has memory that its parent is going
+/// to free.
 const EXAMINED: [Variant; 4] =
     [Variant::Shared, Variant::Static, Variant::Address, Variant::Thread];
 

@@ -8,7 +8,7 @@ use manycore_tests::{LIMIT, cases};
 
 use crate::programs::{self, WORKSHOP, program};
 
-/// What Debian calls the libraries, and the packages that they are in.
+/// Debian's names for the libraries, and their packages.
 const ALLOCATORS: [(&str, &str, &str); 3] = [
     ("jemalloc", "libjemalloc.so.2", "libjemalloc2"),
     ("tcmalloc", "libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),

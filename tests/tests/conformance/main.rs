@@ -51,7 +51,7 @@ fn check<'a>(
     programs::report(child::two_at_a_time(programs, |program| program.check(heading, beneath)));
 }
 
-/// Two runs above glibc agree: what the suite finds is not chance.
+/// Two runs above glibc agree: the suite's findings are not chance.
 #[test]
 fn glibc_against_itself() {
     check(SUITE.iter(), "above glibc again", &Beneath::glibc());
@@ -76,7 +76,7 @@ mod under_every_lock {
     /// Where the programs run that take too long to be run everywhere.
     const HEAVY: &[&str] = &["futex", "adaptive", "mcs"];
 
-    /// Locks that yield as they were published: by `sched_yield`, for which the filter of `sandbox`
+    /// Locks that yield in the published way, by `sched_yield`, for which the filter of `sandbox`
     /// kills.
     const YIELDING: &[&str] = &["parking-lot"];
 

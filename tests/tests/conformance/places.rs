@@ -130,7 +130,7 @@ fn an_unknown_lock_is_refused_in_one_line() {
     assert_eq!(got.stderr.lines().count(), 1, "{got:?}");
 }
 
-/// Parameters change how long a waiter spins and how it gives up, not what calls return.
+/// Parameters change how long a waiter spins and how it gives up, but not the results of calls.
 #[test]
 fn with_parameters() {
     let locks = [

@@ -1,4 +1,4 @@
-//! The programs of the suite, and what each prints above glibc alone.
+//! The programs of the suite, and each one's output above glibc alone.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -66,7 +66,7 @@ const PROGRAMS: &[(&str, Language, bool)] = &[
     ("Threads", Java, true),
 ];
 
-/// What every program finds on its standard input; one of them looks.
+/// The standard input of every program; one of them reads it.
 const INPUT: &str = "a line for the program\n";
 
 /// A program that is ready to run.
@@ -127,7 +127,7 @@ impl Program {
         run(&self.executable, beneath, LIMIT)
     }
 
-    /// An account of what is different on top of something, or nothing.
+    /// A summary of the differences on top of a library, or nothing.
     pub fn check(&self, heading: &str, beneath: &Beneath) -> Option<String> {
         let got = self.run(beneath);
         let differences = cases::differences(&self.expected, &got);
@@ -136,8 +136,8 @@ impl Program {
     }
 }
 
-/// Runs a program of the suite. What it loads besides is harmless, unless `beneath` names something
-/// else.
+/// Runs a program of the suite. Its other libraries are harmless, unless `beneath` names another
+/// one.
 pub fn run(executable: &Executable, beneath: &Beneath, limit: std::time::Duration) -> Outcome {
     let mut command = executable.command();
     let others = LOADED.others.each_ref().map(|path| path.as_os_str()).join(":".as_ref());

@@ -1,8 +1,8 @@
 //! Descriptors, with and without the library that moves system calls: the same results, case by
 //! case.
 //!
-//! `cargo test -p manycore-tests --test syscalls --release`; a mechanism's name chooses one. What a
-//! case is, and how one is run by itself, is told in `programs/syscalls/call.h`.
+//! `cargo test -p manycore-tests --test syscalls --release`; a mechanism's name chooses one.
+//! `programs/syscalls/call.h` describes cases, and how to run a single one.
 
 mod faults;
 mod moves;
@@ -40,7 +40,7 @@ fn the_cases_hold_above_glibc() {
     assert!(results >= RESULTS_MIN && cases >= CASES_MIN, "{results} results of {cases} cases");
 }
 
-/// Two runs above glibc agree: what the suite finds is not chance.
+/// Two runs above glibc agree: the suite's findings are not chance.
 #[test]
 fn glibc_against_itself() {
     programs::report(programs::check("above glibc again", |_| Beneath::glibc()));
@@ -54,7 +54,7 @@ fn glibc_against_itself_twenty_times() {
     }
 }
 
-/// The reader of standard error may be gone: what the library says is lost then, and the program
+/// The reader of standard error may be gone: the library's message is lost then, and the program
 /// runs.
 #[test]
 fn what_nobody_reads_ends_no_program() {
@@ -106,7 +106,7 @@ mod under {
         uring: "uring";
     }
 
-    /// Calls that are measured in place, and those that are moved to find out, side by side.
+    /// Calls that are measured in place, and calls that are moved as trials, side by side.
     #[test]
     fn pool_as_measured() {
         check("under pool, as measured", &Beneath::syscalls_as_measured(), moves::some_of_both);

@@ -71,8 +71,7 @@ fn counted(mechanism: &str, program: &str, case: &str) -> MovedCalls {
     counted.calls()
 }
 
-/// A handler that interrupted the allocator has its call made in place; what comes after it is
-/// moved.
+/// A handler that interrupted the allocator has its call made in place; later calls are moved.
 #[test]
 fn a_handlers_first_call_stays_in_place() {
     for mechanism in ["thread", "pool"] {
@@ -82,8 +81,8 @@ fn a_handlers_first_call_stays_in_place() {
     }
 }
 
-/// Handlers that have returned, and signals that are blocked for good, are no reason to leave calls
-/// in place.
+/// Handlers that have returned, and permanently blocked signals, are no reason to leave calls in
+/// place.
 #[test]
 fn handlers_that_have_returned_are_forgotten() {
     for mechanism in ["thread", "pool"] {
@@ -105,7 +104,7 @@ fn what_a_label_is_tied_to_stays_in_place() {
     }
 }
 
-/// What the kernel refuses is no reason to leave calls in place.
+/// The kernel's refusals are no reason to leave calls in place.
 #[test]
 fn a_refused_change_ties_nothing() {
     for mechanism in ["thread", "pool"] {

@@ -1,4 +1,4 @@
-//! The programs of the suite, and what each prints above glibc alone.
+//! The programs of the suite, and each one's output above glibc alone.
 
 use std::io::{self, Write};
 use std::sync::LazyLock;
@@ -79,7 +79,7 @@ pub fn check(heading: &str, beneath: impl Fn(&str) -> Beneath + Sync) -> Vec<Str
 }
 
 impl Program {
-    /// An account of what is different on top of something, or nothing.
+    /// A summary of the differences on top of a library, or nothing.
     fn check(&self, heading: &str, beneath: &Beneath) -> Option<String> {
         let got = run(&self.executable, beneath);
         if got.stderr.contains("system calls go to the pool") {
@@ -99,7 +99,8 @@ fn run(executable: &Executable, beneath: &Beneath) -> Outcome {
     child::run(beneath.put(&mut executable.command()), "", LIMIT)
 }
 
-/// What makes a run useless to compare with. A case that hangs or dies says so itself.
+/// The faults that make a run useless for comparison. A case that hangs or dies is reported by
+/// itself.
 pub fn defects(outcome: &Outcome) -> Vec<String> {
     let strange = cases::parse(&outcome.stdout).into_iter().filter(|(name, result)| {
         *result == "hangs" || !name.contains('.') || result.starts_with("dies of")

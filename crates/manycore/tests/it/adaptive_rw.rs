@@ -1,5 +1,5 @@
-//! What `adaptive-rw` can beside what every reader-writer lock can: marks outlive their threads and
-//! their locks, and are released by other threads; preferences; deadlines.
+//! The features of `adaptive-rw` beyond those of every reader-writer lock: marks that outlive their
+//! threads and their locks, and that other threads release; preferences; deadlines.
 
 use std::mem::MaybeUninit;
 use std::thread;

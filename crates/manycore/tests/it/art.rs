@@ -139,8 +139,8 @@ proptest! {
     }
 }
 
-/// Numbers that fill nodes of every size, by single calls and in transactions that see what they
-/// have done; then all of them go.
+/// Numbers that fill nodes of every size, by single calls and in transactions that see their own
+/// changes; then all are removed.
 fn grows_and_shrinks<M: Sessions + Default + 'static>(keys: u64) {
     let (map, mut standard) = (ArtMap::<u64, u64, M>::default(), Standard::new());
     let (mut me, mut random) = (map.space().handle(), fastrand::Rng::with_seed(keys));
@@ -221,7 +221,7 @@ fn sizes_follow_the_keys() {
     assert_eq!(sizes, expected);
 }
 
-/// All in their usual order: numbers with and without a sign, text, and what is made of it.
+/// All in their usual order: numbers with and without a sign, text, and combinations of these.
 #[test]
 fn in_order() {
     fn is_in_order<K: ArtKey + Ord + Clone + Send + Sync + std::fmt::Debug + 'static>(keys: &[K]) {
@@ -258,7 +258,7 @@ fn in_order() {
     is_in_order(&["x", "", "xy"].map(std::sync::Arc::<str>::from));
 }
 
-/// Asked for by what keys can be borrowed as, in transactions over several collections too.
+/// Looked up by the borrowed forms of keys, also in transactions over several collections.
 #[test]
 fn borrowed_and_with_others() {
     let space = <Space>::default();
@@ -363,8 +363,8 @@ fn serializable_transactions_have_no_phantoms() {
     }
 }
 
-/// More threads than CPUs: each puts in its own keys, which part from others' at all depths, and
-/// takes them out again; they are where they were put, and in order at each moment.
+/// More threads than CPUs: each inserts its own keys, which part from others' at all depths, and
+/// removes them again; keys are found where they were inserted, and in order at each moment.
 fn nothing_is_lost<M: Sessions + Default + 'static>(threads: usize) {
     const EACH: usize = unless_interpreted(600, 10) as usize;
     let map = ArtMap::<String, usize, M>::default();

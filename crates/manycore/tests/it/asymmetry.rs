@@ -19,7 +19,7 @@ enum Mistake {
     None,
     /// A reader does not look for the phase once more.
     OneRead,
-    /// Readers are taken to pass fences as soon as they are asked to.
+    /// Readers are assumed to execute fences as soon as they are asked to.
     NoMixedPhase,
     /// A thread that waits asks for the phase before its own fence.
     EarlyPhase,
@@ -34,7 +34,7 @@ const WAITER: usize = 1;
 const STEERERS: [usize; 2] = [2, 3];
 const THREADS: usize = 4;
 
-/// What the threads have done, and what is in memory and in buffers.
+/// The threads' states, and the contents of memory and of store buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct State {
     phase: u8,
@@ -148,7 +148,7 @@ impl State {
         }
     }
 
-    /// Waits, takes the phase on or not, and begins again. What it waits for itself is left out.
+    /// Waits, advances the phase or not, and begins again. The duration of the wait is left out.
     fn steerer(mut self, thread: usize, mistake: Mistake) -> Vec<Self> {
         if self.at[thread] == 0 {
             self.found[thread] = self.phase;

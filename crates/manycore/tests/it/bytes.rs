@@ -21,7 +21,7 @@ enum Step {
     Get(u8),
     Set(u8, usize),
     Remove(u8),
-    /// By `lock_for`: what to do if the key is there, and if not.
+    /// By `lock_for`: the action if the key is there, and the action if it is not.
     Change(u8, Option<usize>, Option<usize>),
     /// By `lock_all`: each gets one byte more, every third is removed.
     Bulk(Vec<u8>),
@@ -239,7 +239,7 @@ fn it_grows_and_is_cleared() {
     }
 }
 
-/// In a transaction the table grows, too; if it is aborted, what was claimed is split off
+/// The table also grows in a transaction; if that is aborted, claimed buckets are split off
 /// afterwards.
 #[test]
 fn it_grows_in_transactions() {
@@ -440,7 +440,7 @@ fn a_walk_comes_to_every_record_that_stays() {
     });
 }
 
-/// Dropped, also by a failure, it tells the other threads that it is over.
+/// When it is dropped, also after a failure, it tells the other threads to stop.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -482,7 +482,8 @@ fn it_is_cleared_beside_others() {
     assert_eq!(all(&mut map.handle()).len(), map.len());
 }
 
-/// A panic in what is called with a record leaves the map as it was, and others go on.
+/// A panic in a function that is called with a record leaves the map unchanged, and other threads
+/// go on.
 #[test]
 fn a_panic_changes_nothing() {
     let map = <ByteMap>::default();

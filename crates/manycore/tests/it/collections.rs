@@ -69,8 +69,8 @@ fn combined() {
 
 #[test]
 fn take_all() {
-    // In pieces: a queue is judged as a whole, by the orders that its pushes may have had;
-    // interpreted, those of two threads.
+    // In pieces: a queue is judged as a whole, by the possible orders of its pushes; when
+    // interpreted, with only two threads' pushes.
     for seed in 0..unless_interpreted(200, 2) {
         let queue = TakeAll::new();
         let mix = Mix {
@@ -230,7 +230,7 @@ fn maps_without_locks_for_readers() {
     is_linearizable(|| RcuTable::<u64, (), Mcs, Qsbr>::new(2, eager()));
 }
 
-/// What a list is dropped with, and what it has let go, is dropped once.
+/// The values in a dropped list, and the values that it has given up, are each dropped once.
 #[test]
 fn nothing_is_lost_or_dropped_twice() {
     let counted = Arc::new(());

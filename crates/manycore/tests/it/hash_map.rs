@@ -267,8 +267,8 @@ impl Hash for Panicking {
     }
 }
 
-/// Whatever hash it is that panics, also one of those that are moved: the map goes on, and nothing
-/// is lost or dropped twice.
+/// Whichever hash panics, also during a move of buckets: the map goes on, and nothing is lost or
+/// dropped twice.
 #[test]
 fn hashes_may_panic_while_it_grows() {
     const KEYS: u32 = unless_interpreted(400, 12) as u32;

@@ -46,7 +46,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// A set that takes note of what no set may be asked to do.
+/// A set that records operations that must not be requested of any set.
 #[derive(Default)]
 struct Keys(BTreeSet<u64>);
 
@@ -177,8 +177,8 @@ fn more_threads_than_cpus() {
     }
 }
 
-/// Walkers in progress: an item that is removed and dropped while somebody looks at the structure
-/// stays there until then.
+/// Walkers in progress: an item that is removed and dropped while a thread reads the structure
+/// stays there until the read is over.
 #[test]
 fn what_a_reader_sees_does_not_die() {
     let alive = AtomicU64::new(0);
@@ -206,7 +206,7 @@ fn what_a_reader_sees_does_not_die() {
     assert_eq!(alive.load(Ordering::Relaxed), 0);
 }
 
-/// Walkers in progress: an owner can wait for those who have missed its insertion.
+/// Walkers in progress: an owner can wait for walkers that have missed its insertion.
 #[test]
 fn readers_that_missed_an_insertion_are_waited_for() {
     let alive = AtomicU64::new(0);
@@ -233,7 +233,8 @@ fn readers_that_missed_an_insertion_are_waited_for() {
     set.wait_for_reads(); // nobody reads
 }
 
-/// Changed keys: what is pending for an item under its old key is done before the item changes.
+/// Changed keys: an item's pending operations under its old key are applied before the item
+/// changes.
 #[test]
 fn a_key_changes_when_nothing_is_pending() {
     let alive = AtomicU64::new(0);
@@ -282,7 +283,7 @@ fn a_timer_brings_it_up_to_date() {
     assert!(!set.synchronize_if_due(u64::MAX), "it was just done");
 }
 
-/// What is dropped does not wait for a read or for the timer: a thread that drops it sees to it.
+/// Dropped items do not wait for a read or for the timer: the thread that drops them drains them.
 fn is_swept<Q: Queue>(queue: Q) {
     let alive = AtomicU64::new(0);
     let set: Set<'_, Q> = Deferred::with_queue(Keys::default(), queue);
@@ -311,7 +312,8 @@ fn what_is_dropped_is_swept() {
     is_swept(Rooted::new(&Table::new(2)));
 }
 
-/// OpLog: a log that nobody reads does not grow without end, and all of it is there in the end.
+/// OpLog: a log without reads does not grow without end, and all of its operations are applied in
+/// the end.
 #[test]
 fn a_long_log_is_applied() {
     struct Sum(u64);
@@ -358,7 +360,8 @@ fn frequent_reads_make_updates_eager() {
     assert_eq!(at_once(), after, "reads are frequent no more");
 }
 
-/// What was logged because somebody had the lock waits for the timer, also where updates are eager.
+/// Operations that were logged because the lock was taken wait for the timer, even where updates
+/// are eager.
 #[test]
 fn a_timer_is_of_use_to_eager_updates() {
     fn applies<Q: Queue>(queue: Q) {
@@ -398,7 +401,7 @@ fn updates_are_logged_where_the_lock_is_mostly_taken() {
     assert!((100..1_000).contains(&reads), "tried again after {reads} reads");
 }
 
-/// In a read, whose lock is taken, updates and what is dropped wait.
+/// During a read, which has the lock, updates and dropped items wait.
 #[test]
 fn a_reader_may_drop_items() {
     let alive = AtomicU64::new(0);

@@ -1,5 +1,5 @@
-//! Objects of a size that is known at run time: the addresses of their data, sizes, and what
-//! `flush` promises.
+//! Objects of a size that is known at run time: the addresses of their data, sizes, and the
+//! promises of `flush`.
 
 use std::ptr::NonNull;
 

@@ -1,5 +1,4 @@
-//! MV-RLU at its limits: a reader that stalls, logs that are full, memory that is used again,
-//! objects that everybody wants.
+//! MV-RLU at its limits: a stalled reader, full logs, reused memory, contended objects.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
@@ -24,8 +23,8 @@ fn next(state: &mut u64) -> usize {
     (*state >> 40) as usize
 }
 
-/// While a reader stays, writers fill their logs and wait; the report says for whom; when it has
-/// gone, all is done that was begun.
+/// While a reader stays, writers fill their logs and wait; the report names the reader; after it
+/// has gone, all operations complete.
 #[test]
 fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
     const WRITERS: u64 = 3;
@@ -79,9 +78,8 @@ fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
     assert_eq!(stats.commits, WRITERS * EACH);
 }
 
-/// With many megabytes of objects their memory comes by large pages, parts of which threads get at
-/// once: no two objects are in one place. What is left of threads' last chunks is all that is not
-/// used.
+/// With many megabytes of objects their memory is in large pages, and threads get parts of these at
+/// once: no two objects share a place. Only the rest of each thread's last chunk is unused.
 #[test]
 #[cfg(not(miri))]
 fn memory_of_many_objects_is_given_out_once() {
@@ -110,8 +108,8 @@ fn memory_of_many_objects_is_given_out_once() {
     assert!((needed..needed + (8 << 20)).contains(&got), "{got} bytes for {needed}");
 }
 
-/// A snapshot that stays open keeps all versions that come after it. A writer goes on meanwhile,
-/// as long as its log may grow, and hardly looks whether the snapshot is over.
+/// A snapshot that stays open keeps all later versions. A writer goes on meanwhile, as long as its
+/// log may grow, and rarely checks whether the snapshot is over.
 #[test]
 fn writers_go_on_beside_a_long_snapshot() {
     const CHANGES: u64 = unless_interpreted(20_000, 500);
@@ -173,7 +171,8 @@ fn a_turn_that_is_kept_keeps_nobody_for_long() {
     }
 }
 
-/// Without anybody in the way a log has always room: its thread discards what is old before that.
+/// Without a blocking session a log always has room: its thread discards old versions before it is
+/// full.
 #[test]
 fn nobody_waits_for_room_if_nobody_stalls() {
     const COUNTERS: usize = unless_interpreted(1_000, 10);
@@ -236,8 +235,8 @@ fn change_or_look<C: Clock>(
     }
 }
 
-/// More threads than CPUs, in waves, so that records change hands; objects are freed, and nobody
-/// finds that.
+/// More threads than CPUs, in waves, so that records change hands; objects are freed, and no thread
+/// finds a freed one.
 #[test]
 fn what_is_freed_is_used_again_and_nobody_finds_it() {
     const ROOTS: usize = 8;
@@ -281,8 +280,8 @@ fn what_is_freed_is_used_again_and_nobody_finds_it() {
     }
     let (stats, changed) = (domain.stats(), u64::from(changed.into_inner()));
     assert_eq!(stats.commits, changed);
-    // What the last sessions have freed may wait in the logs, up to the room there is; in the
-    // interpreter, with its few operations, that is much of all.
+    // Objects freed by the last sessions may wait in the logs, up to the available room; in the
+    // interpreter, with its few operations, that is a large part of all.
     let least = changed / unless_interpreted(2, 10);
     assert!(stats.freed > least && stats.freed <= changed, "{stats:?}, {changed} changes");
 }
@@ -355,8 +354,8 @@ fn no_finished_commit_is_missed() {
     }
 }
 
-/// The hottest of 10,000 keys gets 10.2 % of all changes, and yet chains stay short: what readers
-/// go over is counted.
+/// The hottest of 10,000 keys gets 10.2 % of all changes, and yet chains stay short: the versions
+/// that readers pass over are counted.
 #[test]
 fn keys_that_everybody_wants_have_short_chains() {
     const KEYS: u64 = unless_interpreted(10_000, 50);
@@ -393,8 +392,8 @@ fn keys_that_everybody_wants_have_short_chains() {
     assert!(hops < 6.0, "{hops} versions an operation, {stats:?}");
 }
 
-/// A handle for each operation does what one for all does: it looks for grace periods as often, and
-/// old versions do not pile up.
+/// A handle for each operation behaves like one handle for all: it searches for grace periods as
+/// often, and old versions do not pile up.
 #[test]
 fn short_lived_handles_do_as_one_that_stays() {
     const CHANGES: u64 = unless_interpreted(20_000, 500);

@@ -1,6 +1,6 @@
-//! Stacks and queues that are put in order when something is taken out, on real CPUs: against their
-//! specification and the standard library's, with more threads than CPUs, and threads that end
-//! early.
+//! Stacks and queues whose items are put in order when one is taken out, on real CPUs: against
+//! their specification and the standard library's, with more threads than CPUs, and threads that
+//! end early.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -70,7 +70,7 @@ enum Step {
     TakeBack(usize),
     Pop,
     PopInto(usize),
-    /// The handle is another one from now on, of whichever run nobody has.
+    /// From now on the handle is another one, of some run without a handle.
     Renew(usize),
 }
 
@@ -85,8 +85,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..unless_interpreted(1500, 150))
 }
 
-/// By one thread. `pop` says what the model does. What can be taken back is known only by trying:
-/// if something is, it has to be what the handle has added last.
+/// By one thread. `pop` returns the model's result. Whether an item can be taken back is known only
+/// by trying: if one is, it has to be the handle's last one.
 fn agrees<D: Discipline>(steps: Vec<Step>, pop: fn(&mut VecDeque<usize>) -> Option<usize>) {
     let pile = Ordered::<usize, D, Counter, Mcs>::with_clock(Counter::default());
     let mut handles = [0, 1, 2].map(|_| Some(pile.handle()));
@@ -247,8 +247,8 @@ fn a_stack_loses_nothing() {
     stress::<Newest, _>(RelaxedClock(Ordo::measured()), false);
 }
 
-/// A thread that panics leaves what it has added, and its run to the next; one that is forgotten
-/// leaves what it has added.
+/// A thread that panics leaves its items, and its run to the next thread; a forgotten handle leaves
+/// its items.
 #[test]
 fn threads_end_early() {
     let alive = AtomicU64::new(0);
@@ -279,7 +279,7 @@ fn threads_end_early() {
     assert_eq!(alive.load(Ordering::Relaxed), 0, "the queue's end is that of what is in it");
 }
 
-/// A panic of who gets the items leaves the others where they are, and the lock free.
+/// A panic of the items' receiver leaves the other items in place, and the lock free.
 #[test]
 fn who_takes_panics() {
     struct Picky(Vec<u32>);
@@ -300,7 +300,7 @@ fn who_takes_panics() {
     assert_eq!(queue.pop(), Some(4), "three is gone");
 }
 
-/// Two threads tell each other whose turn it is: what they add comes out in turn.
+/// Two threads alternate, and their items come out alternately.
 #[test]
 fn turns_are_kept_between_threads() {
     let queue = OrderedQueue::<u64>::default();

@@ -1,4 +1,4 @@
-//! Who goes first when readers and writers wait for each other, and what a deadline does.
+//! The order of readers and writers that wait for each other, and the effect of a deadline.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Sender};

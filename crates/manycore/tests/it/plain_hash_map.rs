@@ -89,8 +89,8 @@ proptest! {
     }
 }
 
-/// Readers find each key that is there all the time, and each entry as it was put in, while others
-/// replace values, use slots again, and make the map grow.
+/// Readers find each key that is there all the time, and each entry as it was inserted, while
+/// others replace values, reuse slots, and make the map grow.
 #[test]
 fn no_entry_is_torn_or_missed() {
     const KEYS: u64 = unless_interpreted(1000, 16) as u64;
@@ -176,7 +176,7 @@ fn updates_are_one_step() {
     assert_eq!(map.handle().iter().map(|(_, count)| count).sum::<u64>(), THREADS * TIMES);
 }
 
-/// Panics when a number's hash is asked for, once it is to.
+/// Panics when a number's hash is computed, once it is told to.
 #[derive(Clone, Default)]
 struct Panicking(RandomState);
 
@@ -199,8 +199,7 @@ impl BuildHasher for Panicking {
     }
 }
 
-/// Whatever hash it is that panics, also one of those that are moved: the map goes on, and nothing
-/// is lost.
+/// Whichever hash panics, also during a move of buckets: the map goes on, and nothing is lost.
 #[test]
 fn hashes_may_panic_while_it_grows() {
     const KEYS: u32 = unless_interpreted(400, 12) as u32;
@@ -251,7 +250,7 @@ impl Hash for Unlucky {
     }
 }
 
-/// A comparison that panics while the bucket is locked leaves it as it was, and not locked.
+/// A comparison that panics while the bucket is locked leaves it unchanged and unlocked.
 #[test]
 fn comparisons_may_panic() {
     let map = PlainHashMap::<Unlucky, u32>::new();

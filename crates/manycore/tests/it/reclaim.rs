@@ -12,7 +12,7 @@ use manycore::reclaim::{self, BAG_BYTES, Barriers, Config, Domain, Guard, Handle
 use manycore::sync;
 use manycore_history::run::unless_interpreted;
 
-/// Overwritten when it is dropped, so that who looks at it later is likely to notice.
+/// Overwritten when it is dropped, so that a later reader is likely to notice.
 struct Object {
     number: u64,
     twice: u64,
@@ -205,7 +205,7 @@ fn quiescent_states() {
     slots.check_settled();
 }
 
-/// A destructor panics where a thread says that it has nothing. Afterwards the thread's sections
+/// A destructor panics where a thread reports a quiescent state. Afterwards the thread's sections
 /// still protect.
 #[test]
 fn a_panic_at_a_quiescent_state() {
@@ -232,7 +232,7 @@ fn a_panic_at_a_quiescent_state() {
     assert!(is_freed.load(Ordering::Relaxed));
 }
 
-/// A reader stays inside. Writers go on until little room is left, and again when it has left; the
+/// A reader stays pinned. Writers go on until little room is left, and again after it has left; the
 /// report names it.
 #[test]
 fn a_reader_that_stays() {
@@ -268,7 +268,7 @@ fn a_reader_that_stays() {
                 let handle = slots.domain.register();
                 for round in 0..needed {
                     slots.replace(&handle.pin(), round);
-                    // An exact sum as long as nothing is freed, which is while the reader is there.
+                    // An exact sum as long as nothing is freed, that is, during the reader's life.
                     let held = slots.domain.held_bytes();
                     if !leave.load(Ordering::Acquire) {
                         most.fetch_max(held, Ordering::Relaxed);
@@ -413,7 +413,7 @@ fn the_process_own_domain() {
     drop(unsafe { Box::from_raw(slot.into_inner()) });
 }
 
-/// A thread that does not want to wait for ever goes on beyond the limit, and that is counted.
+/// A thread that does not want to wait for ever exceeds the limit, and that is counted.
 #[test]
 fn waiting_has_an_end_if_asked_for() {
     const LIMIT: usize = unless_interpreted(10_000, 500);
@@ -446,7 +446,8 @@ fn a_destructor_may_panic_or_use_the_domain() {
     for _ in 0..10 {
         let (domain, counter) = (domain.clone(), counter.clone());
         let uses = Uses(domain, counter.clone());
-        // A panic is of a destructor that this thread happens to call, not of what it defers.
+        // A panic belongs to a destructor that this thread happens to call, not to an object that
+        // it retires.
         _ = catch_unwind(AssertUnwindSafe(|| handle.pin().defer(move || drop(uses))));
         _ = catch_unwind(AssertUnwindSafe(|| handle.pin().defer(|| panic!("a destructor's"))));
     }

@@ -37,8 +37,7 @@ fn children_come_after_parents(map: &impl ReverseMap) {
     assert_eq!(overlaps(map, 0, 0, u64::MAX), []);
 }
 
-/// Each thread has intervals of its own, which it finds again, and nothing else where nobody else
-/// is.
+/// Each thread has intervals of its own, which it finds again; in its own range it finds no others.
 fn stress(map: &impl ReverseMap, threads: u64) {
     const ROUNDS: u64 = unless_interpreted(6_000, 60);
     thread::scope(|scope| {

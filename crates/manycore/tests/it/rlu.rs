@@ -1,4 +1,4 @@
-//! RLU by native threads: who writes back, who waits for whom, and what stalls is reported.
+//! RLU by native threads: write-back, waits between threads, and reports of stalls.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
@@ -32,7 +32,7 @@ fn what_a_thread_leaves_behind_is_written_back() {
         thread::scope(|s| {
             s.spawn(move || all.register().run(|tx| add_one(tx, object)));
         });
-        // A record of its own, not that of the thread that has ended.
+        // A record of its own, not the record of the ended thread.
         thread::scope(|s| {
             let other = s.spawn(move || {
                 let _mine = all.register();
@@ -48,8 +48,8 @@ fn what_a_thread_leaves_behind_is_written_back() {
     });
 }
 
-/// A session that lasts keeps a writer waiting; that is reported, and goes on when the session has
-/// ended.
+/// A long session keeps a writer waiting; that is reported, and the writer goes on when the session
+/// has ended.
 #[test]
 fn a_session_that_stays_is_reported() {
     let (reported, is_over) = (Arc::new(AtomicU32::new(0)), AtomicBool::new(false));

@@ -22,8 +22,8 @@ impl<L: RawRwLock> Shared<L> {
     }
 
     fn numbers(&self) -> [u64; 2] {
-        // SAFETY: the caller holds the lock. Read as they are in memory: a lock that lets a writer
-        // in is found.
+        // SAFETY: the caller holds the lock. The numbers are read from memory, so a lock that
+        // wrongly lets a writer in is found.
         unsafe { self.numbers.get().read_volatile() }
     }
 
@@ -43,7 +43,7 @@ impl<L: RawRwLock> Shared<L> {
     fn add_and_release(&self, pause: u64) {
         let [one, other] = self.numbers();
         assert_eq!(one, other, "two writers hold the lock");
-        // SAFETY: the caller has acquired the lock for writing, as this function says; it is
+        // SAFETY: the caller has acquired the lock for writing (contract of this function); it is
         // released once.
         unsafe {
             self.numbers.get().write_volatile([one + 1, other]);

@@ -1,6 +1,6 @@
-//! Any sequence of operations by one thread: every collection answers as the standard library's
-//! does. What fails is shown with as few operations as possible; `PROPTEST_CASES` says how many
-//! sequences are tried.
+//! Any sequence of operations by one thread: every collection answers like the standard library's.
+//! A failure is shown with as few operations as possible; `PROPTEST_CASES` sets the number of tried
+//! sequences.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -56,7 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Sequences of such steps, each of which is tried on a collection of its own.
+/// Sequences of such steps; each is tried on a collection of its own.
 fn for_any<S: std::fmt::Debug>(step: impl Strategy<Value = S>, test: impl Fn(&[S])) {
     let usual = ProptestConfig::default();
     let config = ProptestConfig {
@@ -223,7 +223,7 @@ fn a_queue_is_a_deque() {
     });
 }
 
-/// What is done to trees of intervals, by the number of one among those that are there.
+/// The operations on trees of intervals; an existing interval is chosen by its number.
 #[derive(Clone, Debug)]
 enum Part {
     Insert { tree: usize, first: u64, length: u64 },

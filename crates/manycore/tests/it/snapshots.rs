@@ -1,5 +1,5 @@
-//! What transactions over MV-RLU and RLU have seen and written on native threads, more than CPUs,
-//! is explained by an order of them.
+//! An order explains the reads and writes of transactions over MV-RLU and RLU on native threads,
+//! more than CPUs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

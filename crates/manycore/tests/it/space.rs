@@ -14,8 +14,8 @@ use manycore_history::run::unless_interpreted;
 /// With nodes of three keys, so that few keys make many levels.
 type Small<K, V, M = mvrlu::Domain> = Map<K, V, BPlus<3, 3>, M>;
 
-/// Any keys, in no order: growing, by single calls and in transactions, and asked for by what they
-/// can be borrowed as.
+/// Any keys, in no order: growing, by single calls and in transactions, and looked up by their
+/// borrowed forms.
 fn a_table_is_as_the_standard_library<M: Sessions + Default + 'static>() {
     const KEYS: u64 = unless_interpreted(5_000, 100);
     let space = Space::<M>::default();
@@ -77,8 +77,8 @@ impl Hasher for Same {
     }
 }
 
-/// The map asks its own hasher, also where a bucket is divided: with one that has all keys collide
-/// there is one chain, in which each is found.
+/// The map uses its own hasher, also where a bucket is split: with a hasher for which all keys
+/// collide there is one chain, and each key is found in it.
 #[test]
 fn a_hasher_of_the_users() {
     const KEYS: u32 = unless_interpreted(300, 40);
@@ -246,7 +246,7 @@ fn collected() {
     assert_eq!(found, [(30, 900), (31, 961)]);
 }
 
-/// Built at once of keys in their order, of any number: it is whole, and goes on as any other.
+/// Built at once from any number of sorted keys: it is complete, and behaves like any other map.
 #[test]
 fn from_sorted() {
     let space = <Space>::default();

@@ -51,8 +51,8 @@ where
         all
     }
 
-    /// Reads all, gives two keys a version that nobody else makes, one of which may go by that, and
-    /// reads again.
+    /// Reads all, gives two keys a unique version, one of which may be removed by that, and reads
+    /// again.
     fn change<'m>(
         &'m self,
         tx: &mut Transaction<'_, '_, 'm, M>,
@@ -97,7 +97,7 @@ fn an_order_explains_it<P, M: Sessions + 'static>(
     // key were in neither map, two transactions could each put it into another map without a
     // conflict.
     (0..KEYS).for_each(|key| _ = versions.gone.set(key, 0));
-    // Some that nobody asks for, so that there is more than one node.
+    // Some keys that no thread requests, so that there is more than one node.
     (0..10).for_each(|n| _ = versions.there.set(100 + n, 0));
     let limit = Limit::attempts(1);
     let limit = if isolation.serializable { limit.serializable() } else { limit };

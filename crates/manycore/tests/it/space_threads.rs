@@ -15,8 +15,8 @@ use manycore_history::run::{self, Mix, Native, unless_interpreted};
 /// With nodes of three keys, so that few keys make many levels.
 type Small<K, V, M = mvrlu::Domain> = Map<K, V, BPlus<3, 3>, M>;
 
-/// Two accounts in two maps, of which one has to be positive: snapshots alone let both be emptied
-/// at a time.
+/// Two accounts in two maps, at least one of which has to be positive: with snapshots alone both
+/// could be emptied at the same time.
 #[test]
 fn serializable_transactions_have_no_write_skew() {
     let space = <Space>::default();
@@ -126,7 +126,7 @@ fn linearizable() {
     }
 }
 
-/// Each thread puts in its own keys and takes them out again; others' are where they were.
+/// Each thread inserts its own keys and removes them again; the others' keys are unchanged.
 fn grows_and_shrinks<M: Sessions + Default + 'static>() {
     const THREADS: u64 = 4;
     const EACH: u64 = unless_interpreted(2_000, 12);

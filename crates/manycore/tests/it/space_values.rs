@@ -1,5 +1,5 @@
-//! Keys and values of maps in a space, of any types: found by what they can be borrowed as, and
-//! dropped once.
+//! Keys and values of maps in a space, of any types: found by their borrowed forms, and dropped
+//! once.
 
 use std::cell::Cell;
 use std::collections::BTreeMap as Standard;
@@ -128,7 +128,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(unless_interpreted(64, 1) as u32))]
 
-    /// Owned keys and values, asked for by what they can be borrowed as.
+    /// Owned keys and values, looked up by their borrowed forms.
     #[test]
     fn of_bytes_as_the_standard_library(operations in operations()) {
         let count = Arc::default();

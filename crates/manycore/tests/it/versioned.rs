@@ -222,7 +222,7 @@ impl Hash for Alike {
     }
 }
 
-/// More entries hang from a bucket than one transaction can free: it is not divided, and all else
+/// A bucket has more entries than one transaction can free: it is not split, and everything else
 /// goes on.
 fn more_than_can_be_divided<M: Sessions>(domain: M) {
     let map = GrowingTable::with_keys_per_bucket(domain, 0, 1);
@@ -253,8 +253,8 @@ fn long_chains_are_not_divided() {
     more_than_can_be_divided(<manycore::rlu::Domain>::default());
 }
 
-/// Threads put in their own keys and take some out again, while others look at what is there for
-/// good, and at all.
+/// Threads insert their own keys and remove some again, while others read the permanent keys, and
+/// all keys.
 #[test]
 fn nothing_is_lost_while_it_grows() {
     const THREADS: u64 = 4;

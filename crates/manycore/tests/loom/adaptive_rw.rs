@@ -1,5 +1,5 @@
-//! What `adaptive-rw` can beside what every reader-writer lock can: a bias, several writers in a
-//! row, preferences, deadlines, releases by other threads, and an end right after a release.
+//! The features of `adaptive-rw` beyond those of every reader-writer lock: a bias, several writers
+//! in a row, preferences, deadlines, releases by other threads, and an end right after a release.
 
 use std::sync::Arc;
 

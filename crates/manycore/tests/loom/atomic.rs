@@ -1,4 +1,5 @@
-//! A value that is read under a guard and replaced: what is read is whole, and is not dropped yet.
+//! A value that is read under a guard and replaced: the read value is consistent, and is not
+//! dropped yet.
 
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ impl Shared {
     fn new() -> Arc<Self> {
         let domain = Domain::new(Config::default().with_batch(1));
         let domain = Box::into_raw(Box::new(domain));
-        // SAFETY: it is there until `drop`, after which nobody has the value.
+        // SAFETY: it is valid until `drop`, after which no thread has the value.
         let value = Atomic::new_in(unsafe { &*domain }, Number::new(0));
         Arc::new(Self { value, domain })
     }
@@ -61,7 +62,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: from a box; the value does not ask for it when it is dropped.
+        // SAFETY: from a box; the value does not use it when it is dropped.
         drop(unsafe { Box::from_raw(self.domain) });
     }
 }

@@ -1,5 +1,4 @@
-//! Models of reader-writer locks with preferences and deadlines: each is what happens in one
-//! execution.
+//! Models of reader-writer locks with preferences and deadlines: each describes one execution.
 
 use std::sync::Arc;
 

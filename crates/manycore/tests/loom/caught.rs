@@ -1,4 +1,4 @@
-//! Runs a model with a mutation, and asks that it fails as it is to fail.
+//! Runs a model with a mutation, and requires the expected failure.
 //!
 //! A model that crashes, runs out of time, or panics about something else has not noticed the
 //! mutation.
@@ -18,20 +18,21 @@ pub const RACE: &str = "Causality violation: ";
 #[allow(dead_code, reason = "each test binary has its own mutations")]
 pub const DEADLOCK: &str = "deadlock; threads = ";
 
-/// A loop that goes on until it sees what another thread has written never does.
+/// A loop that waits for another thread's write never ends.
 #[allow(dead_code, reason = "as above")]
 pub const ENDLESS: &str = "Model exceeded maximum number of branches";
 
 /// Each model takes seconds at most.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Runs the test with the mutation; says what is wrong unless its first panic says the verdict.
+/// Runs the test with the mutation; returns the fault, unless its first panic has the expected
+/// text.
 pub fn missed(mutation: &str, test: &str, verdict: &str) -> Option<String> {
     let (status, text) = run(mutation, test);
     assert!(text.contains("running 1 test"), "there is no test {test}: {text}");
     let found = match first_panic(&text) {
         _ if status.success() => "passes".to_owned(),
-        // What comes after it, the destructors' panics and accesses, is of a model that is torn
+        // The later output, of the destructors' panics and accesses, is from a model that is torn
         // down half-way.
         Some(message) if message.contains(verdict) => return None,
         Some(message) => format!("fails for another reason, {message:?}"),
@@ -63,13 +64,13 @@ fn run(mutation: &str, test: &str) -> (ExitStatus, String) {
     (status, [printed, told].map(|pipe| pipe.join().expect("it has ended")).concat())
 }
 
-/// What the first panic says: the line after the one that says where.
+/// The text of the first panic: the line after its location.
 pub fn first_panic(text: &str) -> Option<&str> {
     let mut lines = text.lines().skip_while(|line| !line.contains("panicked at "));
     lines.nth(1)
 }
 
-/// All mutations, each with the test and what the test is to say.
+/// All mutations, each with the test and the expected text.
 pub fn all(mutations: &[(&str, &str, &str)]) {
     let missed: Vec<_> = mutations
         .iter()

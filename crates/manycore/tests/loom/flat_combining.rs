@@ -1,4 +1,4 @@
-//! Flat combining: each section runs once and alone, its thread gets what it returns, and nobody
+//! Flat combining: each section runs once and alone, its thread gets the result, and no thread
 //! sleeps for ever.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use manycore::delegate::FlatCombining;
 
 use crate::{check, check_first};
 
-/// Adds one, this many times. A thread's own additions are in order: what it gets grows.
+/// Adds one, this many times. A thread's own additions are in order: its results grow.
 fn add(counter: &FlatCombining<u32>, rounds: u32) {
     let mut last = 0;
     for _ in 0..rounds {

@@ -1,5 +1,5 @@
 //! The directory of a hash table that grows: arrays of buckets are known before buckets are split
-//! off in them, and a key is where it is looked for, however much has grown meanwhile.
+//! off in them, and a key is found at its place, however much has grown meanwhile.
 
 use std::sync::Arc;
 

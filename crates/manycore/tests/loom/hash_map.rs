@@ -1,5 +1,5 @@
-//! The hash map: what is in a bucket is there when a byte says so, writers do not lose what others
-//! did, and a key is found whatever table it is in.
+//! The hash map: a bucket's entry is there when its byte is, writers do not lose others' changes,
+//! and a key is found whichever table it is in.
 
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl Hasher for Same {
     }
 }
 
-/// A number, of which the checker sees when it is read and when it was written.
+/// A number; the checker sees its reads and its write.
 pub(crate) struct Seen(UnsafeCell<u64>);
 
 impl Seen {
@@ -34,8 +34,8 @@ impl Seen {
     }
 
     pub(crate) fn get(&self) -> u64 {
-        // SAFETY: it is not changed; the checker reports a read that is not ordered after its
-        // making.
+        // SAFETY: it does not change; the checker reports a read that is not ordered after its
+        // write.
         self.0.with(|number| unsafe { *number })
     }
 
@@ -170,7 +170,7 @@ fn a_look_into_a_further_line() {
     });
 }
 
-/// What one puts in is found by way of what another has written after it.
+/// One thread's entry is found through an entry that another thread has written later.
 #[test]
 fn a_look_past_what_is_taken_out() {
     check(2, || {

@@ -1,4 +1,4 @@
-//! What a journal needs of MV-RLU: all commits up to a time, and sessions that read at the last
+//! A journal's requirements on MV-RLU: all commits up to a time, and sessions that read at the last
 //! such time.
 
 use std::alloc::{Layout, alloc};

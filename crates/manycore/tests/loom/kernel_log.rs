@@ -1,5 +1,5 @@
-//! The log of Linux' reverse maps (`kernel/linux/mm/ldu.c`), in the checker's terms: what it
-//! promises, and that each barrier and each rule is needed.
+//! The log of Linux' reverse maps (`kernel/linux/mm/ldu.c`), in the checker's terms: its promises,
+//! and a proof that each barrier and each rule is needed.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ enum Fault {
     Cancel,
 }
 
-/// Who may own a node: its place in [`Log::nodes`] plus 1, so that 0 is none.
+/// The possible owner of a node: its place in [`Log::nodes`] plus 1, so that 0 is none.
 type Link = usize;
 
 #[derive(Default)]
@@ -63,7 +63,7 @@ struct Node {
     /// The list that it is in, or was in last; its owner's.
     head: UnsafeCell<usize>,
     linked: UnsafeCell<bool>,
-    /// What it is to be in the tree by, and what it is in the tree by: under the lock.
+    /// The wanted position in the tree, and the present one: under the lock.
     keys: UnsafeCell<[u32; 2]>,
 }
 
@@ -132,8 +132,8 @@ impl Log {
         self.lock.store(0, Release);
     }
 
-    /// Lists for CPUs, if they are there: pairs with [`Log::spread`]. `Acquire` for Linux' order of
-    /// what hangs on an address.
+    /// Lists for CPUs, if they exist: pairs with [`Log::spread`]. `Acquire` represents Linux'
+    /// ordering of address dependencies.
     fn is_spread(&self) -> bool {
         self.is_spread.load(Acquire)
     }
@@ -161,7 +161,7 @@ impl Log {
         } else {
             0
         };
-        // SAFETY: the node is not queued, so that it is its owner's: the checker looks.
+        // SAFETY: the node is not queued, so it is its owner's: the checker verifies that.
         node.head.with_mut(|place| unsafe { *place = head });
         head
     }
@@ -181,7 +181,7 @@ impl Log {
                 return;
             }
         }
-        // SAFETY: the node is not queued, so that it is its owner's: the checker looks.
+        // SAFETY: the node is not queued, so it is its owner's: the checker verifies that.
         node.linked.with_mut(|linked| unsafe { *linked = !want });
         node.state.store(new, Relaxed);
         let head = &self.heads[self.choose(node, cpu, after)];
@@ -236,7 +236,7 @@ impl Log {
         let mut old = node.state.load(Relaxed);
         loop {
             let want = old & WANT != 0;
-            // SAFETY: the node is queued, so that it is the drain's: the checker looks.
+            // SAFETY: the node is queued, so it is the drain's: the checker verifies that.
             let linked = node.linked.with(|linked| unsafe { *linked });
             if want != linked {
                 // SAFETY: the lock is held.
@@ -250,7 +250,7 @@ impl Log {
                     }
                     self.in_tree.store(tree.len(), Relaxed);
                 });
-                // SAFETY: the node is queued, so that it is the drain's: the checker looks.
+                // SAFETY: the node is queued, so it is the drain's: the checker verifies that.
                 node.linked.with_mut(|linked| unsafe { *linked = want });
             }
             if self.fault == Fault::Redo {
@@ -316,7 +316,7 @@ impl Log {
     }
 
     /// The same section, which unlinks the first node if that is in the log: `ldu_cancel`. Returns
-    /// whether it has.
+    /// whether it did.
     fn cancel(&self) -> bool {
         let mut has_gone = false;
         self.take(-1);

@@ -1,5 +1,5 @@
-//! Deferred update: each object is in the structure in turns, the last update wins, and nobody
-//! touches what is gone.
+//! Deferred update: each object is in the structure alternately, the last update wins, and no
+//! thread touches freed objects.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -54,8 +54,7 @@ struct Books {
 
 impl Target for Books {
     fn apply(&mut self, operation: Operation, node: NonNull<Node>) {
-        // SAFETY: prepared before it was inserted, and not written meanwhile: the model fails
-        // otherwise.
+        // SAFETY: written before it was inserted, and not meanwhile: the model fails otherwise.
         let value = unsafe { node.cast::<Object>().as_ref() }.value.with(|value| unsafe { *value });
         assert_eq!(value, 1, "the object is not what it was prepared to be");
         let place = self.present.iter().position(|present| *present == node);
@@ -68,7 +67,7 @@ impl Target for Books {
 
     fn release(&mut self, node: NonNull<Node>) {
         assert!(!self.present.contains(&node), "released while it is in the structure");
-        // SAFETY: nobody else looks at it any more: the model fails otherwise.
+        // SAFETY: no other thread reads it any more: the model fails otherwise.
         unsafe { node.cast::<Object>().as_ref() }.value.with_mut(|value| unsafe { *value = 2 });
         self.released += 1;
     }
@@ -164,7 +163,7 @@ fn push_against_take() {
         let shared = Shared::new(Global::new());
         let objects = [Object::new(), Object::new()];
         let push = |shared: &Shared<Global>, owned: Owned| {
-            // SAFETY: it lives to the end of the model, and nobody else has it yet.
+            // SAFETY: it lives to the end of the model, and no other thread has it yet.
             unsafe { owned.0.as_ref() }.value.with_mut(|value| unsafe { *value = 1 });
             owned.log(Insert, &shared.queue);
         };
@@ -181,7 +180,8 @@ fn push_against_take() {
     });
 }
 
-/// Two structures want the same place of a table. What leaves the place is found by its own.
+/// Two structures want the same place of a table. Entries that leave the place are found by their
+/// own structure.
 #[test]
 fn what_is_driven_out_is_found() {
     check(3, || {
@@ -227,7 +227,7 @@ impl Structure<()> for Count {
     }
 }
 
-/// What the owner changes, and a reader looks at that does not know the item.
+/// Data that the owner changes, and that a reader without the item reads.
 struct Page(UnsafeCell<u32>);
 
 // SAFETY: the model fails if two are at it at a time.
@@ -235,7 +235,7 @@ unsafe impl Sync for Page {}
 // SAFETY: the model fails if two are at it at a time, in whatever threads.
 unsafe impl Send for Page {}
 
-/// A reader that has missed an insertion looks at what the owner changes once it has waited for
+/// A reader that has missed an insertion reads data that the owner changes after it has waited for
 /// such readers.
 #[test]
 fn owners_wait_for_reads() {
@@ -363,8 +363,8 @@ fn who_drops_sweeps_a_place() {
     sweeps(|| Rooted::new(Arc::new(Table::new(1))));
 }
 
-/// Where reads are frequent an item comes and leaves at once, and dies then, unless somebody has
-/// the lock: then it is logged.
+/// Where reads are frequent an item is inserted and removed inline, and freed then, unless another
+/// thread has the lock: then it is logged.
 #[test]
 fn an_update_is_applied_at_once_or_logged() {
     check(3, || {
@@ -384,8 +384,8 @@ fn an_update_is_applied_at_once_or_logged() {
     });
 }
 
-/// An item that leaves at once dies at once, unless an entry of it is left in the queue, or with
-/// who drains that.
+/// An item that is removed inline is freed at once, unless an entry of it is left in the queue, or
+/// with the thread that drains that.
 #[test]
 fn who_frees_an_item_comes_after_who_drains() {
     check(3, || {

@@ -1,4 +1,5 @@
-//! Lists that are read without a lock: what two threads do at one place leaves the list whole.
+//! Lists that are read without a lock: operations of two threads at one place keep the list
+//! consistent.
 
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ use crate::check;
 
 type Op = fn(&mut dyn SetHandle<u32>) -> bool;
 
-/// Threads do something with a set of 2 and 4; returns what they were told, and what is in the set
-/// then, of 1 to 4.
+/// Threads operate on a set of 2 and 4; returns their results, and the final contents of the set,
+/// out of 1 to 4.
 fn meet<S, const N: usize>(set: S, started: [Op; N], own: Op) -> (Vec<bool>, Vec<u32>)
 where
     S: ConcurrentSet<u32> + Send + 'static,
@@ -108,7 +109,8 @@ macro_rules! tests {
                     });
                 }
 
-                /// What one puts in is found by another on a way that a third has led past a node.
+                /// One thread's key is found by another on a path on which a third has unlinked a
+                /// node.
                 #[test]
                 fn look_past_both() {
                     check(2, || {
@@ -152,15 +154,15 @@ fn what_was_before_a_removal() {
         };
         let mut handle = set.handle();
         let found = handle.contains(&2) || handle.contains(&3);
-        // The panic comes when nobody is left: unwinding frees what the other thread has.
+        // The panic comes when no other thread is left: unwinding frees the other thread's data.
         drop(handle);
         writer.join().unwrap();
         assert!(found, "a removal is seen, and not what was before it");
     });
 }
 
-/// The root of a tree, which has two sides, is taken out; another thread does something on the way
-/// to its heir.
+/// The root of a tree, which has two children, is removed; another thread operates on the way to
+/// its heir.
 fn raise_heir(own: Op, left: &'static [u32]) {
     check(2, move || {
         let tree = Arc::new(RcuTree::<u32, Tas>::default());
@@ -226,7 +228,7 @@ fn intervals_come_and_go() {
 #[test]
 fn neighbouring_intervals_go() {
     check(2, || {
-        // Leaked on purpose: what a thread of the model refers to has to exist for ever.
+        // Leaked on purpose: the referents of a model's thread have to live for ever.
         let map: &'static HarrisLists = Box::leak(Box::new(HarrisLists::new(1)));
         let [one, two, three] = [1, 2, 3].map(|order| map.insert(map.interval(0, interval(order))));
         let other = thread::spawn(move || drop(two));
@@ -240,8 +242,8 @@ fn neighbouring_intervals_go() {
     });
 }
 
-/// Two threads on one core, of which one has to take the handle of another, or takes its own after
-/// the other.
+/// Two threads on one core; one of them has to take the other's handle, or takes its own after the
+/// other.
 #[test]
 fn two_at_one_cpu_handle() {
     check(2, || {

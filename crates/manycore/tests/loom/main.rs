@@ -63,7 +63,7 @@ fn check_first(executions: usize, preemptions: usize, model: impl Fn() + Send + 
 /// not of the test.
 struct Mortal<T>(UnsafeCell<ManuallyDrop<T>>);
 
-// SAFETY: `end` has the model check that nobody uses the value meanwhile.
+// SAFETY: `end` has the model check that no other thread uses the value meanwhile.
 unsafe impl<T: Sync> Sync for Mortal<T> {}
 
 impl<T> Mortal<T> {
@@ -73,7 +73,7 @@ impl<T> Mortal<T> {
 
     /// Destroys the value. The model fails if any thread uses it at the same time or later.
     fn end(&self) {
-        // SAFETY: called once, and nobody has the value now: that is what the model checks.
+        // SAFETY: called once, and no thread has the value now: the model checks that.
         unsafe { ManuallyDrop::drop(&mut *self.0.get()) };
     }
 }

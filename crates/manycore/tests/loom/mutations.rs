@@ -1,8 +1,8 @@
-//! The models notice every ordering that is weaker than it has to be.
+//! The models notice every ordering that is too weak.
 
 use crate::caught::{self, DEADLOCK, RACE};
 
-/// Mutation, the test that has to fail with it, and what that has to say.
+/// Mutation, the test that has to fail with it, and the expected text.
 const MUTATIONS: &[(&str, &str, &str)] = &[
     ("futex-cas-acquire", "mutex::Futex", RACE),
     ("futex-swap-acquire", "mutex::Futex", RACE),

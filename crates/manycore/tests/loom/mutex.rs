@@ -62,7 +62,7 @@ fn excludes<L: PlainLock + 'static>(threads: usize, rounds: usize) {
     });
 }
 
-/// One of three threads may give up. That costs nobody a wake-up, nor the lock.
+/// One of three threads may give up. No other thread loses a wake-up by that, nor the lock.
 fn gives_up<L: PlainLock + 'static>() {
     check(2, move || {
         let counter = Arc::new(Counter { lock: L::new(), value: UnsafeCell::new(0) });
@@ -100,8 +100,7 @@ fn another_thread_releases() {
             loom::thread::spawn(move || {
                 counter.lock.acquire();
                 turn.store(HELD, Ordering::Release);
-                // Relaxed: who releases in another's stead need not tell it so that it sees what
-                // was done.
+                // Relaxed: a thread that releases for another need not synchronise with it.
                 while turn.load(Ordering::Relaxed) != RELEASED {
                     loom::thread::yield_now();
                 }

@@ -35,7 +35,8 @@ fn write_skew_is_removed_by_looks() {
     sessions::write_skew_is_removed_by_looks(domain);
 }
 
-/// A snapshot beside a commit sees all of it or nothing, and what it has seen it sees again.
+/// A snapshot beside a commit sees all of the commit or nothing, and later reads see the same
+/// again.
 #[test]
 fn snapshots_are_consistent() {
     check(3, || {
@@ -105,7 +106,7 @@ fn one_reclaims_for_another() {
     });
 }
 
-/// A lock that was given up is discarded while another thread looks at it.
+/// A lock that was given up is discarded while another thread reads it.
 #[test]
 fn an_abort_beside_a_reader() {
     check(2, || {
@@ -133,7 +134,7 @@ fn an_abort_beside_a_reader() {
     });
 }
 
-/// What a snapshot has seen it sees again, also if the thread that made it is at its next
+/// A snapshot sees the same state again, even if the thread that made it is at its next
 /// transaction.
 #[test]
 fn a_record_is_used_again() {

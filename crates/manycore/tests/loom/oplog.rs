@@ -9,7 +9,7 @@ use manycore::sync::cpu;
 
 use crate::check;
 
-/// What was done, which has to begin at 0 and to go up.
+/// The applied operations; they have to begin at 0 and to increase.
 struct Steps(u32);
 
 impl Apply<u32> for Steps {

@@ -1,5 +1,5 @@
-//! Stacks and queues that are put in order when something is taken out: each value comes out once,
-//! whole, and in its turn. A segment has two places here, so that three items take two of them.
+//! Stacks and queues whose items are put in order when one is taken out: each value comes out once,
+//! complete, and in order. A segment has two places here, so three items take two segments.
 
 use std::sync::Arc;
 
@@ -79,8 +79,8 @@ fn taken_or_taken_back() {
     });
 }
 
-/// One item is added to one run, and then another to another, while two are taken out: what comes
-/// out, by whether it did before all had been added.
+/// One item is added to one run, and then another to another run, while two are taken out: the
+/// results, by whether they came before all had been added.
 fn two_add<D: Discipline + 'static>(judge: fn(meanwhile: &[u32], then: &[u32]) -> bool) {
     check(3, move || {
         let pile = pile::<D>();

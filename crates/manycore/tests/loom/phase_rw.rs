@@ -1,5 +1,5 @@
-//! What `phase-rw` can beside what every reader-writer lock can: preferences, deadlines, and an end
-//! right after a release.
+//! The features of `phase-rw` beyond those of every reader-writer lock: preferences, deadlines, and
+//! an end right after a release.
 
 use manycore::lock::{PhaseRw, Preference};
 use manycore::sync::tuning;

@@ -1,5 +1,5 @@
 //! The hash map for plain data, with buckets of two entries: no entry is torn, writers do not lose
-//! what others did, and a key is found whatever table it is in.
+//! others' changes, and a key is found whichever table it is in.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ type Hashes = BuildHasherDefault<Same>;
 type Map = PlainHashMap<u64, [u64; 2], Hashes>;
 type Words = PlainHashMap<u64, u64, Hashes>;
 type WordsHandle<'a> = PlainHashMapHandle<'a, u64, u64, Hashes>;
-/// Made before it is used: to make one orders what threads do.
+/// Made before it is used, because making one orders the threads.
 type Handle<'a> = PlainHashMapHandle<'a, u64, [u64; 2], Hashes>;
 
 fn put(map: &Handle, key: u64, value: u64) {
@@ -61,7 +61,7 @@ fn map(keys: u64, buckets: usize) -> Arc<Map> {
 /// Enough for a further line or two.
 const WIDE: usize = 32;
 
-/// In one section: the beginning of a section orders what the thread does.
+/// In one section, because the beginning of a section orders the thread.
 fn beside(map: &Arc<Map>, does: impl FnOnce(&Handle) + Send + 'static) -> thread::JoinHandle<()> {
     let map = map.clone();
     thread::spawn(move || {
@@ -100,7 +100,7 @@ fn a_slot_is_used_again() {
     });
 }
 
-/// The same key comes back to the slot: what a reader finds there is one value or the other.
+/// The same key is inserted into the slot again: a reader there finds one value or the other.
 #[test]
 fn a_slot_is_used_again_by_its_key() {
     check(2, || {
@@ -135,7 +135,7 @@ unsafe impl Sync for Shared {}
 // SAFETY: a number.
 unsafe impl Send for Shared {}
 
-/// What a thread did before it changed the map is known to one who has seen the change.
+/// A thread that sees a change of the map also sees the changing thread's earlier writes.
 fn what_was_before_is_known(keys: u64, does: fn(&WordsHandle), is_done: fn(&WordsHandle) -> bool) {
     check(2, move || {
         let map = Words::with_capacity_and_hasher(5 * WIDE, Hashes::default());

@@ -1,5 +1,5 @@
-//! Grace periods: what a reader has found is not destroyed while it is inside, and is destroyed in
-//! the end.
+//! Grace periods: an object that a reader has found is not destroyed while the reader is pinned,
+//! and is destroyed in the end.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use manycore::reclaim::{BAG_BYTES, Config, Domain, Handle};
 
 use crate::check;
 
-/// Something to be found, whose memory stays when it is destroyed, so that the model sees who looks
-/// at it then.
+/// An object to be found, whose memory stays when it is destroyed, so that the model sees late
+/// readers.
 struct Object {
     alive: UnsafeCell<bool>,
 }
 
-// SAFETY: the model checks that nobody looks at it while it is destroyed.
+// SAFETY: the model checks that no thread reads it while it is destroyed.
 unsafe impl Sync for Object {}
 
 impl Object {
@@ -28,7 +28,7 @@ impl Object {
     unsafe fn destroy(object: *mut ()) {
         // SAFETY: the memory is there as long as the test.
         let object = unsafe { &*object.cast::<Self>() };
-        // SAFETY: nobody looks at it meanwhile: that is what the model checks.
+        // SAFETY: no thread reads it meanwhile: the model checks that.
         object.alive.with_mut(|alive| unsafe {
             assert!(*alive, "destroyed twice");
             *alive = false;
@@ -109,7 +109,7 @@ fn pin_against_advance() {
     });
 }
 
-/// The one who reads begins epochs, so that the other frees what it has not waited for itself.
+/// The reading thread begins epochs, so the other frees objects without waiting itself.
 #[test]
 fn another_thread_advances() {
     check(2, || {
@@ -183,14 +183,15 @@ fn counts_go_on() {
         let bags = shared.domain.held_bytes() - 16;
         assert!(bags == BAG_BYTES || bags == 2 * BAG_BYTES, "{bags}");
         drop(handle);
-        // What was left is still there for a thread that comes, in the first one's bag or its own.
+        // The remaining garbage is still there for a new thread, in the first thread's bag or its
+        // own.
         shared.domain.register().synchronize();
         assert_eq!(shared.domain.held_bytes(), 0);
     });
 }
 
-/// After `synchronize` nobody looks at what could be found before, whichever thread begins the
-/// epochs.
+/// After `synchronize` no thread reads objects that could be found before, whichever thread begins
+/// the epochs.
 #[test]
 fn synchronize() {
     check(2, || {

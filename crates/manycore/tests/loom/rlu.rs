@@ -34,7 +34,7 @@ fn write_skew_is_removed_by_looks() {
     sessions::write_skew_is_removed_by_looks(|| domain(0));
 }
 
-/// A snapshot beside commits sees all of one or nothing, and what it has seen it sees again.
+/// A snapshot beside commits sees all of a commit or nothing, and later reads see the same again.
 #[test]
 fn snapshots_are_consistent() {
     check_first(8_000, 2, || {
@@ -90,8 +90,7 @@ fn writes_back_beside_a_reader(view: View) {
     let shared = domain.clone();
     let other = thread::spawn(move || {
         let mut handle = shared.register();
-        // Twice in one session: what it has seen stays as it was.
-        // SAFETY: a session, from begin to end.
+        // Twice in one session: its view stays the same. SAFETY: a session, from begin to end.
         unsafe {
             handle.begin(view);
             let first = handle.deref(objects[0]);
@@ -108,7 +107,7 @@ fn writes_back_beside_a_reader(view: View) {
     assert_eq!(domain.stats().written_back, 3);
 }
 
-/// What a thread has deferred, another writes back that wants to change the same.
+/// One thread's deferred commit is written back by another that wants to change the same object.
 #[test]
 fn one_writes_back_for_another() {
     check_first(8_000, 2, || {
@@ -127,7 +126,7 @@ fn one_writes_back_for_another() {
     });
 }
 
-/// A clock that stands still, and says to who reads and to who commits what it likes.
+/// A clock that stands still, and gives readers and commits arbitrary times.
 struct Wrong {
     present: u64,
     stamp: u64,
@@ -155,8 +154,8 @@ unsafe impl Clock for Wrong {
 const AHEAD: Wrong = Wrong { present: 1_000, stamp: 1 };
 const BEHIND: Wrong = Wrong { present: 1, stamp: 1_000 };
 
-/// A snapshot under a clock that is wrong: what it has read stays as it is, and what it finds is
-/// there.
+/// A snapshot under a wrong clock: the objects that it has read do not change, and those that it
+/// finds are valid.
 fn look(handle: &mut Handle<'_, Wrong>, object: Link<u32>) {
     // SAFETY: a session, from begin to end.
     unsafe {
@@ -212,7 +211,7 @@ fn two_first_snapshots() {
 #[test]
 fn two_commit_by_a_clock_that_stands_still() {
     check_first(10_000, 2, || {
-        // Neither commit waits for sessions; what comes after the second one does.
+        // Neither commit waits for sessions; the operation after the second one does.
         let domain = Domain::new(AHEAD, Config::default().with_deferred(1));
         let domain = Arc::new(domain);
         let [mine, others] = objects(&*domain);

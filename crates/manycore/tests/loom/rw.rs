@@ -1,5 +1,5 @@
-//! Every reader-writer lock of the registry: a writer is alone, everybody gets in, and sees what
-//! was written before.
+//! Every reader-writer lock of the registry: a writer is alone, every thread gets in, and sees
+//! earlier writes.
 
 use std::sync::Arc;
 

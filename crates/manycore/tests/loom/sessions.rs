@@ -1,4 +1,4 @@
-//! What MV-RLU and RLU have in common: two threads, two objects, and a clock that the checker can
+//! The common part of MV-RLU and RLU: two threads, two objects, and a clock that the checker can
 //! follow.
 
 use std::sync::Arc;
@@ -62,8 +62,8 @@ pub fn read(handle: &mut impl RawSession, objects: &[Link<u32>], view: View) -> 
     }
 }
 
-/// Two threads add to both objects; what commits is there, once, and nobody sees one object changed
-/// without the other.
+/// Two threads add to both objects; each commit is there once, and no thread sees one object
+/// changed without the other.
 pub fn nothing_is_lost<M: Sessions + 'static>(domain: fn() -> M, view: View) {
     check(2, move || {
         let domain = Arc::new(domain());
@@ -78,8 +78,8 @@ pub fn nothing_is_lost<M: Sessions + 'static>(domain: fn() -> M, view: View) {
     });
 }
 
-/// An object that is unlinked and freed stays for as long as somebody may be there. `flush` has its
-/// memory used again, if that is not so by itself.
+/// An object that is unlinked and freed stays as long as a thread may have it. `flush` has its
+/// memory reused, if that does not happen by itself.
 pub fn an_object_is_freed_when_nobody_has_it<M: Sessions + 'static>(
     domain: fn() -> M,
     flush: for<'a, 'h> fn(&'h mut M::Handle<'a>),
@@ -178,8 +178,8 @@ fn claim_by_a_look<S: RawSession>(handle: &mut S, one: Link<u32>, other: Link<u3
     }
 }
 
-/// Two transactions each change what the other reads. One finds the other's lock, or what it has
-/// committed.
+/// Two transactions each change what the other reads. One finds the other's lock, or the other's
+/// commit.
 pub fn write_skew_is_removed_by_looks<M: Sessions + 'static>(domain: fn() -> M) {
     check(2, move || {
         let domain = Arc::new(domain());

@@ -1,4 +1,4 @@
-//! Trees whose updates wait for walks: what is removed is walked by nobody, and nothing is lost.
+//! Trees whose updates wait for walks: no walk visits a removed entry, and no entry is lost.
 
 use std::sync::Arc;
 

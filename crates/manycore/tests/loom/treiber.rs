@@ -42,7 +42,7 @@ fn one_pushes_and_two_pop() {
     });
 }
 
-/// The node of what was popped may be used again for what is pushed: nobody is taken in by that.
+/// A popped node's memory may be reused for a push: no thread mistakes it for the old node.
 #[test]
 fn a_node_comes_back() {
     check(2, || {

@@ -1,5 +1,5 @@
-//! The wait queue: no signal is lost, none wakes two, and nobody touches memory that has been given
-//! up.
+//! The wait queue: no signal is lost, none wakes two threads, and no thread touches memory that has
+//! been given up.
 //!
 //! The model's clock makes every deadline pass at once, so that `park` with one always ends by a
 //! time-out unless the signal was there before.

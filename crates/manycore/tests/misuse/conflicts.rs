@@ -61,8 +61,8 @@ where
     assert_eq!(MapHandle::get(&mut handle, &70), Some(70));
 }
 
-/// A safe transaction on two objects, of which another thread has locked the second: the first must
-/// stay as it was.
+/// A safe transaction on two objects, the second of which another thread has locked: the first must
+/// stay unchanged.
 fn a_half_does_not_commit<M: Sessions + Sync>(domain: &M) {
     session::scope(domain, |scope| {
         let mut member = scope.register();
@@ -162,8 +162,8 @@ impl std::hash::Hash for Fuse {
     }
 }
 
-/// A transaction catches a panic of a key in the middle of an operation, and goes on: what it has
-/// done does not commit by halves.
+/// A transaction catches a panic of a key in the middle of an operation, and goes on: its changes
+/// do not commit by halves.
 fn catches<M: Sessions, P: Placement<Fuse>>(make: impl Fn() -> Versioned<Fuse, u64, M, P>) {
     const ENTRIES: u64 = 40;
     for fuse in 0..12 {

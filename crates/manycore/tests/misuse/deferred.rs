@@ -86,7 +86,7 @@ fn a_structure_panics_at_its_end() {
     });
 }
 
-/// A read that panics leaves what is not applied in the log: the next one goes on.
+/// A read that panics leaves the unapplied operations in the log: the next read goes on.
 #[test]
 fn a_structure_panics_when_it_is_read() {
     crate::quietly(|| {

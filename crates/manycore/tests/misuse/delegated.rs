@@ -1,5 +1,5 @@
-//! Operations that wait in logs, and sections that others run: panics, also at their end, and what
-//! is forgotten.
+//! Operations that wait in logs, and sections that other threads run: panics, also at their end,
+//! and forgotten values.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -54,8 +54,8 @@ fn operations_panic() {
     });
 }
 
-/// A section that panics does so on the thread that has asked for it, whichever thread runs it;
-/// what it has, its result, and the data are dropped once.
+/// A section that panics does so on the thread that has requested it, whichever thread runs it; its
+/// captures, its result, and the data are dropped once.
 #[test]
 fn sections_panic() {
     crate::quietly(|| {

@@ -1,5 +1,5 @@
-//! Ends of threads: destructors of thread-local values that use the library, before and after what
-//! the library itself keeps of a thread is gone; and handles that are such values.
+//! Ends of threads: destructors of thread-local values that use the library, before and after the
+//! library's own data about the thread is gone; and handles that are such values.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};

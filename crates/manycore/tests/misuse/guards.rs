@@ -1,5 +1,5 @@
-//! Guards that are forgotten: what they hold stays held, nothing else does, and what comes to the
-//! same place later is as new.
+//! Forgotten guards: the objects that they protect stay, no others do, and later objects at the
+//! same place behave like new ones.
 
 use std::sync::mpsc;
 use std::thread;
@@ -14,7 +14,7 @@ use manycore::{ConcurrentSet, SetHandle};
 
 use crate::live::{Live, live};
 
-/// Does something on another thread, which is not to wait for ever.
+/// Runs a function on another thread, which must not wait for ever.
 fn gets_on(what: &str, f: impl FnOnce() + Send + 'static) {
     let (done, is_done) = mpsc::channel();
     let thread = thread::spawn(move || {
@@ -66,8 +66,8 @@ macro_rules! mutexes {
                     as_new!(place, lock, try_lock);
                     *place.get_mut() = 0;
                 }
-                // The lock is released by other threads than those that have acquired it, after
-                // these have ended.
+                // Other threads release the lock than those that have acquired it, after the latter
+                // have ended.
                 let place: &'static _ = Box::leak(Box::new(place));
                 for _ in 0..20 {
                     let guard = thread::spawn(|| place.lock()).join().unwrap();
@@ -104,7 +104,7 @@ macro_rules! rw_locks {
                     assert_eq!(place.try_read().is_none(), round % 3 == 0);
                     *place.get_mut() += 1;
                     place = RwLock::new(0);
-                    // Reads first: a reader's place may be that of the one that was forgotten.
+                    // Reads first: a reader's place may be that of the forgotten one.
                     assert_eq!(*place.read(), 0);
                     as_new!(place, write, try_write);
                     assert_eq!(*place.read(), 20);
@@ -121,7 +121,7 @@ mod rw_lock {
     manycore::for_each_rw_lock!(rw_locks);
 }
 
-/// A guard of a thread that says when it has nothing protects until it says so, and no longer.
+/// A guard of a thread that reports quiescent states protects until the next report, and no longer.
 #[test]
 fn of_a_thread_that_is_online() {
     let domain = Domain::new(Config::default());
@@ -142,8 +142,8 @@ fn of_a_thread_that_is_online() {
     assert_eq!(domain.held_bytes(), 0, "nobody waits for a handle that has ended");
 }
 
-/// Handles that count their sections: one that is forgotten stays inside, and so what others retire
-/// stays; it is counted.
+/// Handles that count their sections: a forgotten guard keeps its section open, so other threads'
+/// garbage stays; it is counted.
 #[test]
 fn of_a_thread_that_counts() {
     fn forgets<S: ConcurrentSet<u64>>(set: &S) {
@@ -161,7 +161,7 @@ fn of_a_thread_that_counts() {
     forgets(&LazyList::<u64, Adaptive, Qsbr>::default());
 }
 
-/// What was taken out and is forgotten is lost, and nothing else.
+/// Values that were taken out and forgotten are lost, and no others.
 #[test]
 fn of_what_was_taken() {
     let leaked = live(|| {

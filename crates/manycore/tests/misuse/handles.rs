@@ -21,7 +21,7 @@ fn panic_of<R>(f: impl FnOnce() -> R) -> String {
 }
 
 /// A thread commits by one handle while it has a session open by another: either that does no harm,
-/// or it says so.
+/// or it is reported.
 fn commits_in_a_session<M: Sessions>(domain: &M, commits: u64) {
     session::scope(domain, |scope| {
         let (mut one, mut other) = (scope.register(), scope.register());
@@ -71,8 +71,7 @@ fn two_handles_of_a_reclamation_domain() {
         assert!(said.contains("would wait for"), "{said}");
         let said = panic_of(|| domain.synchronize());
         assert!(said.contains("would wait for"), "{said}");
-        // Too much for the limit, and nobody but this thread is in the way: it goes on, and that is
-        // counted.
+        // Too much for the limit, and only this thread blocks: it goes on, and that is counted.
         (0..1000).for_each(|n| other.pin().defer(move || _ = std::hint::black_box([n; 8])));
         assert!(domain.overruns() > 0 && domain.held_bytes() > 1 << 12);
         drop(guard);
@@ -145,8 +144,8 @@ fn forgotten_guards() {
     assert_eq!(domain.held_bytes(), 0);
 }
 
-/// A handle for each operation, or a thread for each: what is held is bounded by what one handle
-/// holds, and is counted.
+/// A handle for each operation, or a thread for each: the garbage is bounded by that of one handle,
+/// and is counted.
 fn is_bounded(domain: &Domain, mut once: impl FnMut(u64)) {
     let mut most = 0;
     for number in 0..if cfg!(miri) { 1000 } else { 20_000 } {

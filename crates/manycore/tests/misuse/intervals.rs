@@ -1,4 +1,4 @@
-//! Trees of intervals: what their owners may do with intervals, and readers with what they find.
+//! Trees of intervals: what owners may do with intervals, and readers with their results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
@@ -27,7 +27,8 @@ const ODD: [Interval; 6] = [
     Interval { first: u64::MAX, order: 0, last: 0 },
 ];
 
-/// Owners end in any order, on any thread, with what is in a tree and what is not.
+/// Owners end in any order, on any thread, with intervals that are in a tree and others that are
+/// not.
 fn owners<M: ReverseMap>(map: M) {
     for round in 0..crate::ROUNDS / 10 + 1 {
         let mut present: Vec<_> =
@@ -49,7 +50,7 @@ fn owners<M: ReverseMap>(map: M) {
         assert!((4..=5).contains(&left), "{left}");
         assert_eq!(all(&map, 0), 0);
     }
-    // One goes back to its own tree, by whichever map it is asked.
+    // Each goes back to its own tree, whichever map is called.
     let other = LockedTrees::<Adaptive>::new(1);
     drop(other.insert(other.interval(0, ODD[0])));
     let present = map.insert(map.interval(1, ODD[0]));
@@ -58,8 +59,8 @@ fn owners<M: ReverseMap>(map: M) {
     assert_eq!(all(&map, 1), 0);
 }
 
-/// What is forgotten stays: neither it nor what is beside it is touched wrongly, also when the
-/// trees end.
+/// Forgotten intervals stay: neither they nor their neighbours are accessed wrongly, also when the
+/// trees are dropped.
 fn forgotten<M: ReverseMap>(map: M) {
     let first = map.insert(map.interval(0, ODD[0]));
     std::mem::forget(map.insert(map.interval(0, ODD[1])));
@@ -73,7 +74,7 @@ fn forgotten<M: ReverseMap>(map: M) {
     assert_eq!(found(&map, 0, 0, u64::MAX), [ODD[1]]);
 }
 
-/// A thread that looks panics, or asks for a tree that is not there: others go on.
+/// A reading thread panics, or asks for a tree that does not exist: others go on.
 fn readers<M: ReverseMap>(map: M) {
     let said = |f: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(f)).is_err();
     let present: Vec<_> = ODD.iter().map(|one| map.insert(map.interval(0, *one))).collect();

@@ -18,8 +18,8 @@ thread_local! {
 static COUNT: Mutex<Option<Count>> = Mutex::new(None);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// How many values more there are after `f` than before it: those that are lost. Less than none:
-/// those that were dropped twice.
+/// The number of additional values after `f`: the lost ones. If it is negative: those that were
+/// dropped twice.
 pub fn live(f: impl FnOnce()) -> i64 {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let count = Count::default();

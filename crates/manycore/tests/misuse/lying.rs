@@ -152,7 +152,8 @@ lies! { lies_in_a_map:
     map_space_table: space::HashMap::<Liar, Live>::default();
 }
 
-/// Takes less than it is given, forgets where it comes from, panics, or asks when there is no more.
+/// Takes fewer items than it is given, forgets their origin, panics, or asks when there are no
+/// more.
 struct Picky(u64, Vec<Live>);
 
 impl Extend<Live> for Picky {
@@ -183,7 +184,7 @@ impl Extend<Live> for Picky {
     }
 }
 
-/// Each value comes out once, to who asked for it or later.
+/// Each value comes out once, to the thread that asked for it or to a later one.
 #[test]
 fn who_takes_several_takes_less() {
     macro_rules! takes {

@@ -1,4 +1,4 @@
-//! The misuse matrix: what a program may do to the library without `unsafe`, done on purpose.
+//! The misuse matrix: possible misuses of the library without `unsafe`, made on purpose.
 //!
 //! Each file is a kind of misuse, over all types that it can be done to. A result may be anything
 //! that the type's contract allows, a panic included; never is memory touched that is freed, a

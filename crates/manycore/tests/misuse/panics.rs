@@ -1,5 +1,5 @@
-//! Panics in what collections call: `Ord`, `Eq`, `Hash` and `Clone` of keys and values, and their
-//! destructors.
+//! Panics in functions that collections call: `Ord`, `Eq`, `Hash` and `Clone` of keys and values,
+//! and their destructors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -71,7 +71,8 @@ fn calls_panic_in_a_map<M: ConcurrentMap<Live, Live>>(make: impl Fn() -> M) {
     assert_eq!(leaked, 0);
 }
 
-/// One of them panics when it is dropped, wherever that is: the others are dropped all the same.
+/// One of them panics when it is dropped, wherever that happens: the others are dropped all the
+/// same.
 fn ends_panic_in_a_set<S: ConcurrentSet<Live>>(make: impl Fn() -> S) {
     let leaked = live(|| {
         for bad in KEYS {
@@ -94,7 +95,7 @@ fn ends_panic_in_a_set<S: ConcurrentSet<Live>>(make: impl Fn() -> S) {
     assert_eq!(leaked, 0, "what comes after the first panic");
 }
 
-/// The same of values: some panic when they are dropped, wherever that is.
+/// The same for values: some panic when they are dropped, wherever that happens.
 fn ends_panic_in_a_map<M: ConcurrentMap<u64, Live>>(make: impl Fn() -> M) {
     let leaked = live(|| {
         let map = make();
@@ -198,7 +199,7 @@ fn values() -> impl Iterator<Item = Live> {
     (0..9).map(|n| if n == 4 { Live::panicking(n) } else { Live::new(n) })
 }
 
-/// What is left drops with the structure, and one of it panics.
+/// The remaining values drop with the structure, and one of them panics.
 fn ends<T>(make: impl FnOnce() -> T) {
     let leaked = live(|| {
         let value = make();

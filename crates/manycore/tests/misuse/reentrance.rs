@@ -11,7 +11,8 @@ fn domain() -> &'static Domain {
     Box::leak(Box::new(Domain::new(Config::default())))
 }
 
-/// What another thread retires now is not destroyed before the calling thread's section ends.
+/// Objects that another thread retires now are not destroyed before the calling thread's section
+/// ends.
 fn is_inside(domain: &Domain) -> bool {
     let dropped = Arc::new(AtomicBool::new(false));
     thread::scope(|s| {
@@ -89,8 +90,8 @@ fn sections_of_destructors_protect() {
         HANDLE.set(Some(handle));
         SEEN.set(0);
         let mut guard = handle.pin();
-        // What `is_inside` collects, this thread does not: so it is asked by the first destructors
-        // only.
+        // This thread does not collect the results of `is_inside`, so only the first destructors
+        // ask for it.
         while SEEN.get() < 20 {
             let looks = Looks(domain);
             guard.defer(move || drop(looks));

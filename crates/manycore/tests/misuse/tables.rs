@@ -70,8 +70,8 @@ fn structures_at_one_place() {
     assert_eq!(leaked, 0);
 }
 
-/// A structure that is forgotten with its entries: they are lost with it, and a thread that comes
-/// to the place after it has only its own.
+/// A structure that is forgotten with its entries: they are lost with it, and a thread that gets
+/// the place later has only its own entries.
 #[test]
 fn structures_that_are_forgotten() {
     let table = Table::new(1);

@@ -17,7 +17,7 @@ use manycore::lock::Adaptive;
 use manycore::reclaim::Config;
 use manycore::{ConcurrentMap, MapHandle, rlu};
 
-/// Does something on another thread, which is not to wait for ever.
+/// Runs a function on another thread, which must not wait for ever.
 fn gets_on(f: impl FnOnce() + Send + 'static) {
     let (done, is_done) = mpsc::channel();
     let thread = thread::spawn(move || {

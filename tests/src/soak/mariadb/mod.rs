@@ -35,8 +35,8 @@ const COMPLAINTS: &[&str] =
 
 /// The data directory, in the place of a database.
 const DATA: &str = "data";
-/// What is the same at installation and later. Few files are forced to disk: the log and the
-/// doublewrite buffer are.
+/// The settings that are the same at installation and later. Few files are forced to disk: the log
+/// and the doublewrite buffer are.
 const STORAGE: &[&str] = &[
     "--no-defaults",
     "--innodb-log-file-size=16M",
@@ -178,8 +178,8 @@ impl Database {
     }
 }
 
-/// Soaks a server under a lock; what it has served. There is always a crowd: it has some twenty
-/// threads of its own.
+/// Soaks a server under a lock; returns its served requests. CPUs are always oversubscribed: it has
+/// some twenty threads of its own.
 pub fn soak(template: &Template, launch: Launch, length: Duration) -> Result<String> {
     let database = Database::start(template, launch)?;
     let account = load(&database, length).map_err(|failure| database.server.blame(failure))?;

@@ -77,7 +77,7 @@ fn transactions(output: &str) -> Option<u64> {
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Fails unless its tables are as large as they were, and sound.
+/// Fails unless its tables have their old size, and are intact.
 pub fn check(database: &Database) -> Result<()> {
     for table in TABLES {
         let count = database.query("soak", &format!("SELECT COUNT(*) FROM {table}"))?;

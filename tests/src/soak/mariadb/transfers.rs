@@ -93,7 +93,7 @@ impl<'a> Transfers<'a> {
         session.close()
     }
 
-    /// Fails unless the sum is what it was, and the counters have counted this many transfers.
+    /// Fails unless the sum is unchanged, and the counters have counted this many transfers.
     pub fn check(&self, made: u64) -> Result<()> {
         ensure(made > 0, || "no transfer was made".to_owned())?;
         let sum = self.database.query("soak", "SELECT SUM(balance) FROM account")?;

@@ -93,7 +93,7 @@ pub fn soak(launch: Launch, crowd: Crowd, length: Duration) -> Result<String> {
     Ok(account)
 }
 
-/// Fails unless the server has said nothing, but for what the library may say.
+/// Fails unless the server has printed nothing, except for the library's permitted messages.
 fn expect_silence(said: &str) -> Result<()> {
     let others = said.lines().filter(|line| !line.starts_with("manycore: "));
     let complaint = others.chain(complaints(said)).next();

@@ -1,4 +1,4 @@
-//! What threads do with the log, what they are promised, and which fault breaks that.
+//! The threads' operations on the log, the log's promises, and the fault that breaks each promise.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn fork_beside_walks(fault: Fault, is_spread: bool) {
     });
 }
 
-/// A node that is unlinked while it is drained is not left in the tree.
+/// A node that is unlinked while it is drained does not stay in the tree.
 fn exit_beside_drains(fault: Fault, is_spread: bool) {
     check(3, move || {
         let log = Log::new(fault, is_spread);
@@ -104,7 +104,7 @@ fn a_look_without_the_lock(fault: Fault, is_spread: bool) {
     });
 }
 
-/// Exit beside a walk that drains what others have linked, from another list.
+/// Exit beside a walk that drains entries of other threads, from another list.
 fn exit_beside_a_walk_that_drains(fault: Fault, is_spread: bool) {
     check(3, move || {
         let log = Log::new(fault, is_spread);
