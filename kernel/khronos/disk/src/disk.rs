@@ -11,7 +11,8 @@ use crate::image::{Image, runs};
 use crate::layout::{BLOCKS_MIN, Layout, Super};
 use crate::record::Record;
 
-/// Before the records of a batch: its number, how many bytes they have, and a checksum of all that.
+/// The header of a batch's records: the batch's number, the number of their bytes, and a checksum
+/// of all that.
 const HEADER: usize = 8 + 8 + 4;
 
 /// Why a disk cannot be used, or a batch is not durable.
@@ -69,7 +70,7 @@ pub struct Staged {
     block: u64,
 }
 
-/// A disk with a file system, and what is durable of it.
+/// A disk with a file system, and its durable contents.
 #[derive(Debug)]
 pub struct Disk<D> {
     device: D,
@@ -104,7 +105,7 @@ impl<D: Device> Disk<D> {
         Ok(disk)
     }
 
-    /// Finds what is durable. To do so twice finds the same: nothing is written.
+    /// Finds the durable contents. A second call finds the same: nothing is written.
     ///
     /// # Errors
     ///
@@ -184,7 +185,7 @@ impl<D: Device> Disk<D> {
         if checksum(&[&bytes[..16], &bytes[HEADER..]]) != sum {
             return Ok(None);
         }
-        // Its checksum is right: what it says it has said when it was written.
+        // Its checksum is right, so its contents are as they were written.
         let records = Record::read_all(&bytes[HEADER..]).map_err(|_| Error::NotFormatted)?;
         Ok(Some((records, bytes.len().div_ceil(BLOCK_BYTES) as u64)))
     }
@@ -219,8 +220,8 @@ impl<D: Device> Disk<D> {
         self.commit_staged(records, staged)
     }
 
-    /// Writes a page to a block that nobody has. It is the file's if a batch [says
-    /// so](Self::commit_staged), and nobody's after a crash before that.
+    /// Writes a page to an unused block. It belongs to the file once a batch [says
+    /// so](Self::commit_staged), and is unused after a crash before that.
     ///
     /// # Errors
     ///
@@ -314,7 +315,8 @@ impl<D: Device> Disk<D> {
         Ok(())
     }
 
-    /// What is durable changes. Blocks that were given up are free from now on, and not before.
+    /// Changes the durable contents. Blocks that were given up are free from now on, and not
+    /// before.
     fn apply(&mut self, records: &[Record]) {
         let freed = self.image.apply(records);
         for record in records {

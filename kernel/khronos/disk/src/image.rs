@@ -1,4 +1,4 @@
-//! What is known of a file system but the bytes of its files.
+//! The known parts of a file system, except for the bytes of its files.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -48,8 +48,9 @@ impl Default for Image {
 }
 
 impl Image {
-    /// Applies a batch. What then has no name is gone: what it had on the disk is returned, and
-    /// what others have given up. A record about an inode that is not there says nothing.
+    /// Applies a batch. Inodes that then have no name are removed: their blocks on the disk are
+    /// returned, together with others that were given up. A record about a missing inode has no
+    /// effect.
     pub fn apply(&mut self, batch: &[Record]) -> Vec<u64> {
         let (mut freed, mut touched) = (Vec::new(), Vec::new());
         for record in batch {

@@ -1,4 +1,5 @@
-//! What is kept of a file system on a disk, as a pure state machine over blocks of 4 KiB.
+//! The contents of a file system that are kept on a disk, as a pure state machine over blocks of 4
+//! KiB.
 //!
 //! ```
 //! use khronos_disk::{Disk, MemoryDisk, Record, ROOT};

@@ -1,5 +1,5 @@
-//! Records: what has changed. Each says how something is now, so that to apply one twice is as good
-//! as once.
+//! Records of changes. Each has the present state of an object, so applying one twice has the same
+//! effect as once.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! A disk that is cut off at every flush, and what recovery finds then.
+//! A disk that is cut off at every flush, and the results of recovery.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const SECTOR: usize = 512;
 /// A sector that was written, and is not known to be durable.
 type Write = (u64, usize, [u8; SECTOR]);
 
-/// A disk that remembers what is durable, and calls for a look before each flush.
+/// A disk that remembers its durable contents, and has them checked before each flush.
 struct CutDisk {
     now: MemoryDisk,
     shared: Rc<RefCell<Cut>>,
@@ -29,7 +29,7 @@ struct Cut {
     must: usize,
     /// How many crashes there were.
     states: u64,
-    /// The disk says of some flushes that they are done, which are not.
+    /// The disk reports some flushes as done that are not.
     lies: bool,
 }
 
@@ -64,7 +64,7 @@ impl Device for CutDisk {
 }
 
 impl Cut {
-    /// Crashes with nothing, all, and some of what is not flushed, in any order of its sectors.
+    /// Crashes with none, all, and some of the unflushed data, in any order of the sectors.
     fn look(&mut self, subsets: u32) {
         let writes = self.unflushed.clone();
         self.recover(&[]);
@@ -115,7 +115,7 @@ fn same(model: &Image, found: &Image) -> bool {
         && directories.into_iter().all(|number| names(model, number) == names(found, number))
 }
 
-/// Each page says in all of its bytes of which file and page it is: old data would be seen.
+/// All bytes of each page encode its file and its page number: old data would be noticed.
 fn page_of(number: u64, page: u64) -> Box<Block> {
     let mut block = Box::new([0; BLOCK_BYTES]);
     for word in block.chunks_mut(16) {
@@ -185,7 +185,7 @@ impl Batches {
     }
 }
 
-/// What a batch makes of the model, whose blocks are numbers that nobody looks at.
+/// A batch's effect on the model, whose blocks are numbers that no code reads.
 fn after(image: &Image, records: &[Record], pages: &[(u64, u64)]) -> Image {
     let mut records = records.to_vec();
     for (number, page) in pages {

@@ -1,4 +1,4 @@
-//! Disks whose bytes are not what was written, and disks that fail.
+//! Disks whose bytes differ from the written ones, and disks that fail.
 
 use khronos_disk::{
     BLOCK_BYTES, Block, Device, DeviceError, Disk, Error, MemoryDisk, ROOT, Record,

@@ -21,18 +21,18 @@
 //!
 //! # The promise
 //!
-//! A [`sync`] that returns has made durable what every call has changed that had returned when it
-//! began: names and attributes of all inodes, and the bytes of the files that it was asked for. A
-//! batch is the tree as it is at one moment; so after a crash the tree is as it was at some moment,
-//! and that is not before the last `sync` that returned.
+//! A [`sync`] that returns has made the changes of all calls durable that had returned when it
+//! began: names and attributes of all inodes, and the bytes of the requested files. A batch is the
+//! tree as of one moment. So after a crash the tree is as of some moment, which is not before the
+//! last `sync` that returned.
 //!
-//! Files whose bytes nobody has asked for have those that they had when somebody did, or none.
+//! Files whose bytes were not requested have their bytes from the last request, or none.
 //!
 //! # How
 //!
-//! Most bytes are written while others go on to change them; what has changed by then is taken
-//! together with the names, at the moment of the batch. If the batch cannot be written, all is
-//! noted again as it was: it is in the next batch, if there is one.
+//! Most bytes are written while other threads continue to change them. Pages that have changed by
+//! then are taken together with the names, at the moment of the batch. If the batch cannot be
+//! written, all of its changes are noted again: they are in the next batch, if there is one.
 #![no_std]
 #![forbid(unsafe_code)]
 

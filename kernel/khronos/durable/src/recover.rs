@@ -54,8 +54,8 @@ struct Recovery<'fs> {
     made: u64,
 }
 
-/// Makes the tree that is on a disk, in a file system in which nothing is yet and that nobody else
-/// uses; says how many inodes it has, but for the root.
+/// Makes the disk's tree in an empty file system that no other code uses; returns the number of
+/// inodes, without the root.
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ impl<'fs> Recovery<'fs> {
     }
 }
 
-/// Reads the bytes of a file; `failed` says what it is when the tree refuses them.
+/// Reads the bytes of a file; `failed` makes the error if the tree refuses them.
 fn read<'fs, D: Device>(
     tree: &impl Tree<'fs>,
     disk: &Disk<D>,

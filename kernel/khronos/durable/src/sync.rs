@@ -36,7 +36,7 @@ impl Written<'_> {
     }
 }
 
-/// Makes durable what has changed: of all names and inodes, and the bytes of these files.
+/// Makes changes durable: those of all names and inodes, and the bytes of these files.
 ///
 /// # Errors
 ///
@@ -80,7 +80,7 @@ fn write_early<'fs, D: Device>(
             tree.with(|cx| cx.close(twice.file));
         }
         let one = written.get_mut(&number).expect("inserted above");
-        // Who writes all the time does not keep this up: the rest is taken with the names.
+        // A thread that writes all the time does not delay this: the rest is taken with the names.
         let mut rounds = None;
         while result.is_ok()
             && rounds != Some(0)

@@ -1,4 +1,4 @@
-//! A tree on a disk that is cut off at every flush, and what is recovered then.
+//! A tree on a disk that is cut off at every flush, and the recovered tree.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use khronos_fs::{At, Cx, Errno, Fs, Kind, Open, Options, Rename, Sync, Which};
 
 const SECTOR: usize = 512;
 
-/// A disk that keeps what a crash would leave of it, some times before each flush.
+/// A disk that keeps the possible states after a crash, several times before each flush.
 struct CutDisk {
     now: MemoryDisk,
     durable: MemoryDisk,
@@ -121,7 +121,7 @@ fn picture(cx: &mut Cx<'_>) -> Picture {
     picture
 }
 
-/// The tree that is on a disk, which is whole, and is found so a second time.
+/// The tree on a disk, which is consistent, and is the same when it is read a second time.
 fn recovered(disk: MemoryDisk, by: Sync) -> Picture {
     let disk = Disk::open(disk).unwrap();
     disk.check().unwrap();
@@ -205,8 +205,8 @@ impl Drop for End<'_> {
     }
 }
 
-/// Threads make names and move them on, while batches are made: in whatever is recovered, each
-/// thread's names are those of one moment, and no thread's lack what it has seen of another's.
+/// Threads make and move names, while batches are made. In every recovered tree, each thread's
+/// names are as of one moment, and no thread's names lack what the thread has seen of another's.
 fn threads(by: Sync) {
     let (device, cuts) = CutDisk::new(1024, 7);
     let mut disk = Disk::open(device).unwrap();
@@ -335,7 +335,7 @@ fn a_full_disk_loses_nothing() {
     assert_eq!(disk.free_blocks(), free, "blocks of a batch that was not written");
     assert_eq!(sync(&tree, &mut disk, Which::All), Err(Error::Full));
     disk.check().unwrap();
-    // Names and other files are not kept from the disk, and with less to write all of it is there.
+    // Names and other files still reach the disk, and with less to write everything is there.
     tree.borrow_mut().write(&small, 5, b"er").unwrap();
     assert_eq!(sync(&tree, &mut disk, Which::Files(&[&small])), Ok(()));
     tree.borrow_mut().truncate(&large, 3 * BLOCK_BYTES as u64).unwrap();
@@ -346,7 +346,7 @@ fn a_full_disk_loses_nothing() {
     assert_eq!(found["/large"].4, vec![1; 3 * BLOCK_BYTES]);
 }
 
-/// Numbers of inodes go on behind those that were on the disk.
+/// New inodes get numbers after those on the disk.
 #[test]
 fn after_recovery_all_goes_on() {
     let (mut device, mut expected) = (MemoryDisk::new(512), Picture::new());
@@ -403,7 +403,8 @@ fn after_a_failure_nothing_is_acknowledged() {
     tree.borrow_mut().write(&file, 0, &[2; 3 * BLOCK_BYTES]).unwrap();
     assert_eq!(sync(&tree, &mut disk, Which::Files(&[&file])), Err(Error::Device));
     *left.borrow_mut() = 100;
-    // It works again; but who was told of a failure is not told of success for what may be lost.
+    // It works again; but a caller that got an error does not get a success for data that may be
+    // lost.
     assert_eq!(sync(&tree, &mut disk, Which::Files(&[&file])), Err(Error::Device));
     assert_eq!(sync(&tree, &mut disk, Which::All), Err(Error::Device));
     tree.borrow_mut().close(file);

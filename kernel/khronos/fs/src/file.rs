@@ -1,8 +1,8 @@
 //! The bytes of a file, in pages of 4 KiB.
 //!
-//! Many read at the same time without a shared line that is written: BRAVO's readers mark a slot of
-//! a table. Who writes excludes all others of the same file. Pages that were never written are
-//! zeros, and are not there.
+//! Many threads read at the same time without writing a shared line: BRAVO's readers mark a slot of
+//! a table. A writer excludes all others of the same file. Pages that were never written are zeros,
+//! and do not exist.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ pub(crate) struct File {
 #[derive(Default)]
 struct Pages {
     pages: BTreeMap<u64, Page>,
-    /// What has changed since it was taken, if somebody keeps the file on a disk.
+    /// The changes since they were last taken, if the file is kept on a disk.
     changed: Option<Changed>,
 }
 
@@ -47,7 +47,7 @@ pub type PageBytes = [u8; PAGE_BYTES];
 pub struct Taken {
     /// How many bytes the file has.
     pub size: u64,
-    /// The fewest that it has had meanwhile, if it has become shorter: what was behind them is
+    /// The smallest number of pages meanwhile, if it has become shorter: the pages behind them are
     /// gone.
     pub cut: Option<u64>,
     /// Pages that were written, by their places in the file.
@@ -80,7 +80,7 @@ fn parts(offset: u64, length: usize) -> impl Iterator<Item = Part> {
 }
 
 impl File {
-    /// Without bytes. What changes is recorded if somebody keeps it on a disk.
+    /// A file without bytes. Changes are recorded if it is kept on a disk.
     pub fn new(records: bool) -> Box<Self> {
         let changed = records.then(Changed::default);
         let pages = Guarded::new(Pages { pages: BTreeMap::new(), changed });
@@ -193,7 +193,7 @@ impl File {
         });
     }
 
-    /// A page as it was on a disk; nothing if there is no memory.
+    /// A page with the disk's contents; nothing if there is no memory.
     pub fn restore(&self, number: u64, bytes: &PageBytes) -> Result<(), Errno> {
         let mut page = Page::new().ok_or(Errno::NoSpace)?;
         page.write(0, bytes);

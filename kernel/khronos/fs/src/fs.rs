@@ -20,7 +20,7 @@ use crate::sync::{Brought, Mechanism, Names, Place, Start, Stop, Tx};
 
 /// A file system in memory.
 ///
-/// Threads use it through a [`Cx`] each. What it holds is freed when it is dropped.
+/// Each thread uses it through a [`Cx`]. Its contents are freed when it is dropped.
 pub struct Fs {
     mechanism: Box<dyn Mechanism>,
     options: Options,
@@ -116,7 +116,7 @@ impl Fs {
         &self.options
     }
 
-    /// Visits what the mechanism has counted so far: a name and a number each.
+    /// Visits the mechanism's counts so far: a name and a number each.
     pub fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.mechanism.statistics(visit);
     }
@@ -208,7 +208,8 @@ impl<'fs> Cx<'fs> {
         Held::acquire(inode).map(Node::new)
     }
 
-    /// Gives an inode back. If it has no names, and nobody else holds it, it is freed.
+    /// Returns a reference to an inode. If the inode has no names, and no other references, it is
+    /// freed.
     pub fn close(&mut self, node: Node<'fs>) {
         self.check(&node);
         self.release(node.into_held());
@@ -227,7 +228,8 @@ impl<'fs> Cx<'fs> {
     /// A name is gone, whose link this is.
     pub(crate) fn unlinked(&mut self, link: Held) {
         link.set_changed(self.now);
-        // Without other names nothing of it is kept; and who gives it one meanwhile notes that.
+        // Without other names nothing of it is kept; a thread that gives it one meanwhile notes
+        // that.
         if link.links() > 1 {
             self.mark(&link, ATTRIBUTES);
         }
@@ -242,7 +244,7 @@ impl<'fs> Cx<'fs> {
 
     /// An inode that is going to have a name.
     pub(crate) fn make(&mut self, mode: u32, body: Body) -> Held {
-        // Relaxed: what is on a disk is restored before anything is made.
+        // Relaxed: the disk's contents are restored before anything else is made.
         self.made = self.made.max(self.fs.restored.load(Ordering::Relaxed)) + 1;
         self.make_numbered(self.made << CONTEXT_BITS | self.number, mode, body)
     }
@@ -270,7 +272,7 @@ impl<'fs> Cx<'fs> {
         }
     }
 
-    /// Makes attempts until one needs not be made again; returns its result, and what it holds.
+    /// Makes attempts until one succeeds; returns its result, and its references.
     pub(crate) fn run<R>(
         &mut self,
         view: View,
@@ -302,7 +304,7 @@ impl<'fs> Cx<'fs> {
                 return Ok((result, holds.held));
             }
             self.has_not_changed(holds.noted);
-            // A name that was to be taken out is there, and has its link.
+            // The name to be removed is there, and has its link.
             if let Some(held) = holds.held.filter(|_| !holds.is_removal) {
                 self.release(held);
             }
@@ -324,7 +326,7 @@ fn start<'a>(at: Option<At<'a>>, root: &'a Inode) -> Start<'a> {
     Start { directory, path }
 }
 
-/// What an attempt holds beyond its end. Given back if it fails.
+/// An attempt's references beyond its end. They are given back if it fails.
 pub(crate) struct Holds<'fs> {
     held: Option<Held>,
     is_removal: bool,
@@ -348,7 +350,8 @@ impl<'fs> Holds<'fs> {
         Ok(())
     }
 
-    /// Holds an inode. One that nobody has any more was found by a name that is not there any more.
+    /// Takes a reference to an inode. An inode without any was found by a name that no longer
+    /// exists.
     pub fn hold(&mut self, inode: &Inode) -> Result<(), Stop> {
         let held = Held::acquire(inode).ok_or(Stop::Again(Conflict::Freed))?;
         debug_assert!(self.held.is_none(), "an attempt holds one inode");
@@ -356,7 +359,8 @@ impl<'fs> Holds<'fs> {
         Ok(())
     }
 
-    /// Holds one that loses a name: by the link of that, which is the caller's once it is gone.
+    /// Holds an inode that loses a name: by the link of that name, which is the caller's once it is
+    /// gone.
     pub fn unlink(&mut self, inode: &Inode) {
         debug_assert!(self.held.is_none(), "an attempt holds one inode");
         (self.held, self.is_removal) = (Some(Held::link_of(inode)), true);

@@ -9,12 +9,12 @@
 //!
 //! # Life
 //!
-//! An inode has *links*, its names in directories, and *references*: those who hold it, and one of
-//! all its links together. Who takes off the last link gives that one back, and who gives back the
-//! last reference retires the inode. So who opens and closes a file writes no line that `stat`
-//! reads, and who makes and removes names of it none that writers of its bytes read. A link is
-//! counted before a name can be found, and taken off after it is gone, so that there are never more
-//! names than links. From 0 neither count comes back.
+//! An inode has *links*, its names in directories, and *references*: those of its users, and one
+//! for all its links together. A thread that removes the last link drops that one reference, and a
+//! thread that drops the last reference retires the inode. So opening and closing a file writes no
+//! line that `stat` reads, and making and removing names writes none that writers of its bytes
+//! read. A link is counted before a name can be found, and removed after the name is gone, so there
+//! are never more names than links. Neither count ever increases from 0.
 
 use alloc::boxed::Box;
 
@@ -33,7 +33,7 @@ pub enum Kind {
     Directory,
     /// A path.
     Symlink,
-    /// A device, a pipe or a socket of somebody else's; its type is in the mode.
+    /// A device, a pipe or a socket of another subsystem; its type is in the mode.
     Special,
 }
 
@@ -44,7 +44,7 @@ const MODE_FILE: u32 = 0o100_000;
 const MODE_SYMLINK: u32 = 0o120_000;
 
 impl Kind {
-    /// What it has in the highest bits of a mode; a special file's are its own.
+    /// Its type in the highest bits of a mode; a special file has its own.
     pub const fn mode(self) -> u32 {
         match self {
             Self::File => MODE_FILE,
@@ -89,7 +89,7 @@ struct Attributes {
     accessed: AtomicU64,
     modified: AtomicU64,
     changed: AtomicU64,
-    /// What of it has changed since it was last kept; see `record`.
+    /// Its changes since it was last kept; see `record`.
     marks: AtomicU32,
 }
 
@@ -178,7 +178,7 @@ impl Inode {
         Err(if self.links() == 0 { Errno::NoEntry } else { Errno::TooManyLinks })
     }
 
-    /// A name is gone, or has not come; says whether nothing is left.
+    /// A name is gone, or was not made; returns whether no link and no reference is left.
     #[must_use = "if nothing is left, the inode is to be retired"]
     pub(crate) fn remove_link(&self) -> bool {
         take_one(&self.links) && self.release()
@@ -229,8 +229,8 @@ impl Inode {
         self.set_changed(now);
     }
 
-    /// Written only if it is another time, so that the line stays shared while a clock's tick
-    /// lasts.
+    /// Written only if the time has changed, so that the line stays shared during a tick of the
+    /// clock.
     pub(crate) fn set_changed(&self, now: u64) {
         set_time(&self.attributes.changed, now);
     }
@@ -246,9 +246,10 @@ impl Inode {
         }
     }
 
-    /// Adds marks; says whether it had none before. In an update, as `record` has it.
+    /// Adds marks; returns whether there was none before. To be called in an update, as `record`
+    /// requires.
     pub(crate) fn mark(&self, marks: u32) -> bool {
-        // Relaxed, as below: the gate of `record` orders updates and those who look at the marks.
+        // Relaxed, as below: the gate of `record` orders updates and readers of the marks.
         let before = self.marks();
         before & marks != marks && self.attributes.marks.fetch_or(marks, Ordering::Relaxed) == 0
     }
@@ -274,9 +275,9 @@ pub(crate) fn set_time(place: &AtomicU64, now: u64) {
     }
 }
 
-/// Counts one more if the count is as `may` wants it; says whether it did.
+/// Increments the count if `may` accepts it; returns whether it did.
 fn add_one(count: &AtomicU64, may: impl Fn(u64) -> bool) -> bool {
-    // Relaxed, all: who adds has found the inode, and so what is in it.
+    // Relaxed, all: a thread that increments has found the inode, and so sees its contents.
     let relaxed = Ordering::Relaxed;
     let mut now = count.load(relaxed);
     while may(now) {
@@ -290,7 +291,7 @@ fn add_one(count: &AtomicU64, may: impl Fn(u64) -> bool) -> bool {
 
 /// Counts one less; says whether none is left.
 fn take_one(count: &AtomicU64) -> bool {
-    // AcqRel: of those who give up something, the last one sees what all have done.
+    // AcqRel: the last thread to give up its share sees the actions of all others.
     let before = count.fetch_sub(1, Ordering::AcqRel);
     debug_assert!(before > 0, "given back more often than taken");
     before == 1

@@ -33,10 +33,10 @@
 //!
 //! # Reading twice
 //!
-//! Under MV-RLU, who asks a second time in the same section gets the first answer again: code that
-//! waits so for a change waits for ever. So there are two views, and they are types: [`Current`],
-//! of which each question is answered afresh, and [`Moment`], in which nothing ever changes. What
-//! was found in a view cannot be taken out of it, and to begin anew ends it.
+//! Under MV-RLU, a thread that asks a second time in the same section gets the same answer: code
+//! that waits in this way for a change waits for ever. So there are two views, and they are types:
+//! [`Current`], which answers each question anew, and [`Moment`], in which nothing ever changes.
+//! Results cannot be taken out of their view, and restarting ends the view.
 //!
 //! # How it is made
 //!

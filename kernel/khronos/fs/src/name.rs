@@ -35,7 +35,7 @@ impl Name {
     }
 }
 
-/// A name that is looked for, with its place in the order of a directory.
+/// A searched name, with its position in the order of a directory.
 #[derive(Clone, Copy)]
 pub(crate) struct Key<'a> {
     pub bytes: &'a [u8],

@@ -22,7 +22,7 @@ impl Sync {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::DirLock, Self::Lock, Self::Rcu, Self::Rlu, Self::MvRlu];
 
-    /// By what it is called at boot and on the command line.
+    /// By its name at boot and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::DirLock => "dirlock",
@@ -68,11 +68,10 @@ impl FromStr for Sync {
 /// How calls that only read follow a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Walk {
-    /// Each name as it is when it is looked up, as Linux does: a path may be found that existed at
-    /// no moment.
+    /// Each name as of its own look-up, as in Linux: a path may be found that existed at no moment.
     #[default]
     Current,
-    /// All names as they were at one moment, under `rlu` and `mvrlu`.
+    /// All names as of one moment, under `rlu` and `mvrlu`.
     Moment,
 }
 
@@ -89,7 +88,7 @@ pub struct Options {
     pub chains: usize,
     /// Goes into the hashes of names, so that nobody can choose names that all hash to one chain.
     pub seed: u64,
-    /// Whether it is recorded what changes, for who keeps the file system on a disk: see
+    /// Whether changes are recorded, for keeping the file system on a disk: see
     /// [`Cx::changes`](crate::Cx::changes).
     pub records: bool,
 }

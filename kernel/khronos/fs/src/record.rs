@@ -1,4 +1,4 @@
-//! What has changed: for somebody who keeps the file system on a disk.
+//! Changes: for keeping the file system on a disk.
 //!
 //! ```text
 //!   CPU 0: create a/x      log 0: a/x                   the gate is shut:          the batch:
@@ -7,11 +7,12 @@
 //!                                                       lead *now*?                c/y -> 23 ...
 //! ```
 //!
-//! A call notes in the log of its context *which* names and inodes it has changed, not how. Who
-//! makes a batch shuts a gate that all changing calls go through, waits for those that are under
-//! way, and reads what all that was noted is now. So a batch is the tree as it is at one moment: it
+//! A call notes in the log of its context *which* names and inodes it has changed, not how. A
+//! thread that makes a batch shuts a gate that all changing calls pass, waits for calls under way,
+//! and reads the present state of everything noted. So a batch is the tree as of one moment: it
 //! lacks nothing that came before anything in it, under every mechanism, and no two calls need
-//! agree on an order. A log is as large as the names that have changed, however often they have.
+//! agree on an order. A log is as large as the number of changed names, however often they have
+//! changed.
 //!
 //! The gate's readers and each context's log write no line that another context writes, as long as
 //! nobody makes a batch. The first time that a context changes a directory after a batch, it counts
@@ -77,7 +78,7 @@ impl Recorder {
         &self.logs[place]
     }
 
-    /// What an attempt notes before it changes a name; nothing if the directory is gone.
+    /// An attempt's note before it changes a name; nothing if the directory is gone.
     fn note(&self, context: u64, place: &Place<'_>) -> Option<Noted> {
         let directory = place.directory.number();
         let is_known = self.log(context).read(|log| log.directories.contains_key(&directory));
@@ -94,7 +95,7 @@ pub(crate) struct Noting<'fs> {
 }
 
 impl Noting<'_> {
-    /// What an attempt notes before it changes a name; nothing if the directory is gone.
+    /// An attempt's note before it changes a name; nothing if the directory is gone.
     pub fn note(&self, place: &Place<'_>) -> Option<Noted> {
         self.recorder.note(self.context, place)
     }
@@ -127,7 +128,7 @@ pub struct ChangedName {
     pub directory: u64,
     /// The name.
     pub name: Box<[u8]>,
-    /// The number of what it leads to; nothing if it is gone.
+    /// The number of its target; nothing if it is gone.
     pub inode: Option<u64>,
 }
 
@@ -139,7 +140,7 @@ pub struct ChangedData<'fs> {
     pub taken: Taken,
 }
 
-/// What has changed, as it is at one moment. Ends in [`Cx::keep`] when it is durable, or in
+/// Changes, as of one moment. They end in [`Cx::keep`] when they are durable, or in
 /// [`Cx::put_back`].
 #[must_use = "what is neither kept nor put back is never freed"]
 #[derive(Default)]
@@ -253,7 +254,7 @@ impl<'fs> Cx<'fs> {
         self.mark(inode, DATA);
     }
 
-    /// Takes all that has changed, as it is at one moment, with the bytes of some files.
+    /// Takes all changes, as of one moment, with the bytes of some files.
     pub fn changes(&mut self, which: Which<'_>) -> Changes<'fs> {
         let mut changes = Changes::default();
         let Some(recorder) = &self.fs.recorder else { return changes };
@@ -261,7 +262,7 @@ impl<'fs> Cx<'fs> {
         changes.log = self.merge(recorder, &shut);
         self.read_names(&mut changes);
         self.read_inodes(&mut changes, which);
-        // What is left of files that were not asked for is still to be done.
+        // The changes of files that were not requested remain to be written.
         let inodes = core::mem::take(&mut changes.log.inodes).into_iter();
         let (left, done) = inodes.partition(|(_, inode)| inode.marks() != 0);
         changes.log.inodes = done;

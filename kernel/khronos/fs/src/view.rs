@@ -1,7 +1,7 @@
-//! Looking at names: as they are now, or as they were at one moment.
+//! Reading names: as they are now, or as of one moment.
 //!
-//! What a view has found cannot leave it: its lifetime is the view's. So it cannot be compared with
-//! what another view finds, or be taken for what is there now.
+//! Results cannot leave their view, because their lifetime is the view's. So they cannot be
+//! compared with another view's results, or be mistaken for the present state.
 //!
 //! ```compile_fail
 //! use khronos_fs::{At, Fs, Options, Sync};
@@ -43,7 +43,7 @@ impl Item<'_> {
         self.0.kind()
     }
 
-    /// Its attributes as they are now, in either view: they are no part of the names.
+    /// Its present attributes, in either view: attributes are not part of the names.
     pub fn stat(self) -> Stat {
         Stat::of(&self.0)
     }
@@ -55,20 +55,19 @@ impl core::fmt::Debug for Item<'_> {
     }
 }
 
-/// Names as they are when each is asked for. Of two that were asked for, the first may not be there
-/// any more when the second is.
+/// Each name as of its own look-up. After two look-ups, the first name may not be there any more at
+/// the second.
 pub struct Current<'a, 'v> {
     tx: &'a dyn Tx<'v>,
     root: Found<'v>,
     seed: u64,
 }
 
-/// All names as they were at one moment, under `rlu` and `mvrlu`; under the others as
-/// [`Current`].
+/// All names as of one moment, under `rlu` and `mvrlu`; under the others as [`Current`].
 ///
-/// The same question has the same answer. So a view that is asked about one name twice is a
-/// mistake, of somebody who waits for a change: where debug assertions or the feature `checks` are
-/// on, it panics, under every mechanism.
+/// The same question has the same answer. So asking a view twice about one name is a mistake, of
+/// code that waits for a change: with debug assertions or the feature `checks`, it panics, under
+/// every mechanism.
 pub struct Moment<'a, 'v> {
     now: Current<'a, 'v>,
     asked: RefCell<Vec<(u64, u64)>>,
@@ -150,7 +149,7 @@ impl<'v> Moment<'_, 'v> {
 }
 
 impl Cx<'_> {
-    /// Looks at names as they are. Is called again if it returns [`Again`].
+    /// Reads the present names. It is called again if it returns [`Again`].
     pub fn current<R>(
         &mut self,
         mut f: impl for<'v> FnMut(Current<'_, 'v>) -> Result<R, Again>,

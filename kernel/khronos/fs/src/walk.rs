@@ -37,8 +37,8 @@ impl<'v> End<'v> {
         }
     }
 
-    /// A name that is there, and what it leads to. A path that ends otherwise leads to a directory
-    /// that is in use by that: `errno`.
+    /// An existing name, and its target. If a path ends in another way, it leads to a directory
+    /// that is in use: `errno`.
     pub fn present(&self, errno: Errno) -> Result<(Seen<'v>, Found<'v>), Errno> {
         let place = self.place.ok_or(errno)?;
         let inode = self.existing()?;
@@ -46,7 +46,7 @@ impl<'v> End<'v> {
     }
 }
 
-/// What becomes of a symbolic link at the end of a path.
+/// The treatment of a symbolic link at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Last {
     /// It is followed.
@@ -56,7 +56,7 @@ pub(crate) enum Last {
     /// It is kept, and whether a slash may be behind it the caller says: the call is about the
     /// name.
     Name,
-    /// It is followed, and whether a slash may be behind what it leads to the caller says.
+    /// It is followed; the caller says whether a slash may follow its target.
     FollowName,
 }
 

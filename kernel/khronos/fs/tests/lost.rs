@@ -1,5 +1,5 @@
-//! Whatever is made by threads that are in each other's way is freed with the file system at the
-//! latest. The only test of its program: it counts what is allocated.
+//! Everything made by contending threads is freed with the file system at the latest. This is the
+//! only test of its program, because it counts allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -28,7 +28,7 @@ mod watch;
 use arch::boot;
 use task::fork;
 
-/// What the kernel is asked to do: to test itself, or to run programs.
+/// The kernel's task: to test itself, or to run programs.
 fn main() {
     let information = boot::information();
     let asked = [

@@ -134,7 +134,7 @@ calls! {
     /// One more descriptor of the same open file.
     Dup "dup" "dup" (slot: u8, to: u8);
     Pipe "pipe" "pipe" (reader: u8, writer: u8);
-    /// Memory of zeros at a page, in place of what is there.
+    /// Memory of zeros at a page, in place of the page's earlier contents.
     Mmap "mmap" "mmap" (page: u8);
     Munmap "munmap" "munmap" (page: u8);
     /// Takes the right to write.

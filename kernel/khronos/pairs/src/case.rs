@@ -27,8 +27,8 @@ impl Place {
     }
 }
 
-/// Who does something: 0 or 1. Who makes a call has made what it uses, so that a line is not shared
-/// because a third has put two things into it.
+/// The agent of a step: 0 or 1. The agent that makes a call has also made the objects that it uses;
+/// otherwise a line could be shared because a third agent has put two objects into it.
 pub type Side = usize;
 
 /// Two calls that commute.
@@ -54,7 +54,7 @@ impl Case {
         names
     }
 
-    /// The paths that are a side's: those of its call, unless they are the first call's too.
+    /// The paths of a side: those of its call, unless they are also the first call's.
     pub fn paths(&self, side: Side) -> Vec<Path> {
         let of = |side: Side| {
             let setup = self.setup.iter().filter(move |step| step.0 == side).map(|step| step.1);

@@ -1,4 +1,4 @@
-//! All cases: which calls, which arguments are the same, and what is there before.
+//! All cases: the calls, the arguments that are the same, and the initial objects.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ const SHAPES: &[Shape] = &[
     Memory(|page| Call::MemWrite { page }),
 ];
 
-/// Slots of a side's own calls; what they make is in others.
+/// Slots of a side's own calls; objects that they make are in others.
 fn slot(side: Side) -> u8 {
     side as u8
 }
@@ -101,7 +101,7 @@ fn slots_of_pipe(pipe: u8) -> (u8, u8) {
     (8 + 2 * pipe, 9 + 2 * pipe)
 }
 
-/// A call with its arguments, and what these have to be of.
+/// A call with its arguments, and the required kinds of these.
 #[derive(Clone)]
 struct Made {
     call: Call,
@@ -175,7 +175,7 @@ fn arguments(shape: Shape, side: Side, place: Place, other: Option<&Made>) -> Ve
     }
 }
 
-/// What a descriptor can be of: the same as the other call's, or something else.
+/// The possible targets of a descriptor: the same as the other call's, or another object.
 fn targets(used: &[Path], place: Place, other: Option<&Made>) -> Vec<Target> {
     let mut all: Vec<_> = next_paths(used).into_iter().map(Target::File).collect();
     let Some((slot, target)) = other.and_then(|other| other.target) else {
@@ -227,7 +227,7 @@ fn trees(paths: &[(Path, bool)]) -> Vec<Vec<There>> {
     all
 }
 
-/// The steps that make what is there. Who uses a thing first has made it.
+/// The steps that make the initial objects. The agent that uses an object first has made it.
 fn setup(made: [&Made; 2], paths: &[(Path, bool)], tree: &[There]) -> Vec<(Side, Call)> {
     let mut steps = Vec::new();
     let mut first_names: BTreeMap<u8, Path> = BTreeMap::new();
@@ -271,7 +271,7 @@ fn make_file(path: Path) -> [Call; 4] {
     [Call::OpenNew { path, slot }, write(0), write(1), Call::Close { slot }]
 }
 
-/// Who reads or writes has done so before: what the first one finds is another question.
+/// An agent that reads or writes has done so before: the first access is another question.
 fn warm_up(call: Call, slot: u8) -> Option<Call> {
     match call {
         Call::Read { .. } | Call::Pread { .. } => Some(Call::Pread { slot, page: 0 }),
@@ -326,8 +326,8 @@ fn of_shapes(shapes: [Shape; 2], place: Place) -> Vec<Case> {
     cases
 }
 
-/// The calls of which nobody would expect that they meet: each makes, removes, moves or asks for a
-/// file of its own, in one directory.
+/// Calls that nobody expects to conflict: each makes, removes, moves or stats a file of its own, in
+/// one directory.
 pub fn is_of_different_names(case: &Case) -> bool {
     let mut paths = Vec::new();
     for call in case.calls {

@@ -5,10 +5,10 @@
 //! uses, and where they meet, a kernel scales less well than it could (Clements and others, "The
 //! scalable commutativity rule", SOSP 2013).
 //!
-//! [`cases`](generate::cases) makes the pairs: it combines calls, whether their arguments are the
-//! same, and what is there before them; and a [`model`] of files, descriptors and memory tells
-//! which commute. A program in KhronOS or Linux does them, a plugin of QEMU counts ([`mark`]), and
-//! [`report`] tells what was found.
+//! [`cases`](generate::cases) makes the pairs: it combines calls, equal or different arguments, and
+//! initial objects; and a [`model`] of files, descriptors and memory determines which pairs
+//! commute. A program in KhronOS or Linux executes them, a plugin of QEMU counts ([`mark`]), and
+//! [`report`] prints the findings.
 
 pub mod call;
 pub mod case;

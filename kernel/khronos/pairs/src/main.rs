@@ -28,7 +28,8 @@ fn read_counts<'a>(cases: &'a [Case], path: &str) -> Result<Vec<Counted<'a>>, St
     report::read(cases, &read(path)?).map_err(|mistake| format!("{path}: {mistake}"))
 }
 
-/// Of a thousand cases, at least this many share no line. The book says what the others meet in.
+/// Out of a thousand cases, at least this many share no line. The book names the conflicts of the
+/// others.
 const LEAST: usize = 950;
 
 fn check(cases: &str, counts: &str) -> Result<(), String> {

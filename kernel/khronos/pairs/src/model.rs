@@ -1,4 +1,4 @@
-//! What calls do, as far as programs can tell: files, descriptors and memory in maps.
+//! The effects of calls, as far as programs can see them: files, descriptors and memory in maps.
 //!
 //! Times are a count of changes. Whether a name was looked up or bytes were read cannot be seen.
 
@@ -81,7 +81,7 @@ fn byte(side: Side) -> u8 {
     b'A' + side as u8
 }
 
-/// What nobody asks for here: it would wait, end the program, or is a mistake.
+/// A call that no case contains: it would wait, end the program, or is a mistake.
 pub struct NotForPairs;
 
 type Result<T> = std::result::Result<T, NotForPairs>;
@@ -280,7 +280,7 @@ impl Model {
             (Call::Read { .. }, None) => self.read_pipe(target)?,
             (Call::Write { .. }, None) => self.write_pipe(target, byte(side))?,
             (Call::Fstat { .. }, None) => Answer::Done,
-            // A pipe has no positions: that is a mistake, and not what pairs are about.
+            // A pipe has no positions: that is a mistake, and not the subject of pairs.
             (Call::Pread { .. } | Call::Pwrite { .. } | Call::Lseek { .. }, None) => {
                 return Err(NotForPairs);
             }
@@ -389,7 +389,7 @@ impl Model {
     }
 }
 
-/// In the order in which they are met: the numbers under which they were made are not seen.
+/// In the order of their first use: the numbers under which they were made are not visible.
 fn place(all: &mut Vec<Id>, one: Id) -> usize {
     all.iter().position(|&other| other == one).unwrap_or_else(|| {
         all.push(one);

@@ -49,7 +49,7 @@ pub struct Counted<'a> {
 ///
 /// # Errors
 ///
-/// If it is not that, or a case was not run as often as it should, with what is wrong.
+/// An error if the share is less, or if a case was not run as often as required, with the fault.
 pub fn read<'a>(cases: &'a [Case], text: &str) -> Result<Vec<Counted<'a>>, Mistake> {
     let mut runs: BTreeMap<(u32, u32), Vec<Vec<Line>>> = BTreeMap::new();
     for line in text.lines() {
@@ -138,7 +138,8 @@ pub fn different_names(counted: &[Counted<'_>]) -> BTreeMap<[&'static str; 2], u
     most
 }
 
-/// Where lines are shared: the functions, how many cases meet there, and one of them.
+/// The places where lines are shared: the functions, the number of cases at each, and one of the
+/// cases.
 pub fn causes(counted: &[Counted<'_>], symbols: &Symbols) -> String {
     let mut all: BTreeMap<String, Vec<&Case>> = BTreeMap::new();
     for one in counted {

@@ -22,7 +22,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Makes a disk with an empty file system; what was in the file is gone.
+    /// Makes a disk with an empty file system; the file's old contents are lost.
     Mkfs {
         /// The file.
         disk: PathBuf,

@@ -1,10 +1,10 @@
-//! What threads do with a file system, to measure it: natively, in the kernel, and simulated.
+//! The operations of threads on a file system, to measure it: natively, in the kernel, and
+//! simulated.
 //!
 //! The names are those of FxMark (C. Min, S. Kashyap, S. Maass, W. Kang and T. Kim, "Understanding
-//! Manycore Scalability of File Systems", USENIX ATC 2016): data or metadata, read or written,
-//! what, and how much of it threads share, from low to high. Ours are like them, and go on for
-//! ever: what one operation makes a later one removes, so that directories stay as large as they
-//! are.
+//! Manycore Scalability of File Systems", USENIX ATC 2016): data or metadata, read or write, the
+//! object, and the degree of sharing between threads, from low to high. Ours are similar, and go on
+//! for ever: later operations remove what earlier ones make, so directories keep their size.
 //!
 //! ```
 //! use khronos_fs::{Options, Sync};

@@ -1,4 +1,5 @@
-//! Which lines two calls share, one of them writing: counted exactly, in a simulated program.
+//! The lines that two calls share, at least one of which writes: counted exactly, in a simulated
+//! program.
 //!
 //! Two threads, on two CPUs, do a call each, one after the other. What they share follows from the
 //! lines that each has read and written; no time is in it.
@@ -13,8 +14,9 @@ use manycore_sim::{Footprint, thread};
 
 use crate::calls::Call;
 
-/// How often each pair is tried, with other names: what is shared seldom, such as when memory is
-/// taken from a common store, or names fall into one chain, is not what a call is about.
+/// The number of trials of each pair, with other names. Lines that are shared rarely do not count
+/// as the call's: for example when memory is taken from a common store, or names fall into one
+/// chain.
 const TRIES: u32 = 4;
 
 /// Lines that two calls share: the fewest of some tries.

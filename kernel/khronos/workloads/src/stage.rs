@@ -34,7 +34,7 @@ impl Stage {
         Self { fs: Fs::new(options), workload, threads }
     }
 
-    /// Makes what is there at the start, and calls `progress` after each name.
+    /// Creates the initial files, and calls `progress` after each name.
     pub fn fill(&self, progress: &mut dyn FnMut()) {
         let mut cx = self.fs.context();
         for name in ["shared", "left", "right"] {
@@ -86,7 +86,7 @@ impl Stage {
         }
     }
 
-    /// A thread's access. What it has made and moved, it removes and moves back when it is dropped.
+    /// A thread's access. When it is dropped, it removes its files, and moves moved ones back.
     pub fn worker(&self, thread: u32) -> Worker<'_> {
         Worker::new(self, self.fs.context(), thread)
     }

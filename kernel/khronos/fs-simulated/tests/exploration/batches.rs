@@ -1,4 +1,4 @@
-//! What has changed is taken while calls change more: it is what was there at one moment.
+//! Changes are taken while calls make more: they are as of one moment.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// Mistake, the test that has to find it, and what it has to say.
+/// Mistake, the test that has to find it, and the expected text.
 const MUTATIONS: &[(&str, &str, &str)] = &[
     ("khronos-no-meeting", "trees::moves_of_mvrlu", "a cycle"),
     ("khronos-roots-stay", "trees::made_beside_removed_of_mvrlu", "what was made is lost"),

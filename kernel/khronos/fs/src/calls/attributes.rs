@@ -26,7 +26,8 @@ pub struct Stat {
     pub group: u32,
     /// The device's number of something special.
     pub device: u64,
-    /// Nanoseconds since 1970: when it was last read, as it was set; reading does not change it.
+    /// Nanoseconds since 1970: the explicitly set time of the last read; reading does not change
+    /// it.
     pub accessed: u64,
     /// When its contents were changed; a directory's are its names.
     pub modified: u64,
@@ -59,7 +60,7 @@ impl Stat {
 }
 
 impl Cx<'_> {
-    /// What is known of what a path leads to. Writes no shared cache line.
+    /// The attributes of a path's target. Writes no shared cache line.
     ///
     /// # Errors
     ///

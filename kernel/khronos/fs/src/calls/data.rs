@@ -15,8 +15,8 @@ fn file(inode: &Inode) -> Result<&File, Errno> {
 }
 
 impl Cx<'_> {
-    /// Reads from a position on; returns how many bytes, which are fewer at the end of the file.
-    /// What one write has written is read as a whole or not at all.
+    /// Reads from a position on; returns the number of bytes, which is smaller at the end of the
+    /// file. The bytes of one write are read all together or not at all.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl Cx<'_> {
         Ok(written.1)
     }
 
-    /// Writes at the end; returns where that was, and how many bytes.
+    /// Writes at the end; returns the position, and the number of bytes.
     ///
     /// # Errors
     ///

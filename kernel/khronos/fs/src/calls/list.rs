@@ -94,7 +94,7 @@ impl Cx<'_> {
         Ok(path)
     }
 
-    /// The names in a directory, and what they lead to; none if it is not there.
+    /// The names in a directory, and their targets; none if the directory is missing.
     pub(crate) fn names_of(&mut self, at: At<'_>) -> Vec<(Vec<u8>, Kind)> {
         let listed = self.run(View::Snapshot, Ask::at(at), |tx, brought, _| {
             let found = walk(tx, &brought, brought.from, Last::Keep)?.existing()?;

@@ -11,8 +11,8 @@ use crate::sync::Stop;
 use crate::walk::{Last, walk};
 
 impl Cx<'_> {
-    /// Removes a name of what is no directory. If that was its last one, and nobody holds it, it is
-    /// freed.
+    /// Removes a name of a non-directory. If that was its last name, and no reference is left, it
+    /// is freed.
     ///
     /// # Errors
     ///

@@ -33,9 +33,9 @@ impl Cx<'_> {
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] if a directory was to come below itself; [`Errno::NotEmpty`],
-    /// [`Errno::NotDirectory`] or [`Errno::IsDirectory`] if it cannot replace what is there;
-    /// [`Errno::Exists`] as [`Rename`] says; [`Errno::Busy`] if a path ends with `.` or `..`.
+    /// [`Errno::Invalid`] if a directory would come below itself; [`Errno::NotEmpty`],
+    /// [`Errno::NotDirectory`] or [`Errno::IsDirectory`] if it cannot replace the existing target;
+    /// [`Errno::Exists`] as [`Rename`] requires; [`Errno::Busy`] if a path ends with `.` or `..`.
     pub fn rename(&mut self, from: At<'_>, to: At<'_>, how: Rename) -> Result<(), Errno> {
         let (ask, _update) = (Ask::at(from).to(to), self.update());
         let ((), held) = self.run(View::Latest, ask, |tx, brought, holds| {
@@ -89,8 +89,8 @@ fn find<'v>(
     let (from, inode) = old.present(Errno::Busy)?;
     let to = Seen { place, inode: new.found };
     if from.place.is(&place) && !new.found.is_some_and(|found| found.is(&inode)) {
-        // Another thread came between the two look-ups of one name. What this attempt would write
-        // by the one would be what the other is asked about.
+        // Another thread came between the two look-ups of one name. This attempt would then write
+        // by one look-up an object that it checks by the other.
         return Err(Stop::Again(Conflict::Changed));
     }
     let pair = Pair { from, to, inode };
@@ -104,7 +104,7 @@ fn find<'v>(
         (None, _) => None,
     };
     if let Some(errno) = errno {
-        // Of two names an error says something that is so at one moment.
+        // An error about two names describes a state that held at one moment.
         tx.judge([from, to])?;
         return Err(errno.into());
     }
@@ -116,7 +116,8 @@ fn find<'v>(
     Ok(Some(pair))
 }
 
-/// Whether a slash is behind the name of what is no directory, or is not going to be one.
+/// Whether a slash follows the name of a non-directory, or of one that is not going to be a
+/// directory.
 fn has_wrong_slash(
     old: &End<'_>,
     inode: Found<'_>,
@@ -130,7 +131,7 @@ fn has_wrong_slash(
     !inode.is_directory() && old_is_wrong || new_has_slash && other_is_file
 }
 
-/// Why one cannot take the place of the other by what they are.
+/// The reason why one cannot replace the other, by their kinds.
 fn kinds<'v>(tx: &dyn Tx<'v>, pair: &Pair<'v>, other: Found<'v>, how: Rename) -> Option<Errno> {
     let Pair { from, to, inode } = pair;
     if inode.is_directory() && is_above(tx, *inode, to.place.directory) {
@@ -147,7 +148,8 @@ fn kinds<'v>(tx: &dyn Tx<'v>, pair: &Pair<'v>, other: Found<'v>, how: Rename) ->
     }
 }
 
-/// Whether a directory is another, or above it. As of no moment: directories may move meanwhile.
+/// Whether a directory is another one, or above it. This is not as of one moment: directories may
+/// move meanwhile.
 fn is_above<'v>(tx: &dyn Tx<'v>, above: Found<'v>, mut directory: Found<'v>) -> bool {
     loop {
         if directory.is(&above) {

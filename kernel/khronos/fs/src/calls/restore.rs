@@ -1,4 +1,4 @@
-//! Calls that make what was on a disk, before anybody else uses the file system.
+//! Calls that make the disk's contents, before any other code uses the file system.
 
 use manycore::session::View;
 

@@ -1,5 +1,5 @@
-//! A gate that updates go through, and that is shut for the moment in which somebody looks at what
-//! they have all changed.
+//! A gate for updates, which is shut for the moment in which a thread reads the changes of all of
+//! them.
 
 use manycore::RawRwLock;
 use manycore::lock::Bravo;

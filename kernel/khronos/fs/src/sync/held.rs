@@ -14,21 +14,21 @@ pub(crate) struct Held {
     is_link: bool,
 }
 
-/// An inode that somebody holds: an open file, a working directory. To be given back by
-/// [`Cx::close`](crate::Cx::close); what is not given back is never freed.
+/// A reference to an inode: an open file, a working directory. To be given back by
+/// [`Cx::close`](crate::Cx::close); an inode whose reference is not given back is never freed.
 #[must_use = "give it back by Cx::close"]
 pub struct Node<'fs> {
     held: Held,
     fs: PhantomData<&'fs crate::Fs>,
 }
 
-// SAFETY: inodes are shared by threads, and what is counted may be given back by any of them.
+// SAFETY: threads share inodes, and any of them may give back a counted reference.
 unsafe impl Send for Held {}
 // SAFETY: a shared `Held` gives out a shared inode.
 unsafe impl Sync for Held {}
 
 impl Held {
-    /// One more, unless nobody holds the inode and it has no names.
+    /// One reference more, unless the inode has neither references nor names.
     pub fn acquire(inode: &Inode) -> Option<Self> {
         inode.acquire().then(|| Self { inode: NonNull::from(inode), is_link: false })
     }
@@ -38,17 +38,17 @@ impl Held {
         Self { inode: NonNull::from(Box::leak(Box::new(inode))), is_link: false }
     }
 
-    /// The link of a name, which is the caller's: of one that is to come, or of one that an attempt
-    /// takes out. That is the caller's if the attempt succeeds, and is not to be used otherwise.
+    /// The link of a name, which is the caller's: of a new name, or of one that an attempt removes.
+    /// The latter is the caller's only if the attempt succeeds, and must not be used otherwise.
     pub fn link_of(inode: &Inode) -> Self {
         Self { inode: NonNull::from(inode), is_link: true }
     }
 
-    /// Gives it back. If nothing is left, the inode is the caller's, who
+    /// Gives it back. If no link and no reference is left, the inode is the caller's, who
     /// [retires](super::Names::retire) it.
     pub fn release(self) -> Option<Box<Inode>> {
-        // SAFETY: this reference or link is counted, so that the inode is there. If nothing is
-        // left, nobody gets a reference or a link any more, and this is the one who has seen that.
+        // SAFETY: this reference or link is counted, so the inode exists. If none is left, no
+        // thread gets another one, and this thread is the one that has seen that.
         unsafe {
             let inode = self.inode.as_ref();
             let is_nothing_left = if self.is_link { inode.remove_link() } else { inode.release() };

@@ -30,8 +30,8 @@ impl Lock {
 
     /// With the lock held.
     fn turn(&self) {
-        // Relaxed: only holders write it. Release: partner of the Acquire in `turns`: what the
-        // holders before have changed. Who sees a change that comes later, which is stored by a
+        // Relaxed: only holders write it. Release: partner of the Acquire in `turns`, for the
+        // earlier holders' changes. A thread that sees a later change, which is stored by a
         // Release, sees this.
         self.turns.store(self.turns.load(Ordering::Relaxed) + 1, Ordering::Release);
     }

@@ -1,15 +1,15 @@
 //! Directories whose chains have locks: `rcu`, `lock` and `dirlock`.
 //!
 //! A chain is read in an RCU section, under `lock` with its lock held, and changed with its lock
-//! held, or under `dirlock` with its directory's. What is taken out of a chain still leads to where
-//! it led, for those who stand on it.
+//! held, or under `dirlock` with its directory's. A removed entry keeps its link, for threads that
+//! are on it.
 //!
 //! A call first finds its names without locks, then takes the locks of all their chains in the
-//! order of their addresses, and looks again. A directory that is removed has all its locks taken,
-//! too: who comes later finds that it is. A call that fails because of two names takes no locks,
-//! but for `lock`: it looks whether nobody has had them meanwhile. Moves of directories from one to
-//! another exclude each other by one lock for the whole file system, under which parents do not
-//! change.
+//! order of their addresses, and checks again. A directory that is removed has all its locks taken,
+//! too, so later threads notice the removal. A call that fails because of two names takes no locks,
+//! except under `lock`: it checks that no thread has had them meanwhile. Moves of directories
+//! between directories exclude each other by one lock for the whole file system, under which
+//! parents do not change.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -72,7 +72,7 @@ struct Constant {
     name: Name,
 }
 
-// SAFETY: inodes are shared by threads; an entry only has the address of one, which is counted.
+// SAFETY: threads share inodes; an entry only has the address of one, which is counted.
 unsafe impl Send for Constant {}
 // SAFETY: a shared entry gives the address of an inode, which threads share.
 unsafe impl Sync for Constant {}
@@ -174,13 +174,13 @@ impl super::Names for Access<'_> {
 
     fn retire(&mut self, inode: Box<Inode>) {
         let guard = self.handle.pin();
-        // SAFETY: from a box; it has no links and no references, so that only those find it who are
-        // in a section; and it is retired once.
+        // SAFETY: from a box; it has no links and no references, so only threads that are in a
+        // section can find it; and it is retired once.
         unsafe { guard.retire(Box::into_raw(inode)) };
     }
 }
 
-/// A section, and the locks that it has taken. What it finds is there for `'v`.
+/// A section, and the locks that it has taken. Its results are valid for `'v`.
 struct Attempt<'s, 'v> {
     of: &'s Locked,
     guard: &'s Guard<'s>,
@@ -211,7 +211,7 @@ impl<'v> Attempt<'_, 'v> {
         }
     }
 
-    /// What was moved has its parent again: the call fails for another reason.
+    /// The moved directory has its parent again: the call fails for another reason.
     fn move_back(&mut self) {
         for (directory, parent) in self.moved.drain(..).rev() {
             // Release: partner of the Acquire in `parent`.
@@ -241,9 +241,9 @@ impl<'v> Attempt<'_, 'v> {
     }
 
     fn follow(&self, link: &'v AtomicPtr<Entry>) -> Option<&'v Entry> {
-        // Acquire: partner of the Release in `lead`: what is in the entry.
+        // Acquire: partner of the Release in `lead`, for the entry's contents.
         let entry = link.load(Ordering::Acquire);
-        // SAFETY: null, or an entry that was found in this section: it is dropped after it.
+        // SAFETY: null, or an entry that was found in this section, and is dropped after it.
         unsafe { entry.as_ref() }
     }
 
@@ -251,7 +251,7 @@ impl<'v> Attempt<'_, 'v> {
     ///
     /// The entry was found in this section.
     unsafe fn found(&self, entry: &'v Entry) -> Found<'v> {
-        // SAFETY: the name's inode has a link until it is taken out, which was not before this
+        // SAFETY: the name's inode has a link until the name is removed, which was not before this
         // section's begin; it is retired after that.
         unsafe { Found(&*entry.constant.get().inode) }
     }
@@ -276,7 +276,8 @@ impl<'v> Attempt<'_, 'v> {
         }
     }
 
-    /// With the locks held, or if they were not taken meanwhile: whether all is as it was seen.
+    /// With the locks held, or if they were not taken meanwhile: whether everything is as it was
+    /// seen.
     fn check(&self, seen: &[Seen<'v>]) -> Result<(), Stop> {
         let is_same = |seen: &Seen<'v>| {
             // Relaxed: written with this lock held, so that its turns order it.
@@ -297,8 +298,8 @@ impl<'v> Attempt<'_, 'v> {
         Err(Stop::Again(Conflict::Changed))
     }
 
-    /// Whether all is as it was seen, and was so at one moment: there was one at which nobody had
-    /// any of the locks, and they were not taken until all had been looked at again.
+    /// Whether everything is as it was seen, and was so at one moment: at that moment no thread had
+    /// any of the locks, and none was taken until everything had been checked again.
     fn was_at_once(&self, seen: &[Seen<'v>; 2]) -> bool {
         if mutation!("khronos-one-look") {
             return true;

@@ -137,8 +137,8 @@ pub(crate) trait Tx<'v> {
     /// The directory above; the root is above itself. None if it was removed.
     fn parent(&self, directory: Found<'v>) -> Option<Found<'v>>;
 
-    /// Visits names in the order of their hashes, from the first with at least this one, until
-    /// `visit` says that it is enough.
+    /// Visits names in the order of their hashes, from the first with at least this hash, until
+    /// `visit` returns that it is enough.
     fn each(
         &self,
         directory: Found<'v>,
@@ -146,8 +146,8 @@ pub(crate) trait Tx<'v> {
         visit: &mut dyn FnMut(Key<'_>, Found<'v>) -> bool,
     );
 
-    /// Says what the attempt is going to change: these names; one of them leads to a directory that
-    /// is going to be removed; a directory gets another parent.
+    /// Announces the attempt's changes: these names; one of them leads to a directory that is going
+    /// to be removed; a directory gets another parent.
     ///
     /// # Errors
     ///
@@ -159,14 +159,14 @@ pub(crate) trait Tx<'v> {
         is_move: bool,
     ) -> Result<(), Stop>;
 
-    /// What was seen is so at one moment, from now until the end of the attempt.
+    /// The seen state holds at one moment, from now until the end of the attempt.
     ///
     /// # Errors
     ///
     /// If it is not so any more.
     fn confirm(&mut self, seen: &[Seen<'v>]) -> Result<(), Stop>;
 
-    /// What was seen of two names was so at one moment of this attempt, which changes nothing.
+    /// The seen state of two names held at one moment of this attempt, which changes nothing.
     ///
     /// # Errors
     ///
@@ -218,8 +218,7 @@ pub(crate) trait Names {
     /// Between two attempts: waits a little, the longer the more there were.
     fn back_off(&mut self, conflict: Conflict, attempts: u32);
 
-    /// A directory without names. If nobody gets to see it, it is [retired](Self::retire) all the
-    /// same.
+    /// A directory without names. Even if no thread gets to see it, it is [retired](Self::retire).
     fn directory(&mut self) -> Directory;
 
     /// The inode is dropped when no attempt has it any more. It has no links and no references, and
@@ -243,7 +242,7 @@ pub(crate) enum Directory {
 }
 
 impl Directory {
-    /// When names in it were last changed; before the call that has done so returns.
+    /// The time of the last change of its names; before the changing call returns.
     pub fn modified(&self) -> u64 {
         match self {
             Self::Versioned(names) => names.modified(),

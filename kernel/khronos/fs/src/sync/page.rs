@@ -1,4 +1,4 @@
-//! Pages of files, and what is under a lock for readers and writers.
+//! Pages of files, and data under a lock for readers and writers.
 
 use alloc::alloc::{Layout, alloc_zeroed};
 use alloc::boxed::Box;
@@ -21,7 +21,8 @@ unsafe impl Sync for Bytes {}
 impl Page {
     /// Of zeros; nothing if there is no memory.
     pub fn new() -> Option<Self> {
-        // SAFETY: the layout is not of size 0. All zero bytes are a page, which is of this layout.
+        // SAFETY: the layout is not of size 0. All zero bytes are a valid page, which has this
+        // layout.
         unsafe {
             let page = alloc_zeroed(Layout::new::<Bytes>()).cast::<Bytes>();
             (!page.is_null()).then(|| Self(Box::from_raw(page)))

@@ -1,4 +1,4 @@
-//! What threads are told about names has an order that explains it.
+//! An order explains the threads' results about names.
 
 use khronos_fs::{Fs, Options, Sync};
 use manycore_history::history::Clock;

@@ -1,4 +1,5 @@
-//! What names do when one thread uses them: files in two directories, each known by its mode.
+//! The behaviour of names when one thread uses them: files in two directories, each identified by
+//! its mode.
 
 use std::collections::BTreeMap;
 

@@ -68,7 +68,7 @@ fn moves(sync: Sync) {
     Native.parallel(4, |thread| {
         let (mut cx, mut random) = (fs.context(), fastrand::Rng::with_seed(u64::from(thread)));
         for _ in 0..5_000 {
-            // From where it is, as far as that is known, to below another.
+            // From its present place, as far as that is known, to below another.
             let (moved, below) = (random.usize(..6), random.usize(..6));
             let Ok(path) = cx.getcwd(&nodes[moved]) else { continue };
             let from = At { directory: fs.root(), path: &path };

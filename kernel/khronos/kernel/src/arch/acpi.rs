@@ -52,7 +52,7 @@ pub fn cpus(own: u8) -> Cpus {
         let mut at = madt + 44;
         while at < end {
             let [kind, length] = bytes(at);
-            // A local APIC: its identifier, and flags of which the first says that it is enabled.
+            // A local APIC: its identifier, and flags, the first of which says that it is enabled.
             if kind == 0 && word(at + 4) & 1 != 0 && cpus.count < cpus.apic_ids.len() {
                 cpus.apic_ids[cpus.count] = bytes::<1>(at + 3)[0];
                 cpus.count += 1;

@@ -30,8 +30,8 @@ fn read(register: u64) -> u32 {
 }
 
 fn write(register: u64, value: u32) {
-    // SAFETY: the registers of the CPU's own controller, which the direct map covers; what the
-    // kernel writes there touches no memory.
+    // SAFETY: the registers of the CPU's own controller, which the direct map covers; the kernel's
+    // writes there touch no memory.
     unsafe { physical(BASE + register).cast::<u32>().write_volatile(value) }
 }
 

@@ -1,5 +1,5 @@
-//! What the loader says: command line, memory map, modules, and where ACPI's tables are; by PVH or
-//! multiboot2.
+//! The loader's information: command line, memory map, modules, and the place of ACPI's tables; by
+//! PVH or multiboot2.
 
 use core::slice;
 
@@ -18,7 +18,7 @@ pub struct Range {
     pub end: u64,
 }
 
-/// A list of fixed capacity; what comes too late is left out.
+/// A list of fixed capacity; further entries are left out.
 #[derive(Clone, Copy)]
 pub struct Ranges {
     list: [Range; MOST],
@@ -83,7 +83,7 @@ impl Information {
     }
 }
 
-/// Reads and keeps what is at `address`, in the format of the protocol `magic`.
+/// Reads and keeps the information at `address`, in the format of the protocol `magic`.
 ///
 /// # Panics
 ///
@@ -164,7 +164,7 @@ fn read_multiboot(information: &mut Information, start: u64) {
 /// The bytes of the module `number`, if the loader has brought it.
 pub fn module(number: usize) -> Option<&'static [u8]> {
     let range = information().modules.as_slice().get(number)?;
-    // SAFETY: the loader has put it there; frames of it are never handed out, and nobody writes it.
+    // SAFETY: the loader has put it there; its frames are never handed out, and no code writes it.
     Some(unsafe {
         slice::from_raw_parts(
             direct_map::physical(range.start).cast_const(),

@@ -1,4 +1,4 @@
-//! What each CPU has for itself, at the base of the segment GS.
+//! Each CPU's private data, at the base of the segment GS.
 
 use core::arch::asm;
 use core::cell::{Cell, UnsafeCell};
@@ -17,7 +17,7 @@ use crate::watch::counters::Counts;
 /// CPUs at most: sets of them are words.
 pub const MOST: usize = 64;
 
-/// What other CPUs use of a CPU that is to forget translations.
+/// The data by which other CPUs tell a CPU to flush translations.
 pub struct Remote {
     /// Its interrupt controller's number.
     pub apic_id: AtomicU32,
@@ -66,8 +66,8 @@ const PINS: usize = offset_of!(Cpu, pins);
 const CURRENT: usize = offset_of!(Cpu, current);
 const NUMBER: usize = offset_of!(Cpu, number);
 
-// SAFETY: what is not atomic, only the CPU itself uses: `pins` by single instructions, and the
-// caches with interrupts off.
+// SAFETY: only the CPU itself uses the parts that are not atomic: `pins` by single instructions,
+// and the caches with interrupts off.
 unsafe impl Sync for Cpu {}
 
 static CPUS: [Cpu; MOST] = [const {
@@ -117,7 +117,7 @@ pub fn by_number(number: usize) -> &'static Cpu {
     &CPUS[number]
 }
 
-/// The calling CPU gets its number; it is pinned until its scheduler says otherwise.
+/// Gives the calling CPU its number; it is pinned until its scheduler allows switches.
 ///
 /// # Safety
 ///
@@ -163,14 +163,15 @@ pub fn current() -> *const Thread {
 
 /// The running thread stays on its CPU.
 pub fn pin() {
-    // SAFETY: adds to the CPU's own count; without `nomem`, so that what follows stays behind it.
+    // SAFETY: increments the CPU's own count; without `nomem`, so that later accesses stay behind
+    // it.
     unsafe { asm!("inc dword ptr gs:[{}]", const PINS, options(nostack)) };
 }
 
 /// Takes a [`pin`] back; says whether it was the last.
 pub fn unpin() -> bool {
     let was_last: u8;
-    // SAFETY: takes from the CPU's own count; without `nomem`, so that what was before stays before
+    // SAFETY: decrements the CPU's own count; without `nomem`, so that earlier accesses stay before
     // it.
     unsafe {
         asm!("dec dword ptr gs:[{}]", "setz {}", const PINS, out(reg_byte) was_last, options(nostack));

@@ -1,4 +1,4 @@
-//! What an entry into the kernel saves: the state of the interrupted program.
+//! The state that an entry into the kernel saves: that of the interrupted program.
 
 /// Code segment of user programs.
 pub const USER_CODE: u64 = 0x2b;

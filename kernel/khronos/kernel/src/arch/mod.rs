@@ -23,5 +23,5 @@ pub mod tsc;
 core::arch::global_asm!(include_str!("boot.s"), options(att_syntax));
 // SAFETY: entries save every register before Rust runs, and restore it after.
 core::arch::global_asm!(include_str!("entry.s"));
-// SAFETY: what the compiler calls to copy, fill and compare, by its own contracts.
+// SAFETY: the functions that the compiler calls to copy, fill and compare, by its own contracts.
 core::arch::global_asm!(include_str!("runtime.s"));

@@ -75,7 +75,7 @@ pub fn page_tables() -> u64 {
     address
 }
 
-/// Uses other page tables, or the same without what the CPU remembers of them.
+/// Uses other page tables, or flushes the CPU's cached translations of the same ones.
 ///
 /// # Safety
 ///

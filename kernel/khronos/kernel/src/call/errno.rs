@@ -76,7 +76,7 @@ errors! {
     TIMED_OUT = 110;
 }
 
-/// The call begins anew if no handler of a signal says otherwise; programs never see it.
+/// The call is restarted unless a signal's handler prevents it; programs never see this value.
 pub const RESTART: Errno = Errno(512);
 
 impl From<crate::sync::wait::Early> for Errno {

@@ -156,7 +156,7 @@ pub fn fsync(_: &mut Frame, [number, ..]: Arguments) -> Result<u64> {
     Ok(0)
 }
 
-/// Makes all files durable. What fails is said by `fsync` and `syncfs` only.
+/// Makes all files durable. Only `fsync` and `syncfs` report failures.
 pub fn sync(_: &mut Frame, _: Arguments) -> Result<u64> {
     let _ = durable::sync(None);
     Ok(0)

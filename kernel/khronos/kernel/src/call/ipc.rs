@@ -136,7 +136,7 @@ impl Set {
         self.is_removed.then_some(Err(Errno::REMOVED))
     }
 
-    /// What the operations wait for to become 0 has one waiter more, or less.
+    /// The number for which the operations wait to become 0 has one waiter more, or less.
     fn count_waiter(&mut self, operations: &[Operation], more: i16) {
         for &(place, ..) in operations.iter().filter(|operation| operation.1 == 0) {
             let count = &mut self.zero_waiters[usize::from(place)];

@@ -31,7 +31,7 @@ pub fn mmap(
         (false, _) => {
             let file = file(number)?;
             file.check_readable().map_err(|_| Errno::ACCESS)?;
-            // What is written to a mapping does not come to the file: so it may not be.
+            // Writes to a mapping do not reach the file, so they are not permitted.
             if is_shared && protection.allows(Protection::WRITE) {
                 return Err(Errno::NO_DEVICE);
             }

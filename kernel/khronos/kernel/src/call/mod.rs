@@ -46,7 +46,7 @@ pub fn dispatch(frame: &mut Frame) {
     };
 }
 
-/// Says of each number that is no call here that it was called.
+/// Reports, for each number without a call here, that it was called.
 fn tell_once(number: u64) {
     static TOLD: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
     let Some(word) = TOLD.get(number as usize / 64) else { return };

@@ -19,7 +19,7 @@ use crate::task::thread::{self, Thread};
 use crate::task::user::User;
 use crate::task::{exec, exit as ends, sched, user};
 
-/// Programs run as the superuser: what would change that is done, and changes nothing.
+/// Programs run as the superuser: calls that would change that succeed, and change nothing.
 pub fn zero(_: &mut Frame, _: Arguments) -> Result<u64> {
     Ok(0)
 }

@@ -87,7 +87,8 @@ pub fn statx(_: &mut Frame, [number, name, how, _, to, _]: Arguments) -> Result<
     Ok(0)
 }
 
-/// Whether the superuser, whom all programs run as, may: all but executing what nobody may.
+/// Whether the superuser, as whom all programs run, has the permission: everything except executing
+/// a file that no user may execute.
 fn may(stat: &Stat, what: u64) -> Result<u64> {
     const EXECUTE: u64 = 1;
     let refused =

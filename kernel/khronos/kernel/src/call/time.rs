@@ -75,7 +75,8 @@ pub fn times(_: &mut Frame, [to, ..]: Arguments) -> Result<u64> {
 fn sleep(until: u64, left: u64) -> Result<u64> {
     sleep_until(until).map_err(|early| {
         if left != 0 {
-            // What the program gave to be written is its own affair if it cannot be.
+            // If the program's memory for the result cannot be written, that is the program's
+            // problem.
             let _ = write_duration(left, until.saturating_sub(tsc::now()));
         }
         ended_by_signal(early.into())

@@ -1,4 +1,4 @@
-//! The serial port: what the kernel prints, and the console's bytes both ways.
+//! The serial port: the kernel's output, and the console's bytes in both directions.
 
 use core::fmt::{self, Write};
 

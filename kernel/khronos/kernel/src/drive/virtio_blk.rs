@@ -1,4 +1,5 @@
-//! A virtual disk, by virtio over PCI. Who reads or writes asks the device until it is done.
+//! A virtual disk, by virtio over PCI. A thread that reads or writes polls the device until it is
+//! done.
 
 use khronos_disk::{BLOCK_BYTES, Block, Device, DeviceError};
 use virtio_drivers::device::blk::{SECTOR_SIZE, VirtIOBlk};

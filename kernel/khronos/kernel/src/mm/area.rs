@@ -1,4 +1,4 @@
-//! What a space is to contain: areas, in the order of their addresses.
+//! The contents of a space: areas, in the order of their addresses.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -33,7 +33,7 @@ impl Protection {
 
 /// A file whose bytes can be mapped.
 pub trait Content: Send + Sync {
-    /// Reads bytes from a position; what is behind the end stays as it is.
+    /// Reads bytes from a position; the buffer beyond the file's end stays unchanged.
     fn read_at(&self, offset: u64, into: &mut [u8]);
 }
 
@@ -46,7 +46,7 @@ impl Shared {
         Arc::new(Self(Sleep::new(Rank::Page, BTreeMap::new())))
     }
 
-    /// The frame of a page; made when it is first asked for.
+    /// The frame of a page; made at the first request.
     pub fn frame(&self, page: u64) -> Option<Frame> {
         let mut pages = self.0.lock();
         if let Some(frame) = pages.get(&page) {

@@ -17,7 +17,7 @@ pub fn physical(address: u64) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut((BASE + address) as usize)
 }
 
-/// The physical address of what the direct map or the image holds.
+/// The physical address of data in the direct map or the image.
 pub fn address_of<T>(pointer: *const T) -> u64 {
     let address = pointer.addr() as u64;
     address - if address >= IMAGE { IMAGE } else { BASE }

@@ -23,7 +23,7 @@ pub fn copy_exit() -> u64 {
 const WRITE: u64 = 1 << 1;
 const EXECUTE: u64 = 1 << 4;
 
-/// Gives the running process the page for which it has faulted, if it may have it.
+/// Gives the running process the page on which it has faulted, if it may have it.
 pub fn mend(address: usize, error: u64) -> bool {
     let address = address as u64;
     address < user::END
@@ -33,6 +33,6 @@ pub fn mend(address: usize, error: u64) -> bool {
 
 /// Reads where nothing is mapped, on purpose.
 pub fn provoke() {
-    // SAFETY: it is not safe, and the kernel stops: that is what the caller tests.
+    // SAFETY: it is not safe, and the kernel stops: the caller tests exactly that.
     unsafe { (16 as *const u64).read_volatile() };
 }

@@ -17,7 +17,7 @@ const ORDERS: usize = 15;
 /// The first megabyte is firmware's, and holds the trampoline.
 const LOWEST: u64 = 1 << 20;
 
-/// What is known of a frame: a line, because neighbours may be of two CPUs.
+/// The data about a frame: a line of its own, because neighbours may be of two CPUs.
 #[repr(align(64))]
 struct Info {
     /// References, while it is in use.
@@ -165,7 +165,7 @@ fn with_cache<R>(run: impl FnOnce(&mut FrameCache) -> R) -> R {
     with_interrupts_off(|| run(unsafe { &mut *cpu::this().frames.get() }))
 }
 
-/// Takes a piece of 2^order frames, which is not zeroed; its physical address.
+/// Takes a piece of 2^order frames, which is not zeroed; returns its physical address.
 pub fn take(order: usize) -> Option<u64> {
     let number = if order == 0 {
         with_cache(FrameCache::take)
@@ -191,7 +191,7 @@ pub unsafe fn give(address: u64, order: usize) {
     }
 }
 
-/// Frames that are free, but for those in CPUs' lists; and all there are.
+/// The free frames, without those in CPUs' lists; and all frames.
 pub fn free_and_total() -> (u64, u64) {
     (BUDDY.lock().free, TOTAL.load(Ordering::Relaxed)) // Relaxed: constant since boot
 }
@@ -212,7 +212,7 @@ impl Frame {
     /// A frame with a copy of another's bytes.
     pub fn copy_of(other: &Frame) -> Option<Self> {
         let frame = Self::uninit()?;
-        // SAFETY: the frame is new, and nobody else's; the other one is in use.
+        // SAFETY: the frame is new, and not shared; the other one is in use.
         unsafe { frame.bytes().copy_from_nonoverlapping(other.bytes(), BYTES) };
         Some(frame)
     }
@@ -236,7 +236,7 @@ impl Frame {
 
     /// Whether this is the only reference.
     pub fn is_only(&self) -> bool {
-        // Acquire: partner of the Release in `drop`: what others did with it is over.
+        // Acquire: partner of the Release in `drop`: the other users' accesses are over.
         info(self.0 / BYTES as u64).references.load(Ordering::Acquire) == 1
     }
 
@@ -267,7 +267,7 @@ impl Clone for Frame {
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        // AcqRel: the last one sees what all others did; partner of itself and of `is_only`.
+        // AcqRel: the last one sees the actions of all others; partner of itself and of `is_only`.
         let before = info(self.0 / BYTES as u64).references.fetch_sub(1, Ordering::AcqRel);
         debug_assert!(before > 0, "a frame is released more often than taken");
         if before == 1 {
@@ -281,7 +281,7 @@ unsafe extern "C" {
     static image_end: u8;
 }
 
-/// Takes over all memory that firmware calls usable, but for what is in use: the first megabyte,
+/// Takes over all memory that firmware calls usable, except the parts in use: the first megabyte,
 /// the kernel's image, the modules, and the table of frames itself.
 ///
 /// # Panics
@@ -330,7 +330,7 @@ fn find_place(memory: &[boot::Range], taken: &[boot::Range], bytes: u64) -> Opti
     ends.filter(is_right).min()
 }
 
-/// Gives what is in no range that is taken to the allocator, in the largest pieces that fit.
+/// Gives the memory outside of the used ranges to the allocator, in the largest pieces that fit.
 fn give_range(range: boot::Range, taken: &[boot::Range]) {
     let size = BYTES as u64;
     let mut at = range.start.next_multiple_of(size);

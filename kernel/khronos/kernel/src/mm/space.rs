@@ -90,8 +90,8 @@ impl Space {
         shootdown::forget(self.cpus.load(Ordering::SeqCst));
     }
 
-    /// Maps a range: at the address if that is `fixed` or free, elsewhere if not. What was in a
-    /// fixed range is gone.
+    /// Maps a range: at the address if that is `fixed` or free, otherwise elsewhere. Earlier
+    /// mappings in a fixed range are removed.
     pub fn map(
         &self,
         address: u64,
@@ -224,7 +224,7 @@ impl Space {
         self.areas.write().heap = (start, start);
     }
 
-    /// Sets where the heap ends, if that is possible; says where it does.
+    /// Sets the heap's end, if that is possible; returns the heap's end.
     pub fn set_heap_end(&self, wanted: u64) -> u64 {
         let mut areas = self.areas.write();
         let (start, end) = areas.heap;
@@ -245,7 +245,7 @@ impl Space {
         wanted
     }
 
-    /// Makes a mapping longer, at its place or at another (`mremap`); says where it is.
+    /// Makes a mapping longer, at its place or at another (`mremap`); returns its address.
     pub fn grow(&self, start: u64, old: u64, new: u64, may_move: bool) -> Result<u64> {
         let (old, new) = (up(old)?, up(new)?);
         let mut areas = self.areas.write();
@@ -346,7 +346,7 @@ impl Space {
         Ok(entry.load(Ordering::Relaxed) & ADDRESS) // Relaxed: the caller's own space
     }
 
-    /// What a futex at the address is known by, to all who share it.
+    /// The key of a futex at the address, for all processes that share it.
     pub fn futex_key(&self, address: u64) -> crate::sync::futex::Key {
         let areas = self.areas.read(address / BLOCK);
         if let Some(Area { start, source: Source::Shared(shared, first), .. }) = areas.find(address)
@@ -430,7 +430,7 @@ fn take(entry: &Entry) -> Frame {
     unsafe { Frame::from_raw(value & ADDRESS) }
 }
 
-/// The running process' space, until the thread changes it: that is the last which it does with it.
+/// The running process' space, until the thread changes it: that is the thread's last use of it.
 pub fn current() -> Option<&'static Space> {
     crate::task::user::current().and_then(|user| user.space())
 }

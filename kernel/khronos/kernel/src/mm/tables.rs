@@ -35,7 +35,7 @@ pub fn kernel() -> u64 {
 }
 
 fn table(address: u64) -> &'static [Entry; 512] {
-    // SAFETY: a page table, which is there for as long as its root is; entries are atomic.
+    // SAFETY: a page table, which is valid as long as its root is; entries are atomic.
     unsafe { &*physical(address).cast() }
 }
 
@@ -84,7 +84,7 @@ fn entry_at(root: u64, address: u64, level: u32, make: bool) -> Option<&'static 
     Some(&table(at)[index(address, level)])
 }
 
-/// Calls `f` with each page between two addresses that has an entry which is not zero.
+/// Calls `f` with each page between two addresses that has a nonzero entry.
 pub fn for_each(root: u64, start: u64, end: u64, mut f: impl FnMut(u64, &Entry)) {
     let mut at = start;
     while at < end {
@@ -158,6 +158,6 @@ pub fn reserve_kernel(address: u64) {
 /// The first pages are nobody's any more: null pointers fault.
 pub fn drop_identity_map() {
     table(kernel())[0].store(0, Ordering::Relaxed); // Relaxed: the load of the root orders
-    // SAFETY: the kernel's tables as before, without what the kernel does not use.
+    // SAFETY: the kernel's tables as before, without the parts that the kernel does not use.
     unsafe { msr::set_page_tables(kernel()) };
 }

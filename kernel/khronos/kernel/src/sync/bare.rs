@@ -10,8 +10,8 @@ use crate::arch::{cpu, msr, tsc};
 use crate::task::{sched, thread, timer};
 use crate::watch::counters::{Event, count};
 
-/// By how much the counters of two CPUs may differ: firmware starts them together, and the time of
-/// a message between two CPUs, which is what a measurement finds at least, is less than this.
+/// The largest difference of two CPUs' counters: firmware starts them together, and the time of a
+/// message between two CPUs, which a measurement finds at least, is less than this.
 const CLOCK_BOUNDARY_TICKS: u64 = 2_500;
 
 fn may_sleep() -> bool {
@@ -93,7 +93,7 @@ extern "C" fn manycore_cpu_current() -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn manycore_thread_id() -> u32 {
-    // What a pinned thread begins ends on the same CPU, and no other thread gets in between.
+    // A pinned thread's action ends on the same CPU, and no other thread runs there in between.
     if cpu::pins() > 0 { cpu::number() + 1 } else { thread::current().number }
 }
 

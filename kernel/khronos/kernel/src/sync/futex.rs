@@ -10,7 +10,7 @@ use super::wait::{Early, Patience, sleep_unless};
 use crate::task::thread::{self, Thread};
 use crate::task::{sched, signal, timer};
 
-/// What is waited for: a space (0 for the kernel) and an address in it.
+/// The key of a wait: a space (0 for the kernel) and an address in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Key {
     /// The space's number; 0 for the kernel and for memory that spaces share.
@@ -38,9 +38,9 @@ fn bucket(key: Key) -> &'static IrqSpin<Vec<Waiter>> {
     &TABLE[(mixed >> 56) as usize % BUCKETS].0
 }
 
-/// Sleeps once on the key if `is_unchanged` then says so; it is called pinned, and must not sleep.
-/// Ends when somebody [wakes](wake) a set of bits that has one in common, by [`Early`], or without
-/// cause. `None`: it was changed.
+/// Sleeps once on the key if `is_unchanged` then returns true; that function is called pinned, and
+/// must not sleep. The sleep ends when another thread [wakes](wake) a set of bits that has one in
+/// common, by [`Early`], or without cause. `None`: it was changed.
 pub fn wait(
     key: Key,
     bits: u32,
@@ -51,7 +51,8 @@ pub fn wait(
     let pin = pin();
     sched::prepare_to_sleep(&this, patience.signals);
     bucket(key).lock().push(Waiter { key, bits, thread: this.clone() });
-    // On the list first, then the look: who changes the word afterwards finds this thread there.
+    // On the list first, then the check: a thread that changes the word afterwards finds this
+    // thread there.
     let ended = sleep_unless(&this, patience, || (!is_unchanged()).then_some(()));
     drop(pin);
     let was_woken = !withdraw(key, &this);
@@ -73,8 +74,8 @@ fn withdraw(key: Key, thread: &Arc<Thread>) -> bool {
     place.map(|place| waiters.remove(place)).is_some()
 }
 
-/// Wakes at most `count` of those who wait on the key with one of the bits, longest first; says how
-/// many.
+/// Wakes at most `count` threads that wait on the key with one of the bits, longest first; returns
+/// their number.
 pub fn wake(key: Key, bits: u32, count: u32) -> u32 {
     let mut woken = 0;
     while woken < count {
@@ -89,9 +90,9 @@ pub fn wake(key: Key, bits: u32, count: u32) -> u32 {
     woken
 }
 
-/// Wakes at most `count` of those who wait on the key, and `more` of the others, who were to be
-/// moved to another key: a wake-up without cause is allowed, and they go there by themselves. Says
-/// how many.
+/// Wakes at most `count` threads that wait on the key, and `more` of the others, which should be
+/// moved to another key: a wake-up without cause is allowed, and they go there by themselves.
+/// Returns the number of woken threads.
 pub fn requeue(key: Key, count: u32, more: u32) -> u32 {
     wake(key, !0, count.saturating_add(more))
 }

@@ -1,5 +1,5 @@
-//! A value under several locks whose waiters sleep: with one of them it is read, with all of them
-//! it is changed. So readers that take different ones write no common cache line.
+//! A value under several locks whose waiters sleep: it is read with one of them, and changed with
+//! all of them. So readers that take different locks write no common cache line.
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
@@ -36,12 +36,12 @@ impl<T> Parted<T> {
         self.value.get_mut()
     }
 
-    /// To read: nobody changes the value, and nobody else reads it by the same part. Parts are
-    /// numbers, of which some have the same lock.
+    /// To read: no thread changes the value, and no other reads it by the same part. Parts are
+    /// numbers, and several may have the same lock.
     #[track_caller]
     pub fn read(&self, part: u64) -> Reading<'_, T> {
         let _lock = self.locks[part as usize % PARTS].lock();
-        // SAFETY: a lock is held for as long as the reference is there, so that nobody writes.
+        // SAFETY: a lock is held as long as the reference exists, so no thread writes.
         Reading { value: unsafe { &*self.value.get() }, _lock }
     }
 

@@ -44,8 +44,8 @@ impl<T> PerCpu<T> {
         let slot = &self.0[pin.cpu().number()];
         // Relaxed, both: the CPU's own.
         assert!(!slot.is_used.swap(true, Ordering::Relaxed), "a CPU's own value is used twice");
-        // SAFETY: this thread is pinned to the CPU, and the flag says that nobody else on it has
-        // the value.
+        // SAFETY: this thread is pinned to the CPU, and the flag says that no other thread on it
+        // has the value.
         let value = unsafe { &mut *slot.value.get() };
         let result = f(value.get_or_insert_with(make));
         slot.is_used.store(false, Ordering::Relaxed);

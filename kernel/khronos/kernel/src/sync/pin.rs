@@ -1,4 +1,4 @@
-//! Staying on a CPU: the way to what a CPU has for itself.
+//! Staying on a CPU: the access to a CPU's private data.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
@@ -30,7 +30,7 @@ impl Drop for Pin {
     }
 }
 
-/// Takes a pin back; if it was the last, it is another thread's turn if one is due.
+/// Takes a pin back; if it was the last, switches to another thread if that is due.
 pub(super) fn unpin() {
     // Relaxed: the CPU's own; if the thread has moved since, one look too many.
     if cpu::unpin() && cpu::this().is_due.load(Ordering::Relaxed) && msr::interrupts_on() {

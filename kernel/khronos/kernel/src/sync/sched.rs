@@ -75,8 +75,8 @@ pub fn idle() -> ! {
     let cpu = cpu::this();
     loop {
         msr::interrupts_off();
-        // Its own threads or somebody else's; of others' one look at each interrupt: CPUs that
-        // look all the time keep the lock of the one that has threads, but only for itself.
+        // Polls its own threads or others'; for others' threads only at each interrupt: CPUs that
+        // poll all the time take the lock of the CPU that has threads from it.
         run_next();
         cpu.is_idle.store(true, Ordering::SeqCst); // SeqCst: then the look; partner of `wake`
         if cpu.local.length.load(Ordering::SeqCst) == 0 {
@@ -133,7 +133,7 @@ fn put(cpu: &Cpu, thread: Arc<Thread>) {
     cpu.local.length.store(queue.len(), Ordering::SeqCst); // SeqCst: see `idle`
 }
 
-/// A CPU on which the thread may run: its last one, another that is idle if that is busy.
+/// A CPU on which the thread may run: its last one, or another idle one if that is busy.
 fn choose(thread: &Thread) -> &'static Cpu {
     let allowed = thread.affinity.load(Ordering::Relaxed); // Relaxed: a setting
     let may = |cpu: &&Cpu| allowed & 1 << cpu.number() != 0;
@@ -147,7 +147,7 @@ fn choose(thread: &Thread) -> &'static Cpu {
     idle.or_else(|| may(&last).then_some(last)).or_else(|| all().next()).unwrap_or(last)
 }
 
-/// A thread that sleeps, or has not run yet, is going to run; says whether it was so.
+/// A thread that sleeps, or has not run yet, is going to run; returns whether that was so.
 pub fn wake(thread: &Arc<Thread>) -> bool {
     // SeqCst: what woke it was written before; partner of `prepare_to_sleep`.
     let woken = thread.state.compare_exchange(
@@ -179,8 +179,8 @@ fn is_idle_thread(cpu: &Cpu, thread: *const Thread) -> bool {
     cpu.local.idle.find().is_some_and(|idle| Arc::as_ptr(idle) == thread)
 }
 
-/// The running thread, which is pinned, says that it sleeps; then it goes on a list of those who
-/// are woken; then it looks whether there is a reason not to; then it [sleeps](sleep) or
+/// The running thread, which is pinned, announces that it sleeps; then it enters a list of threads
+/// to be woken; then it checks whether there is a reason not to sleep; then it [sleeps](sleep) or
 /// [stays](stay).
 ///
 /// On the list before that, it could be taken off and not be woken, because it does not sleep yet;
@@ -190,8 +190,8 @@ pub fn prepare_to_sleep(this: &Thread, hears_signals: bool) {
     this.state.store(state::SLEEPING, Ordering::SeqCst); // SeqCst: then the look; partner of `wake`
 }
 
-/// It does not sleep after all; says whether nobody has woken it meanwhile. If somebody has, it has
-/// to [`sleep`], which ends at once.
+/// It does not sleep after all; returns whether no thread has woken it meanwhile. If one has, it
+/// has to [`sleep`], which ends at once.
 pub fn stay(this: &Thread) -> bool {
     this.state
         .compare_exchange(state::SLEEPING, state::RUNNING, Ordering::Relaxed, Ordering::Relaxed)

@@ -1,12 +1,12 @@
-//! Values that many threads use, and any may take away: what descriptors lead to.
+//! Values that many threads use, and that any may remove: the targets of descriptors.
 //!
-//! A thread that uses a value says so in a place of its own, and looks whether the value is still
-//! there (hazard pointers: M. Michael, 2004). So those who use values, and even the same one, write
-//! no common cache line. Who takes a value away drops it, unless a thread uses it: then it is left
-//! behind, and dropped by a user that ends.
+//! A thread that uses a value announces that in a place of its own, and checks whether the value is
+//! still there (hazard pointers: M. Michael, 2004). So threads that use values, even the same one,
+//! write no common cache line. A thread that removes a value drops it, unless another thread uses
+//! it: then it is left behind, and a user drops it at its end.
 //!
-//! A thread has several places. Which of them it takes follows from the value's number: so who
-//! takes one number's value away does not look at lines that those write who use other numbers.
+//! A thread has several places. The value's number chooses the place: so a thread that removes a
+//! number's value does not read lines that users of other numbers write.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -23,7 +23,7 @@ use super::spin::Spin;
 
 /// Places of a thread.
 const PLACES: usize = 8;
-/// Threads that have places at most. The others count what they use.
+/// The largest number of threads with places. The others count their uses.
 const ROWS: usize = 64;
 
 struct Row<T> {
@@ -74,12 +74,12 @@ impl<T> Users<T> {
         Some(&*self.rows.get(row)?.get()?.places[number % PLACES])
     }
 
-    /// Whether somebody uses it, by a number like this; by any if there is none.
+    /// Whether a thread uses it, by a number like this; by any if there is none.
     fn is_used(&self, value: &Arc<T>, number: Option<usize>) -> bool {
         let value = Arc::as_ptr(value).cast_mut();
         let range = number.map_or(0..PLACES, |number| number % PLACES..number % PLACES + 1);
         let rows = self.rows.iter().map_while(OnceBox::get);
-        // SeqCst: after it was taken away; partner of the stores in `lend` and `drop`.
+        // SeqCst: after its removal; partner of the stores in `lend` and `drop`.
         let uses = |place: &CachePadded<AtomicPtr<T>>| place.load(Ordering::SeqCst) == value;
         rows.flat_map(|row| &row.places[range.clone()]).any(uses)
     }
@@ -174,14 +174,14 @@ impl<T> Shelf<T> {
         };
         loop {
             let value = self.value.load(Ordering::Acquire); // Acquire: partner of the swap in `put`
-            // SeqCst, both: either the value is seen to be another, or who has taken it away sees
-            // that it is used.
+            // SeqCst, both: either the user sees that the value has changed, or the removing thread
+            // sees the use.
             place.store(value, Ordering::SeqCst);
             if self.value.load(Ordering::SeqCst) != value {
                 continue;
             }
-            // SAFETY: null, or used since before it was taken away, and so not dropped before the
-            // place is empty again.
+            // SAFETY: null, or used since before its removal, and so not dropped before the place
+            // is empty again.
             let value = unsafe { value.as_ref() }?;
             return Some(Lent::Said { value, place, users });
         }
@@ -227,8 +227,8 @@ impl<T> Deref for Lent<'_, T> {
 impl<T> Drop for Lent<'_, T> {
     fn drop(&mut self) {
         let Self::Said { place, users, .. } = self else { return };
-        // SeqCst, both: either this sees that it was left, or who leaves it sees that it is not
-        // used.
+        // SeqCst, both: either this sees that it was left, or the leaving thread sees that it is
+        // not used.
         place.store(ptr::null_mut(), Ordering::SeqCst);
         if users.left_count.load(Ordering::SeqCst) > 0 {
             users.sweep();

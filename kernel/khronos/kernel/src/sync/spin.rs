@@ -1,4 +1,4 @@
-//! Spinning locks: for what is touched for a moment, and on the way to sleeping.
+//! Spinning locks: for data that are accessed for a moment, and on the way to sleeping.
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -13,7 +13,7 @@ use crate::watch::counters::{Event, count};
 
 /// Who else may take the lock.
 pub trait Mode {
-    /// Whether interrupt handlers do: then they are off while it is held.
+    /// Whether interrupt handlers take it: then they are off while it is held.
     const INTERRUPTS_OFF: bool;
 }
 

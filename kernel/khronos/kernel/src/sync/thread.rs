@@ -43,7 +43,7 @@ pub struct Thread {
     pub hears_signals: AtomicBool,
     /// The sleeping locks that it has.
     pub held: Held,
-    /// What it does in user mode; nothing for the kernel's own threads.
+    /// Its program in user mode; nothing for the kernel's own threads.
     pub user: Option<super::user::User>,
 }
 
@@ -78,7 +78,7 @@ impl Thread {
         }
     }
 
-    /// The thread with which a CPU begins, and which it runs when there is no other.
+    /// A CPU's first thread, which it runs when there is no other.
     pub fn of_cpu() -> Arc<Self> {
         let thread = Self::new(next_number(), None, StackPointer::running());
         thread.state.store(state::RUNNING, Ordering::Relaxed); // Relaxed, both: not shared yet

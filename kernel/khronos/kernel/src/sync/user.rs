@@ -19,8 +19,8 @@ pub struct User {
     pub mask: AtomicU64,
     /// Signals for this thread.
     pub pending: AtomicU64,
-    /// What the mask is to be after a call that has changed it for its time; `u64::MAX` if there
-    /// is nothing to restore: a mask without room for SIGKILL is none.
+    /// The mask to be restored after a call that has changed it for its duration; `u64::MAX` if
+    /// there is nothing to restore: a mask without room for SIGKILL is impossible.
     pub mask_after: AtomicU64,
     /// Where its thread-local storage is.
     pub fs_base: AtomicU64,
@@ -118,7 +118,7 @@ fn leave(cpu: &Cpu, user: &User) {
 fn enter(cpu: &Cpu, user: &User) {
     if let Some(space) = user.space() {
         // SeqCst: before the tables are loaded; partner of `Space::forget`, which has changed them
-        // before it looks here.
+        // before it reads this.
         space.cpus.fetch_or(bit(cpu), Ordering::SeqCst);
         // SAFETY: each space has the kernel's half.
         unsafe { msr::set_page_tables(space.root()) };

@@ -109,7 +109,7 @@ fn make(
     Ok(Image { space, frame: Frame::user(entry, stack), names: (name, line) })
 }
 
-/// Maps the interpreter whose path is in the file; says where it is, and where it begins.
+/// Maps the interpreter whose path is in the file; returns its address, and its entry point.
 fn map_interpreter(space: &Space, file: &File, at: u64, bytes: u64) -> Result<(u64, u64)> {
     let mut name = vec![0; bytes as usize];
     let read = file.read(Some(at), &mut name)?;

@@ -28,7 +28,7 @@ pub fn end_thread(status: Status) -> ! {
         let process = &user.process;
         let this = thread::current().number;
         process.relations.lock().threads.retain(|thread| thread.number != this);
-        // AcqRel: the last one sees what the others did, and they are done with the space.
+        // AcqRel: the last one sees the others' actions, and they have finished with the space.
         let is_last = process.live_threads.fetch_sub(1, Ordering::AcqRel) == 1;
         user.change_space(None);
         if is_last {

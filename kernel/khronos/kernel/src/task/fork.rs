@@ -33,7 +33,7 @@ pub struct Begin {
     pub stack: u64,
     /// Where its maker finds its number.
     pub parent_number: u64,
-    /// Where it finds its number itself, and what is cleared when it ends.
+    /// The address at which it finds its number itself, and the one that is cleared at its end.
     pub child_number: u64,
     /// Its thread-local storage.
     pub storage: u64,
@@ -136,7 +136,7 @@ pub fn first(
     Ok(process)
 }
 
-/// The number of a child that has ended, how it has, and of what it was the child.
+/// The number of a child that has ended, its exit status, and its parent.
 pub fn wait(which: i64, mayhap: bool, keep: bool) -> Result<Option<(u32, process::Status)>> {
     let this = process::current().ok_or(Errno::NO_CHILD)?;
     let group = this.group.load(Ordering::Relaxed); // Relaxed: a setting

@@ -169,7 +169,7 @@ impl Process {
     }
 
     /// Sets the alarm, in nanoseconds since boot, and then after each interval; 0 is none. Returns
-    /// what is left of the one before, and its interval.
+    /// the rest of the earlier alarm, and its interval.
     pub fn set_alarm(self: &Arc<Self>, deadline: u64, interval: u64) -> (u64, u64) {
         let timer = (deadline > 0).then(|| timer::set(deadline, Target::Alarm(self.clone())));
         let before = core::mem::replace(&mut *self.alarm.lock(), (timer, interval));

@@ -74,7 +74,7 @@ impl Actions {
         &mut self.0[signal as usize - 1]
     }
 
-    /// A new program begins: handlers are gone, what is ignored stays so.
+    /// A new program begins: handlers are removed, ignored signals stay ignored.
     pub fn reset(&mut self) {
         for action in &mut self.0 {
             let handler = if action.handler == IGNORE { IGNORE } else { DEFAULT };
@@ -91,8 +91,8 @@ pub const fn bit(signal: u32) -> u64 {
 /// Those that nothing stops.
 const ALWAYS: u64 = bit(SIGKILL) | bit(SIGSTOP);
 
-/// Whether the default is to do nothing. That is so for those of job control, too, which there is
-/// none of: CHLD, CONT, STOP, TSTP, TTIN, TTOU, URG, WINCH.
+/// Whether the default is to do nothing. That also holds for the signals of job control, which does
+/// not exist here: CHLD, CONT, STOP, TSTP, TTIN, TTOU, URG, WINCH.
 fn is_ignored_by_default(signal: u32) -> bool {
     matches!(signal, SIGCHLD | SIGCONT | SIGSTOP | 20 | 21 | 22 | 23 | 28)
 }
@@ -100,7 +100,7 @@ fn is_ignored_by_default(signal: u32) -> bool {
 fn is_ignored(process: &Process, signal: u32) -> bool {
     match process.actions.lock().of(signal).handler {
         IGNORE => signal != SIGKILL,
-        // The first process takes what it has a handler for, and nothing else: it must not end.
+        // The first process gets only signals for which it has a handler: it must not end.
         DEFAULT => process.number == 1 || is_ignored_by_default(signal),
         _ => false,
     }
@@ -236,7 +236,7 @@ pub fn settle(frame: &mut Frame) {
     }
 }
 
-/// The running program has done what it may not: it gets the signal even if it does not take it.
+/// The running program has made a fault: it gets the signal even if it ignores it.
 pub fn fault(frame: &mut Frame, signal: u32, address: usize) {
     let Some(user) = user::current() else { panic!("a fault in user mode without a process") };
     let action = *user.process.actions.lock().of(signal);

@@ -36,7 +36,7 @@ fn next(archive: &[u8]) -> Option<(Member<'_>, &[u8])> {
     Some((Member { mode: mode as u32, name, data }, rest))
 }
 
-/// Puts all files of the archive into the tree; says how many.
+/// Puts all files of the archive into the tree; returns their number.
 pub fn unpack(archive: &[u8]) -> Result<usize> {
     let mut count = 0;
     let mut rest = archive;

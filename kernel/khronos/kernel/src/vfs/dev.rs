@@ -131,7 +131,8 @@ impl Object for Random {
 pub fn fill_random(into: &mut [u8]) {
     static STATE: AtomicU64 = AtomicU64::new(0);
     for piece in into.chunks_mut(8) {
-        // Relaxed: a number that nobody has had; splitmix64 makes of it one that looks like none.
+        // Relaxed: a number that was not used before; splitmix64 turns it into one that looks
+        // random.
         let mut word =
             STATE.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed).wrapping_add(tsc::read());
         word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

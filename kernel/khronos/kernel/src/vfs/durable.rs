@@ -1,7 +1,7 @@
 //! The tree on a disk: `disk` on the boot line, and `fsync`.
 //!
-//! One batch is written at a time. Who asks for one while another is being written joins the next,
-//! which is made once, for all who wait for it.
+//! One batch is written at a time. A thread that requests one while another is being written joins
+//! the next, which is made once, for all waiting threads.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -39,7 +39,7 @@ struct Next {
     is_all: bool,
 }
 
-/// What has become of a batch: an error's number, or 0; `UNKNOWN` until it is over.
+/// The result of a batch: an error's number, or 0; `UNKNOWN` until it is over.
 struct Batch(AtomicI32);
 
 const UNKNOWN: i32 = -1;
@@ -57,7 +57,7 @@ static FOUND: Spin<Option<core::result::Result<Drive, &'static str>>> =
 /// A CPU has noted so much that a batch is due.
 static IS_DUE: AtomicBool = AtomicBool::new(false);
 
-/// The last batch could not be written: the next is tried when somebody asks for it.
+/// The last batch could not be written: the next is tried when a thread requests it.
 static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// Names and inodes that a CPU notes before a batch is due: each takes about 100 bytes.
@@ -74,8 +74,8 @@ impl Tree<'static> for Here {
     }
 }
 
-/// Looks for the disk, if the boot line says that there is one. Before other CPUs run: who asks a
-/// device how large its registers are moves them for a moment, and QEMU before 8.1 may crash if
+/// Searches for the disk, if the boot line names one. To be called before other CPUs run: asking a
+/// device for the size of its registers moves them for a moment, and QEMU before 8.1 may crash if
 /// another CPU then uses its interrupt controller.
 pub fn find_disk() {
     if boot::information().option("disk").is_some() {
@@ -83,8 +83,8 @@ pub fn find_disk() {
     }
 }
 
-/// Makes the tree that is on the disk; with `format`, makes an empty one on the disk before. Says
-/// how many files there are.
+/// Makes the disk's tree; with `format`, makes an empty one on the disk before. Returns the number
+/// of files.
 ///
 /// # Panics
 ///
@@ -111,7 +111,7 @@ pub fn start(how: &str) -> usize {
     files as usize
 }
 
-/// The tree is as the first program finds it: it is made durable now, and from time to time.
+/// The tree is in its state for the first program: it is made durable now, and from time to time.
 pub fn begin() {
     if STORE.find().is_none() {
         return;
@@ -160,7 +160,7 @@ fn write(store: &Store, disk: &mut Disk<Drive>) -> i32 {
     let Next { files, is_all, .. } = core::mem::replace(&mut *store.next.lock(), Next::new());
     let inodes: Vec<_> = files.iter().map(|file| &**file).collect();
     let which = if is_all { Which::All } else { Which::Files(&inodes) };
-    // Relaxed: a hint; what comes late is noted for the next time.
+    // Relaxed: a hint; later changes are noted for the next time.
     IS_DUE.store(false, Ordering::Relaxed);
     let before = disk.batches();
     let result = khronos_durable::sync(&Here, disk, which);

@@ -30,7 +30,7 @@ pub mod flags {
     pub const PATH: u32 = 0o10_000_000;
 }
 
-/// What is behind a descriptor. Defaults are those of what cannot do it.
+/// The object behind a descriptor. The defaults are for objects without the operation.
 pub trait Object: Send + Sync {
     /// Reads bytes, from a position if it has positions. Waits for some unless `wait` is false.
     fn read(&self, _offset: u64, _into: &mut [u8], _wait: bool) -> Result<usize> {

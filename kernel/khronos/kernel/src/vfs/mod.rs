@@ -1,4 +1,4 @@
-//! What programs open: files of khronos-fs, pipes, the console and other devices.
+//! Objects that programs open: files of khronos-fs, pipes, the console and other devices.
 
 pub mod console;
 pub mod cpio;

@@ -87,7 +87,7 @@ impl Object for OpenNode {
 
 impl Content for OpenNode {
     fn read_at(&self, offset: u64, into: &mut [u8]) {
-        // What cannot be read stays zero; a mapped file is a file, which can be.
+        // Unreadable bytes stay zero; a mapped file is a regular file, which can be read.
         let _ = self.read(offset, into, false);
     }
 }

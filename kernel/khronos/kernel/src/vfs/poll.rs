@@ -19,7 +19,8 @@ pub const HUNG_UP: u32 = 16;
 /// The descriptor is not open.
 pub const NOT_OPEN: u32 = 32;
 
-/// All who poll wait here: each change wakes them all. That is right for a shell, and stated.
+/// All polling threads wait here: each change wakes all of them. That is enough for a shell, and
+/// documented.
 static POLLERS: WaitQueue = WaitQueue::new();
 /// How many there are, so that changes write no common line while there is none.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -51,7 +52,7 @@ impl Asked {
     }
 }
 
-/// Waits until one of the files is ready, or the deadline passes; says what each is.
+/// Waits until one of the files is ready, or the deadline passes; returns the state of each.
 pub fn wait(asked: &[Asked], deadline: Option<u64>) -> Result<Vec<u32>> {
     let answers = || -> Option<Vec<u32>> {
         let answers: Vec<u32> = asked.iter().map(Asked::answer).collect();

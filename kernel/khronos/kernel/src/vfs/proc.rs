@@ -1,5 +1,5 @@
-//! `/proc`: what `ps`, `free`, `mount` and `readlink /proc/self/exe` ask for. A file's text is made
-//! when it is opened.
+//! `/proc`: the files for `ps`, `free`, `mount` and `readlink /proc/self/exe`. A file's text is
+//! made when it is opened.
 
 use alloc::format;
 use alloc::string::String;
@@ -79,7 +79,7 @@ fn memory() -> String {
     )
 }
 
-/// What the sampler has seen since the last time: a CPU and an address in each line.
+/// The sampler's samples since the last time: a CPU and an address in each line.
 fn samples() -> String {
     let mut text = String::new();
     sampler::take(|cpu, address| text += &format!("{cpu} {address:x}\n"));

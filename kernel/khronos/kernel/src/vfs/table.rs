@@ -1,7 +1,7 @@
 //! A process' open files, by their numbers.
 //!
-//! Threads that use files write no common cache line, see [`Shelf`]; nor does one that looks for a
-//! free number meet those who use the numbers before it.
+//! Threads that use files write no common cache line, see [`Shelf`]. A thread that searches for a
+//! free number does not contend with users of the numbers before it.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -117,7 +117,7 @@ impl Table {
         self.find(number)?.1.file.get().ok_or(Errno::BAD_FILE)
     }
 
-    /// Gives the file the lowest number that is free, from `from` on.
+    /// Gives the file the lowest free number, from `from` on.
     pub fn add(&self, file: Arc<File>, closes_on_exec: bool, from: usize) -> Result<u64> {
         let state = used(closes_on_exec);
         for number in from..MOST {
@@ -140,8 +140,8 @@ impl Table {
         Ok(())
     }
 
-    /// Closes a file; says whether there was one. A number that somebody has got, and has put no
-    /// file there yet, stays theirs.
+    /// Closes a file; returns whether there was one. If a thread has got a number, and has put no
+    /// file there yet, the number stays its own.
     fn take(&self, number: usize, slot: &Slot) -> bool {
         let mut was_open = false;
         slot.file.put(None, number, &self.users, |was| {

@@ -57,9 +57,9 @@ counters! {
     BlocksRead "blocks_read",
     /// Blocks of 4 KB written to the disk.
     BlocksWritten "blocks_written",
-    /// Times that the disk was told to make durable what was written.
+    /// Requests to the disk to make its writes durable.
     Flushes "flushes",
-    /// Batches that `fsync` and its kin have asked for, and that were written.
+    /// Written batches that `fsync` and similar calls have requested.
     Batches "batches",
     /// Calls of `fsync` that another one's batch has served.
     SharedBatches "shared_batches",

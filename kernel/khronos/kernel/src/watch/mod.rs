@@ -1,4 +1,4 @@
-//! What can be seen of the kernel while it runs, and after it has stopped.
+//! Observations of the kernel while it runs, and after it has stopped.
 
 pub mod bench;
 pub mod counters;

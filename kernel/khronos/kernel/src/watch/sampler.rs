@@ -1,5 +1,5 @@
-//! The sampling profiler: where each CPU is at its ticks, a hundred times a second. `/proc/samples`
-//! has what was seen since it was read last.
+//! The sampling profiler: the position of each CPU at its ticks, a hundred times a second.
+//! `/proc/samples` has the samples since it was read last.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,8 +33,8 @@ pub fn tick(frame: &Frame) {
     ring.written.store(number + 1, Ordering::Release); // Release: partner of the Acquire in `take`
 }
 
-/// Calls `f` with each sample since the last call: the CPU, and the address of the code. One that
-/// is overwritten meanwhile is another sample.
+/// Calls `f` with each sample since the last call: the CPU, and the address of the code. A sample
+/// that is overwritten meanwhile is replaced by a newer one.
 pub fn take(mut f: impl FnMut(usize, u64)) {
     for cpu in cpu::all() {
         let ring = &RINGS[cpu.number()];

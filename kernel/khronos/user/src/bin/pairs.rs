@@ -46,7 +46,7 @@ impl Names {
     }
 }
 
-/// A call that is ready to be made: what its arguments point to is there.
+/// A call that is ready to be made: its arguments' targets exist.
 struct Ready {
     call: Call,
     paths: [CString; 2],
@@ -153,7 +153,7 @@ impl Ready {
 }
 
 impl Agent<'_> {
-    /// Does `f` if it is this agent's turn, and waits until it is done.
+    /// Runs `f` if this agent is the next, and waits until it is done.
     fn turn(&mut self, side: Side, f: impl FnOnce(&mut Self)) {
         if side == self.side {
             f(self);

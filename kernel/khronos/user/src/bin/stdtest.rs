@@ -1,4 +1,4 @@
-//! What the standard library needs of a kernel: threads, locks, time, files, processes, panics.
+//! The standard library's requirements on a kernel: threads, locks, time, files, processes, panics.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};

@@ -38,8 +38,8 @@ impl<'s, S: RawSession> Open<'s, S> {
 
     fn commit(self) -> Result<(), Conflict> {
         let open = core::mem::ManuallyDrop::new(self);
-        // SAFETY: the handle is borrowed by `open`, which is not used or dropped any more; the
-        // session is open.
+        // SAFETY: `open` borrows the handle, and is not used or dropped any more; the session is
+        // open.
         unsafe { core::ptr::read(&raw const open.0).commit() }
     }
 }
@@ -52,7 +52,7 @@ impl<S: RawSession> Drop for Open<'_, S> {
 }
 
 impl<S: RawSession> Access<S> {
-    /// Frees something in a session of its own, which is made until it meets nobody.
+    /// Frees an object in a session of its own, which is repeated until it meets no conflict.
     fn free(&mut self, mut free: impl FnMut(&mut Attempt<'_, '_, S>) -> Result<(), Conflict>) {
         let mut attempts = 0;
         loop {
@@ -81,7 +81,7 @@ impl<S: RawSession> Access<S> {
         let made = Box::into_raw(Box::new(Chains { all, are_known: AtomicBool::new(false) }));
         let place = &names(directory).chains;
         let null = core::ptr::null_mut();
-        // SeqCst: what is in them, before they are found: partner of the Acquire in `chains`.
+        // SeqCst: their contents, before they are found: partner of the Acquire in `chains`.
         if place.compare_exchange(null, made, Ordering::SeqCst, Ordering::Relaxed).is_err() {
             // SAFETY: from the box above, and nobody has it.
             let unused = unsafe { Box::from_raw(made) };
@@ -126,9 +126,9 @@ impl<S: RawSession> sync::Names for Access<S> {
     fn retire(&mut self, inode: Box<Inode>) {
         let place: *const Inode = &raw const *inode;
         let grave = self.handle.make_owned(Grave(inode));
-        // SAFETY: in a session. The inode is in the grave until some time after the commit; it has
-        // no links and no references, so that nobody finds it, or its directory, any more; and it
-        // is retired once.
+        // SAFETY: in a session. The inode is in the grave until some time after the commit. It has
+        // no links and no references, so no thread finds it, or its directory, any more; and it is
+        // retired once.
         self.free(|attempt| unsafe {
             attempt.free_directory(&*place)?;
             attempt.session.free_owned(grave)

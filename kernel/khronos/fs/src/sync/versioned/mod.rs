@@ -9,28 +9,28 @@
 //!
 //! # Views
 //!
-//! An attempt that changes something sees the latest of each object, and locks what it depends on:
-//! the node before a name's place, a name's own node, a directory's head. What is locked is the
-//! latest until the commit, and all locks are held together before it: so the commits are as if one
-//! had run after the other. Nobody waits for a lock: who finds one taken gives up all of its own,
-//! and begins anew.
+//! A changing attempt sees the latest version of each object, and locks the objects on which it
+//! depends: the node before a name's position, a name's own node, a directory's head. A locked
+//! object is the latest until the commit, and all locks are held together before it, so the commits
+//! take effect as if one had run after the other. No thread waits for a lock: if one is taken, the
+//! thread gives up all of its own, and begins again.
 //!
 //! # Chains
 //!
-//! A directory has chains from its first name on: who is going to make that makes them, in a
-//! session of its own, and then begins anew. So a directory that never had a name is removed
-//! without a look at chains. Who removes it locks the head and then looks whether there are any.
-//! Who makes a name has seen that there are, and then looks at the head, unless somebody has done
-//! so before and has found that nobody was removing the directory. So one of the two sees the
-//! other.
+//! A directory has chains from its first name on: the thread that is about to make that name makes
+//! them, in a session of its own, and then begins again. So a directory that never had a name is
+//! removed without reading chains. The removing thread locks the head and then checks whether there
+//! are any chains. The thread that makes a name has seen that there are, and then reads the head,
+//! unless an earlier thread has done so and has found that the directory was not being removed. So
+//! one of the two sees the other.
 //!
 //! # Directories that are removed
 //!
-//! `remove` frees the roots of the chains, in the commit that takes the name out: an insert that
-//! comes later finds a root freed, and begins anew. Roots are only followed in an attempt that has
-//! found the directory by a name, or has seen in its head that it is there: so the commit that
-//! frees them is later than the attempt's begin, and they are there until its end. The head is
-//! freed with the inode, and so are chains that were made too late.
+//! `remove` frees the roots of the chains, in the commit that removes the name: a later insertion
+//! finds a freed root, and begins again. Roots are only followed in an attempt that has found the
+//! directory by a name, or has seen in its head that it exists. So the commit that frees them is
+//! later than the attempt's begin, and they are valid until its end. The head is freed with the
+//! inode, and so are chains that were made too late.
 //!
 //! # Directories that are moved
 //!
@@ -84,12 +84,12 @@ struct Leaf {
     name: Name,
 }
 
-// SAFETY: inodes are shared by threads; a leaf only has the address of one, which is counted.
+// SAFETY: threads share inodes; a leaf only has the address of one, which is counted.
 unsafe impl Send for Leaf {}
 // SAFETY: a shared leaf gives the address of an inode, which threads share.
 unsafe impl Sync for Leaf {}
 
-/// An inode that nobody has but those who are in a session.
+/// An inode that only open sessions may still have.
 struct Grave(#[expect(dead_code, reason = "is dropped")] Box<Inode>);
 
 /// A name's place.
@@ -121,7 +121,7 @@ impl<M: Sessions> Versioned<M> {
     }
 }
 
-/// A session that is open. What it finds is there for `'v`.
+/// An open session. Its results are valid for `'v`.
 struct Attempt<'s, 'v, S> {
     session: &'s mut S,
     /// A directory that needs chains before the next attempt.
@@ -140,7 +140,8 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
     ///
     /// The leaf was found in this session, or is part of one that was.
     unsafe fn leaf(&self, leaf: Link<Leaf>) -> &'v Leaf {
-        // SAFETY: what a session has found is there until its end (contract of this function).
+        // SAFETY: objects that a session has found are valid until its end (contract of this
+        // function).
         unsafe { owned(leaf) }
     }
 
@@ -200,15 +201,15 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
         if is_same { Ok(spot) } else { Err(Stop::Again(Conflict::Changed)) }
     }
 
-    /// To be asked before a name's place is locked that is not there: the directory has chains, and
-    /// who removes it meets this session there.
+    /// To be checked before the position of a missing name is locked: the directory has chains, and
+    /// a removing thread meets this session there.
     fn has_chains(&mut self, directory: Found<'v>) -> Result<(), Stop> {
         let names = names(directory.inode());
         let Some(chains) = names.chains() else {
             self.bare = Held::acquire(&directory);
             return Err(Stop::Again(Conflict::Changed));
         };
-        // Relaxed, and below: who has stored it has been behind the fence, after it saw the chains.
+        // Relaxed, and below: the storing thread has executed the fence, after it saw the chains.
         if chains.are_known.load(Ordering::Relaxed) || mutation!("khronos-unknown-chains") {
             return Ok(());
         }
@@ -230,7 +231,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
         leaf
     }
 
-    /// Locks the node before a place, which is the one that leads there.
+    /// Locks the node before a position, which is the one that leads there.
     ///
     /// # Safety
     ///
@@ -253,8 +254,8 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
     /// Nobody finds the inode any more after the commit.
     unsafe fn free_directory(&mut self, inode: &Inode) -> Result<(), Conflict> {
         let Ok(Directory::Versioned(names)) = inode.directory() else { return Ok(()) };
-        // SAFETY: in a session; the head is there, and so are the roots that it does not say are
-        // not. The contract of this function says that nobody finds them any more.
+        // SAFETY: in a session; the head is valid, and so are the roots that it does not mark as
+        // missing. By the contract of this function no thread finds them any more.
         unsafe {
             if !self.head(inode).has_no_roots {
                 self.free_roots(names.all())?;
@@ -361,7 +362,7 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
         let before = self.spot_as_seen(one)?.leaf;
         self.spot_as_seen(two)?;
         // A leaf that a name has lost never comes back. If the name has it now, it has had it all
-        // the time, and so when the other name was looked at.
+        // the time, and so also when the other name was read.
         let is_same = self.spot_as_seen(one)?.leaf == before;
         if is_same { Ok(()) } else { Err(Stop::Again(Conflict::Changed)) }
     }
@@ -372,7 +373,7 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
         }
         let spot = self.spot_as_seen(seen)?;
         let Key { bytes, hash } = seen.place.key;
-        // SAFETY: in a session, in which the nodes were found. What is freed, nobody finds after
+        // SAFETY: in a session, in which the nodes were found. No thread finds a freed node after
         // the commit: the node, and the one that leads to it, are locked; and a leaf has one node.
         unsafe {
             match (seen.inode, to) {

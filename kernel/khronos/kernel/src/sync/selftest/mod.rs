@@ -1,4 +1,4 @@
-//! A number that only a lock protects: what tests of locks increment.
+//! A number that only a lock protects: tests of locks increment it.
 
 use core::cell::UnsafeCell;
 
@@ -12,7 +12,7 @@ pub struct Counter<L> {
     value: UnsafeCell<u32>,
 }
 
-// SAFETY: the value is touched with the lock held only, if the lock is one: that is what is tested.
+// SAFETY: the value is accessed only with the lock held; the test checks that the lock excludes.
 unsafe impl<L: Sync> Sync for Counter<L> {}
 
 impl<L> Counter<L> {
@@ -53,7 +53,7 @@ impl<L: RawRwLock> Counter<L> {
     /// Whether the number stays while the lock is held for reading.
     pub fn is_stable(&self) -> bool {
         self.lock.acquire_read();
-        // SAFETY: the lock is held for reading, and nobody writes; it is released as acquired.
+        // SAFETY: the lock is held for reading, and no thread writes; it is released as acquired.
         unsafe {
             let before = self.value.get().read_volatile();
             core::hint::spin_loop();

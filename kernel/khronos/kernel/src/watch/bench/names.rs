@@ -1,5 +1,5 @@
 //! FxMark's workloads in the kernel: `bench=names` on the boot line, or `bench=names:mwcm` for one.
-//! It counts how often calls began anew, and what the mechanisms count themselves.
+//! It counts how often calls were retried, and has the mechanisms' own counts.
 
 use alloc::format;
 use alloc::string::String;
@@ -19,8 +19,8 @@ use crate::watch::selftest::on_all_cpus;
 /// Operations of each CPU.
 const OPERATIONS: u64 = 300;
 
-/// The workload with this name, or all, under each mechanism. Says whether each has left a tree
-/// that is whole.
+/// The workload with this name, or all, under each mechanism. Returns whether each has left a
+/// consistent tree.
 pub fn run(name: &str) -> bool {
     let chosen = Workload::ALL.iter().filter(|workload| name.is_empty() || workload.name() == name);
     let mut count = 0;

@@ -12,7 +12,7 @@ use crate::task::sched;
 const KEYS: u64 = 64;
 const ROUNDS: u64 = 3;
 
-/// Each CPU inserts and removes keys of its own between those of others; all see what they expect.
+/// Each CPU inserts and removes keys of its own between those of others; all see the expected keys.
 fn set<S: ConcurrentSet<u64> + Send + Sync + 'static>(set: S) {
     let set = Arc::new(set);
     let shared = set.clone();

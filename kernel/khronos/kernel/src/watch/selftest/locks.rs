@@ -50,7 +50,7 @@ fn readers_and_writers<L: RawRwLock + Send + Sync + 'static>() {
     assert!(value(counter) == 2 * rounds(), "an increment is lost");
 }
 
-/// The count, once the threads have let go of the counter, which is a moment after their work.
+/// The count, after the threads have dropped the counter, which is a moment after their work.
 fn value<L>(mut counter: Arc<Counter<L>>) -> u32 {
     loop {
         counter = match Arc::try_unwrap(counter) {

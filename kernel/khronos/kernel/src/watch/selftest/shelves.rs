@@ -60,7 +60,7 @@ fn used_and_gone() {
     });
     let left = count.load(Ordering::Relaxed) as usize;
     assert!(left == SHELVES, "{left} values are left for {SHELVES} shelves");
-    // A thread has its reference for a moment after it has said that it has ended.
+    // A thread has its reference for a moment after it has announced its end.
     while Arc::strong_count(&shelves) > 1 {
         sched::give_way();
     }
