@@ -6,11 +6,14 @@ use std::time::Duration;
 use clap::Args;
 use manycore_measure as measure;
 use manycore_measure::paired::{Better, Median, Protocol, Schedule};
-use manycore_measure::{Cell, Column, Measurement, Mechanism, Parameter, Results, Table, Tone};
+use manycore_measure::{
+    Cell, Column, Measurement, Mechanism, Metric, Parameter, Results, Table, Tone,
+};
 
 use crate::engine::{Engine, Failure, Promise};
 use crate::engines::ENGINES;
 use crate::slice::{self, KEYS, Point};
+use crate::written::Written;
 
 /// What is measured.
 #[derive(Args, Clone, Debug)]
@@ -69,6 +72,23 @@ struct Candidate {
     engine: Box<dyn Engine>,
     /// Removes the store.
     _directory: tempfile::TempDir,
+}
+
+/// What was measured of a candidate, in all rounds.
+#[derive(Clone, Default)]
+struct Samples {
+    /// Operations a second, of each round.
+    rates: Vec<f64>,
+    puts: u64,
+    written: Written,
+}
+
+impl Samples {
+    /// Calls that write, and their bytes, for each key that was put; none if none was.
+    fn of_a_put(&self) -> Option<[f64; 2]> {
+        let Written { calls, bytes } = self.written;
+        (self.puts > 0).then(|| [calls, bytes].map(|count| count as f64 / self.puts as f64))
+    }
 }
 
 impl Options {
@@ -157,14 +177,18 @@ impl Options {
         Ok(candidates)
     }
 
-    /// The samples of each candidate, one a round.
-    fn sample(&self, candidates: &[Candidate], point: Point) -> Result<Vec<Vec<f64>>, Failure> {
-        let mut samples = vec![Vec::new(); candidates.len()];
+    /// The samples of each candidate.
+    fn sample(&self, candidates: &[Candidate], point: Point) -> Result<Vec<Samples>, Failure> {
+        let mut samples = vec![Samples::default(); candidates.len()];
         let time = Duration::from_secs_f64(self.slice);
         for (number, round) in Schedule::new(candidates.len(), 1).take(self.rounds).enumerate() {
             for candidate in round {
                 let engine = &*candidates[candidate].engine;
-                samples[candidate].push(slice::run(engine, point, time, number as u64)?);
+                let slice = slice::run(engine, point, time, number as u64)?;
+                let of = &mut samples[candidate];
+                of.rates.push(slice.rate);
+                of.puts += slice.puts;
+                of.written += slice.written;
             }
         }
         Ok(samples)
@@ -174,17 +198,17 @@ impl Options {
         &self,
         candidates: &[Candidate],
         point: Point,
-        samples: &[Vec<f64>],
+        samples: &[Samples],
     ) -> Result<Vec<Measurement>, Failure> {
-        let of = |(candidate, samples): (&Candidate, &Vec<f64>)| {
-            let median = Median::of(samples).ok_or("no round")?;
+        let of = |(candidate, samples): (&Candidate, &Samples)| {
+            let median = Median::of(&samples.rates).ok_or("no round")?;
             let (low, high) = median.interval.unzip();
             let mechanism = Mechanism::Sync(candidate.name.to_owned());
             let mut one = Measurement::new("store", mechanism, "operations/s", median.value);
             (one.structure, one.update) = (Some("map".to_owned()), Some(point.update as f64));
             (one.low, one.high) = (low, high);
             (one.threads, one.repetitions) =
-                (u32::try_from(point.threads)?, u32::try_from(samples.len())?);
+                (u32::try_from(point.threads)?, u32::try_from(samples.rates.len())?);
             let promise = Parameter::Name(format!("{:?}", self.promise).to_lowercase());
             for (name, value) in [
                 ("promise", promise),
@@ -193,19 +217,34 @@ impl Options {
             ] {
                 one.parameters.insert(name.to_owned(), value);
             }
+            if let Some([calls, bytes]) = samples.of_a_put() {
+                for (name, value, unit) in
+                    [("count_writes", calls, "1/put"), ("count_written_bytes", bytes, "bytes/put")]
+                {
+                    let (unit, low, high) = (unit.to_owned(), None, None);
+                    one.metrics.insert(name.to_owned(), Metric { value, unit, low, high });
+                }
+            }
             Ok(one)
         };
         candidates.iter().zip(samples).map(of).collect()
     }
 }
 
-fn draw(candidates: &[Candidate], samples: &[Vec<f64>]) -> Result<Table, Failure> {
-    let columns = ["operations/s", "95 % interval", "timestone to it", "95 % interval"];
+fn draw(candidates: &[Candidate], samples: &[Samples]) -> Result<Table, Failure> {
+    let columns = [
+        "operations/s",
+        "95 % interval",
+        "writes a put",
+        "bytes a put",
+        "timestone to it",
+        "95 % interval",
+    ];
     let columns = columns.map(Column::number);
     let mut table = Table::new(std::iter::once(Column::words("engine")).chain(columns));
     let others = samples.len().saturating_sub(1).max(1);
     for (index, candidate) in candidates.iter().enumerate() {
-        let median = Median::of(&samples[index]).ok_or("no round")?;
+        let median = Median::of(&samples[index].rates).ok_or("no round")?;
         let (low, high) = median.interval.unzip();
         let mut cells = vec![
             candidate.name.to_owned(),
@@ -216,11 +255,15 @@ fn draw(candidates: &[Candidate], samples: &[Vec<f64>]) -> Result<Table, Failure
                 high.map_or("?".into(), measure::count)
             ),
         ];
+        let of_a_put = samples[index].of_a_put();
+        cells.extend(of_a_put.map_or(["-".into(), "-".into()], |[calls, bytes]| {
+            [format!("{calls:.3}"), format!("{bytes:.0}")]
+        }));
         if index > 0 {
             let mut protocol = Protocol::new(Better::Higher);
             // All intervals hold together with this confidence.
             protocol.confidence = 1.0 - (1.0 - protocol.confidence) / others as f64;
-            let comparison = protocol.compare(&samples[index], &samples[0])?;
+            let comparison = protocol.compare(&samples[index].rates, &samples[0].rates)?;
             let (low, high) = comparison.interval.unzip();
             cells.push(measure::ratio(comparison.ratio));
             cells.push(measure::interval(low, high));

@@ -41,6 +41,7 @@ mod redb;
 mod slice;
 #[cfg(feature = "engines")]
 mod sqlite;
+mod written;
 
 pub use command::{BadUsage, Options};
 pub use engine::{Failure, Promise};

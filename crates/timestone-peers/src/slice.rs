@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 
 use crate::engine::{Engine, Failure};
+use crate::written::Written;
 
 /// Keys in the store.
 pub const KEYS: u64 = 10_000;
@@ -31,8 +32,30 @@ pub fn fill(engine: &dyn Engine) -> Result<(), Failure> {
     worker.finish()
 }
 
-/// Operations a second; a key that is put is one.
-pub fn run(engine: &dyn Engine, point: Point, time: Duration, seed: u64) -> Result<f64, Failure> {
+/// What has come of a slice; a key that is put is an operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Slice {
+    /// Operations a second, of all threads.
+    pub rate: f64,
+    /// Those that have put.
+    pub puts: u64,
+    /// What the process has written meanwhile.
+    pub written: Written,
+}
+
+pub fn run(engine: &dyn Engine, point: Point, time: Duration, seed: u64) -> Result<Slice, Failure> {
+    let before = Written::so_far()?;
+    let mut slice = run_threads(engine, point, time, seed)?;
+    slice.written = Written::so_far()?.since(before);
+    Ok(slice)
+}
+
+fn run_threads(
+    engine: &dyn Engine,
+    point: Point,
+    time: Duration,
+    seed: u64,
+) -> Result<Slice, Failure> {
     let (end, start) = (AtomicBool::new(false), Barrier::new(point.threads + 1));
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..point.threads)
@@ -49,19 +72,26 @@ pub fn run(engine: &dyn Engine, point: Point, time: Duration, seed: u64) -> Resu
         std::thread::sleep(time);
         // Relaxed: a hint to stop.
         end.store(true, Ordering::Relaxed);
-        threads.into_iter().map(|thread| thread.join().expect("a worker that does not panic")).sum()
+        let mut all = Slice::default();
+        for thread in threads {
+            let (rate, puts) = thread.join().expect("a worker that does not panic")?;
+            all.rate += rate;
+            all.puts += puts;
+        }
+        Ok(all)
     })
 }
 
-/// Operations a second of one thread, which counts none that it has not waited for.
+/// Operations a second of one thread, which counts none that it has not waited for; and how many of
+/// them have put.
 fn work(
     mut worker: Box<dyn crate::engine::Worker + '_>,
     point: Point,
     end: &AtomicBool,
     mut rng: Rng,
-) -> Result<f64, Failure> {
+) -> Result<(f64, u64), Failure> {
     let mut keys = vec![0; point.batch];
-    let (mut operations, mut begun) = (0, 0);
+    let (mut operations, mut puts, mut begun) = (0, 0, 0);
     let start = Instant::now();
     // Relaxed: as above.
     while !end.load(Ordering::Relaxed) {
@@ -73,6 +103,7 @@ fn work(
         }
         keys.fill_with(|| rng.u64(0..KEYS));
         operations += point.batch;
+        puts += point.batch as u64;
         if point.in_flight == 0 {
             worker.put(&keys, operations as u64)?;
             continue;
@@ -85,5 +116,5 @@ fn work(
         }
     }
     worker.finish()?;
-    Ok(operations as f64 / start.elapsed().as_secs_f64())
+    Ok((operations as f64 / start.elapsed().as_secs_f64(), puts))
 }
