@@ -11,42 +11,42 @@ use serde::{Deserialize, Serialize};
 /// How fast this machine works.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
-    ns_per_turn: f64,
+    ns_per_iteration: f64,
 }
 
 impl Pace {
     /// Times the work loop, for about 30 ms. The fastest of many short runs counts, because other
     /// activity of the machine can only slow them down.
     pub fn measure() -> Self {
-        const TURNS: u32 = 20_000;
+        const ITERATIONS: u32 = 20_000;
         let deadline = Instant::now() + Duration::from_millis(30);
         let mut fastest = Duration::MAX;
         let mut value = 1;
         while Instant::now() < deadline {
             let start = Instant::now();
-            value = std::hint::black_box(work(value, TURNS));
+            value = std::hint::black_box(work(value, ITERATIONS));
             fastest = fastest.min(start.elapsed());
         }
-        Self { ns_per_turn: fastest.as_nanos() as f64 / f64::from(TURNS) }
+        Self { ns_per_iteration: fastest.as_nanos() as f64 / f64::from(ITERATIONS) }
     }
 
-    /// The speed of a machine on which a turn takes this long.
-    pub fn of(ns_per_turn: f64) -> Self {
-        Self { ns_per_turn }
+    /// The speed of a machine on which an iteration takes this long.
+    pub fn of(ns_per_iteration: f64) -> Self {
+        Self { ns_per_iteration }
     }
 
-    /// How many turns take this long.
-    pub fn turns(self, ns: f64) -> u32 {
-        (ns / self.ns_per_turn).round() as u32
+    /// How many iterations take this long.
+    pub fn iterations(self, ns: f64) -> u32 {
+        (ns / self.ns_per_iteration).round() as u32
     }
 }
 
-/// Works for this many turns; the result depends on each of them.
+/// Works for this many iterations; the result depends on each of them.
 #[inline]
-pub fn work(mut value: u64, turns: u32) -> u64 {
-    for _ in 0..turns {
-        // Each turn needs the result of the one before it: a multiplication and an addition, about
-        // a nanosecond.
+pub fn work(mut value: u64, iterations: u32) -> u64 {
+    for _ in 0..iterations {
+        // Each iteration needs the result of the one before it: a multiplication and an addition,
+        // about a nanosecond.
         value =
             value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     }
@@ -116,18 +116,18 @@ mod tests {
     #[test]
     fn work_takes_about_as_long_as_asked() {
         let pace = Pace::measure();
-        let turns = pace.turns(1e6);
+        let iterations = pace.iterations(1e6);
         // The fastest of many: this test must hold on a machine that does other things as well.
         let fastest = (0..50).map(|seed| {
             let start = Instant::now();
-            std::hint::black_box(work(seed, turns));
+            std::hint::black_box(work(seed, iterations));
             start.elapsed()
         });
         let fastest = fastest.min().unwrap();
         let expected = Duration::from_micros(500)..Duration::from_micros(3_000);
         assert!(
             expected.contains(&fastest),
-            "{turns} turns took {fastest:?} instead of a millisecond"
+            "{iterations} iterations took {fastest:?} instead of a millisecond"
         );
     }
 }

@@ -7,11 +7,12 @@ use manycore_measure::paired::{Better, Protocol, Rounds};
 use manycore_measure::{Bound, Claim, Measurement};
 use manycore_sim::model;
 
-use super::{Found, Options};
+use super::Options;
 use crate::failure::Failure;
 use crate::index::simulated;
 use crate::index::{self, Mix, Records, Task, TaskGrid};
 use crate::popularity::Popularity;
+use crate::scorecard::Scorecard;
 use crate::structure::{self, NativeSamples};
 use crate::unjudged::{Part, UnjudgedClaim};
 use crate::wait_pool::Pooled;
@@ -43,7 +44,7 @@ const BARS: [(Mix, [f64; 2]); 5] = [
 const THREADS: [u32; 2] = [1, 2];
 
 /// Measures one of the parts [`NATIVE`], and judges it.
-pub(super) fn measure(options: &Options, name: &str, time: Duration) -> Result<Found, Failure> {
+pub(super) fn measure(options: &Options, name: &str, time: Duration) -> Result<Scorecard, Failure> {
     let size = usize::from(name != NATIVE[0]);
     let records = Records {
         popularity: Popularity::Zipf(0.99),
@@ -66,7 +67,7 @@ pub(super) fn measure(options: &Options, name: &str, time: Duration) -> Result<F
     };
     let subjects = [OWN].iter().chain(&RIVALS).map(|name| (*name).to_owned()).collect();
     let samples = structure::contest(&settings, points, subjects)?;
-    Ok(Found {
+    Ok(Scorecard {
         measurements: samples.measurements()?,
         claims: judge(name, size, &samples)?,
         failures: samples.failures(),
@@ -116,8 +117,8 @@ fn threads(point: &Task) -> String {
 const UPSERTS: [f64; 3] = [5.0, 20.0, 50.0];
 
 /// Simulates, and judges it.
-pub(super) fn simulate(options: &Options) -> Result<Found, Failure> {
-    let mut found = Found::default();
+pub(super) fn simulate(options: &Options) -> Result<Scorecard, Failure> {
+    let mut found = Scorecard::default();
     let mut run = |structure: &str, sync: &str, popularity| {
         let ran = simulated_run(options, structure, sync, popularity)?;
         found.measurements.extend(ran.measurements.iter().cloned());

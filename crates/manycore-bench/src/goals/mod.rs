@@ -18,6 +18,7 @@ use manycore_measure::{Claim, Measurement};
 
 use crate::failure::Failure;
 use crate::front::Front;
+use crate::scorecard::Scorecard;
 use crate::simulated::SimulatorPool;
 use crate::worker::Command;
 use crate::workload::Workload;
@@ -52,25 +53,14 @@ pub struct Options {
     pub progress: bool,
 }
 
-/// What came of it.
-#[derive(Clone, Debug, Default)]
-pub struct Found {
-    /// A record for each mechanism at each point.
-    pub measurements: Vec<Measurement>,
-    /// The goals.
-    pub claims: Vec<Claim>,
-    /// Mechanisms that failed, a line for each.
-    pub failures: Vec<String>,
-}
-
 /// Measures the parts and judges the claims.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<Scorecard, Failure> {
     let unknown = options.parts.iter().find(|part| !NAMES.contains(&part.as_str()));
     if let Some(unknown) = unknown {
         let names = NAMES.join(", ");
         return Err(Failure::Usage(format!("there is no part `{unknown}`: choose from {names}")));
     }
-    let mut found = Found::default();
+    let mut found = Scorecard::default();
     let shares: f64 = options.parts.iter().map(|part| parts::share(part)).sum();
     for part in &options.parts {
         let time = options.budget.mul_f64(parts::share(part) / shares.max(f64::MIN_POSITIVE));
@@ -88,7 +78,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
     Ok(found)
 }
 
-fn sets(options: &Options, name: &str, time: Duration) -> Result<Found, Failure> {
+fn sets(options: &Options, name: &str, time: Duration) -> Result<Scorecard, Failure> {
     let part = parts::of_sets(name, options.foreign.is_some());
     let settings = set::Options {
         workload: set::TaskGrid {
@@ -103,22 +93,22 @@ fn sets(options: &Options, name: &str, time: Duration) -> Result<Found, Failure>
     let mut points = part.points;
     points.iter_mut().for_each(|point| point.keys.seed = options.seed);
     let samples = structure::contest(&settings, points, part.mechanisms)?;
-    Ok(Found {
+    Ok(Scorecard {
         measurements: samples.measurements()?,
         claims: claims::judge(name, &samples)?,
         failures: samples.failures(),
     })
 }
 
-fn reverse_map(options: &Options, time: Duration) -> Result<Found, Failure> {
+fn reverse_map(options: &Options, time: Duration) -> Result<Scorecard, Failure> {
     let settings = parts::reverse_map(options, time);
     let ran = rmap::run(&settings, &options.worker)?;
     let claims = claims::of_reverse_maps(&ran.measurements);
-    Ok(Found { measurements: ran.measurements, claims, failures: ran.failures })
+    Ok(Scorecard { measurements: ran.measurements, claims, failures: ran.failures })
 }
 
 /// The results for a person: tables of all that was measured, and the claims.
-pub fn render(found: &Found) -> String {
+pub fn render(found: &Scorecard) -> String {
     let of = |workload: &str| -> Vec<Measurement> {
         found.measurements.iter().filter(|record| record.workload == workload).cloned().collect()
     };

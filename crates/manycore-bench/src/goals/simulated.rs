@@ -5,16 +5,17 @@ use std::time::Duration;
 use manycore_measure::{Bound, Claim, Measurement};
 use manycore_sim::{Model, model};
 
-use super::{Found, Options};
+use super::Options;
 use crate::failure::Failure;
 use crate::rmap::{self, Load};
+use crate::scorecard::Scorecard;
 use crate::set::simulated as set;
 use crate::set::{Keys, TaskGrid};
 use crate::unjudged::UnjudgedClaim;
 use crate::wait_pool::Pooled;
 
 /// Simulates all, and judges it.
-pub(super) fn run(options: &Options) -> Result<Found, Failure> {
+pub(super) fn run(options: &Options) -> Result<Scorecard, Failure> {
     let mut found = versions(options)?;
     let maps = reverse_maps(options)?;
     found.measurements.extend(maps.measurements);
@@ -28,7 +29,7 @@ fn machine(name: &str) -> Result<Model, Failure> {
 }
 
 /// Hash tables on a machine with 448 CPUs.
-fn versions(options: &Options) -> Result<Found, Failure> {
+fn versions(options: &Options) -> Result<Scorecard, Failure> {
     let all = crate::set::contenders::simulated::names("hash");
     let syncs: Vec<String> =
         ["mvrlu", "rlu"].map(str::to_owned).into_iter().filter(|sync| all.contains(sync)).collect();
@@ -52,11 +53,11 @@ fn versions(options: &Options) -> Result<Found, Failure> {
         scaled(open, &ran.measurements, sync, [56, 448], 1.0)
     };
     let claims = vec![claim("mvrlu", Bound::AtLeast(5.0)), claim("rlu", Bound::AtMost(2.0))];
-    Ok(Found { claims, measurements: ran.measurements, failures: ran.failures })
+    Ok(Scorecard { claims, measurements: ran.measurements, failures: ran.failures })
 }
 
 /// Reverse maps on a machine with 120 CPUs.
-fn reverse_maps(options: &Options) -> Result<Found, Failure> {
+fn reverse_maps(options: &Options) -> Result<Scorecard, Failure> {
     let settings = rmap::Options {
         syncs: ["ldu-per-core", "ldu-forest"].map(str::to_owned).to_vec(),
         threads: vec![1, 120],
@@ -72,7 +73,7 @@ fn reverse_maps(options: &Options) -> Result<Found, Failure> {
         bound: Bound::AtLeast(0.85),
     };
     let claims = vec![scaled(open, &ran.measurements, "ldu-per-core", [1, 120], 120.0)];
-    Ok(Found { claims, measurements: ran.measurements, failures: ran.failures })
+    Ok(Scorecard { claims, measurements: ran.measurements, failures: ran.failures })
 }
 
 /// The second number of threads over this many times the first.

@@ -13,11 +13,10 @@ mod view;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use manycore_measure::{Claim, Measurement};
-
 use crate::failure::Failure;
 use crate::front::Front;
 use crate::lock::{Options, Rounds};
+use crate::scorecard::Scorecard;
 use crate::work::Length;
 use crate::worker::{Command, Through};
 use crate::workload::Workload;
@@ -42,17 +41,6 @@ pub enum Effort {
     Within(Duration),
 }
 
-/// What came of it.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// A record for each lock at each point.
-    pub measurements: Vec<Measurement>,
-    /// What the project promises.
-    pub claims: Vec<Claim>,
-    /// Locks that failed, a line for each. They have no records.
-    pub failures: Vec<String>,
-}
-
 /// The grid as options of [`lock`](crate::lock), to be changed at will and passed to [`run`].
 pub fn options(worker: Command, preload: Option<PathBuf>, effort: Effort) -> Options {
     let sections = vec![Length::fixed(50.0), Length::fixed(1_000.0), Length::fixed(20_000.0)];
@@ -74,7 +62,7 @@ pub fn options(worker: Command, preload: Option<PathBuf>, effort: Effort) -> Opt
 }
 
 /// Measures the grid and judges the claims.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<Scorecard, Failure> {
     let samples = options.campaign()?.run()?;
     let native = options.native.then_some(Through::Native);
     let ways = native.into_iter().chain(options.preload.clone().map(Through::Preload));
@@ -82,5 +70,5 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
     for way in ways {
         claims.extend(claims::judge(&view::View::new(&samples, way))?);
     }
-    Ok(Found { measurements: samples.measurements()?, claims, failures: samples.failures() })
+    Ok(Scorecard { measurements: samples.measurements()?, claims, failures: samples.failures() })
 }

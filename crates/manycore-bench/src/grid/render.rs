@@ -2,8 +2,8 @@
 
 use manycore_measure::{Cell, Claim, Column, Measurement, Table, Tone, duration, ratio};
 
-use super::Found;
 use crate::heading::warning;
+use crate::scorecard::Scorecard;
 
 /// The contents of each table: a metric, in words and by name, and whether small values are good.
 const SHOWN: [(&str, &str, bool); 3] = [
@@ -13,7 +13,7 @@ const SHOWN: [(&str, &str, bool); 3] = [
 ];
 
 /// Tables of ratios, locks by thread counts, and the claims.
-pub fn render(found: &Found) -> String {
+pub fn render(found: &Scorecard) -> String {
     let mut text = String::new();
     let ours = |m: &&Measurement| crate::contender::is_ours(m.mechanism.name());
     for way in distinct(found.measurements.iter().filter(ours), |m| name(m, "through")) {

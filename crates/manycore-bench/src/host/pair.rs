@@ -11,9 +11,9 @@ use crate::failure::Failure;
 
 /// The next thread to act, as a count of turns: at even counts it is the first thread.
 #[derive(Debug)]
-pub(super) struct Turns(CachePadded<AtomicU32>);
+pub(super) struct PingPong(CachePadded<AtomicU32>);
 
-impl Turns {
+impl PingPong {
     pub fn new() -> Self {
         Self(CachePadded(AtomicU32::new(0)))
     }

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use super::pair::{self, Turns};
+use super::pair::{self, PingPong};
 use super::sample::{Reading, Sample};
 use super::topology::Distance;
 use crate::failure::Failure;
@@ -71,7 +71,7 @@ fn links() -> Vec<Link> {
 }
 
 // Relaxed throughout: the turns order one thread's accesses to the links before the other's; each
-// method of `Turns` names its partner.
+// method of `PingPong` names its partner.
 
 /// Runs through all links; `access` gives the number of the next.
 fn follow(links: &[Link], access: impl Fn(&AtomicU32) -> u32) {
@@ -80,19 +80,19 @@ fn follow(links: &[Link], access: impl Fn(&AtomicU32) -> u32) {
 }
 
 fn chain(cpus: [usize; 2], kind: Access) -> Result<Sample, Failure> {
-    let (links, turns) = (links(), Turns::new());
+    let (links, ping_pong) = (links(), PingPong::new());
     let load = |link: &AtomicU32| link.load(Ordering::Relaxed);
     // Adds a zero that the compiler cannot know to be zero: it would make a load of such an
     // addition.
     let rmw = |link: &AtomicU32| link.fetch_add(black_box(0), Ordering::Relaxed);
     let first = || {
         let batch = |batch: u32| {
-            turns.wait(4 * batch + 1);
+            ping_pong.wait(4 * batch + 1);
             if kind == Access::RmwOfShared {
                 follow(&links, load);
             }
-            turns.pass(4 * batch + 2);
-            turns.wait(4 * batch + 3);
+            ping_pong.pass(4 * batch + 2);
+            ping_pong.wait(4 * batch + 3);
             if matches!(kind, Access::RmwOfLoaded | Access::RmwOfShared) {
                 follow(&links, load);
             }
@@ -102,23 +102,23 @@ fn chain(cpus: [usize; 2], kind: Access) -> Result<Sample, Failure> {
                 _ => follow(&links, rmw),
             }
             let ns = start.elapsed().as_nanos() as f64;
-            turns.pass(4 * batch + 4);
+            ping_pong.pass(4 * batch + 4);
             ns / LINES as f64
         };
         (0..BATCHES).map(batch).collect()
     };
     let second = || {
         for batch in 0..BATCHES {
-            turns.wait(4 * batch);
+            ping_pong.wait(4 * batch);
             for link in &links {
                 link.0.store(link.0.load(Ordering::Relaxed), Ordering::Relaxed);
             }
-            turns.pass(4 * batch + 1);
-            turns.wait(4 * batch + 2);
+            ping_pong.pass(4 * batch + 1);
+            ping_pong.wait(4 * batch + 2);
             if kind == Access::RmwOfShared {
                 follow(&links, load);
             }
-            turns.pass(4 * batch + 3);
+            ping_pong.pass(4 * batch + 3);
         }
     };
     pair::run(cpus, first, second).map(Sample::of)

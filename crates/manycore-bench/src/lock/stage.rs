@@ -80,8 +80,8 @@ impl<C: Contender> Stage for SimulatedStage<'_, C> {
     }
 
     /// A turn is a cycle.
-    fn work(&self, value: u64, turns: u32) -> u64 {
-        thread::compute(u64::from(turns));
+    fn work(&self, value: u64, iterations: u32) -> u64 {
+        thread::compute(u64::from(iterations));
         value
     }
 
@@ -172,13 +172,13 @@ impl<C: Contender> Guarded<C> {
     }
 
     /// An exclusive section, with the lock held. Returns whether this thread was alone.
-    fn write(&self, turns: u32) -> bool {
+    fn write(&self, iterations: u32) -> bool {
         let (begun, ended) = self.marks();
         // SAFETY: all simulated threads are one thread of the host, and none stops within this
         // access.
         self.data.with_mut(|data| unsafe { (*data).begun = begun + 1 });
         self.more.update();
-        thread::compute(u64::from(turns));
+        thread::compute(u64::from(iterations));
         // SAFETY: all simulated threads are one thread of the host, and none stops within this
         // access.
         self.data.with_mut(|data| unsafe { (*data).ended = ended + 1 });
@@ -187,10 +187,10 @@ impl<C: Contender> Guarded<C> {
 
     /// A section that only reads, with the lock held for reading. Returns whether no writer was
     /// there.
-    fn read(&self, turns: u32) -> bool {
+    fn read(&self, iterations: u32) -> bool {
         let before = self.marks();
         self.more.read();
-        thread::compute(u64::from(turns));
+        thread::compute(u64::from(iterations));
         before.0 == before.1 && before == self.marks()
     }
 }

@@ -99,9 +99,9 @@ pub struct Options {
     pub pool: SimulatorPool,
 }
 
-/// What was found.
+/// The results of the comparison.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct Standings {
     /// A record for each lock at each point.
     pub measurements: Vec<Measurement>,
     /// What is asked of the usual lock.
@@ -115,7 +115,7 @@ pub struct Found {
 }
 
 /// Simulates, and compares.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<Standings, Failure> {
     let machines = options.machines()?;
     let subjects = options.subjects()?;
     let places = points::all(options.kind, &machines);
@@ -130,7 +130,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
     let pool = &options.pool;
     let outlook = Outlook::new(&planned, pool.cache.as_ref(), pool.size());
     let pool = pool.with_outlook(outlook);
-    let mut found = Found {
+    let mut found = Standings {
         measurements: Vec::new(),
         claims: Vec::new(),
         failures: Vec::new(),
@@ -207,7 +207,7 @@ impl Options {
     }
 }
 
-impl Found {
+impl Standings {
     fn add(
         &mut self,
         place: &Place,

@@ -6,14 +6,14 @@ use manycore_measure::{Axis, Cell, Claim, Column, Figure, Map, Panel, Table, qua
 
 use super::points::columns;
 use super::standing::{self, Outcome};
-use super::{Found, Kind};
+use super::{Kind, Standings};
 use crate::lock::SIMULATED_BASE as BASE;
 
 /// The number of points listed at which the usual lock is farthest behind.
 const WORST: usize = 20;
 
 /// Tables, and the claims.
-pub fn render(found: &Found) -> String {
+pub fn render(found: &Standings) -> String {
     let (usual, count) = (found.kind.usual(), found.outcomes.len());
     let mut text = format!(
         "{count} of {} points, simulated; throughput over the best other lock at each:\n{}\n",
@@ -27,7 +27,7 @@ pub fn render(found: &Found) -> String {
 }
 
 /// The locks, the best on average first.
-fn standings(found: &Found) -> Table {
+fn standings(found: &Standings) -> Table {
     let bar = found.kind.least();
     let rivals = found.kind.rivals();
     let locks: Vec<&str> = found
@@ -84,7 +84,7 @@ fn fields(kind: Kind, outcomes: &[&Outcome]) -> Vec<(String, Vec<Option<f64>>)> 
     rows.into_iter().map(row).collect()
 }
 
-fn by_threads(found: &Found) -> Table {
+fn by_threads(found: &Standings) -> Table {
     let threads = columns();
     let numbers = threads.iter().map(|threads| Column::number(threads));
     let mut table = Table::new([Column::words("machine")].into_iter().chain(numbers));
@@ -95,7 +95,7 @@ fn by_threads(found: &Found) -> Table {
     table
 }
 
-fn worst(found: &Found) -> Table {
+fn worst(found: &Standings) -> Table {
     let (usual, rivals) = (found.kind.usual(), found.kind.rivals());
     let mut behind: Vec<(f64, &Outcome)> = found
         .outcomes
@@ -121,7 +121,7 @@ fn worst(found: &Found) -> Table {
 }
 
 /// A heat map for each length of sections: machines by threads.
-pub fn figure(found: &Found) -> Figure {
+pub fn figure(found: &Standings) -> Figure {
     let mut sections: Vec<(f64, Vec<&Outcome>)> = Vec::new();
     for outcome in &found.outcomes {
         let length = outcome.place.point.section.mean_ns;

@@ -304,7 +304,7 @@ mod tests {
                     update: 75.0,
                     load: Load { popularity: Popularity::Zipf(1.0), ..load },
                     duration: Duration::from_micros(300),
-                    turns: 0,
+                    iterations: 0,
                 });
                 let round = round.unwrap_or_else(|fault| panic!("{mechanism}: {fault}"));
                 assert!(round.slice.elapsed_ns > 0.0);

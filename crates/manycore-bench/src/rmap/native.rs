@@ -53,8 +53,15 @@ impl Contest for ReverseMaps<'_> {
         let mut load = load.clone();
         // The first round has the seed itself.
         load.seed = load.seed.wrapping_add(u64::from(round - 1));
-        let turns = self.pace.turns(load.outside_ns);
-        Settings { mechanism: mechanism.clone(), threads, update, load, duration: *duration, turns }
+        let iterations = self.pace.iterations(load.outside_ns);
+        Settings {
+            mechanism: mechanism.clone(),
+            threads,
+            update,
+            load,
+            duration: *duration,
+            iterations,
+        }
     }
 
     fn in_words(&self, point: &Point, mechanism: &String) -> String {

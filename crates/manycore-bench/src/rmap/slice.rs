@@ -32,8 +32,8 @@ pub(crate) struct Settings {
     /// The counted time, after an uncounted fifth of it; unless the load gives the number of
     /// operations.
     pub duration: Duration,
-    /// Turns of work between two operations.
-    pub turns: u32,
+    /// Iterations of work between two operations.
+    pub iterations: u32,
 }
 
 impl Order for Settings {
@@ -86,7 +86,7 @@ const STOP: u8 = 2;
 struct Here {
     phase: AtomicU8,
     start: Instant,
-    turns: u32,
+    iterations: u32,
     tend_ticks: u64,
 }
 
@@ -104,7 +104,7 @@ impl Stage for Here {
     }
 
     fn outside(&self, _updates: bool) {
-        std::hint::black_box(work(1, self.turns));
+        std::hint::black_box(work(1, self.iterations));
     }
 
     fn tend_ticks(&self) -> u64 {
@@ -138,7 +138,7 @@ impl Settings {
         let stage = Here {
             phase: AtomicU8::new(if load.operations.is_some() { MEASURE } else { WARM_UP }),
             start: Instant::now(),
-            turns: self.turns,
+            iterations: self.iterations,
             tend_ticks: ticks(load.tend),
         };
         let trees = load.trees_drawn();

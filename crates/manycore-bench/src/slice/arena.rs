@@ -107,8 +107,8 @@ impl<C: Contender> Stage for Here<'_, C> {
     }
 
     #[inline]
-    fn work(&self, value: u64, turns: u32) -> u64 {
-        std::hint::black_box(work(value, turns))
+    fn work(&self, value: u64, iterations: u32) -> u64 {
+        std::hint::black_box(work(value, iterations))
     }
 
     fn sleep(&self, ns: f64) {
@@ -169,14 +169,14 @@ impl<C: Contender> Guarded<C> {
     /// An exclusive section. To be called with the lock held. Returns whether this thread was
     /// alone.
     #[inline]
-    fn write(&self, turns: u32) -> bool {
+    fn write(&self, iterations: u32) -> bool {
         let (begun, ended) = self.marks();
         let data = self.data.get();
         // SAFETY: the pointer is valid, and the caller holds the lock.
         unsafe {
             (&raw mut (*data).begun).write_volatile(begun + 1);
             let value = (&raw const (*data).value).read_volatile().wrapping_add(self.more.update());
-            (&raw mut (*data).value).write_volatile(work(value, turns));
+            (&raw mut (*data).value).write_volatile(work(value, iterations));
             (&raw mut (*data).ended).write_volatile(ended + 1);
         }
         begun == ended
@@ -185,11 +185,11 @@ impl<C: Contender> Guarded<C> {
     /// A section that only reads. To be called with the lock held for reading. Returns whether no
     /// writer was there.
     #[inline]
-    fn read(&self, turns: u32) -> bool {
+    fn read(&self, iterations: u32) -> bool {
         let before = self.marks();
         // SAFETY: the pointer is valid, and the caller holds the lock for reading.
         let value = unsafe { (&raw const (*self.data.get()).value).read_volatile() };
-        std::hint::black_box(work(value.wrapping_add(self.more.read()), turns));
+        std::hint::black_box(work(value.wrapping_add(self.more.read()), iterations));
         before.0 == before.1 && before == self.marks()
     }
 }

@@ -5,9 +5,9 @@ use super::Settings;
 /// One section and the time after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Turns of work in the section.
+    /// Iterations of work in the section.
     pub section: u32,
-    /// Turns of work after it.
+    /// Iterations of work after it.
     pub outside: u32,
     /// The lock's number.
     pub lock: u32,
@@ -33,7 +33,7 @@ pub(super) fn draw(settings: &Settings, index: usize) -> Box<[Step]> {
         let of_lock = mix.locks[lock].shared;
         Step {
             section: 0,
-            outside: settings.pace.turns(outsides[index]),
+            outside: settings.pace.iterations(outsides[index]),
             lock: lock as u32,
             reads: of_lock.map_or(reads[index], |share| random.f64() < share / 100.0),
         }
@@ -44,7 +44,7 @@ pub(super) fn draw(settings: &Settings, index: usize) -> Box<[Step]> {
         let count = steps.iter().filter(|step| step.lock as usize == number).count();
         let sections = lock.section.draw(count, &mut random);
         let of_lock = steps.iter_mut().filter(|step| step.lock as usize == number);
-        of_lock.zip(sections).for_each(|(step, ns)| step.section = settings.pace.turns(ns));
+        of_lock.zip(sections).for_each(|(step, ns)| step.section = settings.pace.iterations(ns));
     }
     steps
 }

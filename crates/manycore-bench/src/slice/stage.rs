@@ -27,8 +27,8 @@ pub(crate) trait Stage {
     /// Time, in ticks.
     fn now(&self) -> u64;
 
-    /// Works for this many turns; the result depends on each of them.
-    fn work(&self, value: u64, turns: u32) -> u64;
+    /// Works for this many iterations; the result depends on each of them.
+    fn work(&self, value: u64, iterations: u32) -> u64;
 
     /// Gives up the CPU for this long.
     fn sleep(&self, ns: f64);

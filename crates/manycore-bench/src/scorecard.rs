@@ -1,0 +1,14 @@
+//! The judged results of a benchmark.
+
+use manycore_measure::{Claim, Measurement};
+
+/// Records, the claims about them, and candidates without records.
+#[derive(Clone, Debug, Default)]
+pub struct Scorecard {
+    /// A record for each candidate at each point.
+    pub measurements: Vec<Measurement>,
+    /// The promises or goals, judged.
+    pub claims: Vec<Claim>,
+    /// Candidates that failed, a line for each. They have no records.
+    pub failures: Vec<String>,
+}
