@@ -51,6 +51,11 @@ fn mix(tx: &mut Transaction<'_, '_>, &[what, key]: &[u64; 2]) -> Result<u64, Sto
             let first = list.pop_front(tx)?.unwrap_or(0);
             let next = *tx.deref(head);
             let node = tx.alloc(Node { value: first, next })?;
+            if key % 2 == 0 {
+                tx.lock(node)?.value += key;
+            }
+            let value = tx.deref(node).value;
+            map.insert(tx, key, value)?;
             *tx.lock(head)? = node;
         }
         4 => {
