@@ -70,8 +70,8 @@ unsafe impl Domain for Epoch {
 ///
 /// The header belongs to a node from `Box`, which no other code uses.
 unsafe extern "C" fn release(header: *mut Header) {
-    // SAFETY: a node begins with its header, comes from a box, and nobody else uses it (contract of
-    // this function).
+    // SAFETY: a node begins with its header, comes from a box, and no other code uses it (contract
+    // of this function).
     drop(unsafe { Box::from_raw(header.cast::<Node<Epoch>>()) });
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn check_data(lines: u32) -> Result<(), String> {
 }
 
 impl Mix {
-    /// A mix of `locks` equal locks; an operation is a section, and nobody sleeps.
+    /// A mix of `locks` equal locks; an operation is a section, and no thread sleeps.
     pub fn uniform(locks: u32, section: Length, outside: Length, reads: f64) -> Self {
         let latch = Latch { weight: 1.0, section, shared: None, data: USUAL_DATA };
         let locks = (0..locks).map(|_| latch.clone()).collect();

@@ -50,7 +50,7 @@ impl ThreadSettings {
         pinning: Pinning,
     ) -> ThreadSettings {
         let cpus = cpus::allowed().len() as u32;
-        // Every thread should have its turn on a CPU a few times, at some milliseconds each.
+        // Every thread should run on a CPU a few times, for some milliseconds each.
         let measured = slice * threads.div_ceil(3 * cpus);
         Self {
             threads,
@@ -269,7 +269,7 @@ fn start<W: Work>(
                 (Ok(outcome), Ok(())) => Ok(outcome),
             };
             let Turns { latency, operations, .. } = turns;
-            // The receiver is gone if the caller is: nobody wants to know then.
+            // The receiver is gone if the caller is: the report is not needed then.
             drop(sender.send(Ended { outcome, latency, operations, time: Instant::now() }));
         };
         let spawned = std::thread::Builder::new().stack_size(256 << 10).spawn(run);

@@ -50,7 +50,7 @@ fn threads_that_do_not_end_are_left_behind() {
 }
 
 /// Serves strictly in order of arrival and never gives up a CPU: with more threads than CPUs each
-/// turn can wait for the scheduler.
+/// hand-over can wait for the scheduler.
 struct Ticket {
     next: AtomicU32,
     serving: AtomicU32,

@@ -9,7 +9,7 @@ use manycore::ldu::{Chain, Global, Link, Node, Operation, PerCore, Queue, Rooted
 
 use crate::status::Status;
 
-// The program has 24 bytes for it, of which all zero are a node.
+// The program has 24 bytes for it; all zero bytes are a valid node.
 const _: () = assert!(size_of::<Node>() == 24 && align_of::<Node>() == 8);
 
 /// A structure's log: `manycore_ldu_t`.
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn manycore_ldu_retire(ldu: *const Ldu, node: *mut Node) -
 /// # Safety
 ///
 /// Null or a log; null or callbacks that may be called with the structure; null or a pointer that
-/// may be written. Nobody else drains the log meanwhile.
+/// may be written. No other thread drains the log meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_ldu_drain(
     ldu: *const Ldu,

@@ -398,8 +398,8 @@ pub unsafe extern "C" fn manycore_rcu_read_unlock(thread: *mut Thread) {
 
 /// # Safety
 ///
-/// Null or a registration; null or a part of an object which nobody finds any more, and which
-/// `destroy` may be called with later.
+/// Null or a registration; null or a part of an object that no thread finds any more, and with
+/// which `destroy` may be called later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_call(
     thread: *mut Thread,
@@ -412,8 +412,8 @@ pub unsafe extern "C" fn manycore_rcu_call(
     /// A head whose object nobody has.
     unsafe fn run(head: *mut ()) {
         let head = head.cast::<Head>();
-        // SAFETY: the object's head is there and the object nobody's (contract of this function);
-        // `manycore_rcu_call` has written the program's function into it.
+        // SAFETY: the object's head is valid and no thread has the object (contract of this
+        // function); `manycore_rcu_call` has written the program's function into it.
         unsafe { (*head).destroy.map(|destroy| destroy(head)) };
     }
     // SAFETY: null, or a registration that has not ended (contract of this function).

@@ -153,8 +153,8 @@ impl Bell {
             return self.word.store(AWAKE, Ordering::Relaxed); // Relaxed: the mistake
         }
         // A caller that found the worker awake by another's ring does not wake it. Relaxed: a
-        // read-modify-write carries what that caller released on to the next `doze`, which a store
-        // would not.
+        // read-modify-write passes on that caller's release to the next `doze`, which a store would
+        // not.
         self.word.swap(AWAKE, Ordering::Relaxed);
     }
 }

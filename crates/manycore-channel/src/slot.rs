@@ -64,7 +64,7 @@ pub struct Slot {
     pub executor: AtomicU32,
     /// The place plus one in its worker's table of calls that wait. Only the worker touches it.
     pub waiting: AtomicU32,
-    /// Bits: some of a send is gone; the caller is sending a signal.
+    /// Bits: a part of a send is done; the caller is sending a signal.
     notes: AtomicU32,
     /// In a queue: the call before it.
     pub next: AtomicPtr<Slot>,

@@ -43,7 +43,7 @@ Exit status:
   2   there is no store, or a program has it open
 ";
 
-/// Say what is in a store's files, and what recovery has to do
+/// Describe the contents of a store's files, and the work for recovery
 #[derive(Args, Debug)]
 #[command(after_long_help = PROBE_NOTES)]
 struct ProbeOptions {
@@ -95,7 +95,7 @@ Exit status:
   As of `verify`.
 ";
 
-/// Print what is in a store's files: objects of the image, and transactions of the journal
+/// Print the contents of a store's files: objects of the image, and transactions of the journal
 #[derive(Args, Debug)]
 #[command(after_long_help = DUMP_NOTES)]
 struct DumpOptions {

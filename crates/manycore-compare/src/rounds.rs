@@ -1,4 +1,4 @@
-//! How many runs there are, and running them: interleaved, in an order drawn anew for each round.
+//! The number of runs, and running them: interleaved, in an order drawn for each round.
 
 use std::time::{Duration, Instant};
 

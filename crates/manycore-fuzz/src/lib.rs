@@ -1,7 +1,7 @@
-//! Feeds readers of files with bytes that nobody has written, for tests.
+//! Feeds readers of files with random bytes, for tests.
 //!
-//! A file may be cut, of another version, or somebody's attack. Whatever is in it, its reader ends
-//! soon, takes no more memory than the file is worth, and does not panic: it says what is wrong.
+//! A file may be cut, of another version, or an attack. Whatever it contains, its reader ends soon,
+//! takes no more memory than the file is worth, and does not panic: it describes the fault.
 //!
 //! ```
 //! manycore_fuzz::texts("numbers", &["1 2 3"], |text| {
@@ -9,9 +9,10 @@
 //! });
 //! ```
 //!
-//! Half of the inputs are valid ones with a few changes, the others any bytes. They are the same
-//! each time, and as many as take some tenths of a second; with `MANYCORE_FUZZ_SECONDS=60` others
-//! each time, for this long each reader. What fails is shown, with as few changes as possible.
+//! Half of the inputs are valid ones with a few changes, the others random bytes. They are the same
+//! each time, and as many as take some tenths of a second; with `MANYCORE_FUZZ_SECONDS=60` they are
+//! different each time, for this long for each reader. A failure is shown with as few changes as
+//! possible.
 
 mod input;
 mod watch;
@@ -73,7 +74,7 @@ fn feed(name: &str, cases: u32, valid: &[&[u8]], read: impl Fn(&[u8])) {
     }
 }
 
-/// The same, of a reader of text: what is not UTF-8 is replaced.
+/// The same, for a reader of text: bytes that are not UTF-8 are replaced.
 ///
 /// # Panics
 ///

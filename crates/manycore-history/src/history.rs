@@ -64,7 +64,7 @@ impl<O, R> Log<'_, O, R> {
         self.calls.push(Call { thread: self.thread, operation, result, called, returned });
     }
 
-    /// Does something that answers several questions at once, and records each as an operation of
+    /// Runs a function that answers several questions at once, and records each as an operation of
     /// its own.
     pub fn call_all(&mut self, does: impl FnOnce() -> Vec<(O, R)>) {
         let called = self.clock.moment();

@@ -15,7 +15,7 @@ pub fn is_first_copy(name: &CStr, marker: &u8) -> bool {
     objects::address(name).is_none_or(|first| first == core::ptr::from_ref(marker).addr())
 }
 
-/// Ends the program if one of these names leads past this library for good: to glibc.
+/// Ends the program if one of these names permanently leads past this library, to glibc.
 ///
 /// Any other object to which a name leads is in front of this library, since this one exports all
 /// of them: a sanitizer's runtime, or a wrapper, which wraps the functions behind it; or our other

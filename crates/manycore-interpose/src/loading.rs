@@ -15,8 +15,8 @@ extern "C" fn next() -> usize {
     DLOPEN.address()
 }
 
-/// `dlopen`. A jump and not a call: glibc looks at the return address to know whose search path to
-/// use.
+/// `dlopen`. A jump and not a call: glibc determines the caller's search path from the return
+/// address.
 #[unsafe(naked)]
 pub extern "C" fn dlopen() {
     // SAFETY: pushes and pops keep the arguments, the second one without a flag, and the

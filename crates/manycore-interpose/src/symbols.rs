@@ -83,7 +83,7 @@ impl Symbols {
         while let Dynamic { tag, value } = unsafe { *entry }
             && tag != DT_NULL
         {
-            // The dynamic linker has added the base to these addresses, but for sections that it
+            // The dynamic linker has added the base to these addresses, except for sections that it
             // cannot write.
             let address = if value < base { value + base } else { value };
             match tag {

@@ -115,7 +115,7 @@ impl Sum {
     }
 }
 
-/// The class of an address, as the kernel side has it. Mixed twice, because one multiplication
+/// The class of an address, as on the kernel's side. Mixed twice, because one multiplication
 /// spreads neighbouring addresses too evenly.
 fn class_of(object: u64) -> usize {
     let mixed = object.wrapping_mul(0x9e37_79b9_7f4a_7c15);

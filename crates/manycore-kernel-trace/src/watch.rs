@@ -63,7 +63,7 @@ impl ValueEnum for Means {
     }
 }
 
-/// Why the kernel cannot be watched, and what to do: in one line.
+/// The reason why the kernel cannot be watched, and the remedy: in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(String);
 

@@ -101,8 +101,8 @@ impl Running {
         // The number is the child's until we reap it, which `Child` does not do when it is dropped.
         let pid = Pid::from_child(&child);
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).inspect_err(|_| {
-            // Nobody can wait for it in time: it must not run on. Fails only when it has ended
-            // already.
+            // No code can wait for it in time, so it must not run on. This fails only when it has
+            // ended already.
             let _ = child.kill().and_then(|()| child.wait());
         })?;
         Ok(Self { pid, leads_group, pidfd, made_from, started, ended: None, reaped: false })
@@ -186,7 +186,7 @@ impl Running {
         self.ends_within(grace)
     }
 
-    /// The same by SIGINT, for all of its group, as if somebody had pressed ^C on its terminal.
+    /// The same by SIGINT, for all of its group, as if a user had pressed ^C on its terminal.
     pub fn interrupt(&mut self, grace: Duration) -> bool {
         // Fails only when the program has ended already.
         let _ = match self.leads_group {
@@ -282,7 +282,7 @@ impl Drop for Running {
         if !self.reaped {
             self.stop(LAST_GRACE);
             self.kill();
-            // The process is dead or dying, and there is nobody left to tell.
+            // The process is dead or dying, and there is no one left to report to.
             let _ = self.reap_leader();
         }
     }

@@ -157,7 +157,7 @@ impl Inbox {
     /// The next signal that has come, if any has.
     pub fn take(&mut self) -> Option<Arrived> {
         let mut bytes = [0; size_of::<siginfo_t>()];
-        // The handler writes whole ones, and fewer bytes than a pipe takes at once.
+        // The handler writes complete records, with fewer bytes than a pipe takes at once.
         self.from.read_exact(&mut bytes).ok()?;
         // SAFETY: the bytes of one that the kernel gave to the handler.
         Some(Arrived(unsafe {

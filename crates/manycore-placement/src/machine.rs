@@ -8,7 +8,7 @@ use crate::problem::Problem;
 use crate::topology::Topology;
 use crate::tree::Tree;
 
-/// The machine, its network card, and what of it may be used.
+/// The machine, its network card, and the permitted parts of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Machine {
     /// CPUs, nodes and caches.

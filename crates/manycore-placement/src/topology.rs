@@ -185,7 +185,7 @@ fn shared(
     }
 }
 
-/// The caches of a CPU that hold data, nearest first, and who shares the last.
+/// The caches of a CPU that hold data, nearest first, and the CPUs that share the last one.
 fn caches(
     tree: &Tree,
     number: usize,

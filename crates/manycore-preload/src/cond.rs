@@ -404,7 +404,7 @@ impl Wait<'_> {
     /// The thread is cancelled: POSIX wants it to consume no signal, and to have the mutex in its
     /// cleanup handlers.
     unsafe extern "C-unwind" fn abandon<L: InlineLock, const STATS: bool>(wait: *mut c_void) {
-        // SAFETY: `guard` passes what `run` gave it: the wait in its frame, which the unwinding
+        // SAFETY: `guard` passes `run`'s own argument: the wait in its frame, which the unwinding
         // has not passed yet.
         let wait = unsafe { &*wait.cast::<Self>() };
         wait.leave();
@@ -488,7 +488,7 @@ impl StandIn {
     }
 
     unsafe extern "C-unwind" fn sleep(wait: *mut c_void) {
-        // SAFETY: `guard` passes what `wait` gave it, in its frame, which waits. The condition
+        // SAFETY: `guard` passes `wait`'s own argument, in its frame, which waits. The condition
         // variable is glibc's (contract of `wait`), as is the stand-in, which this thread has
         // taken; the time may be read.
         unsafe {
@@ -504,7 +504,7 @@ impl StandIn {
 
     /// The thread is cancelled; glibc has taken the stand-in again.
     unsafe extern "C-unwind" fn abandon<L: InlineLock, const STATS: bool>(wait: *mut c_void) {
-        // SAFETY: `guard` passes what `wait` gave it, which is in a frame that the unwinding has
+        // SAFETY: `guard` passes `wait`'s own argument, which is in a frame that the unwinding has
         // not reached yet. glibc has locked the stand-in mutex again for this thread; now the
         // thread locks the program's own.
         unsafe {
@@ -519,8 +519,8 @@ impl StandIn {
         // Relaxed: see `wait`.
         if IN_USE.load(Ordering::Relaxed) {
             let stand_in = Self::of(c);
-            // SAFETY: the stand-in is a mutex of glibc's for good, and released by the thread that
-            // took it.
+            // SAFETY: the stand-in is permanently a mutex of glibc's, and the thread that took it
+            // releases it.
             unsafe {
                 glibc::pthread_mutex_lock(stand_in);
                 glibc::pthread_mutex_unlock(stand_in);

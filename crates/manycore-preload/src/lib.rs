@@ -26,7 +26,7 @@
 //! # What a function here may not do
 //!
 //! Allocate, call a function that may lock, change `errno`, print to the program's standard output,
-//! or unwind (but for a cancelled wait, see `cancel.c`).
+//! or unwind (except for a cancelled wait, see `cancel.c`).
 #![allow(
     rustdoc::private_intra_doc_links,
     reason = "read only by those who change the library, in the source"

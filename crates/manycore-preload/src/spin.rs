@@ -164,7 +164,7 @@ fn record(lock: &AtomicI32) -> &'static AtomicU32 {
     let first = address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54;
     for probe in 0..8 {
         let (owner, record) = &RECORDS[(first + probe) % LOCKS];
-        // Relaxed, both: a place is given away once, for good, and says nothing about other memory.
+        // Relaxed, both: a place is given away once, permanently, and no other data depends on it.
         let found = owner.load(Ordering::Relaxed);
         let given = found == 0
             && owner

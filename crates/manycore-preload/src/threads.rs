@@ -95,7 +95,7 @@ extern "C" fn first() {
     )
 }
 
-/// Takes the task, and has ready what locks need. Returns the task in two registers.
+/// Takes the task, and prepares the data that locks need. Returns the task in two registers.
 ///
 /// # Safety
 ///

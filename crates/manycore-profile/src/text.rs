@@ -29,7 +29,7 @@ pub fn demangled(symbol: &str) -> String {
     out.finish()
 }
 
-/// Text without what a terminal or a page would take for a command, cut if it is long.
+/// Text without characters that a terminal or a page would take for a command, cut if it is long.
 pub fn safe(text: &str) -> String {
     let mut out = Short::default();
     // An error says that it was cut.
@@ -37,7 +37,7 @@ pub fn safe(text: &str) -> String {
     out.finish()
 }
 
-/// Text without what a terminal or a page would take for a command, whatever its length.
+/// Text without characters that a terminal or a page would take for a command, of any length.
 pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
@@ -88,7 +88,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Neither a control character nor one that turns the direction of writing.
+/// Neither a control character nor one that reverses the direction of writing.
 fn is_harmless(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,5 +1,4 @@
-//! A profile of the largest statistics that a process can leave is made at once, and in little
-//! memory.
+//! A profile of the largest possible statistics of a process is made fast, and in little memory.
 
 #[path = "it/support.rs"]
 mod support;
@@ -15,7 +14,7 @@ use support::{Synthetic, run};
 
 const THREADS: usize = 2_000;
 const CONTENDED: u64 = 10_000_000;
-/// Where locks came to be, but for the first of these, which is no stack.
+/// The places where locks were created, except for the first entry, which is no stack.
 const LOCK_STACKS: usize = 1_001;
 
 /// An address in this program, which has line tables: `number` after `number`, every few bytes.

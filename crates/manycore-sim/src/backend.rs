@@ -236,8 +236,8 @@ pub fn on_host<R>(f: impl FnOnce() -> R) -> R {
     crate::arena::global::host(f)
 }
 
-/// Zeroed memory of the simulated program, of `bytes` bytes: what would be a large `static`
-/// elsewhere. It is there until the simulation ends, and needs not be freed. None on the host.
+/// Zeroed memory of the simulated program, of `bytes` bytes: it replaces a large `static`. It
+/// exists until the simulation ends, and need not be freed. None on the host.
 pub fn memory(bytes: usize) -> Option<std::ptr::NonNull<u8>> {
     crate::arena::global::lasting(bytes)
 }

@@ -72,8 +72,8 @@ pub struct ThreadReport {
     pub started: Cycles,
     /// When it ended.
     pub finished: Cycles,
-    /// How many accesses to memory it made that the simulator saw. Parked turns of a polling loop
-    /// make none.
+    /// The number of its accesses to memory that the simulator saw. Parked iterations of a polling
+    /// loop make none.
     pub accesses: u64,
     /// What it spent its time on.
     pub times: Breakdown,
@@ -128,8 +128,8 @@ impl Simulation {
         self
     }
 
-    /// Whether spinning threads are parked (the default), or each turn is simulated: slow, and to
-    /// check the former.
+    /// Whether spinning threads are parked (the default), or each iteration is simulated: slow, and
+    /// to check the former.
     pub fn parking(mut self, parking: bool) -> Self {
         self.parking = parking;
         self

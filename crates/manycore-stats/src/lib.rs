@@ -246,8 +246,8 @@ pub struct Record {
     pub kind: AtomicU32,
     /// How many objects have had this record.
     pub objects: AtomicU32,
-    /// How many objects have it now, with [`CROWD`] if there were several at a time. Those that the
-    /// program gave up without a word still count.
+    /// The number of objects that have it now, with [`CROWD`] if there were several at a time.
+    /// Objects that the program gave up without notice still count.
     pub live: AtomicU32,
     /// The lock's distributions, by number; 0 before it has any.
     pub distributions: AtomicU32,

@@ -56,7 +56,7 @@ mod tests {
         assert_eq!((now(again), most(again)), (2, 3));
         assert_eq!(lasted(again, start + 7 * QUEUE_UNIT), 7 * QUEUE_UNIT);
         assert_eq!(lasted(one, start - 10 * QUEUE_UNIT), 0, "it formed later");
-        // A queue that everybody has left is a new one for the next.
+        // A queue that all threads have left is a new one for the next thread.
         let next = joined(again - 2, start + 50 * QUEUE_UNIT).unwrap();
         assert_eq!(
             (now(next), most(next), lasted(next, start + 51 * QUEUE_UNIT)),

@@ -112,7 +112,7 @@ pub struct Order {
     pub thread_entry: AtomicU32,
     /// Records of other locks that were held exclusively each time; 0 for none.
     pub guards: [AtomicU32; GUARDS],
-    /// By whom the first lock had been taken when this was first seen: a return address.
+    /// The place where the first lock had been taken when this was first seen: a return address.
     pub held_caller: AtomicU64,
     /// The stack by which the second one was taken then, by number.
     pub stack: AtomicU32,
@@ -128,7 +128,7 @@ pub struct Blocked {
     pub record: AtomicU32,
     /// The stack that waited, by number.
     pub stack: AtomicU32,
-    /// By whom the lock had been taken: a return address; 0 if that could not be found out.
+    /// The place where the lock had been taken: a return address; 0 if it could not be found.
     pub holder: AtomicU64,
     /// Waits that were sampled here.
     pub waits: AtomicU64,

@@ -41,7 +41,7 @@ unsafe extern "C-unwind" fn sleep(word: *const u32, expected: u32, _: bool) -> c
 
 /// The CPUs that this process may use.
 fn cpus() -> Vec<u32> {
-    // SAFETY: the kernel writes the set, of which zero is a value.
+    // SAFETY: the kernel writes the set, for which zero is a valid value.
     let set = unsafe {
         let mut set = std::mem::zeroed();
         libc::sched_getaffinity(0, size_of_val(&set), &mut set);

@@ -42,7 +42,7 @@ fn made(place: &AtomicPtr<Mapping>) -> Option<&'static Mapping> {
     unsafe { place.load(Ordering::Acquire).as_ref() }
 }
 
-/// Counts a call that is executed in place, or what became of a moved one.
+/// Counts a call that is executed in place, or the result of a moved one.
 #[inline]
 pub fn count(function: Function, outcome: Outcome) {
     count_with(function, || outcome);
@@ -56,8 +56,8 @@ pub fn count_with(function: Function, outcome: impl FnOnce() -> Outcome) {
     }
 }
 
-/// Counts a call that was moved to the CPU `to`, and took `ticks` ticks. `is_quick`: it waits for
-/// nobody.
+/// Counts a call that was moved to the CPU `to`, and took `ticks` ticks. `is_quick`: it does not
+/// wait.
 #[inline]
 pub fn moved(function: Function, to: Option<u16>, ticks: u64, is_quick: bool) {
     if let Some(mapping) = mapping() {
@@ -92,7 +92,7 @@ pub fn open(directory: &CStr, settings: &Settings) {
         Err(error) => return say_none(directory, b"MANYCORE_SYSCALLS_STATS", error),
     };
     // SAFETY: `map_file` has mapped it just now, all zero, which is a valid mapping; it stays while
-    // anybody counts.
+    // any thread counts.
     let header = unsafe { &(*mapping).header };
     for cpu in settings.groups.cpus() {
         if let Some(word) = header.cpus.get(usize::from(*cpu) / 64) {
@@ -109,7 +109,7 @@ pub fn open(directory: &CStr, settings: &Settings) {
 
 /// To be called in the child of a fork, by its only thread: its counts are its own.
 pub fn forked() {
-    // A child of a child that has counted nothing has what that one has.
+    // If a child has counted nothing, its own child gets the same mapping as that child.
     let Some(old) = made(&MAPPING) else { return };
     // Release: partner of the Acquire in `made`.
     let stale = PARENTS.swap(core::ptr::from_ref(old).cast_mut(), Ordering::Release);
@@ -117,8 +117,8 @@ pub fn forked() {
     unmap(stale);
 }
 
-/// Makes the mapping of a forked child now: before the program forbids what that takes, or goes
-/// where there is no such directory.
+/// Makes the mapping of a forked child now, before the program forbids the necessary calls, or
+/// changes to a root without such a directory.
 pub fn prepare() {
     let _ = mapping();
 }
@@ -148,7 +148,7 @@ fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
         return made(&MAPPING);
     }
     // SAFETY: `map_file` has mapped it just now, all zero, which is a valid mapping; it stays while
-    // anybody counts.
+    // any thread counts.
     let header = unsafe { &(*new).header };
     let parts = |header: &'static Header| {
         header.cpus.iter().chain(&header.mechanism).chain(&header.program)

@@ -20,7 +20,7 @@ pub const LINGERS: u32 = 4;
 /// waits for more than room; or its events depend on the waiting thread (an epoll descriptor with
 /// one of `signalfd`).
 pub const STAYS: u32 = 8;
-/// It is a file on a disk, or in memory: calls on it wait for nobody else.
+/// It is a file on a disk, or in memory: calls on it do not wait for other programs.
 pub const FILE: u32 = 2;
 
 /// The table, if calls may be moved or descriptors noted by this thread, now.

@@ -65,7 +65,7 @@ impl Disposition {
     }
 }
 
-/// Has a signal's handler changed by libc, in whatever way, and notes of which kind it is now.
+/// Has libc change a signal's handler, in whatever way, and notes its present kind.
 pub fn change<T>(signal: c_int, by_libc: impl FnOnce() -> T) -> T {
     // A child of vfork has handlers of its own, and the notes here are its parent's.
     if thread::shares_memory() {

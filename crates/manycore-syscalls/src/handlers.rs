@@ -142,7 +142,7 @@ fn begin_of_thread(here: usize) -> usize {
 /// kernel has put the interrupted thread's registers, among them the stack pointer, which is above
 /// the frame.
 fn is_frame(place: usize, end: usize) -> bool {
-    /// Words from the beginning: what follows the address of return is a `ucontext_t`.
+    /// Words from the beginning: the return address is followed by a `ucontext_t`.
     const LINK: usize = 2;
     const REGISTERS: usize = 6;
     const STACK_POINTER: usize = REGISTERS + libc::REG_RSP as usize;

@@ -1,4 +1,4 @@
-//! Having a call executed elsewhere, and what may happen on the way.
+//! Having a call executed elsewhere, and the possible events on the way.
 //!
 //! While a call is being moved, a signal handler can interrupt its thread; the handler may make
 //! calls of its own, jump out, or never return. The thread can also be cancelled. In every case the
@@ -64,7 +64,7 @@ fn keep_instead(number: u64) {
 ///
 /// # Safety
 ///
-/// The arguments are those of the system call; what they point to is valid during the call.
+/// The arguments are those of the system call; their targets are valid during the call.
 #[inline]
 pub unsafe fn on(fd: c_int, shape: Shape, number: c_long, args: [usize; 6]) -> Verdict {
     let held = match find(fd) {
@@ -264,7 +264,8 @@ fn restore_cancel_type(flight: &InFlight) {
 }
 
 fn testcancel() {
-    // SAFETY: the functions have the same signature but for the unwinding, which the function does.
+    // SAFETY: the functions have the same signature except for the unwinding, which the function
+    // does.
     let test: unsafe extern "C-unwind" fn() =
         unsafe { core::mem::transmute(pthread_testcancel as unsafe extern "C" fn()) };
     // SAFETY: a thread that is cancelled here unwinds through `run`, which has nothing to drop.

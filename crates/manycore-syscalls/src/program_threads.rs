@@ -46,8 +46,8 @@ pub fn notice_ends(by: unsafe extern "C" fn(*mut c_void)) {
 pub fn notice_end(round: usize) {
     // Relaxed: set before there is another thread.
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
-        // SAFETY: the key is this library's own, and not deleted; the value is a number, which
-        // nobody follows.
+        // SAFETY: the key is this library's own, and not deleted; the value is a number, which no
+        // code follows.
         unsafe { libc::pthread_setspecific(key, core::ptr::without_provenance(round)) };
     }
 }

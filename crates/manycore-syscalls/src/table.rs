@@ -56,8 +56,8 @@ unsafe fn zeroed<T>(count: usize) -> Option<&'static [T]> {
         raw_syscall!(Sysno::mmap, 0, count * size_of::<T>(), protection, flags, usize::MAX, 0)
     };
     let address = Errno::from_ret(address).ok()?;
-    // SAFETY: the memory is mapped for good, aligned to a page, zero, and all zero is a `T`
-    // (contract of this function).
+    // SAFETY: the memory is mapped permanently, aligned to a page, zero, and all zero is a valid
+    // `T` (contract of this function).
     Some(unsafe { core::slice::from_raw_parts(address as *const T, count) })
 }
 

@@ -14,7 +14,7 @@ use crate::{handlers, program_threads, state, thread};
 /// When there was last no thread to be had, in ticks; 0: never.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
-/// After a refusal nobody asks for another thread for `PAUSE` ticks, some milliseconds: where
+/// After a refusal no thread requests another thread for `PAUSE` ticks, some milliseconds: where
 /// threads cannot be made, each call would try.
 const PAUSE: u64 = 1 << 24;
 

@@ -9,7 +9,7 @@ use crate::follow::{Facts, Pictures};
 use crate::kernel::KernelLocks;
 
 /// The locks of the example of a profile: `cache_lock`, sixteen of `CacheDB`, and a recursive one
-/// that nobody waits for. In the last half second only the first was used.
+/// for which no thread waits. In the last half second only the first was used.
 pub fn pictures() -> Pictures {
     let profile: Profile =
         serde_json::from_str(include_str!("../../manycore-profile/src/profile/example.json"))

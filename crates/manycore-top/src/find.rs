@@ -204,7 +204,7 @@ fn statistics(maps: &str, pid: u32) -> Mapped {
     found
 }
 
-/// The command of a process, as a person would type it, or else its name.
+/// The command of a process, as a person would type it, or otherwise its name.
 pub fn command(pid: u32) -> String {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = String::from_utf8_lossy(&words).into_owned();

@@ -119,7 +119,7 @@ pub struct Options {
     #[arg(long)]
     json: bool,
     /// Let Prometheus read the counts, at http://ADDR/metrics, until the program ends. A port alone
-    /// is one of 127.0.0.1, where nobody else's machine can read it
+    /// is one of 127.0.0.1, where no other machine can read it
     #[arg(long, value_name = "ADDR", value_parser = listen::address, conflicts_with_all = ["json", "iterations", "total", "sort"])]
     listen: Option<SocketAddr>,
     /// With CMD: lock under the program

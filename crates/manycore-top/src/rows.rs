@@ -316,7 +316,7 @@ mod tests {
         let rows = shown(Span::Total, Column::Acquired, true);
         assert_eq!(names(&rows), ["server", "kyotocabinet", "cache_lock", "mmap_lock"]);
         assert_eq!(names(&shown(Span::Total, Column::Mean, true)).last().unwrap(), "server");
-        // Of several locks, and with readers, the sum of the holds does not tell.
+        // With several locks, or with readers, the sum of the holds does not give the share.
         let held = |row: &Row| row.text(Column::Held, Span::Total);
         assert_eq!(held(&rows[2]), "51 %");
         assert_eq!((held(&rows[1]), held(&rows[3])), (String::new(), String::new()));

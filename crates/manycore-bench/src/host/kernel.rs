@@ -152,7 +152,7 @@ fn send(word: &AtomicU32, value: u32) {
     futex::wake(word, 1);
 }
 
-/// How long a thread runs before another that wants the same CPU has its turn.
+/// How long a thread runs before another that wants the same CPU runs.
 fn time_slice(cpu: usize) -> Result<Reading, Failure> {
     const LENGTH: Duration = Duration::from_millis(600);
     /// An interruption for longer than this was another thread's turn.

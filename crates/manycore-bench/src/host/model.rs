@@ -319,7 +319,7 @@ impl Host {
         }
     }
 
-    /// Whether who loads a changed line can change it next without asking.
+    /// Whether a core that loads a changed line can change it next without a request.
     fn migratory(&self) -> Entry {
         let asks = self.at("rmw_shared", 0).value;
         let loaded = self.at("rmw_loaded", 0);
@@ -531,7 +531,7 @@ mod tests {
         assert_eq!(value("latency.store.shared", 0), 48.0);
         assert_eq!(value("directory.migratory", 0), 1.0);
         assert_eq!(value("latency.load.uncached", 1), 2.0 * (100.0 + 50.0));
-        // Three of four succeed: three turns of an atomic operation and a load.
+        // Three of four succeed: three iterations of an atomic operation and a load.
         assert_eq!(value("directory.hold", 0), 3.0 * 20.0);
         assert_eq!(value("os.context_switch", 0), 1_400.0);
         // Five nanoseconds for every other branch.

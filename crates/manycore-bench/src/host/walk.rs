@@ -74,8 +74,8 @@ fn advise_huge_pages(memory: &mut [u32]) {
     if bytes >= 2 * HUGE {
         let whole = (start + bytes - aligned) / HUGE * HUGE;
         let base = memory.as_mut_ptr().wrapping_byte_add(aligned - start);
-        // SAFETY: the range lies within `memory`, and the advice changes nothing but how it is
-        // mapped. Where the kernel refuses, the walk is slower and the reading still what such a
+        // SAFETY: the range lies within `memory`, and the advice changes only its mapping. If the
+        // kernel refuses, the walk is slower, and the reading is still the value that such a
         // program sees.
         unsafe { libc::madvise(base.cast(), whole, libc::MADV_HUGEPAGE) };
     }

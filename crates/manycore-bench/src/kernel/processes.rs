@@ -143,8 +143,8 @@ impl<'a> Processes<'a> {
             self.compute(3.0 * self.numbers.get("alloc_ns"));
             tree.link(own.me, random);
         });
-        // Its own anon_vma goes; a thread that is in there has to have left. Nobody is waited for
-        // if the lock is free.
+        // Its own anon_vma is freed; a thread that is using it has to have left. If the lock is
+        // free, there is no wait.
         match tree.lock.attempt() {
             true => tree.lock.leave(),
             false => self.section(tree, Site::Put, own, || ()),

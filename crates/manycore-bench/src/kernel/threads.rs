@@ -11,7 +11,7 @@ use super::numbers::Numbers;
 use super::run_queues::RunQueues;
 use crate::simulated::Window;
 
-/// The lines of the tree of mappings that a page fault looks at, and that a change may write.
+/// The lines of the tree of mappings that a page fault reads, and that a change may write.
 const MAPPINGS: usize = 8;
 
 /// The address space.

@@ -51,8 +51,8 @@ fn play(order: &Order, update: f64) -> io::Result<Answer> {
                 work(part, update, random, counter, enough)
             });
             threads.push(thread.map_err(|error| {
-                // Relaxed: the gate, which opens afterwards, lets those that are there see it. They
-                // end at once.
+                // Relaxed: the gate, which opens afterwards, makes it visible to the existing
+                // threads. They end at once.
                 enough.store(1, Ordering::Relaxed);
                 let what = format!("make thread {} of {}", number + 1, order.parallel);
                 explained(&error, &what, ALLOW_MORE)

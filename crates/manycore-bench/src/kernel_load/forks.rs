@@ -49,8 +49,8 @@ impl Scene<'_> {
         // Waits during their creation are observed, too.
         let begin = Instant::now();
         for number in 0..self.order.parallel {
-            // SAFETY: the process has a single thread, so the child finds no lock that somebody
-            // else holds.
+            // SAFETY: the process has a single thread, so the child finds no lock that another
+            // thread holds.
             match unsafe { libc::fork() } {
                 -1 => {
                     let error = io::Error::last_os_error();
@@ -142,7 +142,7 @@ impl Drop for SimulatorPool {
             // SAFETY: a child that was not reaped, so the number is still its own. It fails only if
             // the child has ended already.
             unsafe { libc::kill(*process, libc::SIGKILL) };
-            // It is dead or dying, and there is nobody left to tell.
+            // It is dead or dying, and there is no one left to report to.
             let _ = wait(*process);
         }
     }
@@ -162,7 +162,7 @@ impl Board {
         let count = processes as usize + 1;
         let (rights, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping, where the kernel finds room, is in nobody's way.
+        // SAFETY: a new mapping, placed by the kernel, overlaps no other.
         let at = unsafe {
             libc::mmap(std::ptr::null_mut(), count * size_of::<Counter>(), rights, flags, -1, 0)
         };

@@ -212,7 +212,7 @@ impl<'a> Site<'a> {
 
     /// Makes a process that exits with the result of `does`, and waits for it.
     fn child(&mut self, does: impl FnOnce(&mut [u8]) -> i32) -> io::Result<()> {
-        // SAFETY: this process has a single thread, so the child finds no lock that somebody else
+        // SAFETY: this process has a single thread, so the child finds no lock that another thread
         // holds.
         match unsafe { libc::fork() } {
             -1 => Err(explained(&io::Error::last_os_error(), "make a process", ALLOW_MORE)),

@@ -171,7 +171,7 @@ fn count(order: &Order, counters: &[Counter], enough: &AtomicU64) -> (u64, f64) 
 fn map(bytes: usize) -> io::Result<*mut u8> {
     let (rights, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping, where the kernel finds room, is in nobody's way.
+    // SAFETY: a new mapping, placed by the kernel, overlaps no other.
     let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, flags, -1, 0) };
     if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(at.cast()) }
 }

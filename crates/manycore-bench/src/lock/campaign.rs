@@ -60,7 +60,7 @@ impl Contest for Locks<'_> {
 
     fn slice(&self, point: &Point, _: &Subject, round: u32) -> Settings {
         let cpus = cpus::allowed().len() as u32;
-        // Every thread should have its turn on a CPU a few times, at some milliseconds each.
+        // Every thread should run on a CPU a few times, for some milliseconds each.
         let measured = self.slice * point.threads.div_ceil(3 * cpus);
         Settings {
             threads: point.threads,

@@ -53,7 +53,7 @@ pub struct Options {
     pub seed: u64,
     /// Whether to vary what nobody knows about the machine.
     pub sweep: bool,
-    /// Whether to simulate each turn of a polling loop, and park nobody.
+    /// Whether to simulate each iteration of a polling loop, and park no thread.
     pub every_turn: bool,
     /// Who does it.
     pub pool: SimulatorPool,

@@ -1,4 +1,4 @@
-//! The grid for a person: who stands where, and where the usual lock is behind.
+//! The grid for a person: each lock's standing, and the points where the usual lock is behind.
 
 use std::collections::BTreeMap;
 

@@ -18,7 +18,7 @@ pub struct Usage {
     /// Time in waits for locks, on the CPU and off it, in seconds.
     pub waiting: f64,
     /// Time in which threads were ready and had no CPU, in waits for locks or not, in seconds; none
-    /// if nobody counted it.
+    /// if it was not counted.
     pub ready: Option<f64>,
     /// Cache lines of data that each section moves, which a profile does not show.
     pub data: u32,

@@ -20,7 +20,7 @@ pub(super) trait Bag: Default + Send + Sync {
     /// Adds an item.
     fn push(handle: &mut Self::Handle<'_>, item: Interval);
 
-    /// Takes back the item that the thread has added last, or else takes one out.
+    /// Takes back the thread's last item, or otherwise takes one out.
     fn take_back(handle: &mut Self::Handle<'_>);
 
     /// Takes some out, up to [`BATCH`] unless it can only take all.

@@ -163,7 +163,8 @@ impl Cache {
         Ok(())
     }
 
-    /// Adds lines about how long simulations took, at once: others may do the same.
+    /// Adds lines about the duration of simulations, in one write, because other processes may do
+    /// the same.
     fn note(&self, lines: &str) -> io::Result<()> {
         let mut options = fs::OpenOptions::new();
         let mut file = options.create(true).append(true).open(self.directory.join(TOOK))?;

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::hash::hash;
 use crate::slice::{Pinning, Slice};
 
-/// All that determines the result of a simulation, but for the simulator itself.
+/// Everything that determines the result of a simulation, except for the simulator itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
     /// The machine's model, as the text of its file.

@@ -136,7 +136,7 @@ struct Guarded<C> {
 /// One cache line that each section touches.
 #[derive(Default)]
 struct Data {
-    /// Exclusive sections begun, and ended: the same number whenever nobody is in one.
+    /// Exclusive sections begun, and ended: the numbers are equal whenever no thread is in one.
     begun: u64,
     ended: u64,
     /// What the work of the sections comes to.

@@ -180,7 +180,7 @@ fn start(
         let run = move || {
             let work = || on_cpu(cpu, runner, &*locks, &course);
             let outcome = catch_unwind(AssertUnwindSafe(work));
-            // The receiver is gone if the slice is: nobody wants to know then.
+            // The receiver is gone if the slice is: the report is not needed then.
             drop(sender.send(outcome.unwrap_or_else(|_| Outcome::failed(PANICKED.into()))));
         };
         let spawned = std::thread::Builder::new().stack_size(256 << 10).spawn(run);

@@ -15,7 +15,7 @@ pub(crate) struct StructureSlice {
     pub elapsed_ns: f64,
     /// How long operations took.
     pub latency: Waits,
-    /// Bytes for each key, when the structure has been filled and nobody has used it yet.
+    /// Bytes for each key, when the structure has been filled and no thread has used it yet.
     pub bytes_per_key: f64,
     /// Bytes beyond that, at the end of the counted time: garbage, logs, handles.
     pub garbage: f64,

@@ -43,7 +43,7 @@ impl Channel {
         assert_eq!(taken, Some(HAND), "it is back before it answers");
     }
 
-    /// Hands over a call and waits for its result; looks for this many cycles before it sleeps.
+    /// Hands over a call and waits for its result; polls for this many cycles before it sleeps.
     pub fn perform(&self, call: Call, client: u32, spin: u64) -> u32 {
         let order = Moved { number: call as usize, args: [client as usize, 0, 0, 0, 0, 0] };
         let slot = node::take::<Slot>();

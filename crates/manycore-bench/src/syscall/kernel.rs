@@ -43,7 +43,7 @@ impl Call {
 /// What `accept` gives when the server ends.
 pub(super) const ENDED: u32 = u32::MAX;
 
-/// So long an interrupt CPU does not look at its card, at most, in cycles.
+/// The longest time for which an interrupt CPU does not poll its card, in cycles.
 const POLL: u64 = 2_000;
 
 /// Cache lines that are read and written as a whole.
@@ -121,7 +121,7 @@ pub(super) struct Kernel<'a> {
     listener: Locked,
     /// All sockets are in one list of the kernel.
     sockets: Locked,
-    /// Connections that nobody has accepted, in order; its line is the listener's.
+    /// Connections that are not accepted yet, in order; their line is the listener's.
     backlog: RefCell<VecDeque<u32>>,
     /// Changes when there is a connection, or the server ends.
     news: CachePadded<AtomicU32>,
@@ -222,7 +222,7 @@ impl<'a> Kernel<'a> {
                 self.compute(times.deliver);
                 connection.request.write(lines.request, number);
                 connection.socket.write(lines.socket / 2, number);
-                // SeqCst: with the load below against the store and the look at the backlog in
+                // SeqCst: with the load below, against the store and the read of the backlog in
                 // `accept`.
                 self.news.fetch_add(1, Ordering::SeqCst);
                 // SeqCst: as above.

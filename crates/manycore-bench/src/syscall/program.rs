@@ -87,8 +87,8 @@ fn thread_cpu(run: &Run, assumed: &Assumptions, worker: usize) -> u32 {
     first + worker as u32 % (run.machine.topology.cores_per_socket - first)
 }
 
-/// Interrupts on the first CPUs of the first package; workers wherever there is room, but for
-/// those; syscall threads near the interrupts.
+/// Interrupts on the first CPUs of the first package; workers on all other CPUs; syscall threads
+/// near the interrupts.
 fn starts(run: &Run, assumed: &Assumptions, moved: bool) -> Vec<StartCpu> {
     let topology = &run.machine.topology;
     let (first, package) = (assumed.interrupt_cpus, topology.cores_per_socket);

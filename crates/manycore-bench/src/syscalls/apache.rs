@@ -1,5 +1,5 @@
-//! Apache prefork with mod_php, as the publication has it: a process for each connection, a
-//! connection for each request.
+//! Apache prefork with mod_php, as in the publication: a process for each connection, a connection
+//! for each request.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};

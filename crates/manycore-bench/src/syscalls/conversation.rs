@@ -136,7 +136,7 @@ fn accept(listener: &TcpListener, other: &mut Child) -> io::Result<TcpStream> {
     }
 }
 
-/// Receives to the end: bytes a second, but for the beginning, and all bytes.
+/// Receives to the end: returns bytes a second, without the beginning, and all bytes.
 fn receive(order: &Order, mut stream: TcpStream) -> io::Result<(f64, u64)> {
     let mut buffer = vec![0; order.message_bytes];
     let (mut all, mut numbers) = (0, Numbers::new(order));

@@ -26,8 +26,7 @@ pub struct Jmeter {
 }
 
 impl Jmeter {
-    /// Finds JMeter (`JMETER_HOME`, or where Debian has it), and compiles the plan into a
-    /// directory.
+    /// Finds JMeter (`JMETER_HOME`, or Debian's directory), and compiles the plan into a directory.
     pub fn prepare(place: &Path) -> Result<Self> {
         let package = "jmeter jmeter-http default-jdk-headless";
         let (java, javac) = (installed("java", package)?, installed("javac", package)?);

@@ -1,4 +1,4 @@
-//! `manycore bench syscalls`: what moving system calls costs or gains, in the situations of figures
+//! `manycore bench syscalls`: the cost or gain of moving system calls, in the situations of figures
 //! 4 to 6 of "System-Call-Level Core Affinity for Improving Network Performance".
 
 mod apache;

@@ -25,7 +25,7 @@ impl List {
     }
 }
 
-/// Divides a list at its commas, but for those within a policy: there a digit follows, as in
+/// Divides a list at its commas, except for those within a policy: there a digit follows, as in
 /// `cpus=0-3,8`.
 pub fn list(text: &str) -> Result<List> {
     let mut policies: Vec<String> = Vec::new();

@@ -1,9 +1,9 @@
 //! The process in which a lock is measured.
 //!
-//! Every lock runs in a process of its own, which the harness starts afresh for every round. So the
-//! locks that go through the preload library and those that do not are measured by the same loop; a
-//! lock that hangs or crashes costs its own result only; and what differs from process to process
-//! (addresses above all) is part of the spread that the interval shows.
+//! Every lock runs in a process of its own, which the harness starts anew for every round. So the
+//! same loop measures locks that go through the preload library and others; a lock that hangs or
+//! crashes costs only its own result; and differences between processes (addresses above all) are
+//! part of the spread that the interval shows.
 //!
 //! The process is the harness's own executable, started with arguments that lead it to [`serve`].
 //! It reads orders from its standard input, one JSON value a line, and answers each on its standard

@@ -122,7 +122,7 @@ pub unsafe extern "C" fn manycore_map_destroy(map: *mut Map) -> Status {
     if map.is_null() {
         return Status::Null;
     }
-    // SAFETY: from `manycore_map_create`, and used by nobody else (contract of this function).
+    // SAFETY: from `manycore_map_create`, and used by no other thread (contract of this function).
     match unsafe { Box::from_raw(map).destroy() } {
         Ok(()) => Status::Ok,
         Err(map) => {

@@ -21,7 +21,8 @@ pub struct Map {
     map: NonNull<ByteMap>,
 }
 
-/// A thread's access. Others look at it, and drop it, only when its thread does not use the map.
+/// A thread's access. Other threads read it, and drop it, only when its thread does not use the
+/// map.
 struct Member {
     handle: UnsafeCell<Handle<'static>>,
     /// Whether its thread is in a function, or in code that the function calls.

@@ -93,7 +93,7 @@ pub unsafe extern "C" fn ts_alloc(
 
 /// # Safety
 ///
-/// As of `ts_unregister`. Nobody uses the object in sessions that begin after the commit.
+/// The errors of `ts_unregister`. No code uses the object in sessions that begin after the commit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_free(me: *mut TsMember, id: u64) -> Status {
     // SAFETY: the contract of this function.

@@ -144,7 +144,7 @@ impl Registry {
 
 impl Drop for Registry {
     fn drop(&mut self) {
-        // SAFETY: `of` has made boxes of both; who had them is gone (contract of `operations`).
+        // SAFETY: `of` has made boxes of both; their users are gone (contract of `operations`).
         unsafe {
             drop(Box::from_raw(self.all));
             drop(Box::from_raw(self.each));

@@ -57,7 +57,7 @@ pub unsafe extern "C" fn ts_close(store: *mut TsStore) -> Status {
         Ok(found) => found,
         Err(status) => return status,
     };
-    // Acquire: partner of the Release in `ts_unregister`: what those threads have done.
+    // Acquire: partner of the Release in `ts_unregister`, for those threads' accesses.
     if found.members.load(Ordering::Acquire) > 0 {
         return Status::Busy;
     }

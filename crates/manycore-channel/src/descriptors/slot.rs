@@ -135,7 +135,7 @@ impl<L: Copy> Slot<L> {
     ///
     /// # Safety
     ///
-    /// Nobody else has the table: this is the child of a fork.
+    /// No other thread has the table: this is the child of a fork.
     pub(crate) unsafe fn reset(&self) -> Option<L> {
         // Relaxed: there is one thread.
         let references = self.references.swap(0, Ordering::Relaxed);

@@ -341,8 +341,8 @@ fn two_callers_and_a_blocking_worker() {
     });
 }
 
-/// A caller that sleeps so that the kernel begins its sleep anew after a handler is woken when some
-/// of its send is gone, to sleep so that it does not: here the call is answered only then.
+/// A caller may sleep in such a way that the kernel restarts its sleep after a handler. When a part
+/// of its send is done it is woken, to sleep without restarts: here the call is answered only then.
 #[test]
 fn a_caller_sleeps_otherwise_when_a_part_is_gone() {
     check(3, || {

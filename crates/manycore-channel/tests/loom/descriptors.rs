@@ -103,7 +103,7 @@ fn closing_while_a_call_is_in_flight() {
     });
 }
 
-/// A slot goes from one descriptor to another, while a call looks for the first.
+/// A slot passes from one descriptor to another, while a call searches for the first.
 #[test]
 fn a_slot_changes_descriptors() {
     check(|| {

@@ -52,7 +52,7 @@ const PROFILED: f64 = 3.0;
 
 /// Shows it.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
-    // Missing pieces first: a minute's work is not to be in vain.
+    // Missing pieces first, so that a minute's work is not lost.
     let futex = Interposition::new("futex".parse::<Spec>()?)?;
     let server = Server::unpack()?;
     let bar = terminal.progress(1);

@@ -80,8 +80,8 @@ Exit status:
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// Lock under the program; `futex` does what glibc's mutex does; rwlocks are adaptive-rw under
-    /// any but `glibc`
+    /// Lock under the program; `futex` acts like glibc's mutex; rwlocks are adaptive-rw under any
+    /// but `glibc`
     #[arg(long, value_name = "SPEC", default_value = "futex")]
     lock: Spec,
     /// Execute the program's calls on sockets on CPUs that this policy chooses;

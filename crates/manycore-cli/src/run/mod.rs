@@ -88,12 +88,12 @@ pub struct Options {
     #[arg(long, requires = "syscalls")]
     explain: bool,
 
-    /// Say that as JSON; and what became of system calls, with --stats
+    /// Print that as JSON; and the results for system calls, with --stats
     #[arg(long)]
     json: bool,
 
-    /// Say on stderr what the program did with the lock, with --syscalls what became of its calls,
-    /// when it has ended
+    /// Print on stderr, at the end, how the program used the lock, and with --syscalls which of its
+    /// calls were moved
     #[arg(long)]
     stats: bool,
 

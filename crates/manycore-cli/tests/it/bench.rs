@@ -43,7 +43,7 @@ fn sets_as_json_and_as_tables() {
             (&"set".into(), &"list".into())
         );
         assert_eq!(measurement["repetitions"], 2);
-        // So few nodes may all be memory that the allocator had at hand.
+        // With so few nodes, all may be memory that the allocator already had.
         assert!(measurement["metrics"]["bytes_per_key"]["value"].as_f64().unwrap() >= 0.0);
         let is_base = measurement["sync"] == "lock:adaptive";
         assert_eq!(measurement["metrics"]["ratio"].is_null(), is_base);

@@ -1,5 +1,5 @@
 //! Programs in containers: namespaces of their own for users, processes and mounts, made by
-//! `unshare`, and files that nobody else sees.
+//! `unshare`, and files that are invisible outside.
 
 use std::fs;
 use std::path::Path;

@@ -61,7 +61,7 @@ fn at_24(file: &Path) -> (f64, Value) {
 #[test]
 fn a_lock_that_is_hardly_held_lets_a_program_scale() {
     let directory = directory();
-    // A turn takes 20 us: the lock is held for a thousandth of it.
+    // An iteration takes 20 us: the lock is held for a thousandth of it.
     let (speedup, _) = at_24(&profile(directory.path(), 100_000, 20));
     assert!((18.0..=24.5).contains(&speedup), "{speedup}");
 }
@@ -154,8 +154,8 @@ fn the_range_holds_the_truth() {
         // for a CPU.
         ("rare", 7.9, 8.0),
         ("starved", 7.9, 8.0),
-        // Writers have the lock for a quarter of the time; between any two there may be readers,
-        // who share it, or none.
+        // Writers have the lock for a quarter of the time; between two writers there may be
+        // readers, which share it, or none.
         ("rwlock", 2.0, 4.0),
         // Three threads that wait for each other by choice. More of them would not make the slowest
         // of them faster.

@@ -322,8 +322,8 @@ fn a_limit_on_the_size_of_files_ends_no_program() {
     }
 }
 
-/// Forked while the parent's threads take and make locks; then the child's threads take theirs all
-/// at once.
+/// Forked while the parent's threads take and make locks; then all of the child's threads take
+/// theirs at the same time.
 const CROWDED: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>

@@ -147,8 +147,7 @@ fn a_process_that_runs_already_has_its_futexes_seen() {
             // And one thread computes.
             let computed = json["cpu"]["program"].as_f64().unwrap();
             let wall = json["wall"].as_f64().unwrap();
-            // The main thread waits for the others all the time, and no longer than somebody
-            // watches.
+            // The main thread waits for the others all the time, and not longer than the watch.
             let joins = json["conditions"].as_array().unwrap().iter();
             let longest =
                 joins.filter_map(|one| one["wait"]["max_ns"].as_f64()).fold(0.0, f64::max);
@@ -183,7 +182,7 @@ fn rusts_own_locks_are_seen_where_they_are_wanted() {
         let futexes = of_kind(&json, "futex");
         let [mutex] = futexes[..] else { panic!("{futexes:?}") };
         assert!(mutex["name"].as_str().unwrap().contains("take_turns"), "{mutex}");
-        // 120 turns of 2 ms, one after the other, for which most of the time three threads wait.
+        // 120 sections of 2 ms, one after the other; most of the time three threads wait for them.
         let waited = mutex["wait"]["total_ns"].as_f64().unwrap() / 1e9;
         let wall = json["wall"].as_f64().unwrap();
         assert!((0.24..3.1 * wall).contains(&waited), "{waited} in {wall}");

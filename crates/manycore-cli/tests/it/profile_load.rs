@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use crate::support::real::{Profiled, profiling};
 use crate::support::{compile, directory};
 
-/// Groups of threads of which each goes through locks of its own, several times each, and never
-/// stays on the CPU: so it mostly finds a lock held. On standard output is the time of the end.
+/// Groups of threads; each thread goes through locks of its own group, several times each, and
+/// never stays on the CPU, so it mostly finds a lock held. The end's time is on standard output.
 const CONVOYS: &str = r#"
 #include <pthread.h>
 #include <sched.h>
@@ -47,8 +47,8 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Runs `groups` groups of `threads` threads, each of which takes each of its group's `locks` locks
-/// `rounds` times. The profile, and the bytes of its page.
+/// Runs `groups` groups of `threads` threads; each thread takes each of its group's `locks` locks
+/// `rounds` times. Returns the profile, and the bytes of its page.
 fn convoys(groups: u64, threads: u64, locks: u64, rounds: u64) -> (Profiled, u64) {
     let directory = directory();
     let program = compile(directory.path(), "convoys", CONVOYS, &["-O1", "-pthread"]);

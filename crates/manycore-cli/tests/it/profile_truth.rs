@@ -172,7 +172,7 @@ fn holds(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     let [low, high] = truth["quantiles"][..] else { panic!("{truth:?}") };
     let p99 = number(&steady["p99_ns"]);
     assert!((0.75 * low..1.25 * high).contains(&p99), "{p99}: {low} {high}");
-    // Readers and writers together, of whom one in four writes and has it for twice as long.
+    // Readers and writers together; one in four writes, and has the lock for twice as long.
     let [total, squares] = truth["book"][..] else { panic!("{truth:?}") };
     held("book (", (READS + WRITES) as f64, total, squares);
 }
@@ -269,7 +269,7 @@ fn holders(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     let all = true_long + true_short;
     assert_near("all that is known of holders", long + short, all, 0.05);
     let share = true_long / all;
-    // The variance of a sum of which each part is sampled with the same chance.
+    // The variance of a sum whose parts are each sampled with the same probability.
     let variance = (SPIN_PERIOD - 1.0)
         * ((1.0 - share).powi(2) * squares_long + share.powi(2) * squares_short);
     let error = (4.0 * variance.sqrt() / all / share).max(0.05);
@@ -349,7 +349,7 @@ fn waits_agree_with_tracepoints() {
         assert_near("gate: waits", number(&gate["contended"]), (ROUNDS * WAITERS) as f64, 0.1);
         let timed = crate::support::real::named(&json, "timed (");
         assert_near("timed: total", number(&timed["wait"]["total_ns"]), truth["timed"][0], 0.1);
-        // glibc's condition variable has two words, which are waited for in turn.
+        // glibc's condition variable has two words, on which threads wait alternately.
         let bells = list(&json, "conditions").iter();
         let bells = bells.filter(|one| one["name"].as_str().unwrap().starts_with("bell+"));
         let waited = bells.map(|one| number(&one["wait"]["total_ns"])).sum();

@@ -52,7 +52,7 @@ if not answer:
 print("rate:", {"glibc": 100, "futex": 150}[answer])
 "#;
 
-/// A Python that starts fast: the first of that name may be a script that looks for one.
+/// A Python that starts fast: the first one of that name may be a script that searches for one.
 fn python() -> &'static str {
     if Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" }
 }

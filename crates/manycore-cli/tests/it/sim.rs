@@ -1,4 +1,4 @@
-//! `manycore sim`: records, the cache, workers, and what every machine of that size shows.
+//! `manycore sim`: records, the cache, workers, and results that every machine of that size shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ fn indexes_on_a_machine_with_many_cpus() {
         assert!((16.0..1000.0).contains(&metric("bytes_per_key").unwrap()), "{measurement}");
         let is = |mix: &str| measurement["parameters"]["mix"] == mix;
         assert_eq!(metric("count_lost_updates"), None, "it takes one step");
-        // Scans read 50 entries each, but for those that end with the last key.
+        // Scans read 50 entries each, except for those that end with the last key.
         let entries =
             metric("entries").map(|entries| entries / measurement["value"].as_f64().unwrap());
         assert_eq!(entries.is_some(), is("ycsb-e"));

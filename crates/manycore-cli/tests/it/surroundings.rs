@@ -262,8 +262,8 @@ fn a_musl_program_that_a_program_starts_needs_an_environment_without_the_library
 fn user_time(command: &mut Command) -> f64 {
     command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let child = command.spawn().unwrap();
-    // SAFETY: all zero is a value; the call writes to variables of this frame, about a child that
-    // nobody else waits for.
+    // SAFETY: all zero is a valid value; the call writes to variables of this frame, about a child
+    // for which no other code waits.
     let (usage, status) = unsafe {
         let (mut usage, mut status) = (std::mem::zeroed::<libc::rusage>(), 0);
         assert!(libc::wait4(child.id() as i32, &raw mut status, 0, &raw mut usage) > 0);

@@ -62,8 +62,8 @@ fn bandwidth_is_measured_by_other_programs_too() {
         .iter()
         .map(|record| {
             let driver = record["parameters"]["driver"].as_str().unwrap();
-            // The budget is over from the beginning: one round, whose value is one, however many
-            // turns servers had.
+            // The budget is over from the beginning: there is one round, whose value is one,
+            // however many turns servers had.
             assert_eq!(record["repetitions"], 1);
             assert!(record["value"].as_f64().unwrap() > 0.0);
             let time = record["parameters"]["duration_ns"].as_f64().unwrap();

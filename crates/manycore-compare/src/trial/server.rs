@@ -17,7 +17,7 @@ use manycore_launch::signals::Inbox;
 
 /// Between two probes.
 const PROBE_PAUSE: Duration = Duration::from_millis(20);
-/// How long a server on which the load has failed may take to turn out dead.
+/// How long it may take until a server is seen to be dead after its load has failed.
 const DYING: Duration = Duration::from_secs(2);
 
 /// Does one run.

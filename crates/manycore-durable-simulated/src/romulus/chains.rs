@@ -3,7 +3,7 @@
 use super::copies::{Changes, Copies};
 use crate::persistence::{Persistence, WORDS};
 
-/// Words of a node: the key, the next node, and what an allocator has before each.
+/// Words of a node: the key, the next node, and an allocator's words before each.
 const NODE: usize = 4;
 /// The word that leads to the first free node.
 const FREE: usize = 0;

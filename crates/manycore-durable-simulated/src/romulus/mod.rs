@@ -6,8 +6,8 @@
 //! however large it is, and answers. Readers announce that they read, and check whether a thread
 //! writes. A writer waits for earlier readers, and later readers wait for the writer.
 //!
-//! Differences: what is noted of changes is kept in vectors, which cost nothing in a simulation.
-//! Each line is written back once a transaction and copy. Both are in favour of this.
+//! Differences: notes of changes are kept in vectors, which cost nothing in a simulation. Each line
+//! is written back once for each transaction and copy. Both favour this implementation.
 
 pub mod chains;
 pub mod copies;

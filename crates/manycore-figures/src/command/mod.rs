@@ -37,7 +37,7 @@ Exit status:
   2   bad usage, or a file that is no figure
 ";
 
-/// Redraw published figures on simulated machines, and judge what their publications claim
+/// Redraw published figures on simulated machines, and judge their publications' claims
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {

@@ -34,8 +34,8 @@ pub struct Row {
     pub returned: u64,
 }
 
-/// Operations of which no order explains the results, whatever the state before: the last ones
-/// before the contradiction.
+/// Operations whose results no order explains, whatever the state before: the last ones before the
+/// contradiction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The key that they are about, if keys are histories of their own.

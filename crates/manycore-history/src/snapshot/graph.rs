@@ -34,7 +34,7 @@ impl<'v, 'h> Graph<'v, 'h> {
         Self::of(versions, false)
     }
 
-    /// One node for each transaction. Those that did not commit have none of the edges.
+    /// One node for each transaction. Transactions that did not commit have no edges.
     pub(super) fn of_serial_order(versions: &'v Versions<'h>) -> Self {
         Self::of(versions, true)
     }

@@ -155,8 +155,8 @@ pub enum Anomaly {
     LostWrite,
     /// Two transactions have replaced the same version of an object.
     LostUpdate,
-    /// A transaction has seen some of what another has committed, and not all of it; or a circle of
-    /// such.
+    /// A transaction has seen a part of another's commit, and not all of it; or a circle of such
+    /// transactions.
     TornRead,
     /// A version was read before the transaction that made it had begun.
     FutureRead,

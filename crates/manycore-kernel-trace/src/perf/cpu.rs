@@ -19,8 +19,8 @@ use crate::Scope;
 use crate::clock::now;
 use crate::kallsyms::Kallsyms;
 
-/// Room for samples of a CPU, in bytes: what every user may have pinned by default is twice as
-/// much. A power of two.
+/// Room for samples of a CPU, in bytes: half of the memory that every user may pin by default. A
+/// power of two.
 const ROOM: usize = 256 << 10;
 /// Calls of a stack that are kept, of the kernel and the program together.
 const DEPTH: u16 = 96;

@@ -115,7 +115,7 @@ impl Pairs {
                 wait.flags = flags;
                 return;
             }
-            // Nobody waits for any other lock twice at a time: the end of the first was lost.
+            // No task waits for any other lock twice at a time: the end of the first wait was lost.
             waits.pop();
             self.totals.dropped += 1;
             self.totals.waits += 1;

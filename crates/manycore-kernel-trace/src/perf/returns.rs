@@ -58,7 +58,7 @@ fn follows_a_call(process: u32, address: u64) -> io::Result<bool> {
         return Ok(false);
     };
     let is_gone = |error: &io::Error| {
-        // The end of the file: a process that nobody has waited for, and without memory.
+        // The end of the file: a process that was not reaped, and without memory.
         error.kind() == ErrorKind::UnexpectedEof
             || matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
     };

@@ -138,8 +138,7 @@ unsafe extern "C" fn answer_by_version(
     })
 }
 
-/// The answer for a lock function: what `next` gives, or this library's function instead of
-/// glibc's.
+/// The answer for a lock function: `next`'s result, or this library's function instead of glibc's.
 fn answer_for(
     name: &CStr,
     handle: *mut c_void,

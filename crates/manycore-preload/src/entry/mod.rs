@@ -137,7 +137,7 @@ macro_rules! entries {
                         table = sym TABLE,
                         offset = const offset_of!(Table, $entry),
                     );
-                    // Two registers are every function's own, between a call and what it calls.
+                    // Two registers are free for use between a call and its target.
                     #[cfg(target_arch = "aarch64")]
                     // SAFETY: changes one argument register, which this function's signature does
                     // not use, and two that belong to no function between a call and its target;

@@ -1,4 +1,4 @@
-//! Starting: which lock, and is this library really in the way of every call.
+//! Starting: the choice of the lock, and the check that this library really receives every call.
 
 use core::ffi::{CStr, c_int};
 
@@ -69,8 +69,8 @@ unsafe extern "C" {
 }
 
 /// Has [`in_child`] run in each child: after a fork by the C library, ahead of the program's own
-/// handlers, which were registered later; after any other fork, at the child's first use of what
-/// threads share.
+/// handlers, which were registered later; after any other fork, at the child's first use of data
+/// that threads share.
 fn watch_forks() {
     process::watch(in_child);
     // SAFETY: the handler is a function of this library, which is never unloaded.

@@ -120,7 +120,7 @@ pub fn let_in(mutex: u32, condition: u32, caller: usize) {
 }
 
 /// The thread has signalled a condition variable, in a function that `caller` has called, and has
-/// woken somebody or found nobody.
+/// woken a thread or found none.
 pub fn signalled(condition: u32, has_woken: bool, caller: usize) {
     let (Some(mapping), Some(slab)) = (mapping::get(), slab()) else { return };
     if !records::is_own(condition) {

@@ -21,8 +21,8 @@ pub const SPIN_PERIOD: u32 = 8;
 /// A hold this long was not seen to end: some seconds.
 pub const FORGOTTEN_TICKS: u64 = 1 << 34;
 
-// Relaxed throughout, unless noted: each value stands for itself, and what belongs together is
-// published by a Release.
+// Relaxed throughout, unless noted: each value is independent, and a Release publishes values that
+// belong together.
 
 static MAPPING: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -63,15 +63,15 @@ pub fn open(directory: &CStr, lock: &[u8]) {
         Ok(mapping) => {
             // SAFETY: `getppid` and `getpid` take no arguments, and change nothing in memory.
             let parent = unsafe { raw_syscall!(Sysno::getppid) as u32 };
-            // SAFETY: `map_file` has mapped it for good, at first all zero, which is a valid
+            // SAFETY: `map_file` has mapped it permanently, at first all zero, which is a valid
             // mapping.
             fill_in(unsafe { &*mapping }, lock, (own_pid(), parent), now);
-            // SAFETY: `map_file` has mapped it for good, at first all zero, which is a valid
+            // SAFETY: `map_file` has mapped it permanently, at first all zero, which is a valid
             // mapping.
             this_thread::note_name(unsafe { &(*mapping).header.name });
             // Release: partner of the Acquire in `get`.
             MAPPING.store(mapping, Ordering::Release);
-            // SAFETY: `map_file` has mapped it for good, at first all zero, which is a valid
+            // SAFETY: `map_file` has mapped it permanently, at first all zero, which is a valid
             // mapping.
             modules::read_maps(unsafe { &*mapping });
         }
@@ -127,7 +127,7 @@ pub fn is_there() -> bool {
 pub fn forked() {
     let was_spare = SPARE.load(Ordering::Relaxed);
     crate::own_lock::set_free(&FILLING);
-    // A child of a child that has counted nothing has what that one has.
+    // If a child has counted nothing, its own child gets the same mapping as that child.
     if let Some(parents) = opened() {
         // The parent may have made more of them since, in memory that is not here.
         let records = parents.header.records.load(Ordering::Relaxed) as usize;

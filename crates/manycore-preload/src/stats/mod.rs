@@ -1,4 +1,4 @@
-//! Statistics: what every acquisition, wait and release leaves in the shared mapping.
+//! Statistics: the records of every acquisition, wait and release in the shared mapping.
 //!
 //! Compiled into the lock functions only if statistics are requested (`STATS`). Counts are exact.
 //! Every wait is timed, since waits are long anyway. Holds are timed only now and then, since
@@ -39,8 +39,8 @@ pub use unwind::use_once as use_unwinder_once;
 pub struct Object<'a> {
     /// Where it is.
     pub address: *const (),
-    /// The field of the object that has the number of its record in the mapping. Before the
-    /// object's first event, it has what [`initialised`] noted, or 0.
+    /// The object's field with the number of its record in the mapping. Before the object's first
+    /// event, it has the value that [`initialised`] noted, or 0.
     pub record: &'a AtomicU32,
     /// What it is.
     pub kind: Kind,
@@ -57,7 +57,7 @@ pub enum Mode {
     Shared,
 }
 
-/// What an attempt to acquire does when the object is not free.
+/// The action of an attempt to acquire when the object is not free.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
     /// The attempt waits for as long as it takes.
@@ -107,7 +107,7 @@ fn acquired_without_slab(object: &Object, mode: Mode) {
 fn start_hold(slab: &Slab, object: &Object) {
     let [measured, since] = thread::local().words.get();
     let now = clock::now();
-    // A hold of which nobody saw the end (another thread unlocked) is given up after a while.
+    // A hold whose end was not seen (another thread unlocked) is given up after a while.
     if measured == 0 || now.wrapping_sub(since) > mapping::FORGOTTEN_TICKS {
         thread::local().words.set([object.address as u64, now]);
     }

@@ -18,8 +18,8 @@ use super::asked::asked;
 use super::index::key;
 use super::unwind;
 
-// Relaxed throughout, unless noted: what makes up a module is published by the number of modules,
-// and `READING` orders all writes.
+// Relaxed throughout, unless noted: the number of modules publishes a module's data, and `READING`
+// orders all writes.
 
 /// How often libraries were seen to have been unloaded.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
@@ -91,12 +91,13 @@ fn modules(mapping: &Mapping) -> &[Module] {
     &mapping.modules[..(mapping.header.modules.load(Ordering::Acquire) as usize).min(MODULES)]
 }
 
-/// Called in the child of a fork: who read when the parent forked is not here.
+/// To be called in the child of a fork: a thread that was reading when the parent forked does not
+/// exist here.
 pub fn forked() {
     crate::own_lock::set_free(&READING);
 }
 
-/// Called in the child of a fork: what the parent has noted holds of the child, too.
+/// To be called in the child of a fork: the parent's notes also hold for the child.
 pub fn copy(old: &Mapping, new: &Mapping) {
     let noted = modules(old);
     for (from, to) in noted.iter().zip(new.modules.iter()) {

@@ -1,4 +1,4 @@
-//! Records: giving objects their numbers, and using a number again after its object is gone.
+//! Records: giving objects their numbers, and reusing a number after its object is gone.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -154,7 +154,7 @@ fn unretire(class: u32) -> Option<u32> {
     Some(number)
 }
 
-/// An object that had this number is gone; when it was the last one, the number may be another's.
+/// An object that had this number is gone; if it was the last one, the number may become another's.
 pub fn retire(mapping: &Mapping, number: u32) {
     if number == 0 || number as usize >= RECORDS {
         return;

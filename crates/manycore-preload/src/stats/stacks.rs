@@ -23,7 +23,7 @@ use super::unwind::{self, Frames, Stack};
 /// The stacks' numbers.
 static NUMBERS: Index<{ 2 * STACKS }> = Index::new();
 
-// Relaxed throughout, unless noted: what makes up a stack is published by the number of stacks.
+// Relaxed throughout, unless noted: the number of stacks publishes a stack's data.
 
 /// The number of the stack from `caller` outwards, of at most `depth` calls; 0 if there is no room
 /// for it.

@@ -43,7 +43,7 @@ pub struct Run {
     pub user: f64,
     /// How to read the processes' times.
     pub rate: Rate,
-    /// Whether it ran until somebody asked it to end, as servers do.
+    /// Whether it ran until it was asked to end, as servers do.
     pub is_server: bool,
     /// Processes that still run.
     pub running: Vec<u32>,
@@ -226,7 +226,7 @@ fn process(
     }
 }
 
-/// Those that are not kept one by one, if there are any.
+/// Processes that are not kept one by one, if there are any.
 fn as_one(others: &Others, run: &Run, symbols: &Symbols) -> Option<Process> {
     let (lock_spin, lock_wait) = others.groups.waits(&run.rate);
     (others.count > 0).then(|| Process {

@@ -14,7 +14,7 @@ const NEGLIGIBLE: f64 = 0.01;
 const IDLE: f64 = 0.2;
 /// Holders that run for this share of their hold time, or less, sleep with the lock.
 const ASLEEP: f64 = 0.1;
-/// A lock that is held for more than this share of the time is what limits the program.
+/// A lock that is held for more than this share of the time limits the program.
 pub(crate) const SATURATED: f64 = 0.5;
 
 /// What is known of a run beside its profile.
@@ -33,7 +33,7 @@ pub(crate) struct Circumstances {
 /// The main finding, in a sentence or two, and the next step: a command.
 pub(crate) fn of(profile: &Profile, circumstances: &Circumstances) -> (String, Option<String>) {
     let (own, next) = counted(profile, circumstances);
-    // Without the library, only what the kernel saw of its locks is to be said.
+    // Without the library, only the kernel's view of its locks can be reported.
     let is_said = circumstances.is_interposed || !profile.locks.is_empty();
     let own = if is_said { own } else { String::new() };
     let both = [own, of_kernel(profile)];

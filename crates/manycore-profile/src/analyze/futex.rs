@@ -53,8 +53,8 @@ pub struct Count {
 pub struct Futexes {
     /// In no order.
     pub waits: Vec<FutexWaits>,
-    /// The library that was put under the program: what its code waits for, it counts itself. None
-    /// was put under a process that ran already.
+    /// The library that was put under the program: it counts its own code's waits itself. None was
+    /// put under a process that was already running.
     pub library: Option<PathBuf>,
     /// By process, and which of its programs.
     maps: HashMap<(u32, u32), Modules>,

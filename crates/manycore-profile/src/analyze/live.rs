@@ -1,4 +1,4 @@
-//! Pictures of a program that runs: what its locks did until now, and in the last interval.
+//! Pictures of a running program: its locks' activity until now, and in the last interval.
 //!
 //! A [`Snapshot`] has the counts of a process at a moment. The difference of two snapshots
 //! describes the time between them. It is turned into a picture like the counts of a whole run, so

@@ -15,7 +15,7 @@ pub struct Cpu {
     /// Asleep, or ready but without a CPU, in waits for locks.
     pub lock_wait: f64,
     /// Ready but without a CPU, in waits for locks or not, as the kernel's scheduler counts it;
-    /// null where nobody saw.
+    /// null where it was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<f64>,
 }

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::frame::Frame;
 
-/// A lock, or all that were initialised, or else first used, at one place.
+/// A lock, or all locks that were initialised, or otherwise first used, at one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lock {
-    /// The variable that it is, `symbol+offset (module)`, or else where it was initialised or first
-    /// used.
+    /// The variable, `symbol+offset (module)`, or otherwise the place of its initialisation or
+    /// first use.
     pub name: String,
     /// The same without module and arguments.
     pub short: String,
@@ -79,7 +79,7 @@ impl Lock {
         format!("{what}{name}")
     }
 
-    /// The same in its two parts, of which only the second may be shortened.
+    /// The same in two parts; only the second may be shortened.
     pub fn title_parts(&self) -> (&'static str, &str) {
         match (self.origin, self.waits_in.first()) {
             (Origin::Variable | Origin::Rest, _) => ("", &self.short),
@@ -112,7 +112,8 @@ impl Lock {
         Some((held / 1e9 / seconds.max(f64::MIN_POSITIVE)).min(1.0))
     }
 
-    /// Between which shares it lies, nineteen times in twenty. None where nobody worked that out.
+    /// The ends of its interval, which contains it nineteen times in twenty. None where the
+    /// interval was not computed.
     pub fn held_between(&self, seconds: f64) -> Option<(f64, f64)> {
         self.held_share(seconds)?;
         let Held { low_ns, high_ns, .. } = self.held?;

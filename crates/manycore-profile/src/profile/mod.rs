@@ -1,7 +1,7 @@
 //! The model of a profile: what `manycore profile --json` writes.
 //!
-//! All durations end in `_ns` and are nanoseconds, but for the CPU's, which are seconds. A reader
-//! ignores fields that it does not know; [`SCHEMA`] grows when a field changes its meaning.
+//! All durations end in `_ns` and are nanoseconds, except for the CPU's, which are seconds. A
+//! reader ignores unknown fields; [`SCHEMA`] grows when a field changes its meaning.
 
 use manycore_measure::Host;
 use serde::{Deserialize, Serialize};
@@ -125,7 +125,7 @@ pub struct Sampling {
     pub hold_period: u32,
     /// Waits, for the CPU time that they took and the place that they were in.
     pub spin_period: u32,
-    /// Stacks of which only the innermost call was kept, because there were too many.
+    /// Stacks whose innermost call alone was kept, because there were too many.
     #[serde(default)]
     pub cut: u64,
     /// Waits that were measured and whose place was not kept, because there were too many places.

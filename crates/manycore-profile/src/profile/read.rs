@@ -1,4 +1,4 @@
-//! Reading a profile from a file that anybody may have written, cut or edited.
+//! Reading a profile from a file that any user may have written, cut or edited.
 //!
 //! Required fields have to be there and to make sense; unknown fields are ignored. Names may be any
 //! text: control characters are removed, because names are shown on terminals.
@@ -84,8 +84,8 @@ fn is_at_end(error: &serde_json::Error, text: &str) -> bool {
     (error.line(), error.column()) == (line, length)
 }
 
-/// The same JSON, which is whole, without characters in its strings that would drive a terminal or
-/// turn the direction of writing.
+/// The same JSON, complete, but its strings have no characters that would drive a terminal or
+/// reverse the direction of writing.
 fn tame(text: &str) -> String {
     let mut tamed = String::with_capacity(text.len());
     let mut rest = text;

@@ -48,8 +48,8 @@ pub struct Waited {
     pub wait_ns: u64,
 }
 
-/// A thread of the program that used locks. Those beyond the first few thousand are one, whose
-/// number is 0.
+/// A thread of the program that used locks. Threads beyond the first few thousand are combined into
+/// one, whose number is 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
     /// Its process.

@@ -31,8 +31,8 @@ pub struct MovedCalls {
     pub others: u64,
     /// How long moved calls took from the caller's side, in nanoseconds; none if none was moved.
     pub latency_ns: Option<Latency>,
-    /// The same of moved calls that wait for nobody, as `setsockopt` or `close`: the hand-over, and
-    /// the call itself.
+    /// The same for moved calls that do not wait, such as `setsockopt` or `close`: the hand-over,
+    /// and the call itself.
     #[serde(default)]
     pub quick_ns: Option<Latency>,
     /// By function, the most moved first, then the most called.

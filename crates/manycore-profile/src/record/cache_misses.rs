@@ -23,7 +23,8 @@ pub struct CacheMissCounters {
 type Count = (u64, f64);
 
 impl CacheMissCounters {
-    /// Begins to count: what this thread starts from now on, not this command itself.
+    /// Begins to count the programs that this thread starts from now on, but not this command
+    /// itself.
     pub fn start() -> Self {
         let begin = |counter: io::Result<Counter>| counter.map_err(|error| why_not(&error));
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -100,8 +101,8 @@ mod tests {
     /// not.
     #[test]
     fn children_are_counted_and_nothing_else() {
-        // As nobody, in a container that forbids it, under another kernel. Not by a macro: those
-        // the test harness would swallow.
+        // As the user nobody, in a container that forbids it, under another kernel. Not by a macro,
+        // because the test harness would swallow that output.
         if let Err(error) = counter(Software::PAGE_FAULTS) {
             let said = format!("skipped: {}\n", why_not(&error));
             return io::stderr().write_all(said.as_bytes()).unwrap();

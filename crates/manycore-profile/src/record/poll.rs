@@ -1,5 +1,5 @@
-//! Polls the processes of a program while it runs: what happened when, and what its threads are
-//! called and use.
+//! Polls the processes of a program while it runs: the times of events, and its threads' names and
+//! CPU time.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -79,7 +79,7 @@ impl Poller {
                 self.done.insert(path.clone());
             }
         }
-        // Those whose files are gone were read to the end by somebody else.
+        // Another reader has read those whose files are gone to the end.
         let there: HashSet<&PathBuf> = entries.iter().map(|entry| &entry.path).collect();
         self.open.retain(|path, _| there.contains(path));
         self.done.retain(|path| there.contains(path));

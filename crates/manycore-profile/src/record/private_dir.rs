@@ -1,4 +1,4 @@
-//! A directory for files that processes of any user make, and that nobody else finds.
+//! A directory for files that processes of any user make, and that no other user finds.
 //!
 //! The program's processes write the directory's contents, possibly as other users, so all users
 //! may write there. In `/dev/shm` everybody sees the outer directory, but only its owner can list
@@ -35,7 +35,7 @@ impl PrivateDir {
     pub fn make(parent: &Path) -> io::Result<Self> {
         loop {
             let outer = Builder::new().prefix(PREFIX).tempdir_in(parent)?;
-            // Not in the mode at once, to which the umask would be applied.
+            // Not in the mode of the creating call, to which the umask would be applied.
             fs::set_permissions(outer.path(), Permissions::from_mode(0o711))?;
             let lock = File::open(outer.path())?;
             // Where there are no locks, nobody else gets it either.
@@ -60,7 +60,8 @@ impl PrivateDir {
     }
 }
 
-/// Removes what commands of this user left that were killed: those that run have theirs locked.
+/// Removes the directories that killed commands of this user left: running commands have theirs
+/// locked.
 pub fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(PREFIX) {

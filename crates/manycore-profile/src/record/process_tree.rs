@@ -28,7 +28,7 @@ pub struct ProcessTree {
 #[derive(Debug)]
 struct Seen {
     parent: u32,
-    /// Most processes are two: a copy of their parent, and what that executes.
+    /// Most processes run two programs: a copy of their parent, and the one that the copy executes.
     programs: Vec<Program>,
 }
 

@@ -53,7 +53,7 @@ pub struct Rates {
     pub acquired: Option<f64>,
     /// Attempts a second that had to wait.
     pub contended: f64,
-    /// Those over all attempts, 0 to 1; null for a lock of the kernel.
+    /// Shares of all attempts, 0 to 1; null for a lock of the kernel.
     pub contended_share: Option<f64>,
     /// Seconds waited a second: threads that wait, on average.
     pub wait: f64,

@@ -58,7 +58,7 @@ impl<'a> Track<'a> {
         Self { out, thread, category, weight: 0 }
     }
 
-    /// Microseconds, or samples. A weight has 31 bits: what is more is written in parts.
+    /// Microseconds, or samples. A weight has 31 bits: larger values are written in parts.
     fn add(&mut self, lock: Option<&str>, frames: &[Frame], mut weight: u64) {
         let mut calls: Vec<FrameInfo> =
             frames.iter().rev().map(|frame| self.call(&frame.label())).collect();

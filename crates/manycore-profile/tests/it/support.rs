@@ -182,7 +182,7 @@ fn host() -> Host {
     }
 }
 
-/// A run of ten seconds, of which the CPU worked three in the kernel and seven elsewhere; a tick is
+/// A run of ten seconds, in which the CPU worked three in the kernel and seven elsewhere; a tick is
 /// a nanosecond.
 pub fn run() -> Run {
     Run {

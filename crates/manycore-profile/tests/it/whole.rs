@@ -163,8 +163,7 @@ fn the_samples_stand_for_all_waits_as_in_the_whole_run() {
     assert!((spin(profile.cpu) - sum).abs() < 1e-9, "{:?}", profile.cpu);
 }
 
-/// A process that the library is not in, of which the kernel has seen waits for a lock and for an
-/// event.
+/// A process without the library; the kernel has seen its waits for a lock and for an event.
 #[test]
 fn futexes_of_the_programs_own_have_their_part() {
     let waits = |number, word, is_event| FutexWaits {
@@ -185,7 +184,7 @@ fn futexes_of_the_programs_own_have_their_part() {
     for sample in 1..=4 {
         let at = f64::from(sample) / 10.0 - 0.01;
         recorder.sample(at, (at, 0.0), 0, []);
-        // In the second interval nobody waits, and not all of the last wait is over.
+        // In the second interval no thread waits, and a part of the last wait is still under way.
         let (waits, total_ns) =
             [(1, 150_000), (1, 150_000), (3, 300_000), (3, 350_000)][sample as usize - 1];
         recorder.look_at_futexes(at, [0, 1].map(|number| Count { number, waits, total_ns }));
@@ -224,7 +223,7 @@ fn causes(profile: &Profile) -> Vec<Cause> {
     profile.notes.iter().map(|note| note.cause).collect()
 }
 
-/// A lock that threads waited a second for, and what else is said of it.
+/// A lock for which threads waited a second, and its other data.
 fn one(kind: Kind, fill: impl FnOnce(&Synthetic, &Record)) -> Profile {
     let directory = tempfile::tempdir().unwrap();
     let file = process(directory.path());

@@ -45,7 +45,7 @@ pub(crate) struct Heap {
 /// A core's blocks of one size.
 #[derive(Clone, Copy)]
 struct Class {
-    /// Freed blocks, each of which begins with the address of the next.
+    /// Freed blocks; each begins with the address of the next.
     free: *mut usize,
     /// The rest of the current chunk.
     next: usize,
@@ -100,7 +100,7 @@ impl Heap {
         };
         let class = &mut self.cores[self.core][class];
         let block = block.cast::<usize>();
-        // SAFETY: the block is nobody's, at least 16 bytes long and aligned to 16.
+        // SAFETY: the block is in no use, at least 16 bytes long and aligned to 16.
         unsafe { block.write(class.free.expose_provenance()) };
         class.free = block;
     }

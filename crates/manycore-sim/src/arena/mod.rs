@@ -32,7 +32,7 @@ pub(crate) const PAGE: usize = 4096;
 /// How many lines there are.
 pub(crate) const LINES: usize = SIZE / LINE;
 
-/// Allocations that nobody has freed. While there are any, their addresses are not given out again.
+/// Allocations that were not freed. While there are any, their addresses are not given out again.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether an address lies in the arena.
@@ -153,7 +153,7 @@ pub(crate) fn map(address: usize, size: usize) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 ///
-/// A mapping by [`map`], whole pages, and nobody has references into it.
+/// A mapping by [`map`], in complete pages, and no code has references into it.
 pub(crate) unsafe fn discard(start: *mut u8, size: usize) {
     // SAFETY: `map` has made the mapping; these are whole pages of it, and no code has references
     // into it (contract of this function).

@@ -32,7 +32,7 @@ pub(crate) struct Line {
     pub(crate) writes: u32,
     /// Threads that wait for it to be written: a link of [`Watchers`](crate::engine).
     pub(crate) watchers: u32,
-    /// The simulation that this is about; what another one has left does not count.
+    /// The simulation to which this belongs; data of an earlier one do not count.
     epoch: u32,
     /// Whether memory has something older.
     pub(super) dirty: bool,

@@ -7,7 +7,7 @@
 //!
 //! That point in time matters more than any latency. With an effect at the moment of the request,
 //! the owner of a line could never retry locally; if plain stores did not queue, the store that
-//! releases a lock would overtake those who wait for it, and no lock would collapse.
+//! releases a lock would overtake the waiting requests, and no lock would collapse.
 //!
 //! Reads need not queue if their socket has, or is about to get, a copy: see [`Combining`].
 

@@ -29,7 +29,7 @@ pub struct Messages {
     pub from_memory: Vec<u64>,
     /// Modified lines that no cache had room for.
     pub write_backs: u64,
-    /// Reads that got a copy of what another core of the socket was getting.
+    /// Reads that got a copy of a line that another core of the socket was getting.
     pub combined: u64,
 }
 

@@ -19,7 +19,7 @@ pub(crate) enum Pending {
     Reserved(u32, Kind, Service),
 }
 
-/// Charges one access to the caller, and returns when it takes effect: the caller does the real
+/// Charges one access to the caller, and returns when it takes effect: the caller executes the real
 /// operation at once, with nothing in between.
 ///
 /// Without effect on the host, and for memory that is not simulated.

@@ -48,7 +48,7 @@ pub struct Breakdown {
     pub compute: Cycles,
     /// Waiting for lines, whatever for.
     pub stall: Cycles,
-    /// Acquiring and releasing locks on a CPU, but for the stalls: spinning, pausing, and the
+    /// Acquiring and releasing locks on a CPU, except for the stalls: spinning, pausing, and the
     /// instructions of locks.
     pub lock_spin: Cycles,
     /// Sleeping until there is a chance to get a lock.
@@ -72,8 +72,8 @@ pub struct Breakdown {
 pub struct CpuTime {
     /// In the program.
     pub program: Cycles,
-    /// In the functions of locks, whatever for: stalls, too, and spinning elsewhere but for a grace
-    /// period.
+    /// In the functions of locks, for any reason, including stalls; and spinning elsewhere except
+    /// for a grace period.
     pub locks: Cycles,
     /// Waiting for a grace period: stalls, too.
     pub quiescence: Cycles,

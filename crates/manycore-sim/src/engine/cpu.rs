@@ -14,7 +14,7 @@ pub(crate) struct Cpu {
     pub(crate) queue: VecDeque<ThreadId>,
     /// When the current thread got it.
     pub(crate) slice_start: Cycles,
-    /// When the current thread has to let another run; never while nobody waits.
+    /// The time at which the current thread has to let another run; never while no thread waits.
     pub(crate) slice_end: Cycles,
     /// Whether this simulation uses it.
     pub(crate) allowed: bool,

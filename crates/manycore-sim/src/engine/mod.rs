@@ -132,7 +132,7 @@ impl Handle {
         unsafe { &raw mut (*self.0.as_ptr()).lease.heap }
     }
 
-    /// Waits until the current CPU is the earliest, and the current thread has it.
+    /// Waits until the current CPU is the earliest, and runs the current thread.
     #[inline]
     pub(crate) fn turn(self) {
         while !self.get().may_go_on() {

@@ -68,8 +68,8 @@ impl Watchers {
 }
 
 impl Engine {
-    /// The end of a turn of a polling loop: parks the current thread if the next turn would be as
-    /// this one. Returns whether it is to be suspended.
+    /// The end of an iteration of a polling loop: parks the current thread if the next iteration
+    /// would be the same. Returns whether it has to be suspended.
     pub(crate) fn end_of_turn(&mut self) -> bool {
         self.pass(self.machine.core.pause, Spent::Waiting);
         self.policy.yielded(self.current);

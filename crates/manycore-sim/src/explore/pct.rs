@@ -7,7 +7,7 @@
 
 use crate::engine::{Choice, Scheduler};
 
-/// Schedules are taken to have 2^5 to 2^12 steps: nobody knows before.
+/// Schedules are assumed to have 2^5 to 2^12 steps, because the number is not known before.
 const LENGTHS: std::ops::RangeInclusive<u32> = 5..=12;
 
 pub(super) struct Pct {

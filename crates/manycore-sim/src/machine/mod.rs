@@ -186,7 +186,7 @@ impl Persist {
 pub struct Core {
     /// Frequency, to convert cycles to seconds.
     pub ghz: f64,
-    /// At what frequency the time-stamp counter counts; none if it counts cycles, as in all models.
+    /// The frequency of the time-stamp counter; none if it counts cycles, as in all models.
     pub counter_ghz: Option<f64>,
     /// How many stores may be on their way before a core has to wait for the oldest. 0: each store
     /// is waited for.
@@ -202,7 +202,7 @@ pub struct Core {
     pub pause: Cycles,
     /// Reading the time-stamp counter.
     pub clock_read: Cycles,
-    /// By what factor a hardware thread computes more slowly while a sibling computes, too. At
+    /// The factor by which a hardware thread computes more slowly while a sibling computes, too. At
     /// least 1.
     pub smt_slowdown: f64,
     /// How far the time-stamp counter of each core is ahead of true time; empty if all agree. One a

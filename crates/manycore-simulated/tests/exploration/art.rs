@@ -49,8 +49,8 @@ fn numbers_of_rlu() {
     numbers(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
 }
 
-/// Keys that part at several depths; of which some are the begin of others, and some are alike for
-/// longer than a node knows.
+/// Keys that part at several depths; some are the prefixes of others, and some are alike for longer
+/// than a node stores.
 const KEYS: [&[u8]; 6] = [
     b"k",
     b"kkkkkkkkkkkkkkkkkkkkk1",
@@ -186,7 +186,7 @@ fn at_one_place<M: Sessions + 'static>(
     threads: &[&[Step]],
 ) {
     explore().schedules(300).check(|| {
-        // If a key is lost the tree is not whole, and nobody should go over it once more.
+        // If a key is lost the tree is inconsistent, and must not be walked again.
         let map = ManuallyDrop::new(ArtMap::<Vec<u8>, u64, M>::new_in(&make()));
         begin.iter().for_each(|key| _ = map.set(key.clone(), 7));
         thread::parallel(threads.len() as u32, |me| {

@@ -80,7 +80,7 @@ fn records() {
 }
 
 /// Two records have the same sum at every moment, whether they are changed together or in a
-/// transaction, which may be aborted; beside them the map is cleared, but for these.
+/// transaction, which may be aborted; meanwhile all other records of the map are cleared.
 #[test]
 fn several_records_change_at_one_moment() {
     explore().schedules(700).check(|| {

@@ -9,7 +9,7 @@ use manycore_simulated::sync::cell::UnsafeCell;
 
 use crate::explore;
 
-/// A number that only a lock protects, and whether somebody is at it.
+/// A number that only a lock protects, and whether a thread is changing it.
 struct Counter<L> {
     lock: L,
     value: UnsafeCell<u32>,
@@ -24,7 +24,7 @@ impl<L: PlainLock> Counter<L> {
     /// Adds one and releases the lock, which the caller has acquired.
     fn increment_and_release(&self) {
         assert!(!self.inside.replace(true), "two threads hold the lock");
-        // SAFETY: nobody else is at it, as the line above has found.
+        // SAFETY: no other thread accesses it, as the line above has found.
         let before = self.value.with(|value| unsafe { *value });
         // SAFETY: nobody else is at it, as the assertion has found.
         self.value.with_mut(|value| unsafe { *value = before + 1 });

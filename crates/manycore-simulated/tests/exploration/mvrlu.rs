@@ -15,7 +15,7 @@ use crate::explore;
 use crate::sessions::{bank, freed, history, leaves};
 use manycore_simulated::clock::Skewed;
 
-/// A thread looks for a grace period after each session, and logs are short.
+/// A thread searches for a grace period after each session, and logs are short.
 fn domain<C: Clock>(clock: C) -> Domain<C> {
     let config = Config::default()
         .with_segment_bytes(256)

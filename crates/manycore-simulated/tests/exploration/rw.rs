@@ -1,4 +1,4 @@
-//! Every reader-writer lock of the registry: a writer is alone, and everybody gets in.
+//! Every reader-writer lock of the registry: a writer is alone, and every thread gets in.
 
 use std::cell::Cell;
 

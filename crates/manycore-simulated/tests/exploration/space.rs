@@ -122,8 +122,8 @@ fn between_two_maps() {
     moves_between_two::<Art, _>(Space::<rlu::Domain>::default);
 }
 
-/// A transaction changes a leaf, and has its left neighbour take it up. A thread that looks up one
-/// key finds what was there before, or after; but not between.
+/// A transaction changes a leaf, and merges it into its left neighbour. A thread that looks up one
+/// key finds the state before the transaction, or after it, but no intermediate one.
 fn a_leaf_is_merged<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
     const NEVER: u64 = 1_000;
     explore().schedules(700).check(|| {

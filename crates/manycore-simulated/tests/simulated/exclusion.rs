@@ -1,4 +1,5 @@
-//! Every lock excludes, and nobody waits for ever: with fewer threads than CPUs, as many, and more.
+//! Every lock excludes, and no thread waits for ever: with fewer threads than CPUs, as many, and
+//! more.
 
 use manycore_sim::{Machine, Simulation};
 use manycore_simulated::Order;

@@ -119,7 +119,7 @@ fn throughput_of_120<L: RawRwLock>(writes: u64, length: u64) -> f64 {
 
 #[test]
 fn readers_on_120_cpus_do_not_meet_where_they_mark_lines_of_their_own() {
-    // Of 1000 sections `writes` write, for `length` cycles. per-cpu-rw and bravo are at least
+    // Out of 1000 sections `writes` write, for `length` cycles. per-cpu-rw and bravo are at least
     // `least` times as good as phase-rw: where one section in a hundred writes, bravo is most of
     // the time without its bias, and about as good as phase-rw.
     for (writes, length, least) in

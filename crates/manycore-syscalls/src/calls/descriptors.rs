@@ -282,8 +282,8 @@ fn duplicated(fd: c_int, made: c_int) -> c_int {
     made
 }
 
-/// Whether any thread may do it: what concerns the descriptor or its open description only. Locks
-/// can wait, and what sets an owner or a lease may mean the calling thread.
+/// Whether any thread may do it: commands that concern only the descriptor or its open description.
+/// Locks can wait, and commands that set an owner or a lease may mean the calling thread.
 fn is_movable(command: c_int) -> bool {
     use libc::{F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL};
     [F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC].contains(&command)

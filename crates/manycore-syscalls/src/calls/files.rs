@@ -150,7 +150,7 @@ opening_checked! {
     openat64_2 = __openat64_2 or openat64(directory: c_int, path: *const c_char);
 }
 
-/// `__pread_chk`: what `pread` is in a program that was compiled with checks.
+/// `__pread_chk`: the form of `pread` in a program that was compiled with checks.
 ///
 /// # Safety
 ///

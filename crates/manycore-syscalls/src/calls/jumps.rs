@@ -130,8 +130,8 @@ unsafe extern "C" fn note_longjmp_chk(target: *const [usize; 8]) -> usize {
 /// Where the stack pointer is in a `jmp_buf` of libc's.
 const STACK_POINTER: usize = 6;
 
-/// A handler may jump out of the call that it interrupted: that has to be over before its frame is
-/// gone.
+/// A handler may jump out of the call that it interrupted: the call has to be over before its frame
+/// is gone.
 ///
 /// # Safety
 ///

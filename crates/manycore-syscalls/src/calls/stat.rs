@@ -23,7 +23,7 @@ macro_rules! stat_calls {
             ///
             /// As for [`note_own_threads`]; the jump to here brings libc's arguments.
             unsafe extern "C" fn $note($($ahead: usize,)* path: *const c_char) -> usize {
-                // SAFETY: the program has libc's function look at the path next (contract of this
+                // SAFETY: the program has libc's function read the path next (contract of this
                 // function).
                 unsafe { note_own_threads(path) };
                 real::$name.address()

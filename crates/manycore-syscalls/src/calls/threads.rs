@@ -53,13 +53,13 @@ unsafe fn take_back(start: *mut c_void) {
 }
 
 extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
-    // SAFETY: `pthread_create` has passed what `put` made of a `Run`, to this thread only.
+    // SAFETY: `pthread_create` has passed `put`'s result for a `Run`, to this thread only.
     let (run, argument) = unsafe { take::<Run>(start) };
     run(argument)
 }
 
 extern "C-unwind" fn begin_c11(start: *mut c_void) -> c_int {
-    // SAFETY: `thrd_create` has passed what `put` made of a `RunC11`, to this thread only.
+    // SAFETY: `thrd_create` has passed `put`'s result for a `RunC11`, to this thread only.
     let (run, argument) = unsafe { take::<RunC11>(start) };
     run(argument)
 }

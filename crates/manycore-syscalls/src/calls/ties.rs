@@ -43,7 +43,7 @@ fn prepare() {
     counters::prepare();
 }
 
-/// Says whether the calls of this process are what will be restricted.
+/// Returns whether the calls of this process are the ones to be restricted.
 fn may_restrict() -> bool {
     prepare();
     !thread::shares_memory()
@@ -318,7 +318,7 @@ pub unsafe extern "C-unwind" fn prctl(
     result
 }
 
-/// A system call of the program's own, made by `syscall`: what becomes of it is not seen.
+/// A system call of the program's own, made by `syscall`: its result is not seen.
 pub fn note(number: libc::c_long, first: usize) {
     match number {
         libc::SYS_seccomp | libc::SYS_landlock_restrict_self => restrict(),

@@ -224,7 +224,7 @@ pub unsafe extern "C-unwind" fn splice(
     }
 }
 
-/// `__read_chk`: what `read` is in a program that was compiled with checks.
+/// `__read_chk`: the form of `read` in a program that was compiled with checks.
 ///
 /// # Safety
 ///

@@ -132,7 +132,7 @@ pub unsafe extern "C-unwind" fn ppoll(
     }
 }
 
-/// `__poll_chk`: what `poll` is in a program that was compiled with checks.
+/// `__poll_chk`: the form of `poll` in a program that was compiled with checks.
 ///
 /// # Safety
 ///

@@ -135,7 +135,7 @@ fn with_flag(call: &Call, at: usize) -> Call {
 }
 
 /// Makes `readv` or `writev` as `preadv2` or `pwritev2` at the current position, because these take
-/// a flag. With it they do to a socket what `readv` and `writev` do to a non-blocking one.
+/// a flag. With the flag they act on a socket like `readv` and `writev` on a non-blocking one.
 fn vectored(number: i64, call: &Call) -> Call {
     let [descriptor, vector, count, ..] = call.args;
     let here = usize::MAX;
@@ -260,7 +260,7 @@ unsafe fn vector<'a>(call: &Call, is_message: bool) -> &'a [libc::iovec] {
     }
 }
 
-/// As many pieces of a vector as one system call sends of what is left.
+/// The number of a vector's remaining pieces that one system call sends.
 const PIECES: usize = 64;
 
 /// Sends the bytes after the first `done`, without the data that accompanied the first ones.
@@ -341,7 +341,8 @@ pub unsafe fn finish(call: &Call, mut done: usize, is_over: impl Fn() -> bool) -
     }
 }
 
-/// Whether a call is a send with a non-blocking form that needs no look at the descriptor.
+/// Whether a call is a send with a non-blocking form that does not depend on the descriptor's
+/// state.
 pub fn is_plain_send(call: &Call) -> bool {
     matches!(call.number as i64, libc::SYS_write | libc::SYS_sendto | libc::SYS_sendmsg)
 }

@@ -38,8 +38,8 @@ use manycore::sync::{clock, cpu};
 pub const PERIOD: u32 = 8192;
 /// A burst is `BURST` calls in a row.
 pub const BURST: u32 = 8;
-/// One of `SAMPLE` calls in place is timed: a prime, so that programs which send and receive in
-/// turns have both timed.
+/// One of `SAMPLE` calls in place is timed: a prime, so that programs that alternately send and
+/// receive have both timed.
 pub const SAMPLE: u32 = 61;
 /// One of `ROUTES` routes begins with a trial, and among the first `ROUTES` each whose number is a
 /// power of two.

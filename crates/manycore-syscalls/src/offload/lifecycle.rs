@@ -260,8 +260,8 @@ impl Offload {
     ///
     /// After [`retire`](Self::retire), when no thread made here lives any more.
     pub unsafe fn close_rings(&'static self) {
-        // SAFETY: no thread made here lives any more (contract of this function), so that nobody
-        // uses a ring.
+        // SAFETY: no thread made here lives any more (contract of this function), so no thread uses
+        // a ring.
         self.feeds.mapped().unwrap_or(&[]).iter().for_each(|feed| unsafe { feed.end() });
     }
 

@@ -108,8 +108,8 @@ impl PendingCall {
         slot.reply()
     }
 
-    /// Has the thread that executes the call end it, and waits for the answer: `EINTR`, or what had
-    /// been done by then.
+    /// Has the executing thread end the call, and waits for the answer: `EINTR`, or the result so
+    /// far.
     fn interrupt(&self) -> Reply {
         // SAFETY: the flight's slot was sent, or is about to be answered: it is valid, and this
         // thread may wait at it, until `land`.

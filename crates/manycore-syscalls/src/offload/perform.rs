@@ -82,7 +82,7 @@ impl Offload {
         Ok(answer)
     }
 
-    /// Sends the call and waits for the answer; none if there is nobody to send it to.
+    /// Sends the call and waits for the answer; none if there is no thread for it.
     ///
     /// # Safety
     ///
@@ -285,8 +285,8 @@ impl Offload {
         let new = || unsafe { pool.make(maker, Some(cpu), WORKERS_MAX as u32) };
         let worker = pool.take(&route.idle).or_else(resting).or_else(new);
         // SAFETY: the worker was taken off a stack or made here, and was sent nothing; the slot is
-        // written, and stays until it is answered (contract of this function). Routes are there for
-        // good.
+        // written, and stays until it is answered (contract of this function). Routes are never
+        // freed.
         worker.map(|worker| unsafe { pool.send(worker, slot, &raw const route.idle) }).is_some()
     }
 }
@@ -331,7 +331,7 @@ fn after(call: &Call, sent: usize) -> Call {
     rest
 }
 
-/// The answer to a send in two parts: what became of the second counts only as far as it was sent.
+/// The answer to a send in two parts: the second part's result counts only by its sent bytes.
 fn both(sent: usize, rest: Option<Meaning>) -> Reply {
     let more = match rest {
         Some(Meaning::Answer(Reply { answer, .. })) if answer > 0 => answer,

@@ -303,8 +303,8 @@ impl Drop for Ring {
             [(self.submission, self.offsets.bytes()), (self.entries.cast(), ENTRIES_BYTES)]
         {
             if !address.is_null() {
-                // SAFETY: `new` has mapped this many bytes there, and `&mut self`: nobody has the
-                // ring any more.
+                // SAFETY: `new` has mapped this many bytes there, and `&mut self` excludes other
+                // users.
                 unsafe { raw::unmap(address, bytes) };
             }
         }

@@ -161,8 +161,8 @@ impl Maker {
     ///
     /// # Safety
     ///
-    /// All signals are blocked, [`may_make`](Self::may_make) has said yes, and the argument is what
-    /// the function expects.
+    /// All signals are blocked, [`may_make`](Self::may_make) has said yes, and the argument is the
+    /// function's expected one.
     pub unsafe fn make(
         self,
         run: extern "C" fn(*mut c_void) -> *mut c_void,

@@ -5,7 +5,7 @@
 //! If each process chose by itself, all would choose the same CPU. And each would have to repeat
 //! the others' measurements.
 //!
-//! Programs that a child executes begin anew, somewhere else by their number.
+//! A program that a child executes starts anew, at a CPU that its process number chooses.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -68,8 +68,8 @@ impl SharedAcrossFork {
     /// What is shared.
     #[inline]
     pub fn page(&self) -> &Page {
-        // Acquire: partner of the Release in `start`.
-        // SAFETY: null, or mapped for good in `start`, and all zero is a value of a page.
+        // Acquire: partner of the Release in `start`. SAFETY: null, or mapped permanently in
+        // `start`, and all zero is a valid page.
         unsafe { self.shared.load(Ordering::Acquire).as_ref() }.unwrap_or(&self.own)
     }
 }

@@ -36,8 +36,8 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
         T: Sync,
     {
         let first = self.first();
-        // SAFETY: `map` has mapped this many elements, for good and aligned to a page; zero is a
-        // value of them (`Zeroed`), and threads may share them.
+        // SAFETY: `map` has mapped this many elements, permanently and aligned to a page; zero is a
+        // valid value of them (`Zeroed`), and threads may share them.
         (!first.is_null()).then(|| unsafe { core::slice::from_raw_parts(first, LENGTH) })
     }
 
@@ -83,7 +83,7 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
         // Relaxed: no other thread is there.
         let first = self.first.load(Ordering::Relaxed);
         if !first.is_null() {
-            // SAFETY: `map` has mapped it with this many bytes, and nobody uses an element
+            // SAFETY: `map` has mapped it with this many bytes, and no thread uses an element
             // (contract of this function).
             unsafe { raw::clear(first, Self::BYTES) };
         }

@@ -129,8 +129,8 @@ impl Feed {
     ///
     /// # Safety
     ///
-    /// The slot is written, no other thread has it, and it stays until it is answered, as does what
-    /// the call's arguments lead to.
+    /// The slot is written, no other thread has it, and it stays until it is answered, and so do
+    /// the targets of the call's arguments.
     pub unsafe fn send(&self, ring: &Ring, call: &Call, kind: Kind, slot: *mut Slot) -> bool {
         let Some(mut entry) = entry(call, kind) else { return false };
         entry.data = slot.expose_provenance() as u64;

@@ -206,7 +206,7 @@ impl Table {
     }
 }
 
-/// Changes what an epoll descriptor waits for: once, until it is said anew.
+/// Changes the events for which an epoll descriptor waits: once, until the next such call.
 fn control(epoll: i32, operation: i32, descriptor: i32, events: u32, data: u64) -> bool {
     let event = libc::epoll_event { events: events | libc::EPOLLONESHOT as u32, u64: data };
     // SAFETY: the kernel reads the event, which is in this frame.

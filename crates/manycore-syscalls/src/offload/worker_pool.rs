@@ -110,7 +110,7 @@ impl WorkerPool {
             unsafe { *record.pool.get() = self };
             let argument = core::ptr::from_ref(record).cast_mut().cast::<c_void>();
             // SAFETY: all signals are blocked, and `may_make` has said yes; `run` expects a record,
-            // which is there for good.
+            // which is never freed.
             let is_made = unsafe { maker.make(run, argument) };
             if !is_made {
                 self.free.push(number, Self::link(all));
@@ -137,12 +137,13 @@ impl WorkerPool {
     ///
     /// # Safety
     ///
-    /// The caller has the worker off a stack, or made it, and has sent it nothing; the slot is
-    /// written, no other thread has it, and it stays until it is answered; `home` stays for good.
+    /// The caller has taken the worker off a stack, or made it, and has sent it nothing; the slot
+    /// is written, no other thread has it, and it stays until it is answered; `home` is never
+    /// freed.
     pub unsafe fn send(&self, worker: u32, slot: *const Slot, home: *const Stack) {
         if let Some(all) = self.all.get() {
             // SAFETY: the worker is the caller's, slot and stack stay (contract of this function),
-            // and records are there for good.
+            // and records are never freed.
             unsafe { all[worker as usize].worker.send(slot, home) };
         }
     }
@@ -154,8 +155,8 @@ impl WorkerPool {
     /// As in [`send`](Self::send).
     pub unsafe fn end(&self, worker: u32) {
         if let Some(all) = self.all.get() {
-            // SAFETY: the worker is the caller's (contract of this function), and records are there
-            // for good.
+            // SAFETY: the worker is the caller's (contract of this function), and records are never
+            // freed.
             unsafe { all[worker as usize].worker.end() };
         }
     }
@@ -189,7 +190,7 @@ extern "C" fn run(argument: *mut c_void) -> *mut c_void {
     raw::block(!OPEN_SIGNALS);
     let thread = raw::thread_id();
     record.thread.store(thread, Ordering::Relaxed); // Relaxed: for a thread that looks at a dump
-    // SAFETY: `make` has written it before this thread was made; all workers are there for good.
+    // SAFETY: `make` has written it before this thread was made; workers are never freed.
     let pool = unsafe { &**record.pool.get() };
     let number = pool.number(record);
     let spin = if cpu::count() > 1 { tuning::spin_limit() } else { 0 };
@@ -280,7 +281,8 @@ unsafe fn until_done(slot: &Slot, order: &Order) -> Answer {
     }
 }
 
-/// The signal that the call sent to the calling thread, which has it no more; 0 if there is none.
+/// The signal that the call sent to the calling thread and that is no longer pending; 0 if there is
+/// none.
 pub fn signal_of(answer: Answer) -> i32 {
     let of = |errno, signal| answer == raw::error(errno) && raw::take_pending(signal);
     if of(libc::EPIPE, libc::SIGPIPE) {

@@ -1,5 +1,5 @@
-//! A mask that a program gives itself while its calls are moved. By itself in its process: the mask
-//! is everybody's there.
+//! A mask that a program sets while its calls are moved. This test has its own process, because the
+//! mask is shared there.
 
 use std::process::Command;
 use std::time::Duration;

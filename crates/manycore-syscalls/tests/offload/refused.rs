@@ -39,7 +39,7 @@ extern "C" fn jumps(_: c_int) {
     ENDED.fetch_add(u32::from(answer.is_some()), Ordering::SeqCst);
 }
 
-/// A handler that ends the call does not wait for somebody to execute it: there is nobody. SIGALRM
+/// A handler that ends the call does not wait for a thread to execute it: there is none. SIGALRM
 /// ends the test if it does.
 #[test]
 fn a_handler_finds_no_call_that_was_not_sent() {

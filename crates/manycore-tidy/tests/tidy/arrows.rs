@@ -57,7 +57,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-channel", &["manycore"]),
     // The same on the simulator's runtime.
     ("manycore-channel-simulated", &["manycore-simulated"]),
-    // The file system of KhronOS, as its kernel has it; and on the simulator's runtime.
+    // The file system of KhronOS: in the form for its kernel, and on the simulator's runtime.
     ("khronos-fs", &["manycore", "manycore-history"]),
     ("khronos-fs-simulated", &["manycore-simulated", "manycore-sim", "manycore-history"]),
     ("khronos-workloads", &["khronos-fs"]),
@@ -111,7 +111,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "manycore-figures",
         &["manycore-fuzz", "manycore-sim", "manycore-measure", "manycore-launch", "manycore-bench"],
     ),
-    // Sets of C libraries, for who has those: nothing else may need it.
+    // Sets of C libraries, for machines that have these: nothing else may need them.
     ("manycore-bench-peers", &["manycore-traits", "manycore", "manycore-bench"]),
     (
         "manycore-cli",

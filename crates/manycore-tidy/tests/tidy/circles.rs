@@ -23,7 +23,7 @@ fn module_of(file: &Source) -> Option<(&str, Path<'_>)> {
     Some((krate, names))
 }
 
-/// The paths in a file, outside its tests, with their lines. Those of a `use` are written out.
+/// The paths in a file, outside of its tests, with their lines. A `use` with braces is expanded.
 fn paths(file: &Source) -> Vec<(usize, Path<'_>)> {
     let tokens: Vec<_> = file.tokens.iter().filter(|token| !token.test).collect();
     let (mut found, mut at) = (Vec::new(), 0);

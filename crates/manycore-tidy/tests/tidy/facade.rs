@@ -1,7 +1,7 @@
 //! Algorithms know the machine only as `manycore::sync` shows it.
 //!
 //! One source then serves a Linux program, a kernel, the model checker and the simulator: each
-//! brings its own back end, and each would miss what goes past it.
+//! brings its own back end, and each would miss accesses that bypass it.
 
 use crate::Finding;
 use crate::source::{Source, TREE};

@@ -1,6 +1,6 @@
 //! House style, enforced by machine: one file a rule, each with a test on input that breaks it.
 //!
-//! A finding names the place and what to do. A rule that does not fit is changed here, with its
+//! A finding names the place and the remedy. A rule that does not fit is changed here, with its
 //! reason, and not worked around where it complains: every list of exceptions below has a column
 //! for the reason.
 //!
@@ -35,7 +35,7 @@ mod width;
 
 use std::fmt;
 
-/// A place that breaks a rule, and what to do about it.
+/// A place that breaks a rule, and the remedy.
 struct Finding {
     path: String,
     line: usize,

@@ -11,7 +11,7 @@
 //! | `btree` | `shards` | 64 of these, each for a part of the keys |
 //! | `hash` | `papaya`, `scc`, `dashmap` | the hash maps of these crates |
 //!
-//! Each is used as its documentation has it; hash maps hash as manycore's do, by foldhash.
+//! Each is used as its documentation describes; hash maps use foldhash, like manycore's.
 
 mod hashed;
 mod locked;

@@ -69,7 +69,7 @@ impl Order {
 }
 
 impl Line {
-    /// The stock after it, of which more comes when it runs low.
+    /// The stock after the order; it is replenished when it runs low.
     fn taken_from(self, [quantity, sold, orders, remote]: Row, home: u64) -> Row {
         let left = match quantity.checked_sub(self.quantity) {
             Some(left) if left >= 10 => left,

@@ -93,8 +93,9 @@ pub fn executable(directory: &Path, name: &str, content: impl AsRef<[u8]>) -> Pa
     output
 }
 
-/// Copies a file to an executable one, in another process: a child that some other test starts
-/// meanwhile would have the file open for writing if this one had, and then nobody can execute it.
+/// Copies a file to an executable one, in another process. If this process had the file open for
+/// writing, a child that another test starts meanwhile would also have it open, and then the file
+/// could not be executed.
 pub fn copy(from: &Path, to: &Path) {
     let done = Command::new("install").args(["-m", "755"]).args([from, to]).status().unwrap();
     assert!(done.success());

@@ -35,7 +35,7 @@ impl Samples {
         let all: f64 = sums.iter().map(|sum| sum.weight).sum();
         let mut parts = vec![Part::Program; sums.len()];
         let mut functions: HashMap<(String, String, Part), Sum> = HashMap::new();
-        // Those of one meaning together, by a hash: their addresses differ with each instruction of
+        // Calls of one meaning together, by a hash: their addresses differ with each instruction of
         // a loop.
         let mut alike: HashMap<u64, (Part, &Calls, Sum)> = HashMap::new();
         for (calls, number) in self.stacks.iter().filter(|(_, at)| sums[**at as usize].samples > 0)
@@ -347,7 +347,7 @@ mod tests {
             .map(|one| (one.tid, one.name.as_str(), one.shares.program))
             .collect();
         assert_eq!(threads, [(8, "named", 0.5), (9, "spins", 0.0)]);
-        // What was before the beginning or behind the end is in the first and the last.
+        // Samples before the beginning or after the end count for the first and the last.
         let parts: Vec<_> = seen.intervals.iter().map(|one| (one.samples, one.kernel)).collect();
         assert_eq!(parts, [(2, Some(0.5)), (2, Some(0.0))]);
         let first = &seen.functions[0];

@@ -189,7 +189,7 @@ mod tests {
             let (locks, conditions) = groups(all);
             assert_eq!((locks.len(), conditions.len()), (0, 0));
         }
-        // Nobody counts there, where the library has not been put by us.
+        // There no counts exist, where we have not put the library.
         assert_eq!(groups_with(None, its()).0.len(), 1);
     }
 }

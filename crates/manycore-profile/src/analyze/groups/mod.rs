@@ -88,7 +88,7 @@ impl Stacks<'_> {
 }
 
 impl Groups {
-    /// The locks of a process. Tells `note` what each record is shown with.
+    /// The locks of a process. Calls `note` with the row in which each record is shown.
     pub fn of(
         stats: &ProcessStats,
         symbols: &mut Symbols,

@@ -207,8 +207,8 @@ impl Process {
         Self { pid: owner.0, user, started, ..Self::default() }
     }
 
-    /// A file of the process, of its own user or of root, that was written to since it began:
-    /// anything else is somebody else's.
+    /// A file of the process, of its own user or of root, that was written since the process began:
+    /// any other file is not its own.
     pub fn open(&self, path: &Path) -> io::Result<File> {
         let file = match &self.root {
             None => regular::open(path)?,

@@ -179,7 +179,7 @@ impl Modules {
         Some(false)
     }
 
-    /// Adds pages of a file. Those of a file come in the order of their addresses, as the kernel
+    /// Adds pages of a file. A file's pages come in the order of their addresses, as the kernel
     /// lists them.
     fn add(&mut self, range: Range, file: Listed) {
         let file = self.files.iter().rposition(|known| *known == file).unwrap_or_else(|| {

@@ -107,7 +107,7 @@ fn rank(thread: &Thread) -> (u64, u64) {
     (thread.waits.iter().map(|waited| waited.wait_ns).sum(), thread.acquired)
 }
 
-/// Adds what was waited for a lock that may be in the list.
+/// Adds a wait for a lock that may be in the list.
 fn add(list: &mut Vec<Waited>, more: Waited) {
     match list.iter_mut().find(|waited| waited.lock == more.lock) {
         Some(waited) => {

@@ -34,7 +34,7 @@ pub struct TimelineBuilder {
     cpu: (f64, f64),
     /// What was told of each process' locks until then.
     told: HashMap<Key, HashMap<u32, Counts>>,
-    /// When futexes were last sampled, and what each place had reported until then.
+    /// The time at which futexes were last sampled, and the totals of each place until then.
     futexes_at: f64,
     futexes_told: HashMap<u32, Counts>,
 }

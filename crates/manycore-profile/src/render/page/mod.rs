@@ -41,7 +41,7 @@ pub fn html(profile: &Profile) -> String {
         }
         limits = limits.halved();
     };
-    // The data come last: they may say anything, also what stands for a part of the page.
+    // The data come last: they may contain any text, even text that looks like a part of the page.
     let page = PAGE.replace("{{style}}", STYLE).replace("{{script}}", &SCRIPTS.concat());
     page.replacen("{{profile}}", &data, 1)
 }

@@ -68,7 +68,7 @@ pub(super) fn rmw_hit(bursts: &[Burst]) -> Option<f64> {
 }
 
 /// How long the home of a line is busy with one of many readers of a group: the mean wait of n
-/// readers that are served in turn grows by half of that with each.
+/// readers that are served one after the other grows by half of that with each.
 pub(super) fn read_occupancy(bursts: &[Burst], group: u32) -> Option<f64> {
     let within: Vec<&Burst> =
         of_kind(bursts, "read-written").into_iter().filter(|one| one.cores <= group).collect();

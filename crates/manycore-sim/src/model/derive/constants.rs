@@ -356,7 +356,7 @@ impl Maker<'_> {
         })
     }
 
-    /// As the similar machine has it: times that pass outside of the core in nanoseconds.
+    /// The similar machine's values: times that pass outside of the core in nanoseconds.
     fn of_similar(&self, field: &'static Field, class: usize) -> Constant {
         let classes = self.similar.topology.distances();
         let there = self.like.constant(field.path, class.min(classes - 1));
@@ -408,7 +408,7 @@ mod tests {
         let bursts = Burst::table("b", bursts).unwrap();
         let model = Observed::parse("o", &text()).unwrap().model(&bursts).unwrap();
         let value = |path: &str, class| model.constant(path, class).unwrap().value;
-        // 50 ns are 120 cycles, of which a line is kept for 36.
+        // 50 ns are 120 cycles; a line is kept for 36 of these.
         assert_eq!(value("directory.hold", 0), 36.0);
         assert_eq!(value("latency.rmw.modified", 0), 84.0);
         assert_eq!(value("latency.rmw.modified", 1), 324.0);

@@ -61,7 +61,8 @@ fn what_was_read_is_shared() {
         thread::parallel(6, |me| {
             thread::compute(u64::from(me) * 10_000);
             match me {
-                // From memory: the line becomes exclusive, and a write needs nobody's leave.
+                // From memory: the line becomes exclusive, and a write needs no other core's
+                // permission.
                 0 => [took(|| _ = words[0].load()), took(|| _ = words[0].add(1))],
                 // The same socket, then again.
                 1 => [took(|| _ = words[0].load()), took(|| _ = words[0].load())],
@@ -429,8 +430,8 @@ fn loads_of_a_line_do_not_wait_for_each_other() {
         let words: Vec<Word> = (0..2).map(|_| Word::default()).collect();
         words.iter().for_each(|word| _ = word.load());
         let load = |word: usize| took(|| _ = words[word].load());
-        // In turns each depends on the other for all that the simulator knows; a store in between
-        // is waited for.
+        // When they alternate each depends on the other as far as the simulator knows; the thread
+        // waits for a store in between.
         let of_each = [load(0), load(0), load(1), load(0)];
         words[0].store(1);
         (of_each, load(0))

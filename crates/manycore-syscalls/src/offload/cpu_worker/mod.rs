@@ -212,7 +212,7 @@ impl CpuWorker {
         self.blocking.store(core::ptr::from_ref(blocking).cast_mut(), Ordering::Relaxed);
         let argument = core::ptr::from_ref(self).cast_mut().cast::<c_void>();
         // SAFETY: all signals are blocked, and `may_make` has said yes; `run` expects a CPU worker,
-        // which is there for good.
+        // which is never freed.
         let made = unsafe { maker.make(work::run, argument) };
         if !made {
             internal_fds::close(epoll);

@@ -28,7 +28,7 @@ use manycore_channel::slot::{Reply, Slot};
 /// How often a descriptor may look ready without being so before its call is left to a worker.
 const TRIES_MAX: u32 = 8;
 
-/// After this many calls in a row the worker looks at the descriptors as well.
+/// After this many calls in a row the worker polls the descriptors as well.
 const BATCH: u32 = 32;
 
 const EVENTS: usize = 64;
@@ -41,7 +41,7 @@ pub extern "C" fn run(argument: *mut c_void) -> *mut c_void {
     let cpu = cpu_worker.cpu.load(Ordering::Relaxed) as u16;
     let bound = affinity::bind_new(Some(cpu));
     raw::block(!OPEN_SIGNALS);
-    // SAFETY: `CpuWorker::make` has stored it before this thread was made; it is there for good.
+    // SAFETY: `CpuWorker::make` has stored it before this thread was made; it is never freed.
     let blocking = unsafe { &*cpu_worker.blocking.load(Ordering::Relaxed) };
     let epoll = cpu_worker.epoll();
     // The table was there before the thread was.
@@ -228,7 +228,7 @@ impl Worker {
     fn attend(&self) {
         // Acquire: partner of the Release in `feed`.
         let feed = self.cpu_worker.feed.load(Ordering::Acquire);
-        // SAFETY: null, or one of a `Slab`, which is there for good.
+        // SAFETY: null, or one of a `Slab`, which is never freed.
         if let Some(feed) = unsafe { feed.as_ref() } {
             feed.attend(self.epoll);
         }
