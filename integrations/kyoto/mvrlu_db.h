@@ -19,6 +19,7 @@
 #include <kcthread.h>
 #include <kcutil.h>
 
+#include "mvrlu_cap.h"
 #include "mvrlu_cursor.h"
 
 #include <atomic>
@@ -76,6 +77,8 @@ public:
             }
         }
         visit.rethrow();
+        if (writable)
+            cap_.keep(map_, kbuf, ksiz);
         return done(status) && (!visit.is_denied || deny());
     }
 
@@ -96,6 +99,8 @@ public:
         visit.is_writable = writable;
         manycore_status_t status = manycore_map_change_all(map_, all.data(), all.size(), Visit::decide, &visit);
         visit.rethrow();
+        if (writable)
+            cap_.keep(map_, keys.back().data(), keys.back().size());
         return done(status) && (!visit.is_denied || deny());
     }
 
@@ -173,7 +178,10 @@ public:
 
     bool set(const char *kbuf, size_t ksiz, const char *vbuf, size_t vsiz) override
     {
-        return may(true) && done(manycore_map_set(map_, kbuf, ksiz, vbuf, vsiz));
+        if (!may(true) || !done(manycore_map_set(map_, kbuf, ksiz, vbuf, vsiz)))
+            return false;
+        cap_.keep(map_, kbuf, ksiz);
+        return true;
     }
 
     bool remove(const char *kbuf, size_t ksiz) override
@@ -241,6 +249,7 @@ public:
         }
         path_ = path;
         std::memset(opaque_, 0, sizeof(opaque_));
+        cap_.restart();
         omode_ = mode;
         trigger(MetaTrigger::OPEN, "open");
         return true;
@@ -418,6 +427,24 @@ public:
         return true;
     }
 
+    /* At most this many records, and bytes of keys and values: others go when one is written. They
+       go round and round in the map's order, not those first that were used least lately. */
+    bool cap_count(int64_t records)
+    {
+        if (!is_closed())
+            return false;
+        cap_.set_count(records);
+        return true;
+    }
+
+    bool cap_size(int64_t bytes)
+    {
+        if (!is_closed())
+            return false;
+        cap_.set_size(bytes);
+        return true;
+    }
+
     /* 16 bytes of the program's own. */
     char *opaque()
     {
@@ -576,6 +603,7 @@ private:
     MetaTrigger *mtrigger_ = nullptr;
     uint32_t omode_ = 0;
     size_t records_ = 0, log_bytes_ = 0;
+    MvrluCap cap_;
     std::string path_;
     char opaque_[16];
     /* Of cursors: those that were set before the last end of all records are nowhere. */

@@ -1,5 +1,5 @@
-/* Kyoto Cabinet's own test of CacheDB, with MvrluDB instead. What CacheDB can be tuned by is taken,
-   and left: no cap is set. */
+/* Kyoto Cabinet's own test of CacheDB, with MvrluDB instead. What else CacheDB can be tuned by is
+   taken, and left. */
 #include <kccachedb.h>
 
 #include "../mvrlu_db.h"
@@ -19,16 +19,6 @@ public:
     bool tune_buckets(int64_t buckets)
     {
         return tune_records(buckets);
-    }
-
-    bool cap_count(int64_t)
-    {
-        return true;
-    }
-
-    bool cap_size(int64_t)
-    {
-        return true;
     }
 
     bool switch_rotation(bool)

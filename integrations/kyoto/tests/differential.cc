@@ -436,6 +436,40 @@ static void threads_and_databases_come_and_go()
     }
 }
 
+/* Threads write into a database with caps. */
+static void caps_are_kept(unsigned seed, int calls)
+{
+    const int THREADS = 8;
+    manycore::MvrluDB db;
+    EXPECT(db.cap_count(100) && db.cap_size(4000) && db.open("*"));
+    EXPECT(!db.cap_count(1));
+    Random random(seed);
+    for (int n = 0; n < calls; n++) {
+        std::string key = std::to_string(random.below(1000)), value(random.below(200), 'v'), found;
+        EXPECT(db.set(key, value));
+        EXPECT(db.count() <= 100 && db.size() <= 4000);
+        EXPECT(db.get(key, &found) && found == value);
+    }
+    EXPECT(db.increment("number", 1) == 1 && db.count() <= 100);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < THREADS; t++)
+        threads.emplace_back([&db, t, calls, seed] {
+            Random random(seed + unsigned(t));
+            for (int n = 0; n < calls; n++)
+                db.set(std::to_string(random.below(1000)), "value");
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    EXPECT(db.count() <= 100 + THREADS);
+    EXPECT(db.set("last", "value") && db.count() <= 100);
+    Records records;
+    std::unique_ptr<kc::DB::Cursor> cursor(db.cursor());
+    std::string key, value;
+    for (cursor->jump(); cursor->get(&key, &value, true);)
+        records[key] = value;
+    EXPECT(int64_t(records.size()) == db.count());
+}
+
 int main(int argc, char **argv)
 {
     unsigned seed = argc > 1 ? unsigned(std::atoi(argv[1])) : 1;
@@ -445,6 +479,7 @@ int main(int argc, char **argv)
     test("misuse", misuse);
     test("a transaction that is too large", too_large);
     test("a sum that accept_bulk keeps", [=] { a_sum_is_kept(seed, calls / 20); });
+    test("caps are kept", [=] { caps_are_kept(seed, calls / 20); });
     test("threads and databases come and go", threads_and_databases_come_and_go);
     std::printf("test result: %s. %d passed; %d failed\n", failed ? "FAILED" : "ok", passed, failed);
     return failed > 0;

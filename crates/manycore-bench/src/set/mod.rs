@@ -11,6 +11,7 @@
 //! # Ok::<(), manycore_bench::Failure>(())
 //! ```
 
+mod ascylib;
 pub(crate) mod command;
 pub(crate) mod contenders;
 mod durable;

@@ -13,6 +13,7 @@ use manycore_traits::SetHandle;
 
 use crate::failure::Failure;
 use crate::found::Found;
+use crate::set::ascylib;
 use crate::set::contenders::{self, AnySet};
 use crate::set::durable;
 use crate::set::slice::verify;
@@ -37,7 +38,8 @@ impl Grid for TaskGrid {
 
     fn check_simulated(&self) -> Result<(), Failure> {
         let names = contenders::simulated::names(&self.structure).into_iter();
-        self.check(&names.chain(durable::names(&self.structure)).collect::<Vec<_>>())
+        let names = names.chain(durable::names(&self.structure));
+        self.check(&names.chain(ascylib::names(&self.structure)).collect::<Vec<_>>())
     }
 
     fn tasks(&self) -> Vec<Task> {
@@ -92,7 +94,8 @@ impl GridPoint for Task {
         let operations = |thread| task.operations(thread, &ranks);
         structure::simulate(run, how, operations, || {
             let unknown = || format!("there is no {} by {} to simulate", task.structure, task.sync);
-            let set = durable::make(task).or_else(|| contenders::simulated::make(task));
+            let set = durable::make(task).or_else(|| ascylib::make(task));
+            let set = set.or_else(|| contenders::simulated::make(task));
             let set = set.ok_or_else(unknown)?;
             Ok(Use { set, load, keys: &keys })
         })

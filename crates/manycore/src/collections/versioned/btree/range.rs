@@ -10,6 +10,7 @@ use super::{BPlus, Path, order, typed};
 use crate::collections::versioned::structure::Observe;
 use crate::collections::versioned::word::Datum;
 use crate::session::{Link, RawSession};
+use crate::sync::hint;
 
 /// A place between entries.
 struct Gap<'r, K, V, const LEAF: usize> {
@@ -21,13 +22,33 @@ struct Gap<'r, K, V, const LEAF: usize> {
 
 /// The entries between two gaps.
 pub struct Range<'r, K, V, S, O, const LEAF: usize, const INNER: usize> {
+    anchor: Link<Anchor>,
     session: &'r S,
     observer: O,
     front: Gap<'r, K, V, LEAF>,
-    back: Gap<'r, K, V, LEAF>,
+    /// How many entries of the leaf at the front are before the back.
+    limit: usize,
+    /// None as long as nobody asks for the last entry of a range without an end.
+    back: Option<Gap<'r, K, V, LEAF>>,
     /// The inner nodes over which the leaf at the back is reached.
     path: Path,
 }
+
+/// Has the first lines of a leaf come that will be read after this one.
+fn prefetch<K, V, const LEAF: usize>(link: Link<Leaf<K, V, LEAF>>) {
+    let leaf = link.as_ptr();
+    if !leaf.is_null() {
+        for line in (0..size_of::<Leaf<K, V, LEAF>>()).step_by(LINE).take(LINES_AHEAD) {
+            hint::prefetch(leaf.wrapping_byte_add(line));
+        }
+    }
+}
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// As many lines of a leaf as a core can wait for at once, more or less: all of one with numbers.
+const LINES_AHEAD: usize = 8;
 
 opaque! {
     [K, V, S, O, const LEAF: usize, const INNER: usize] Range<'_, K, V, S, O, LEAF, INNER>, "Range";
@@ -90,32 +111,30 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
             Bound::Excluded(last) => key.borrow() < last,
             Bound::Unbounded => true,
         };
-        let mut path = Path::new();
-        // SAFETY: the contract of this function is that of `walk`, which has found the leaves.
-        unsafe {
-            let front = match start {
+        // SAFETY: the contract of this function is that of `walk`, which finds the leaf.
+        let front = unsafe {
+            let (link, leaf) = match start {
                 Bound::Included(key) | Bound::Excluded(key) => {
                     Self::walk::<K, V, S>(anchor, session, order(key), |_| ())
                 }
                 Bound::Unbounded => Self::walk(anchor, session, |_| Ordering::Greater, |_| ()),
             };
-            let over = |node| path.push(node);
-            let back = match end {
-                Bound::Included(key) | Bound::Excluded(key) => {
-                    Self::walk::<K, V, S>(anchor, session, order(key), over)
-                }
-                Bound::Unbounded => Self::walk(anchor, session, |_| Ordering::Less, over),
-            };
-            let at = front.1.partition(|key| is_before(key, start));
-            let front = Gap { link: front.0, leaf: front.1, at };
-            let at = back.1.partition(|key| is_within(key, end));
-            let back = Gap { link: back.0, leaf: back.1, at };
-            observer.observe(front.link);
-            if front.link != back.link {
-                observer.observe(back.link);
-            }
-            Range { session, observer, front, back, path }
+            Gap { link, leaf, at: leaf.partition(|key| is_before(key, start)) }
+        };
+        observer.observe(front.link);
+        let limit = front.leaf.len();
+        let mut range =
+            Range { anchor, session, observer, front, limit, back: None, path: Path::new() };
+        if let Bound::Included(key) | Bound::Excluded(key) = end {
+            // SAFETY: the contract of this function is that of `set_back`.
+            let back = unsafe { range.set_back(order(key)) };
+            // SAFETY: as above; the leaf was found in this session.
+            back.at = unsafe { back.leaf.partition(|key| is_within(key, end)) };
+            range.meet();
+        } else {
+            prefetch(range.front.leaf.end.next);
         }
+        range
     }
 }
 
@@ -126,9 +145,35 @@ where
     S: RawSession,
     O: Observe<S>,
 {
-    /// Whether both ends are in one leaf, with nothing between them.
-    fn is_empty(&self) -> bool {
-        self.front.link == self.back.link && self.front.at >= self.back.at
+    /// Sets the back to the end of the leaf in which a key is, or would be.
+    ///
+    /// # Safety
+    ///
+    /// That of [`entries`](BPlus::entries), with this session.
+    unsafe fn set_back(&mut self, order: impl Fn(&K) -> Ordering) -> &mut Gap<'r, K, V, LEAF> {
+        let path = &mut self.path;
+        let over = |node| path.push(node);
+        // SAFETY: the contract of this function.
+        let (link, leaf) = unsafe {
+            BPlus::<LEAF, INNER>::walk::<K, V, S>(self.anchor, self.session, order, over)
+        };
+        if link != self.front.link {
+            self.observer.observe(link);
+        }
+        self.back.insert(Gap { link, leaf, at: leaf.len() })
+    }
+
+    /// Whether both ends are in one leaf.
+    fn is_last(&self) -> bool {
+        self.back.as_ref().is_some_and(|back| back.link == self.front.link)
+    }
+
+    /// To be called when an end has come into another leaf.
+    fn meet(&mut self) {
+        self.limit = match &self.back {
+            Some(back) if back.link == self.front.link => back.at,
+            _ => self.front.leaf.len(),
+        };
     }
 
     /// The entry at a place of a leaf.
@@ -143,15 +188,17 @@ where
         let link = self.front.leaf.end.next;
         // SAFETY: the session lasts, and has found the leaf (contract of `entries`).
         self.front = Gap { link, leaf: unsafe { &*self.session.deref(link) }, at: 0 };
-        if link != self.back.link {
+        self.meet();
+        if !self.is_last() {
             self.observer.observe(link);
         }
+        prefetch(self.front.leaf.end.next);
     }
 
-    /// Moves the back to the previous leaf. False if there is none; contradictory comparisons of
-    /// keys can have that effect, too.
-    fn step_back(&mut self) -> bool {
-        let mut child = untyped(self.back.link);
+    /// Moves the back to the leaf before this one. False if there is none; contradictory
+    /// comparisons of keys can have that effect, too.
+    fn step_back(&mut self, from: Link<Leaf<K, V, LEAF>>) -> bool {
+        let mut child = untyped(from);
         let mut level = self.path.length;
         loop {
             let Some(above) = level.checked_sub(1) else { return false };
@@ -179,8 +226,9 @@ where
         // SAFETY: the session lasts (contract of `entries`) and has found the node, on the level of
         // leaves.
         let leaf: &Leaf<K, V, LEAF> = unsafe { &*self.session.deref(link) };
-        self.back = Gap { link, leaf, at: leaf.len() };
-        if link != self.front.link {
+        self.back = Some(Gap { link, leaf, at: leaf.len() });
+        self.meet();
+        if !self.is_last() {
             self.observer.observe(link);
         }
         true
@@ -197,18 +245,16 @@ where
 {
     type Item = (&'r K, &'r V);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.is_empty() {
-            if self.front.at < self.front.leaf.len() {
-                self.front.at += 1;
-                return Some(Self::entry(self.front.leaf, self.front.at - 1));
-            }
-            if self.front.leaf.end.next.is_null() {
+        while self.front.at >= self.limit {
+            if self.is_last() || self.front.leaf.end.next.is_null() {
                 return None;
             }
             self.step();
         }
-        None
+        self.front.at += 1;
+        Some(Self::entry(self.front.leaf, self.front.at - 1))
     }
 }
 
@@ -221,15 +267,27 @@ where
     O: Observe<S>,
 {
     fn next_back(&mut self) -> Option<Self::Item> {
-        while !self.is_empty() {
-            if self.back.at > 0 {
-                self.back.at -= 1;
-                return Some(Self::entry(self.back.leaf, self.back.at));
+        if self.back.is_none() {
+            // SAFETY: the session lasts (contract of `entries`).
+            unsafe { self.set_back(|_| Ordering::Less) };
+            self.meet();
+        }
+        loop {
+            let is_last = self.is_last();
+            let first = if is_last { self.front.at } else { 0 };
+            let back = self.back.as_mut()?;
+            if back.at > first {
+                back.at -= 1;
+                let (leaf, at) = (back.leaf, back.at);
+                if is_last {
+                    self.limit = at;
+                }
+                return Some(Self::entry(leaf, at));
             }
-            if !self.step_back() {
+            let link = back.link;
+            if is_last || !self.step_back(link) {
                 return None;
             }
         }
-        None
     }
 }

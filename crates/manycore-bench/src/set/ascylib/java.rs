@@ -1,0 +1,259 @@
+//! `ascylib-java`: segments with a lock each, as in the first `ConcurrentHashMap` of Java.
+//!
+//! A segment's lock, count and the address of its table share a line. So readers of a segment
+//! fetch that line after each update in it.
+//!
+//! Source: D. Lea, util.concurrent 1.3.4, 2003; here as `lb-ht_java` of ASCYLIB.
+
+use std::cell::Cell;
+use std::ptr::null_mut;
+
+use manycore_simulated::lock::{PlainLock, Tas};
+use manycore_simulated::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use manycore_simulated::sync::hint;
+use manycore_traits::{ConcurrentSet, SetHandle};
+
+use super::nodes::{Node, Pool, Pools};
+
+const SEGMENTS: u64 = 512;
+
+/// Chains, and what they share.
+#[repr(C, align(64))]
+struct Segment {
+    lock: Tas,
+    /// Keys. Of the thread with the lock.
+    size: AtomicU32,
+    /// From here on it grows.
+    limit: u32,
+    buckets: AtomicPtr<AtomicPtr<Node>>,
+    /// How many there are: a power of two.
+    count: usize,
+    /// The segment whose place it took.
+    smaller: Cell<*mut Segment>,
+}
+
+impl Segment {
+    fn make(count: usize, size: u32, smaller: *mut Self) -> *mut Self {
+        let buckets: Box<[Line]> = (0..count.div_ceil(8)).map(|_| Line::empty()).collect();
+        Box::into_raw(Box::new(Self {
+            lock: Tas::new(),
+            size: AtomicU32::new(size),
+            limit: (count as u32 * 3 / 4).max(1),
+            buckets: AtomicPtr::new(Box::into_raw(buckets).cast()),
+            count,
+            smaller: Cell::new(smaller),
+        }))
+    }
+
+    /// The first link of a chain.
+    fn bucket(&self, key: u64) -> &AtomicPtr<Node> {
+        let number = (key / SEGMENTS) as usize & (self.count - 1);
+        // Relaxed: it does not change.
+        let buckets = self.buckets.load(Ordering::Relaxed);
+        // SAFETY: there are as many as `count`, for as long as the table.
+        unsafe { &*buckets.add(number) }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &AtomicPtr<Node>> {
+        (0..self.count as u64).map(|number| self.bucket(number * SEGMENTS))
+    }
+}
+
+/// Eight buckets, which begin with a line.
+#[repr(align(64))]
+#[allow(dead_code, reason = "read as a slice of links")]
+struct Line([AtomicPtr<Node>; 8]);
+
+impl Line {
+    fn empty() -> Self {
+        Self(std::array::from_fn(|_| AtomicPtr::new(null_mut())))
+    }
+}
+
+/// A hash table.
+pub(super) struct SegmentedTable {
+    segments: Box<[AtomicPtr<Segment>]>,
+    pools: Pools,
+}
+
+// SAFETY: segments are shared through atomics; `smaller` is written before others see a segment.
+unsafe impl Send for SegmentedTable {}
+// SAFETY: as above.
+unsafe impl Sync for SegmentedTable {}
+
+impl SegmentedTable {
+    pub const NAME: &'static str = "ascylib-java";
+
+    /// For this many threads.
+    pub fn new(threads: u32, buckets: u64) -> Self {
+        Self::with_pools(Pools::new(threads), buckets)
+    }
+
+    pub fn with_pools(pools: Pools, buckets: u64) -> Self {
+        // Large enough for all keys of its range, of which there are twice as many as buckets: a
+        // segment does not shrink, and has them all once in a run of seconds.
+        let keys = (2 * buckets).div_ceil(SEGMENTS);
+        let each = (4 * (keys + 1)).div_ceil(3).next_power_of_two() as usize;
+        Self::with_segments(pools, each)
+    }
+
+    /// With segments that begin with this many buckets.
+    pub fn with_segments(pools: Pools, each: usize) -> Self {
+        let segment = |_| AtomicPtr::new(Segment::make(each, 0, null_mut()));
+        Self { segments: (0..SEGMENTS).map(segment).collect(), pools }
+    }
+}
+
+impl ConcurrentSet<u64> for SegmentedTable {
+    type Handle<'a> = Handle<'a>;
+
+    fn handle(&self) -> Handle<'_> {
+        Handle { table: self, pool: self.pools.pool() }
+    }
+}
+
+impl Drop for SegmentedTable {
+    fn drop(&mut self) {
+        for segment in &mut self.segments {
+            let mut segment = *segment.get_mut();
+            while !segment.is_null() {
+                // SAFETY: each segment is in one of these lists, and no thread is left.
+                let mut own = unsafe { Box::from_raw(segment) };
+                let lines: *mut Line = own.buckets.get_mut().cast();
+                let lines = std::ptr::slice_from_raw_parts_mut(lines, own.count.div_ceil(8));
+                // SAFETY: `make` has made it as a box of this many lines.
+                drop(unsafe { Box::from_raw(lines) });
+                segment = own.smaller.get();
+            }
+        }
+    }
+}
+
+/// A thread's access.
+pub(super) struct Handle<'a> {
+    table: &'a SegmentedTable,
+    pool: Pool<'a>,
+}
+
+/// The link to a key's node, or that at the end of its chain.
+fn find(segment: &Segment, key: u64) -> (&AtomicPtr<Node>, Option<&Node>) {
+    let mut link = segment.bucket(key);
+    loop {
+        hint::unforeseen_branch();
+        // Acquire: with the release by which the node was linked.
+        // SAFETY: a node's memory stays, and the pools give it to nobody while this thread can
+        // look: it has made no step since it began, or has the lock.
+        let Some(node) = (unsafe { link.load(Ordering::Acquire).as_ref() }) else {
+            return (link, None);
+        };
+        if node.key() == key {
+            return (link, Some(node));
+        }
+        link = &node.next;
+    }
+}
+
+impl<'a> Handle<'a> {
+    fn link(&self, key: u64) -> &'a AtomicPtr<Segment> {
+        &self.table.segments[(key % SEGMENTS) as usize]
+    }
+
+    fn segment(&self, key: u64) -> &'a Segment {
+        // Acquire: with the release by which a larger one took its place.
+        // SAFETY: segments live as long as the table.
+        unsafe { &*self.link(key).load(Ordering::Acquire) }
+    }
+
+    fn is_there(&self, key: u64) -> bool {
+        find(self.segment(key), key).1.is_some()
+    }
+
+    /// A key's segment, locked. One that has grown stays locked for ever.
+    fn lock(&self, key: u64) -> &'a Segment {
+        loop {
+            let segment = self.segment(key);
+            if segment.lock.try_acquire() {
+                return segment;
+            }
+            hint::spin_loop();
+        }
+    }
+
+    /// Puts a segment of twice as many buckets in the place of one that is locked: with copies of
+    /// its nodes, and a key more.
+    fn grow(&mut self, small: &'a Segment, key: u64) {
+        let size = small.size.load(Ordering::Relaxed) + 1; // Relaxed: under the lock
+        let large = Segment::make(2 * small.count, size, std::ptr::from_ref(small).cast_mut());
+        // SAFETY: nobody else has it yet.
+        let fresh = unsafe { &*large };
+        let mut copied = Vec::new();
+        for bucket in small.all() {
+            let mut node = bucket.load(Ordering::Relaxed); // Relaxed: under the lock
+            // SAFETY: under the lock, nobody takes a node out.
+            while let Some(old) = unsafe { node.as_ref() } {
+                self.put(fresh.bucket(old.key()), old.key());
+                copied.push(node);
+                node = old.next();
+            }
+        }
+        self.put(fresh.bucket(key), key);
+        // Release: who reads the link sees what the segment has.
+        self.link(key).store(large, Ordering::Release);
+        // Only now: until here, others could begin with them.
+        copied.into_iter().for_each(|node| self.pool.free(node));
+    }
+
+    /// Puts a key at the beginning of a chain.
+    fn put(&mut self, link: &AtomicPtr<Node>, key: u64) {
+        // Relaxed: under the lock.
+        let node = self.pool.allocate(key, link.load(Ordering::Relaxed));
+        // Release: who follows the link sees what the node has.
+        link.store(node, Ordering::Release);
+    }
+}
+
+impl SetHandle<u64> for Handle<'_> {
+    fn contains(&mut self, key: &u64) -> bool {
+        self.is_there(*key)
+    }
+
+    fn insert(&mut self, key: u64) -> bool {
+        if self.is_there(key) {
+            return false;
+        }
+        let segment = self.lock(key);
+        let (link, found) = find(segment, key);
+        let is_new = found.is_none();
+        let size = segment.size.load(Ordering::Relaxed) + 1; // Relaxed: under the lock
+        if is_new && size >= segment.limit {
+            self.grow(segment, key);
+            return true;
+        }
+        if is_new {
+            self.put(link, key);
+            segment.size.store(size, Ordering::Relaxed); // Relaxed: under the lock
+        }
+        // SAFETY: it was acquired above.
+        unsafe { segment.lock.release() };
+        is_new
+    }
+
+    fn remove(&mut self, key: &u64) -> bool {
+        if !self.is_there(*key) {
+            return false;
+        }
+        let segment = self.lock(*key);
+        let (link, found) = find(segment, *key);
+        let is_done = found.is_some();
+        if let Some(node) = found {
+            // Release: as the link that it takes the place of.
+            link.store(node.next(), Ordering::Release);
+            self.pool.free(std::ptr::from_ref(node).cast_mut());
+            let size = segment.size.load(Ordering::Relaxed); // Relaxed: under the lock
+            segment.size.store(size - 1, Ordering::Relaxed);
+        }
+        // SAFETY: it was acquired above.
+        unsafe { segment.lock.release() };
+        is_done
+    }
+}
