@@ -459,42 +459,11 @@ public:
 private:
     friend class MvrluCursor<MvrluDB>;
     typedef MvrluVisit Visit;
+    typedef MvrluScopedVisitor ScopedVisitor;
+    typedef MvrluAlone Alone;
 
     MvrluDB(const MvrluDB &) = delete;
     MvrluDB &operator=(const MvrluDB &) = delete;
-
-    struct ScopedVisitor {
-        explicit ScopedVisitor(Visitor *visitor) : visitor(visitor)
-        {
-            visitor->visit_before();
-        }
-        ~ScopedVisitor()
-        {
-            visitor->visit_after();
-        }
-        Visitor *visitor;
-    };
-
-    /* Keeps other threads from changing anything, unless this one does so already. */
-    class Alone {
-    public:
-        explicit Alone(manycore_map_t *map) : map_(map), is_first_(manycore_map_keep_others_out(map) == MANYCORE_OK)
-        {
-        }
-        ~Alone()
-        {
-            if (is_first_)
-                manycore_map_let_others_in(map_);
-        }
-        bool is_first() const
-        {
-            return is_first_;
-        }
-
-    private:
-        manycore_map_t *map_;
-        bool is_first_;
-    };
 
     bool is_closed()
     {

@@ -153,6 +153,42 @@ struct MvrluVisit {
     }
 };
 
+/* Tells a visitor when its visits begin and end. */
+struct MvrluScopedVisitor {
+    typedef kyotocabinet::BasicDB::Visitor Visitor;
+
+    explicit MvrluScopedVisitor(Visitor *visitor) : visitor(visitor)
+    {
+        visitor->visit_before();
+    }
+    ~MvrluScopedVisitor()
+    {
+        visitor->visit_after();
+    }
+    Visitor *visitor;
+};
+
+/* Keeps other threads from changing anything, unless this one does so already. */
+class MvrluAlone {
+public:
+    explicit MvrluAlone(manycore_map_t *map) : map_(map), is_first_(manycore_map_keep_others_out(map) == MANYCORE_OK)
+    {
+    }
+    ~MvrluAlone()
+    {
+        if (is_first_)
+            manycore_map_let_others_in(map_);
+    }
+    bool is_first() const
+    {
+        return is_first_;
+    }
+
+private:
+    manycore_map_t *map_;
+    bool is_first_;
+};
+
 } // namespace manycore
 
 #endif

@@ -78,7 +78,7 @@ pub(super) struct SegmentedTable {
 
 // SAFETY: segments are shared through atomics; `smaller` is written before others see a segment.
 unsafe impl Send for SegmentedTable {}
-// SAFETY: as above.
+// SAFETY: segments are shared through atomics; `smaller` is read when no thread is left.
 unsafe impl Sync for SegmentedTable {}
 
 impl SegmentedTable {

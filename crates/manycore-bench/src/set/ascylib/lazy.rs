@@ -78,7 +78,7 @@ impl Place<'_> {
     fn is_valid(&self) -> bool {
         // Relaxed: who has changed them had the lock.
         let is_marked = |node: &Node| node.is_marked.load(Ordering::Relaxed);
-        // SAFETY: as above.
+        // SAFETY: a node's memory stays, and the pools give it to nobody while a thread can look.
         let node = unsafe { self.node.as_ref() };
         !is_marked(self.before) && !node.is_some_and(is_marked) && self.before.next() == self.node
     }

@@ -79,7 +79,7 @@ struct Batch {
 // SAFETY: what is private to a thread is used by the one that has taken it; nodes are shared
 // through atomics.
 unsafe impl Send for Pools {}
-// SAFETY: as above.
+// SAFETY: a shared `Pools` gives what is private to the one thread that has taken it.
 unsafe impl Sync for Pools {}
 
 impl Pools {
@@ -147,7 +147,8 @@ impl Pool<'_> {
     fn make_chunk(&mut self) {
         let nodes = CHUNK.min(self.pools.batch);
         let mut chunk: Box<[Node]> = (0..nodes).map(|_| Node::new(0)).collect();
-        // What it is made with takes no time; a store takes the line.
+        // Relaxed: nobody else has them. What they are made with takes no time; a store takes the
+        // line.
         chunk.iter().for_each(|node| node.key.store(0, Ordering::Relaxed));
         let own = self.own();
         own.unused.extend(chunk.iter_mut().map(std::ptr::from_mut));

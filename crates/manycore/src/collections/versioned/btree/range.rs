@@ -128,7 +128,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         if let Bound::Included(key) | Bound::Excluded(key) = end {
             // SAFETY: the contract of this function is that of `set_back`.
             let back = unsafe { range.set_back(order(key)) };
-            // SAFETY: as above; the leaf was found in this session.
+            // SAFETY: the session lasts (contract of this function), and has found the leaf.
             back.at = unsafe { back.leaf.partition(|key| is_within(key, end)) };
             range.meet();
         } else {
