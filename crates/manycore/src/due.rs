@@ -1,4 +1,5 @@
-//! When a log is due to be drained, and whether somebody is about to: for all that put work off.
+//! When a log is due to be drained, and whether a thread is about to do so: for all structures that
+//! defer work.
 //!
 //! A thread that finds it due claims it first. So the other threads neither drain as well nor go to
 //! the lock to find it taken; on a large machine they would all do so at the same moment.

@@ -66,8 +66,8 @@
 //! # One source per algorithm
 //!
 //! The same lines are compiled for a Rust program, for the library that `manycore run` preloads
-//! into a program written by somebody else, for the loom model checker (`--cfg loom`) and for a
-//! machine without an operating system. They differ only in the back end of [`sync`].
+//! into an unmodified program, for the loom model checker (`--cfg loom`) and for a machine without
+//! an operating system. They differ only in the back end of [`sync`].
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(missing_debug_implementations)]

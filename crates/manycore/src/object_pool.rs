@@ -1,5 +1,5 @@
-//! Memory for objects that come and go: free ones in lists, of the thread that freed them; what one
-//! has too many of goes to all, by the batch.
+//! Memory for short-lived objects. Free objects are in lists of the thread that freed them; a
+//! thread with too many gives batches of them to all threads.
 //!
 //! It is allocated in chunks, and lies close together: lines of the CPU's cache hold objects of one
 //! structure, and no other data of the program. No memory is freed before the end of the whole
@@ -285,8 +285,9 @@ impl Chunks {
                 }
             }
             let new = self.new_region();
-            // Release: partner of the Acquire above: what `note` has written. Relaxed on failure:
-            // another thread's will do, and this one is given out in parts after it, by nobody.
+            // Release: partner of the Acquire above, for the writes of `note`. Relaxed on failure:
+            // another thread's value will do; this one is not used, and its memory is given out in
+            // parts later.
             let done = Ordering::Release;
             if self.region.compare_exchange(region, new, done, Ordering::Relaxed).is_err() {
                 // SAFETY: this thread's, since no other knows it.

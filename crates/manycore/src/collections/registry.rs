@@ -10,7 +10,7 @@ pub struct Sizes {
     pub buckets: usize,
 }
 
-/// Calls a macro with the list of all sets of numbers, but for those under a lock:
+/// Calls a macro with the list of all sets of numbers, except for those under a lock:
 /// `callback! { name, "structure", "mechanism", sizes => set; ... }`.
 ///
 /// The name is for tests, structure and mechanism are those of `manycore bench set`, and the

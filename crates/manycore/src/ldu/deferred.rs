@@ -16,7 +16,7 @@ use crate::lock::{Adaptive, Guarded};
 use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, hint, mutation};
 
-/// A structure `S` of items `T`, of which updates are logged in a queue `Q`, under a lock `L`.
+/// A structure `S` of items `T`, whose updates are logged in a queue `Q`, under a lock `L`.
 ///
 /// A thread that makes an item with [`item`](Self::item) owns it, and its state:
 /// [`Absent`](super::Absent) or [`Present`](super::Present). So no thread can insert an item that
@@ -226,7 +226,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         })
     }
 
-    /// Applies an update at once, if reads are frequent and no other thread has the lock. Returns
+    /// Applies an update inline, if reads are frequent and no other thread has the lock. Returns
     /// whether it did.
     ///
     /// # Safety
@@ -259,7 +259,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     /// Waits until all reads have ended that may have missed an update which the caller has made.
     /// Reads that begin meanwhile see it.
     ///
-    /// For an owner who is about to change something that readers find by way of the structure.
+    /// For an owner that is about to change data that readers find through the structure.
     pub fn wait_for_reads(&self) {
         if !mutation!("ldu-nobody-waits") {
             // A thread that has missed the update has had the lock before this, and a thread that

@@ -126,7 +126,8 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Present<'d, S, T, Q, L> {
         unsafe { ManuallyDrop::take(&mut this.0) }
     }
 
-    /// The item stays in the structure for good: until both are gone, and its memory for ever.
+    /// The item stays in the structure permanently: until the structure is dropped too, and its
+    /// memory is never freed.
     pub fn keep(self) {
         forget(self);
     }

@@ -34,8 +34,8 @@
 //! | [`PerCore`] | for each core one queue for all structures, under one lock |
 //!
 //! A thread that finds another structure's entries in its slot of a [`Table`] returns them to a
-//! queue of that structure. [`PerCore`] does not divide its queues by structure: what they belong
-//! to may be a whole forest, under one lock.
+//! queue of that structure. [`PerCore`] does not divide its queues by structure: their entries may
+//! belong to a whole forest, under one lock.
 //!
 //! [`Deferred`] is the form for programs: items have an owner, whose handle says whether the item
 //! is in the structure. [`Node`], [`Queue`] and [`drain`] are the form for kernels, whose objects
@@ -127,8 +127,9 @@
 //! structure's state passes from thread to thread with the lock. An owner that frees an object that
 //! had entries has acquired the end of their use with the node's word.
 //!
-//! [`Deferred::wait_for_reads`] comes after the caller's updates, and has the lock for a moment: a
-//! read that had it before has ended, and one that has it later acquires them with it.
+//! [`Deferred::wait_for_reads`] comes after the caller's updates, and takes the lock for a moment:
+//! a read that had it before has ended, and a read that takes it later acquires the updates with
+//! it.
 //!
 //! # Cost
 //!
@@ -140,9 +141,9 @@
 //!
 //! # When not to use it
 //!
-//! Where more than one operation of thirty or so reads: a lock alone is a little faster. Where
+//! Where more than about one operation in thirty reads: a lock alone is a little faster. Where
 //! updates have results, such as whether a key was there. Where the order of updates of different
-//! objects matters, as in a stack: that is what [`ordered`] is for.
+//! objects matters, as in a stack: use [`ordered`] for that.
 
 mod deferred;
 mod item;

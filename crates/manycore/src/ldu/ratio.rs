@@ -10,14 +10,14 @@ const PAUSE: u32 = 512;
 /// Shares are of this.
 const ALL: u64 = 1 << 10;
 
-/// Updates are applied at once where there are fewer than this many for each read, see
+/// Updates are applied inline where there are fewer than this many for each read, see
 /// [`Deferred::eager_below`](super::Deferred::eager_below): on two CPUs this many deferred updates
-/// cost what a lock for each does.
+/// cost as much as a lock for each.
 pub const EAGER_BELOW: u64 = 32;
 
 /// Updates of late, and reads. Under the structure's lock.
 pub(super) struct Ratio {
-    /// Updates since the last read, and how many of them were applied at once.
+    /// Updates since the last read, and how many of them were applied inline.
     updates: u64,
     at_once: u64,
     /// Updates for each read in the mean, times [`MEMORY`].

@@ -562,7 +562,7 @@ enum Slept {
 }
 
 // SAFETY: `HELD` is set only by a compare-and-swap from a word without it, and cleared only in a
-// release that hands the lock to nobody; a hand-over is a message to one thread, by the only one
+// release that hands the lock to no thread; a hand-over is a message to one thread, by the only one
 // that holds the lock. Sixteen bytes, and zero is free.
 unsafe impl PlainLock for Adaptive {
     const INFO: LockInfo = LockInfo {

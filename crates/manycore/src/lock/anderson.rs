@@ -2,9 +2,9 @@
 //!
 //! # Idea
 //!
-//! A thread that comes draws a number, and waits at the slot of that number, a line of its own; a
+//! An arriving thread draws a number, and waits at the slot of that number, a line of its own; a
 //! release calls the next number in the next slot. As in `ticket`, threads are served in the order
-//! in which they drew; but a release disturbs only the one thread whose turn it is.
+//! in which they drew; but a release disturbs only the next thread.
 //!
 //! # Source
 //!

@@ -103,7 +103,8 @@ impl Bravo {
         false
     }
 
-    /// Ends a hold, or an attempt, that has a mark in the table, or else a hold on the lock below.
+    /// Ends a hold, or an attempt, that has a mark in the table, or otherwise a hold on the lock
+    /// below.
     #[inline]
     fn leave(&self) {
         let (slot, mark) = (table::slot(self.mark()), self.mark());
@@ -138,8 +139,8 @@ impl Bravo {
 
     /// Whether there is no mark of this lock in a slot.
     fn is_clear(&self, slot: &AtomicUsize) -> bool {
-        // SeqCst: partner of the compare-and-swap in `try_pass`, see `SideDoor`; acquires what
-        // `leave` released.
+        // SeqCst: partner of the compare-and-swap in `try_pass`, see `SideDoor`; acquires the
+        // writes released by `leave`.
         slot.load(order!(SeqCst, "bravo-scan")) != self.mark()
     }
 

@@ -2,9 +2,9 @@
 //!
 //! # Idea
 //!
-//! A cohort lock, see [`Cohorts`]: the threads of a node of memory queue as in `mcs`, and only the
-//! head of such a queue competes for the word. So few compete, and a simple lock with exponential
-//! back-off will do, which costs the least when nobody else is there.
+//! A cohort lock, see [`Cohorts`]: the threads of a NUMA node queue as in `mcs`, and only the head
+//! of such a queue competes for the word. So few threads compete, and a simple lock with
+//! exponential back-off is enough, which costs the least without contention.
 //!
 //! # Source
 //!
@@ -24,8 +24,8 @@
 //!
 //! # When not to use it
 //!
-//! Where nodes have to be served evenly: who backs off comes late, and a node may get the word
-//! again at once. On one node of memory, where `mcs` is the same with half the work. A lock is 1
+//! Where nodes have to be served evenly: a thread that backs off comes late, and a node may get the
+//! word again at once. On one NUMA node, where `mcs` does the same with half the work. A lock is 1
 //! KiB large.
 
 use super::Exponential;

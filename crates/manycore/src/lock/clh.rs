@@ -99,8 +99,7 @@ impl Clh {
         let before = match self.tail.swap(node.as_ptr(), order!(AcqRel, "clh-swap")) {
             Linked::Nothing => return,
             Linked::Node(before) => before,
-            // Relaxed: nobody has held the lock in this process but the thread that forked it, if
-            // that did.
+            // Relaxed: in this process only the forking thread, if any, has held the lock.
             Linked::Ghost => self.holder.load(Ordering::Relaxed),
         };
         if let Some(before) = NonNull::new(before) {

@@ -105,8 +105,8 @@ impl Aside {
         self.first.is_null()
     }
 
-    /// Takes the first waiter on a node of memory out of the main queue, of which `next` is the
-    /// first, and sets aside those before it. None if there is none.
+    /// Removes the first waiter of a NUMA node from the main queue, which begins with `next`, and
+    /// sets aside the waiters before it. None if there is none.
     ///
     /// # Safety
     ///
@@ -189,9 +189,9 @@ impl Cna {
 /// The place is the holder's.
 #[cold]
 unsafe fn hand_over(place: *mut Place<Notes>, next: Option<*mut Place<Notes>>, mut aside: Aside) {
-    // SAFETY: the place is the holder's own (contract of this function); the others belong to
-    // threads in one of the two queues, which wait there until they are told, and only the holder
-    // tells.
+    // SAFETY: the place is the holder's own (contract of this function). The others belong to
+    // threads in one of the two queues, which wait there until they get a message, and only the
+    // holder sends one.
     unsafe {
         let notes = &(*place).notes;
         let passes = notes.passes.load(Ordering::Relaxed);

@@ -22,8 +22,8 @@
 //! # Memory order
 //!
 //! Within a queue, the message from one place to the next (Release, Acquire) carries the lock.
-//! Between queues, the lock between the nodes carries it. What is noted about the holder is for the
-//! holder to write and to read.
+//! Between queues, the lock between the nodes carries it. Only the holder reads and writes the
+//! notes about the holder.
 //!
 //! # Cost
 //!
@@ -31,8 +31,8 @@
 //!
 //! # When not to use it
 //!
-//! On one node of memory; where there are many locks, for each is a kilobyte large; with more
-//! runnable threads than CPUs, for nobody may overtake the thread at the head of a queue.
+//! On one NUMA node; where there are many locks, because each is a kilobyte large; with more
+//! runnable threads than CPUs, because no thread may overtake the thread at the head of a queue.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -154,8 +154,7 @@ impl Cohorts {
     /// The queue of the thread that holds the lock, if one does: to be asked by the thread that
     /// finds a ghost.
     pub(super) fn holding_queue(&self) -> Option<usize> {
-        // Relaxed, here and in `holder`: nobody has held the lock in this process but the thread
-        // that forked it.
+        // Relaxed, here and in `holder`: in this process only the forking thread has held the lock.
         (!self.holder().is_null()).then(|| self.queue.load(Ordering::Relaxed) as usize)
     }
 

@@ -12,7 +12,7 @@
 //! # Source
 //!
 //! The mutex that ordo-one's `synchronization-benchmarks`, 2026, found best for short sections on
-//! machines with 12 to 64 CPUs: written anew here after its description.
+//! machines with 12 to 64 CPUs: reimplemented here from its description.
 //!
 //! # Fork
 //!

@@ -10,7 +10,7 @@ pub(crate) struct Guarded<T, L> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `value` is reached through `with` and `try_with`, which hold the lock, or through
+// SAFETY: `value` is accessed through `with` and `try_with`, which hold the lock, or through
 // `alone`, whose caller excludes others: one thread at a time has it, and it may be a different one
 // each time, since `T: Send`.
 unsafe impl<T: Send, L: RawLock> Sync for Guarded<T, L> {}

@@ -73,7 +73,7 @@ impl<N: Default> HeldQueue<N> {
 
     fn note(&self, place: NonNull<Place<N>>) {
         // Relaxed, here and in `holder`: read by this thread, and by one that finds a ghost at the
-        // end of the queue; nobody has held the lock in that process but the thread that forked it.
+        // end of the queue; in that process only the forking thread has held the lock.
         self.holder.store(place.as_ptr(), Ordering::Relaxed);
     }
 

@@ -49,8 +49,8 @@ pub struct Hmcs {
     places: [CachePadded<UnsafeCell<Place>>; QUEUES],
 }
 
-// SAFETY: `places[n]` is written by the thread at the head of queue `n` only, of which there is one
-// at a time; others reach it through the root's queue, by its atomics.
+// SAFETY: only the thread at the head of queue `n` writes `places[n]`, and there is one at a time;
+// others reach it through the root's queue, by its atomics.
 unsafe impl Sync for Hmcs {}
 
 impl Default for Hmcs {
@@ -120,8 +120,8 @@ unsafe impl PlainLock for Hmcs {
     #[inline]
     unsafe fn release(&self) {
         let descend = |queue| {
-            // SAFETY: the lock is held for this node, so that its place is at the head of the
-            // root's queue; a thread behind it stays in its place until it is told.
+            // SAFETY: the lock is held for this node, so its place is at the head of the root's
+            // queue; a thread behind it stays in its place until it gets a message.
             unsafe {
                 if let Some(next) = self.root.leave(self.place(queue)) {
                     Place::tell(next, GRANTED);

@@ -3,9 +3,9 @@
 //!
 //! # Idea
 //!
-//! Waiters that test the lock at every moment keep its cache line moving, and all attack at once
-//! when it comes free. Delays of random length spread them out. The CPU stays with the waiter, in
-//! the hope that the lock is free sooner than a sleep and a wake-up would take.
+//! Waiters that test the lock at every moment keep its cache line moving, and all contend at the
+//! moment at which it becomes free. Delays of random length spread them out. The CPU stays with the
+//! waiter, in the hope that the lock is free sooner than a sleep and a wake-up would take.
 //!
 //! Against contention try longer delays first: fewer tests in the same number of rounds, and a
 //! longer spin before a waiter blocks. If spinning takes CPUs from threads that could use them, try

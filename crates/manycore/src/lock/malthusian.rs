@@ -190,8 +190,8 @@ impl Malthusian {
     }
 }
 
-/// Hands the lock over: `next` is behind the holder in the queue, or that has been left to one of
-/// the passive set, the eldest if it is its turn.
+/// Hands the lock over: `next` is behind the holder in the queue; or one of the passive set gets
+/// the queue, the eldest if that is due.
 ///
 /// # Safety
 ///
@@ -203,9 +203,10 @@ unsafe fn hand_over(
     mut passive: Passive,
     is_eldests_turn: bool,
 ) {
-    // SAFETY: the place is the holder's own (contract of this function); the others belong to
-    // threads in the queue or the passive set, which stay there until they are told, and only the
-    // holder tells. `is_eldests_turn`, or no `next`, implies that the passive set is not empty.
+    // SAFETY: the place is the holder's own (contract of this function). The others belong to
+    // threads in the queue or the passive set, which stay there until they get a message, and only
+    // the holder sends one. `is_eldests_turn`, or no `next`, implies that the passive set is not
+    // empty.
     unsafe {
         let heir = match next {
             Some(next) if is_eldests_turn => {

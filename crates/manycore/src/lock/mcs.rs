@@ -91,7 +91,7 @@ impl Mcs {
     }
 
     // Relaxed, both: read by its own thread, and by one that finds a ghost at the end of the queue;
-    // nobody has held the lock in that process but the thread that forked it.
+    // in that process only the forking thread has held the lock.
 
     fn holder(&self) -> *mut Pinned {
         self.holder.load(Ordering::Relaxed) // Relaxed: as said

@@ -87,8 +87,8 @@ impl McsBypass {
     fn wait(&self) {
         let node = Node { next: Link::new(), state: AtomicU32::new(QUEUED) };
         let this = (&raw const node).cast_mut();
-        // AcqRel: Release, partner of the Acquire in the successor's swap: the node is initialised;
-        // Acquire likewise. Behind a ghost this one is at the head.
+        // AcqRel: Release, partner of the Acquire in the successor's swap, for the initialised
+        // node; Acquire, for the predecessor's node. Behind a ghost this one is at the head.
         if let Linked::Node(before) = self.tail.swap(this, order!(AcqRel, "bypass-swap")) {
             // Release: partner of the Acquire in `pass_head`.
             // SAFETY: the predecessor stays in `wait`, and so on its stack, until `pass_head` has

@@ -7,8 +7,8 @@
 //! and in every test suite.
 //!
 //! Reader-writer locks implement [`RawRwLock`](crate::RawRwLock), and have a registry of their own,
-//! [`for_each_rw_lock`](crate::for_each_rw_lock). The first of them, [`AdaptiveRw`], is what
-//! `manycore run` puts into a program.
+//! [`for_each_rw_lock`](crate::for_each_rw_lock). `manycore run` puts the first of them,
+//! [`AdaptiveRw`], into a program.
 //!
 //! With the feature `lock_api`, which is on unless switched off, all of them hold data. `Mutex` and
 //! `RwLock` are the ones to begin with; the others have the same methods:

@@ -256,7 +256,7 @@ unsafe impl PlainLock for ParkingLot {
 
     #[inline]
     unsafe fn release(&self) {
-        // Release: partner of the Acquire in `take`. Relaxed on failure: somebody is parked, and
+        // Release: partner of the Acquire in `take`. Relaxed on failure: a thread is parked, and
         // nothing is released here.
         let release = order!(Release, "parking-release");
         if self.state.compare_exchange(LOCKED, 0, release, Ordering::Relaxed).is_err() {

@@ -88,8 +88,8 @@ impl PerCpuRw {
 
     /// Whether no reader is in, with the door shut.
     fn is_empty(&self) -> bool {
-        // SeqCst: partner of `fetch_add` in `try_acquire_read`, see `SideDoor`; acquires what
-        // `leave` released.
+        // SeqCst: partner of `fetch_add` in `try_acquire_read`, see `SideDoor`; acquires the writes
+        // released by `leave`.
         let count = |c: &CachePadded<AtomicU32>| c.load(order!(SeqCst, "per-cpu-rw-sum"));
         self.counters().iter().map(count).fold(0, u32::wrapping_add) == 0
     }

@@ -10,7 +10,7 @@ use crate::{LockInfo, RawLock};
 /// # Safety
 ///
 /// As for [`RawLock`]; and a value of all zero bytes is an unlocked lock, whose memory may go away
-/// without notice while nobody uses the lock.
+/// without notice while no thread uses the lock.
 pub unsafe trait PlainLock: RawLock + Sized {
     /// The lock's row in `manycore locks`.
     const INFO: LockInfo;
@@ -82,7 +82,7 @@ pub(super) use waits_with_deadline;
 /// Gives a plain lock without a node of its callers its [`RawLock`] form.
 macro_rules! without_node {
     ($lock:ty $(, $parameter:ident: $bound:path)?) => {
-        // SAFETY: `PlainLock` requires what `RawLock` does, and this forwards to it. The node is
+        // SAFETY: `PlainLock` requires the same as `RawLock`, and this forwards to it. The node is
         // `()`, to which no lock has a reference.
         unsafe impl$(<$parameter: $bound>)? $crate::RawLock for $lock {
             type Node = ();

@@ -6,9 +6,9 @@
 #[non_exhaustive]
 pub enum Preference {
     /// A reader gets the lock whenever no writer holds it, so that a thread may read while it
-    /// reads. Writers may starve. It is what glibc does unless asked otherwise.
+    /// reads. Writers may starve. This is glibc's default.
     Readers,
-    /// A waiting writer stops new readers, and after it all readers that wait go first: nobody
+    /// A waiting writer stops new readers, and after it all waiting readers go first: no thread
     /// starves. A thread that reads must not begin to read again.
     Phases,
 }

@@ -1,7 +1,7 @@
 //! A queue in which each waits at a place of its own until the one before it leaves it a message.
 //!
 //! The lock `mcs` is this queue alone. Locks that consist of several queues, or that choose the
-//! next owner, are built of it. What it means to be at the head of the queue is up to the lock.
+//! next owner, are built of it. Each lock defines the role of the queue's head.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -56,8 +56,8 @@ impl<N> Place<N> {
     /// Puts another behind this one, or none, as the thread that holds the lock: only at the end of
     /// the queue do others write this link.
     pub(super) fn set_next(&self, next: *mut Self) {
-        // Relaxed: read by the thread that holds the lock later; and a thread that comes to the end
-        // has it by the queue's tail.
+        // Relaxed: the thread that holds the lock later reads it; and a thread that comes to the
+        // end has it by the queue's tail.
         self.next.store(next, Ordering::Relaxed);
     }
 
@@ -127,8 +127,8 @@ impl<N> Queue<N> {
     ///
     /// # Safety
     ///
-    /// As of [`enter`](Self::enter). With a deadline the place comes from `sync::node`, all who
-    /// leave this queue do so by [`hand_over`](Self::hand_over), and if the result is false the
+    /// As for [`enter`](Self::enter). With a deadline the place comes from `sync::node`, every
+    /// thread leaves this queue by [`hand_over`](Self::hand_over), and if the result is false the
     /// place is not the caller's any more.
     pub(super) unsafe fn enter_until(
         &self,
@@ -173,8 +173,8 @@ impl<N> Queue<N> {
     /// The place is at the head.
     #[inline]
     pub(super) unsafe fn leave(&self, place: *mut Place<N>) -> Option<*mut Place<N>> {
-        // SAFETY: the place is at the head (contract of this function), and null as the last has
-        // nobody behind it.
+        // SAFETY: the place is at the head (contract of this function), and null as the last means
+        // that no place is behind it.
         unsafe { self.leave_to(place, null_mut()) }
     }
 

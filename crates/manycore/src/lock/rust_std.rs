@@ -11,7 +11,7 @@
 //! # Source
 //!
 //! The mutex of Rust's standard library on Linux (`library/std/src/sys/sync/mutex/futex.rs`, since
-//! Rust 1.62), by M. Bos: written anew here after its description, so that it can be simulated and
+//! Rust 1.62), by M. Bos: reimplemented here from its description, so that it can be simulated and
 //! put into programs.
 //!
 //! # Memory order

@@ -62,8 +62,8 @@ const HEAD_OF_NEW_GROUP: u32 = 3;
 /// How many of a node of memory go ahead of others: as many as in the paper.
 const GROUP: u32 = 1024;
 
-/// A waiter's place in the queue. What shufflers read is on a line of its own, so that they do
-/// not disturb hand-overs.
+/// A waiter's place in the queue. The fields that shufflers read are on a line of their own, so
+/// that they do not disturb hand-overs.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Node {
@@ -135,8 +135,8 @@ impl Shfl {
         };
         let node = Node { next: Link::new(), home: cpu::node(), told };
         let this = (&raw const node).cast_mut();
-        // AcqRel: Release, partner of the Acquire in the successor's swap: the node is initialised;
-        // Acquire likewise. Behind a ghost this one is at the head.
+        // AcqRel: Release, partner of the Acquire in the successor's swap, for the initialised
+        // node; Acquire, for the predecessor's node. Behind a ghost this one is at the head.
         let mut is_shuffler = match self.tail.swap(this, order!(AcqRel, "shfl-swap")) {
             Linked::Node(before) => {
                 // Release: partner of the Acquire in `Node::next`.

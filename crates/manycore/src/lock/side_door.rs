@@ -114,7 +114,7 @@ impl SideDoor {
             futex::wait(&self.word, SHUT_ASLEEP, None);
         }
         // Relaxed: for readers that find the door shut and leave, so that they need not wake
-        // anybody.
+        // another thread.
         self.word.store(SHUT, Ordering::Relaxed);
     }
 }

@@ -8,13 +8,12 @@
 //!
 //! # Source
 //!
-//! H. Han, "Locking in practice", Algorithm 2. Two lines of its listing cannot mean what they say:
+//! H. Han, "Locking in practice", Algorithm 2. Two lines of its listing cannot be meant literally:
 //! the loop "while taken *or* i < SpinRound" would spin on a free lock and for ever on a taken one,
-//! and is read as "and"; and MaxDelay, doubled in every round, is to be bounded.
+//! and is read as "and"; and MaxDelay, doubled in every round, has to be bounded.
 //!
 //! There a waiter blocks on a condition variable, which a release always signals. Here it blocks on
-//! the word of
-//! [`Futex`], so that a release of an uncontended lock signals nobody.
+//! the word of [`Futex`], so a release of an uncontended lock signals no thread.
 //!
 //! # Memory order
 //!

@@ -15,13 +15,13 @@
 //!
 //! # Cost
 //!
-//! Uncontended, one swap and one store: nothing is cheaper. Every turn of every waiter takes the
+//! Uncontended, one swap and one store: nothing is cheaper. Every attempt of every waiter takes the
 //! line for writing away from the holder, which needs it for the release: with each CPU that waits,
 //! each section takes longer.
 //!
 //! # When not to use it
 //!
-//! With more than two CPUs, except to see what contention costs. With more runnable threads than
+//! With more than two CPUs, except to see the cost of contention. With more runnable threads than
 //! CPUs, where waiters keep the CPU from the holder for whole time slices: they never give it up.
 
 use super::plain::{PlainLock, without_node};

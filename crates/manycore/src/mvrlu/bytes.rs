@@ -12,7 +12,7 @@
 //! ```
 //!
 //! That word is part of the binary interface: it is null for an object without versions, whose data
-//! may then be read.
+//! may be read in that case.
 
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::NonNull;

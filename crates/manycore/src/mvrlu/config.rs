@@ -33,15 +33,16 @@ pub struct Config {
     /// 1024, which are 16 MiB: enough for snapshots of some tens of milliseconds beside a thread
     /// that writes all the time. See [`with_log_bytes`](Self::with_log_bytes).
     pub segments_max: usize,
-    /// Percent of `segments` from which on the thread looks for a grace period by itself. 50, as
+    /// Percent of `segments` from which on the thread searches for a grace period by itself. 50, as
     /// published.
     pub low_percent: usize,
     /// Percent of `segments_max` from which on a transaction waits for room before it begins. 75,
     /// as published.
     pub high_percent: usize,
-    /// After this many steps over versions, rather than objects, a thread looks for a grace period,
-    /// after which versions are written back: about as many as cost as much as that. 64; sixteen
-    /// times as many where a scan takes a system call, and with 32 CPUs or more.
+    /// After this many steps over versions, rather than objects, a thread searches for a grace
+    /// period, after which versions are written back: the number whose cost is about that of the
+    /// search. 64; sixteen times as many where a scan takes a system call, and with 32 CPUs or
+    /// more.
     pub hops_max: u32,
     /// After this many versions of its own, too: until they are written back they are on readers'
     /// way, and other CPUs have to fetch them. 32; four times as many where a scan takes a system

@@ -96,8 +96,8 @@ impl<C: Clock> Domain<C> {
     ///
     /// The member is of this domain.
     pub unsafe fn fate(&self, member: MemberId, time: u64) -> Option<u64> {
-        // SAFETY: records are there for as long as their domain, of which this one is (contract of
-        // this function).
+        // SAFETY: records are valid as long as their domain, and this is one of its records
+        // (contract of this function).
         self.fate_of(unsafe { &*member.0 }, time)
     }
 

@@ -201,7 +201,7 @@ impl Log {
     ///
     /// # Safety
     ///
-    /// The segment is of this log, and nobody uses a version in it, or the segment, any more.
+    /// The segment is of this log, and no thread uses a version in it, or the segment, any more.
     pub unsafe fn give_back(&self, segment: *mut Segment) {
         // SAFETY: the segment is of this log, and no other thread touches it before it is taken
         // again (contract of this function).

@@ -106,8 +106,8 @@ impl Record {
         if with_fence {
             store_and_fence!(self.session, epoch, "mvrlu-enter-fence");
         } else {
-            // Release: partner of the Acquire in `session_since`, in case that it finds this rather
-            // than what `leave` wrote before.
+            // Release: partner of the Acquire in `session_since`, in case that it finds this value
+            // rather than the earlier one of `leave`.
             self.session.store(epoch, Ordering::Release);
         }
     }

@@ -113,9 +113,8 @@ impl ClockWaitPolicy {
 
     fn both(&self, clock: &impl Clock) {
         let (from, to) = (Waiting::SNAPSHOTS.0, Waiting::BOTH.0);
-        // AcqRel: partner of the Acquire in `waiting`; the stamp is taken later, so that sessions
-        // with an epoch that is not before it find this. Relaxed on failure: somebody else does
-        // it.
+        // AcqRel: partner of the Acquire in `waiting`; the stamp is taken later, so sessions with
+        // an epoch that is not before it find this. Relaxed on failure: another thread does it.
         if self.waiting.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             // Release: partner of the Acquire in `waiting`.
             self.waiting.store(clock.stamp(), Ordering::Release);

@@ -87,8 +87,8 @@ impl<C: Clock> Handle<'_, C> {
         again: impl Fn(*mut Version) -> *mut T,
     ) -> Result<*mut T, Conflict> {
         loop {
-            // SAFETY: session and object are there (contract of this function). A lockable newest
-            // version was found in this session, and is what the session sees: by its stamp, or
+            // SAFETY: session and object are valid (contract of this function). A lockable newest
+            // version was found in this session, and is in the session's view: by its stamp, or
             // because the session is for the latest.
             unsafe {
                 let newest = match self.lockable(link) {

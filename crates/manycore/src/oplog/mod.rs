@@ -1,5 +1,5 @@
-//! OpLog: operations are logged by each core with the time, and applied in the order of time when
-//! somebody reads.
+//! OpLog: each core logs operations with the time, and they are applied in the order of time when a
+//! thread reads.
 //!
 //! # Idea
 //!
@@ -22,9 +22,9 @@
 //!
 //! # Memory order
 //!
-//! Each log is under a lock of its own. A thread that reads acquires all of them before it takes
-//! the first, so that what it takes is closed: an operation that came before one that it takes was
-//! in its log, and is taken too.
+//! Each log is under a lock of its own. A thread that reads acquires all of the locks before it
+//! takes the first log, so the taken operations are complete: an operation that came before a taken
+//! one was in its log, and is taken too.
 //!
 //! # Cost
 //!
@@ -52,8 +52,8 @@ pub trait Apply<O> {
     fn apply(&mut self, operation: O);
 }
 
-/// How many operations in a core's log have it applied: a log that nobody reads does not grow
-/// without end.
+/// The number of operations in a core's log at which they are applied, so that a log without reads
+/// does not grow without end.
 pub const MANY: usize = 4096;
 
 /// When an operation was logged: those with higher stamps are applied later.

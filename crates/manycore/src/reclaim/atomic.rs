@@ -58,7 +58,7 @@ pub struct Atomic<'d, T> {
 // SAFETY: with the cell goes its value, and values that were replaced are dropped by any thread.
 unsafe impl<T: Send> Send for Atomic<'_, T> {}
 
-// SAFETY: threads read the value at once (`Sync`), and any of them may drop one (`Send`).
+// SAFETY: threads read the value at the same time (`Sync`), and any of them may drop one (`Send`).
 unsafe impl<T: Send + Sync> Sync for Atomic<'_, T> {}
 
 #[cfg(all(feature = "std", not(any(loom, feature = "sim"))))]

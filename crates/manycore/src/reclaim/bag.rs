@@ -76,15 +76,13 @@ impl Bag {
     pub fn close(&mut self, epoch: usize) {
         self.bytes_each = self.bytes_before / (self.length - 1).max(1);
         // SAFETY: a bag is never shared by reference: threads pass it on as a whole, by a `Box` or
-        // a stack, so that the caller alone has it. (The cell is there for the model checker to see
-        // that.)
+        // a stack, so only the caller has it. (The cell shows that to the model checker.)
         self.epoch.with_mut(|place| unsafe { *place = epoch });
     }
 
     pub fn epoch(&self) -> usize {
         // SAFETY: a bag is never shared by reference: threads pass it on as a whole, by a `Box` or
-        // a stack, so that the caller alone has it. (The cell is there for the model checker to see
-        // that.)
+        // a stack, so only the caller has it. (The cell shows that to the model checker.)
         self.epoch.with(|place| unsafe { *place })
     }
 

@@ -1,5 +1,5 @@
-//! Sections for operations that come without a handle: a handle for each core, which threads use in
-//! turns.
+//! Sections for operations without a handle of their own: a handle for each core, which threads use
+//! in turn.
 
 use alloc::boxed::Box;
 use core::ptr::NonNull;

@@ -14,7 +14,7 @@ use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, clock, full_fence, hint, mutation, order, thread, tuning};
 use crate::thread_registry::ThreadRegistry;
 
-/// Threads, the objects that they share, and the garbage that waits until nobody can have a
+/// Threads, the objects that they share, and the garbage that waits until no thread can have a
 /// reference to it any more.
 ///
 /// See the [module](super) for an example. Dropping a domain frees all that is left.

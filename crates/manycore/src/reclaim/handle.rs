@@ -509,9 +509,9 @@ impl<'h> Guard<'h> {
         self.handle
     }
 
-    /// Ends the section and begins another, unless the thread has other guards: for a thread that
-    /// reads for long and has nothing just now, such as between two parts of a scan. What waits
-    /// because of it can then be freed. At the end of a section destructors may run.
+    /// Ends the section and begins another, unless the thread has other guards. It is for a thread
+    /// that reads for long and has no reference just now, such as between two parts of a scan:
+    /// garbage that waits for it can then be freed. At the end of a section destructors may run.
     #[inline]
     pub fn repin(&mut self) {
         self.repin_after(|| ());

@@ -140,9 +140,9 @@
 //!
 //! # When not to use it
 //!
-//! Where memory has to be freed at once, or where readers stay inside for long. After a fork the
+//! Where memory has to be freed at once, or where readers stay pinned for long. After a fork the
 //! child must not use the domains of its parent: the records of threads that it does not have stay
-//! as they were.
+//! unchanged.
 
 mod atomic;
 mod bag;

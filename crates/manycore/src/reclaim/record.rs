@@ -19,7 +19,7 @@ pub(super) const STEP: usize = 2;
 /// How many stacks a record has: one more than there are epochs whose garbage may have to wait.
 pub(super) const STACKS: usize = 4;
 
-/// A thread's place in a domain. It outlives the thread, and is the next one's who comes.
+/// A thread's place in a domain. It outlives the thread, and a later thread takes it over.
 pub(super) type Slot = ThreadSlot<Record>;
 
 /// What others may read of it.

@@ -7,8 +7,8 @@ use core::time::Duration;
 /// Parameters of a domain.
 #[non_exhaustive]
 pub struct Config {
-    /// Commits that a thread may leave to be written back later, all at once. 0: each is written
-    /// back before its commit returns, as published.
+    /// Commits that a thread may leave to be written back later, all in one step. 0: each is
+    /// written back before its commit returns, as published.
     pub deferred: usize,
     /// A session for which a thread has waited for longer than this is a stall. It is reported
     /// again after as long. 100 ms.

@@ -69,8 +69,8 @@ impl Epoch {
     /// the thread's writes.
     pub fn stamp(&self, clock: &impl Clock, after: u64) -> u64 {
         full_fence!("rlu-stamp-fence");
-        // Relaxed: who has found a later epoch passes a fence after that, and before it reads
-        // objects.
+        // Relaxed: a thread that has found a later epoch executes a fence after that, and before it
+        // reads objects.
         let epoch = self.0.latest.load(Ordering::Relaxed);
         let epoch = if mutation!("rlu-trusts-clocks") { UNUSED } else { epoch };
         clock.stamp().max(epoch.max(after) + 1)

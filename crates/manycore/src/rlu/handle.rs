@@ -259,8 +259,8 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     #[inline]
     unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
-        // SAFETY: session and object are there (contract of `RawSession::free`). Other threads look
-        // at the flags of this session's copy only after its commit.
+        // SAFETY: session and object are valid (contract of `RawSession::free`). Other threads read
+        // the flags of this session's copy only after its commit.
         unsafe {
             let copy = self.lock_object(link, kind_of::<T>(), BARE)?;
             (*copy).set(FREED);

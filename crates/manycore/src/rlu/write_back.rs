@@ -19,9 +19,9 @@ use crate::sync::{clock, hint, mutation, thread, time, tuning};
 /// whether sessions still use them.
 const LIMBO_MAX: usize = if cfg!(loom) { 1 } else { 256 };
 
-/// For this long a writer polls for the end of a session, in ticks: some microseconds, as long as
-/// most sessions last. Longer where threads are never more than CPUs, as somebody has said: see
-/// `tuning::set_spin_limit`.
+/// The time for which a writer polls for the end of a session, in ticks: some microseconds, as long
+/// as most sessions last. Longer if the program has declared that threads are never more than CPUs:
+/// see `tuning::set_spin_limit`.
 const POLLED: u64 = 10_000;
 /// So often it then lets other threads have the CPU, before it sleeps.
 const YIELDS: u32 = 32;

@@ -187,8 +187,9 @@ pub(crate) const OWNED_MAX: usize = 4 << 10;
 #[inline]
 #[must_use]
 pub unsafe fn owned<'a, T>(link: Link<T>) -> &'a T {
-    // SAFETY: the object is there (contract of this function), and lies as an `Embedded` does,
-    // which `OwnedKindOf` asserts. Its data is written before anybody has a link, and then never.
+    // SAFETY: the object is valid (contract of this function), and has the layout of an `Embedded`,
+    // which `OwnedKindOf` asserts. Its data is written before any thread has a link, and then
+    // never.
     unsafe { (*link.as_ptr().cast::<Embedded<T>>()).data.with(|data| &*data) }
 }
 
@@ -211,8 +212,8 @@ pub(crate) struct Kind<X: 'static> {
     pub object: usize,
     /// Bytes of a copy.
     pub copy: usize,
-    /// Copies the data of a copy over that of its object. Nobody writes the one, or touches the
-    /// other.
+    /// Copies the data of a copy over that of its object. No thread writes the former, or accesses
+    /// the latter.
     pub write_back: unsafe fn(*mut Header<X>, *mut Head<X>),
     /// The end of an object, which nobody has.
     pub end: unsafe fn(*mut Head<X>),
@@ -343,8 +344,8 @@ impl<X: 'static> Drop for Dying<X> {
 ///
 /// As of [`Kind::write_back`].
 unsafe fn write_back<X: 'static, T>(from: *mut Header<X>, to: *mut Head<X>) {
-    // SAFETY: `KindOf<X, T>` names this function, so that both are of these types; nobody writes
-    // the copy or touches the object now (contract of `Kind::write_back`).
+    // SAFETY: `KindOf<X, T>` names this function, so both are of these types; no thread writes the
+    // copy or accesses the object now (contract of `Kind::write_back`).
     unsafe {
         let (from, to) = (&(*from.cast::<Copy<X, T>>()).data, &(*to.cast::<Master<X, T>>()).data);
         from.with(|from| to.with_mut(|to| to.copy_from_nonoverlapping(from, 1)));

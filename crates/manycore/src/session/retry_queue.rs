@@ -1,11 +1,11 @@
-//! RetryQueues: a session that begins again after a conflict on an object waits in a queue for it,
+//! Retry queues: a session that begins again after a conflict on an object waits in a queue for it,
 //! rather than to run into the same conflict with hundreds of others.
 //!
-//! Objects share queues, by their addresses. A session has one turn at most, takes it before it
-//! begins, and gives it back when it ends: so none waits for another's turn with a turn or an open
-//! session of its own. A thread that has sessions of two domains open, one in the other, may do so;
-//! for its sake a wait ends after [`WAIT_MAX`]. A turn is only a hint: what a session may write,
-//! the locks of objects decide.
+//! Objects share queues, by their addresses. A session is at the head of at most one queue: it
+//! takes that place before it begins, and gives it up when it ends. So no thread waits in a queue
+//! while it has a place or an open session, except a thread with nested sessions of two domains;
+//! for its sake a wait ends after [`WAIT_MAX`]. A place is only a hint: the locks of objects decide
+//! which session may write.
 
 use alloc::boxed::Box;
 use core::ptr::null_mut;
@@ -18,13 +18,13 @@ use crate::sync::{CachePadded, Deadline};
 /// How many queues a domain has, once a session has met a conflict in it.
 const QUEUES: usize = 256;
 
-/// The longest wait for a turn: with hundreds of threads in a queue, each takes some microseconds.
+/// The longest wait in a queue: with hundreds of threads in a queue, each takes some microseconds.
 const WAIT_MAX: Duration = Duration::from_millis(5);
 
 type Queues = [CachePadded<Adaptive>; QUEUES];
 
-/// Whether there are turns: where there is a clock by which a wait can end. The model checker has
-/// none, and a kernel tells ours no deadlines yet.
+/// Whether there are queues: where there is a clock by which a wait can end. The model checker has
+/// none, and kernels give the library no deadlines yet.
 pub(crate) const HAS_RETRY_QUEUES: bool =
     cfg!(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare))));
 
@@ -44,7 +44,8 @@ pub(crate) struct RetryQueues {
     queues: AtomicPtr<Queues>,
 }
 
-/// The right to try first. Dropped, it is the next one's.
+/// The place at the head of a queue, with the right to try first. When it is dropped, the next
+/// session gets it.
 pub(crate) struct QueueGuard<'q>(&'q Adaptive);
 
 impl Drop for QueueGuard<'_> {
@@ -60,15 +61,15 @@ impl RetryQueues {
         Self { queues: AtomicPtr::new(null_mut()) }
     }
 
-    /// Waits for a turn at the object with this address; none if that takes too long. Only where
-    /// there [are](HAS_RETRY_QUEUES) turns.
+    /// Waits in the queue of the object with this address; none if that takes too long. Only where
+    /// there [are](HAS_RETRY_QUEUES) queues.
     #[cold]
     pub fn take(&self, object: usize) -> Option<QueueGuard<'_>> {
         let queue = self.queue(object);
         (queue.try_acquire() || queue.acquire_until(after(WAIT_MAX))).then_some(QueueGuard(queue))
     }
 
-    /// Whether a session has a turn at the object with this address.
+    /// Whether a session is at the head of the queue of the object with this address.
     #[cold]
     pub fn is_busy(&self, object: usize) -> bool {
         self.queue(object).looks_held()
@@ -106,7 +107,7 @@ impl Drop for RetryQueues {
     fn drop(&mut self) {
         let queues = self.queues.load(Ordering::Relaxed); // Relaxed: nobody else is left
         if !queues.is_null() {
-            // SAFETY: from a box, see `queues`; turns borrow from `self`, and are gone.
+            // SAFETY: from a box, see `queues`; guards borrow from `self`, and are gone.
             drop(unsafe { Box::from_raw(queues) });
         }
     }

@@ -153,8 +153,8 @@ pub mod hint {
         core::hint::spin_loop();
     }
 
-    /// One turn of a loop that ends by itself, after this many turns, rather than when something
-    /// changes.
+    /// One iteration of a loop that ends by itself, after this many iterations, rather than when
+    /// something changes.
     pub fn pause() {
         core::hint::spin_loop();
     }

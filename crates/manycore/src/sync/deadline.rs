@@ -53,8 +53,7 @@ pub(crate) type Moment = Deadline;
 
 #[cfg(all(feature = "std", target_os = "linux", not(any(loom, manycore_bare, feature = "sim"))))]
 impl From<std::time::Instant> for Deadline {
-    /// The same moment on the monotonic clock, of which this asks for the time. One in the past is
-    /// now.
+    /// The same moment on the monotonic clock, whose time this reads. A past moment becomes now.
     fn from(instant: std::time::Instant) -> Self {
         Self::after(instant.saturating_duration_since(std::time::Instant::now()))
     }

@@ -173,9 +173,9 @@ pub mod hint {
 
 /// Nodes for queue locks. The checker fails a model that does not give all of them back.
 ///
-/// Which node lies where an earlier one lay is up to this module and not to the allocator: locks
-/// compare nodes by their addresses, and what the other tests of the process do to the heap must
-/// not decide such a comparison. The checker could not repeat an execution then.
+/// This module, and not the allocator, decides which node gets an earlier node's address: locks
+/// compare nodes by their addresses, and such a comparison must not depend on the heap use of other
+/// tests of the process. The checker could not repeat an execution then.
 pub mod node {
     use core::alloc::Layout;
     use core::cell::RefCell;
@@ -196,8 +196,8 @@ pub mod node {
     /// takes a new node for an old one is found out.
     struct Free(RefCell<Vec<(NonNull<u8>, Layout)>>);
 
-    // SAFETY: the checker runs the threads of a model in turn on one of its own, and none of them
-    // stops in here.
+    // SAFETY: the checker runs the threads of a model one after the other on one of its own, and
+    // none of them stops in here.
     unsafe impl Sync for Free {}
 
     impl Drop for Free {
@@ -390,7 +390,7 @@ pub mod tuning {
         LENIENCE.get()
     }
 
-    /// For models of what an insisting waiter does, which would otherwise have to be long.
+    /// For models of an insisting waiter, which would otherwise have to be long.
     pub fn set_lenience(times: u32) {
         LENIENCE.set(times);
     }

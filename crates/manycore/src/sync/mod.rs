@@ -157,7 +157,7 @@ pub(crate) use process_wide;
 ///
 /// `order!(Release, "futex-release")` is `Ordering::Release`. Under loom,
 /// `MANYCORE_MUTATION=futex-release` makes it `Relaxed`, and then the lock's model has to fail:
-/// that shows that the model checks what the ordering is there for.
+/// that shows that the model checks the ordering's purpose.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! order {

@@ -1,5 +1,5 @@
-//! Time in nanoseconds: [`clock`], whose ticks are of another length on each machine, for who
-//! waits for some time and no longer.
+//! Time in nanoseconds, for threads that wait for a limited time: [`clock`]'s ticks have another
+//! length on each machine.
 
 use super::{clock, hint};
 

@@ -45,7 +45,7 @@ pub fn set_spin(rounds: u32, delay: u32) {
     DELAY.set(delay);
 }
 
-/// InnoDB's unit of delay, 50 turns of a loop around the CPU's pause instruction, in ticks as
+/// InnoDB's unit of delay, 50 iterations of a loop around the CPU's pause instruction, in ticks as
 /// measured here.
 pub fn delay_unit() -> u32 {
     50 * pause_cost()
@@ -61,14 +61,14 @@ pub fn rounds_of(usual: u32) -> u32 {
     shortened(usual, 1)
 }
 
-/// How often a waiter looks again before it queues: for about as long as a short section takes, 1
+/// How often a waiter polls again before it queues: for about as long as a short section takes, 1
 /// to 5 us.
 pub fn polls() -> u32 {
     shortened(100, 1)
 }
 
-/// How long the waiter of a queue lock spins before it sleeps, in ticks: of the order of what a
-/// sleep and a wake-up cost, 3 to 40 us.
+/// How long the waiter of a queue lock spins before it sleeps, in ticks: about the cost of a sleep
+/// and a wake-up, 3 to 40 us.
 pub fn spin_limit() -> u64 {
     spin_limit_or(|| 16 * u64::from(delay_unit()))
 }

@@ -171,7 +171,7 @@ impl<'m, C: Clock> Handle<'m, C> {
     ///
     /// # Errors
     ///
-    /// If it keeps nobody out, or is in a transaction, which ends otherwise.
+    /// If it keeps no thread out, or is in a transaction, which ends in another way.
     pub fn let_others_in(&mut self) -> Result<(), Error> {
         match self.keeps {
             Keeps::Nobody => Err(Error::NoTransaction),

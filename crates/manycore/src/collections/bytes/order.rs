@@ -62,7 +62,8 @@ unsafe fn first_of<'s, S: RawSession>(
 ///
 /// # Safety
 ///
-/// In a snapshot of the table's domain, or in a session beside which nobody changes anything.
+/// In a snapshot of the table's domain, or in a session during which no other thread changes
+/// anything.
 pub(super) unsafe fn next<S: RawSession>(
     session: &S,
     table: &Table,

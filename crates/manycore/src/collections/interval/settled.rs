@@ -308,7 +308,7 @@ impl<L: RawLock> Tree<L> {
         }
     }
 
-    /// Applies the log. The caller has the lock, and has said what for.
+    /// Applies the log. The caller has the lock, and has announced its purpose.
     fn drain(&self, inner: &mut Inner) {
         let drained: u64 = phase::during(Phase::Log, || {
             self.lists.iter().map(|list| Self::drain_list(list, inner)).sum()
@@ -343,7 +343,7 @@ impl<L: RawLock> Tree<L> {
 }
 
 impl Inner {
-    /// Puts a node into the tree or takes it out, at once.
+    /// Inserts or removes a node, immediately.
     ///
     /// # Safety
     ///
@@ -436,8 +436,8 @@ impl<L> Drop for Tree<L> {
                 // until the next line. No other thread has the tree, and its entries are not read
                 // any more.
                 next = NonNull::new(unsafe { node.as_ref() }.next.load(Ordering::Relaxed));
-                // SAFETY: the list's reference; a node whose owner has gone is not in the tree any
-                // more for anybody.
+                // SAFETY: the list's reference; no thread can find a node in the tree any more
+                // whose owner has gone.
                 unsafe { put(node) };
             }
         }

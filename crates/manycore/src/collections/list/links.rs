@@ -62,8 +62,8 @@ impl<K: Send> Links<K> {
         end: *mut Node<K>,
         guard: &Guard,
     ) -> bool {
-        // Release: partner of the Acquires that follow the link. Relaxed on failure: all is read
-        // anew.
+        // Release: partner of the Acquires that follow the link. Relaxed on failure: everything is
+        // read again.
         let (done, failed) = (order!(Release, "harris-unlink"), Ordering::Relaxed);
         if link.compare_exchange(first, end, done, failed).is_err() {
             return false;
@@ -143,8 +143,8 @@ impl<K: Ord + Send> Links<K> {
         }
         let new = guard.node(Node { next: AtomicPtr::new(place.node), key });
         loop {
-            // Release: partner of the Acquires that follow the link. Relaxed on failure: all is
-            // read anew.
+            // Release: partner of the Acquires that follow the link. Relaxed on failure: everything
+            // is read again.
             let (done, failed) = (order!(Release, "harris-link"), Ordering::Relaxed);
             if place.link.compare_exchange(place.node, new.as_ptr(), done, failed).is_ok() {
                 new.into_raw();

@@ -14,7 +14,7 @@
 //! # Source
 //!
 //! R. K. Treiber, "Systems Programming: Coping with Parallelism", IBM 1986, for the push; taking
-//! all at once is folklore, and what LDU's queues do.
+//! everything in one step is folklore, and LDU's queues do it.
 //!
 //! # Memory order
 //!

@@ -284,8 +284,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
         if !next.is_null() {
             return false;
         }
-        // Nobody knows of a copy before all are made: if a key's `Clone` panics, those that there
-        // are go.
+        // No other thread knows a copy before all are made: if a key's `Clone` panics, the existing
+        // copies are dropped.
         let mut copies = Vec::with_capacity(way.len());
         let mut copy = |node: *mut Node<K, L>, below| {
             // SAFETY: the node is on the path, whose locks are held: it is in the tree, and not
@@ -352,7 +352,7 @@ impl<K, L, F> Drop for RcuTree<K, L, F> {
                 unsafe { end_with_structure(this) };
                 return true;
             }
-            // SAFETY: `left` is not null, and a node of this tree, which nobody else has.
+            // SAFETY: `left` is not null, and a node of this tree, which no other thread has.
             let inner = unsafe { &(*left).fork.below[RIGHT] };
             below[LEFT].store(inner.load(Ordering::Relaxed), Ordering::Relaxed);
             inner.store(node, Ordering::Relaxed);

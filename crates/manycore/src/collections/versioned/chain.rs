@@ -132,8 +132,8 @@ impl Shape for Chain {
         value: V,
         keep: bool,
     ) -> Result<Option<V>, Conflict> {
-        // SAFETY: session and root are there (contract of this function), and links that a session
-        // has found lead to nodes that stay until its end. Those with keys have values, too.
+        // SAFETY: session and root are valid (contract of this function), and links that a session
+        // has found lead to nodes that stay until its end. Nodes with keys have values, too.
         unsafe {
             let place = find(session, root, &key);
             if place.value.is_some() {

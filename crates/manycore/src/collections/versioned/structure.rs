@@ -110,13 +110,13 @@ pub trait Seek<K: Datum, Q: ?Sized>: Structure {
         observer: &impl Observe<S>,
     ) -> Option<(&'s Word<K>, &'s Word<V>)>;
 
-    /// Does to the key's entry what `f` decides when it gets the entry's value. If the key is
+    /// Applies the decision of `f`, which gets the entry's value, to the key's entry. If the key is
     /// missing and has to be inserted, `make` makes the key. Values and keys that the map does not
     /// have any more are freed. Also returns by how many the number of keys has grown.
     ///
     /// # Errors
     ///
-    /// If another thread is in the way. Then the session can only abort.
+    /// If another thread has locked it. Then the session can only abort.
     ///
     /// # Safety
     ///

@@ -10,8 +10,8 @@ use crate::sync::{CachePadded, array_of, const_new, cpu, order, tuning};
 /// wait for a record.
 pub const RECORDS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// Where the caller looks for a record first: near its CPU. Under the model checker all begin at
-/// the same, so that records change hands.
+/// The place where the caller begins its search for a record: near its CPU. Under the model checker
+/// all begin at the same place, so that records change hands.
 fn first() -> usize {
     if cfg!(loom) { 0 } else { cpu::current() as usize }
 }
@@ -70,8 +70,8 @@ impl<T> List<T> {
     /// Runs the sections that are published in records of the list; returns whether there were any.
     /// And takes records off the list that have been idle for long. The caller is the combiner.
     pub(super) fn pass(&self, data: &UnsafeCell<T>) -> bool {
-        // Relaxed, throughout but for the head: `passes`, `last_use`, and the links behind the head
-        // are written by combiners, or before the head was.
+        // Relaxed, throughout except for the head: combiners write `passes`, `last_use`, and the
+        // links behind the head, or they were written before the head.
         let now = self.passes.load(Ordering::Relaxed).wrapping_add(1);
         self.passes.store(now, Ordering::Relaxed);
         let mut served = false;
@@ -97,8 +97,8 @@ impl<T> List<T> {
         served
     }
 
-    /// Called in the child of a fork: the records belong to threads that it does not have. The
-    /// caller is the combiner, and nobody publishes.
+    /// To be called in the child of a fork: the records belong to threads that it does not have.
+    /// The caller is the combiner, and no thread publishes.
     #[cold]
     pub(super) fn clear(&self) {
         self.head.store(0, Ordering::Relaxed); // Relaxed: released with the combiner's lock

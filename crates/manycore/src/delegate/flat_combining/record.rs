@@ -6,7 +6,7 @@ use crate::sync::{const_new, futex, order};
 
 /// Nobody has it.
 const FREE: u32 = 0;
-/// A thread has it, to publish a section in; or a combiner, to take it off the list.
+/// A thread has it, to publish a section; or a combiner has it, to take it off the list.
 const CLAIMED: u32 = 1;
 /// There is a section in it, to be run.
 const PENDING: u32 = 2;
@@ -15,7 +15,7 @@ const PENDING_ASLEEP: u32 = 3;
 /// The section has run, and the record is its thread's again.
 const DONE: u32 = 4;
 
-/// A section without its type: what to call with it and the data.
+/// A section without its type: the function to call with it and the data.
 pub(super) struct Job<T> {
     pub run: unsafe fn(*mut (), *mut T),
     pub section: *mut (),
@@ -115,7 +115,8 @@ impl<T> Record<T> {
         self.state.load(order!(Acquire, "combining-spin")) == DONE
     }
 
-    /// Sleeps until the section has run. The caller has made sure that somebody is going to run it.
+    /// Sleeps until the section has run. The caller has ensured that another thread is going to run
+    /// it.
     pub(super) fn sleep(&self) {
         // Relaxed, both: says only that this thread sleeps, and `is_done` reads the rest.
         let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);

@@ -133,8 +133,8 @@ impl<T, D: Discipline> Merge<T, D> {
     fn look_at(&mut self, index: usize) -> bool {
         let side = &mut self.sides[index];
         let limit = if D::NEWEST { u32::MAX } else { LIMIT };
-        // SAFETY: slots are freed with the `ThreadRegistry` of the `Ordered` of which this is a
-        // part, and whose lock the caller has.
+        // SAFETY: slots are freed with the `ThreadRegistry` of the `Ordered` to which this belongs,
+        // and the caller has its lock.
         let found = unsafe { side.look(limit) };
         if found {
             self.tournament.set(index, side.key::<D>());

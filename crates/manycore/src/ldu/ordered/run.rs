@@ -265,7 +265,7 @@ impl<T> Reader<T> {
     ///
     /// # Safety
     ///
-    /// Nobody uses the run any more, or will, and all items were taken.
+    /// No thread uses the run any more, or will, and all items were taken.
     pub unsafe fn free(&mut self) {
         let mut segment = self.at.segment;
         while !segment.is_null() {

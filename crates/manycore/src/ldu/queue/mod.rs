@@ -29,7 +29,7 @@ impl Link {
         let is_remove = self.0.addr().get() & 1 != 0;
         let node = self.0.as_ptr().map_addr(|address| address & !1);
         let operation = if is_remove { Operation::Remove } else { Operation::Insert };
-        // SAFETY: a node's address but for its lowest bit, which the alignment leaves free, is not
+        // SAFETY: a node's address without its lowest bit, which the alignment leaves free, is not
         // 0.
         (unsafe { NonNull::new_unchecked(node) }, operation)
     }
@@ -94,8 +94,8 @@ pub unsafe trait Queue {
         self.take(each);
     }
 
-    /// Whether nothing is in it. A queue may always say no, as where it would look for longer than
-    /// at a clock.
+    /// Whether it is empty. A queue may always return false, for example where a check would take
+    /// longer than reading a clock.
     fn is_empty(&self) -> bool {
         false
     }
@@ -138,7 +138,7 @@ impl Length {
         }
     }
 
-    /// Whether there are many; if so, it begins to count anew. For the model checker one is enough.
+    /// Whether there are many; if so, the count is reset. For the model checker one is enough.
     #[inline]
     pub fn is_long(&self) -> bool {
         if cfg!(loom) {

@@ -37,7 +37,7 @@ impl Operation {
     }
 }
 
-/// What is pending for a node, and whether its entry is in use. If an operation is marked, the
+/// A node's pending operation, and whether its entry is in use. If an operation is marked, the
 /// entry is in use; at most one operation is marked.
 #[derive(Clone, Copy, PartialEq)]
 struct State(u8);
@@ -167,8 +167,7 @@ impl Node {
         self.state.load(Ordering::Relaxed) & State::MARKED != 0
     }
 
-    /// Whether somebody else may come by because of an entry of it. Only the owner can make that
-    /// so.
+    /// Whether another thread may reach it through an entry of it. Only the owner can cause that.
     #[inline]
     pub(in crate::ldu) fn is_known(&self) -> bool {
         // Acquire: partner of `settle`, which has done with the entry by then.
@@ -221,8 +220,8 @@ impl Node {
         // SAFETY: the node is there until it was retired and released (contract of this function).
         let state = &unsafe { node.as_ref() }.state;
         // Relaxed, here and on failure: the compare-and-swap decides. The model checker does not
-        // notice that a load and somebody else's read-modify-write collide if that one has a load
-        // before it.
+        // notice that a load and another thread's read-modify-write collide if that thread has a
+        // load before it.
         let mut before = State(if cfg!(loom) {
             state.fetch_or(0, Ordering::Relaxed)
         } else {

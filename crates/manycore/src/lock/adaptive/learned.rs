@@ -35,7 +35,7 @@ const INTERVAL_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
 const SHORTEST_INTERVAL: u32 = 16;
 /// ... and this (51 us), both in units of [`Oversubscription::UNIT`].
 const LONGEST_INTERVAL: u32 = Oversubscription::INTERVALS;
-/// A thread that parked voluntarily and is woken sooner has given its CPU to nobody, or nearly so.
+/// A thread that parked voluntarily and is woken sooner has hardly given its CPU to another thread.
 const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 60_000 };
 /// A thread that waits for longer has many before it.
 const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 100_000 };
@@ -61,7 +61,7 @@ impl Spins {
         self.0 >> 21 & Self::STAY
     }
 
-    /// Whether who has released the lock is likely to come back before it could be handed over.
+    /// Whether the releasing thread is likely to come back before the lock could be handed over.
     pub(super) fn stays(self) -> bool {
         self.stay() > Self::STAY / 2
     }
@@ -200,8 +200,9 @@ impl Oversubscription {
     }
 }
 
-/// When a newcomer last parked voluntarily, in units of 1024 ns, and in the lowest 2 bits, the end
-/// of its CPU's number. That the time wraps, after 18 minutes, does little.
+/// The time at which a newcomer last parked voluntarily, in units of 1024 ns, with the lowest 2
+/// bits of its CPU's number in the lowest 2 bits. The time wraps after 18 minutes, which does
+/// little harm.
 #[derive(Clone, Copy)]
 pub(super) struct LastPark(pub u32);
 

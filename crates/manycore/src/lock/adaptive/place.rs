@@ -1,5 +1,5 @@
-//! The queue of an [`Adaptive`](super::Adaptive): places in the order of arrival, of which the
-//! first is the holder's or contends for the word.
+//! The queue of an [`Adaptive`](super::Adaptive): places in the order of arrival. The first is the
+//! holder's or contends for the word.
 //!
 //! The holder keeps its place while it holds the lock if another is behind it. It hands the lock
 //! over by a message there, and nobody but the two touches a line for it. Its thread notes the
@@ -98,8 +98,8 @@ impl<'a> PlaceRef<'a> {
         let place_ref = Self { place, tail, is_own: true };
         let this = place_ref.place();
         this.soon.store(soon.into(), Ordering::Relaxed);
-        // AcqRel: Release, partner of the Acquires in the successor's swap and in `find`: the place
-        // is initialised; Acquire likewise.
+        // AcqRel: Release, partner of the Acquires in the successor's swap and in `find`, for the
+        // initialised place; Acquire, for the predecessor's place.
         let before = tail.swap(place.as_ptr(), order!(AcqRel, "adaptive-swap"));
         // In the child of a fork, the parent's places do not count.
         let Linked::Node(before) = before else { return (place_ref, false) };
@@ -206,8 +206,8 @@ impl<'a> PlaceRef<'a> {
 
     /// Leaves the place to the thread that comes to it, unless it has a message.
     fn leave(&self, state: u32) -> Told {
-        // Release: partner of the Acquire in `tell`: nobody but a thread that comes to it touches
-        // it any more. Acquire on failure: as in `wait`.
+        // Release: partner of the Acquire in `tell`: only a thread that comes to it touches it
+        // afterwards. Acquire on failure: as in `wait`.
         let (done, failed) = (order!(Release, "adaptive-leave"), Ordering::Acquire);
         match self.place().state.compare_exchange(state, LEFT, done, failed) {
             Ok(_) => Told::Nothing,

@@ -37,7 +37,7 @@ impl Adaptive {
         self.pass_on(place_ref, place_ref.passes().passes + 1)
     }
 
-    /// Releases the lock; whom it goes to is the first in a row.
+    /// Releases the lock; the thread that gets it is the first in a row.
     ///
     /// # Safety
     ///

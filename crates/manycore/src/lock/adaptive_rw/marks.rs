@@ -207,7 +207,8 @@ impl Marks {
 
     #[inline]
     fn is_in(&self, cell: &AtomicU64) -> bool {
-        // SeqCst: partner of the exchange in `leave`. It acquires what `take_from` released.
+        // SeqCst: partner of the exchange in `leave`. It acquires the writes released by
+        // `take_from`.
         self.are(cell.load(order!(SeqCst, "adaptive-rw-look")))
     }
 

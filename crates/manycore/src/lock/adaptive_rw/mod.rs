@@ -4,8 +4,8 @@
 //! # Idea
 //!
 //! At first readers count in the lock's word, and a writer that finds it zero takes it: one
-//! compare-and-swap each. Where readers meet there, the lock becomes *biased* towards them: a
-//! reader then leaves a mark on a line of its thread, looks whether a writer is about, and is in.
+//! compare-and-swap each. Where readers contend there, the lock becomes *biased* towards them: a
+//! reader then leaves a mark on a line of its thread, checks whether a writer is about, and is in.
 //! It has written nothing that another CPU reads.
 //!
 //! Writers wait in an [`Adaptive`]. The first of them stops new readers, waits until those that
@@ -230,8 +230,8 @@ impl AdaptiveRw {
         if !marks.leave() {
             return false;
         }
-        // SeqCst: partner of the exchange in `stop_readers`. It acquires what `release_write`
-        // released.
+        // SeqCst: partner of the exchange in `stop_readers`. It acquires the writes released by
+        // `release_write`.
         let state = self.state.load(order!(SeqCst, "adaptive-rw-admit"));
         if !admits(state) {
             self.leave();

@@ -1,8 +1,8 @@
 //! Waiting for a turn, and whose turn is next.
 //!
-//! A thread that waits first sets its flag in the state, with the chain locked, and then puts
-//! itself on the chain. Once the flag is set, nobody can give the lock up without locking the
-//! chain, so that is not too late.
+//! A waiting thread first sets its flag in the state, with the chain locked, and then puts itself
+//! on the chain. Once the flag is set, no thread can give the lock up without locking the chain, so
+//! that is not too late.
 
 use super::{
     CONTENDED, GENERATION, LOCKED, PhaseRw, READER, READERS_WAIT, SOMEBODY_WAITS, WOKEN, WRITER,
@@ -128,7 +128,7 @@ impl PhaseRw {
         false
     }
 
-    /// Releases what the caller holds (`READER`, `WRITER` or 0), hands the lock over to the next in
+    /// Releases the caller's hold (`READER`, `WRITER` or 0), hands the lock over to the next in
     /// order, and unlocks the chain. From then on the lock's memory may be gone.
     #[cold]
     pub(super) fn pass_on(&self, chain: &Locked<'_>, held: u64) {
@@ -244,7 +244,7 @@ impl Handoff {
     /// Decides when a writer (`after_writer`), a reader or a mere waiter leaves the lock in the
     /// state `rest`.
     ///
-    /// No writer can come before the readers that are chosen here have been counted. If somebody
+    /// No writer can come before the readers that are chosen here have been counted. If a thread
     /// holds the lock, the flag keeps the last holder from leaving while the chain is locked. And a
     /// lock that is free while readers wait has a woken writer, since otherwise the readers would
     /// have been chosen when it became free.

@@ -110,7 +110,7 @@ pub(in crate::rlu) struct Limbo {
     stamp: u64,
 }
 
-// SAFETY: nobody else may free the copies that a limbo has, which goes from thread to thread as a
+// SAFETY: no other thread may free a limbo's copies, and a limbo passes from thread to thread as a
 // whole.
 unsafe impl Send for Limbo {}
 
@@ -128,8 +128,7 @@ impl Limbo {
         (self.ripening, self.stamp) = (copies, stamp);
     }
 
-    /// Takes the copies that nobody has any more, now that no session is open that may miss a
-    /// commit of this stamp.
+    /// Takes the unused copies, now that no session is open that may miss a commit of this stamp.
     pub fn take_ripe(&mut self, stamp: u64) -> impl Iterator<Item = *mut Header> {
         let ripe = if stamp < self.stamp { 0 } else { core::mem::take(&mut self.ripening) };
         self.copies.drain(..ripe)

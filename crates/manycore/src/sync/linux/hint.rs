@@ -15,8 +15,8 @@ pub fn spin_loop() {
     core::hint::spin_loop();
 }
 
-/// One turn of a loop that ends by itself, after this many turns, rather than when something
-/// changes.
+/// One iteration of a loop that ends by itself, after this many iterations, rather than when
+/// something changes.
 #[inline]
 pub fn pause() {
     core::hint::spin_loop();

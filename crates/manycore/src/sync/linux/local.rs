@@ -45,8 +45,8 @@ macro_rules! symbol {
     };
 }
 
-// SAFETY: no code, only 64 zeroed bytes of thread-local storage, under a hidden name that nobody
-// but `local` uses.
+// SAFETY: no code, only 64 zeroed bytes of thread-local storage, under a hidden name that only
+// `local` uses.
 global_asm!(
     ".pushsection .tbss,\"awT\",@nobits",
     concat!(".hidden ", symbol!()),

@@ -1,7 +1,7 @@
 //! Linux: raw system calls and the time-stamp counter.
 //!
-//! Everything here works inside a library that is preloaded into somebody else's program, before
-//! its constructors and after its destructors: no allocation, no libc call on a lock path, `errno`
+//! Everything here works inside a library that is preloaded into another program, before its
+//! constructors and after its destructors: no allocation, no libc call on a lock path, `errno`
 //! untouched, and thread-local state by initial-exec TLS, which needs no call and no set-up.
 
 pub mod barrier;

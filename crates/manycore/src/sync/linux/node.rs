@@ -137,8 +137,8 @@ fn new_store(before: *mut Store) -> &'static Store {
 /// A store whose thread has ended. A node that is still in use, such as the node of a lock that the
 /// ended thread held, stays in use.
 fn left_behind() -> Option<&'static Store> {
-    // Relaxed, here and in the closure: under `GIVING`, but for `free`, in which nodes only come
-    // back.
+    // Relaxed, here and in the closure: under `GIVING`, except for `free`, to which nodes are only
+    // returned.
     let given = GIVEN.load(Ordering::Relaxed);
     (0..PROBES.min(given)).find_map(|_| {
         let number = NEXT.load(Ordering::Relaxed) % given;
@@ -152,7 +152,7 @@ fn left_behind() -> Option<&'static Store> {
 /// Whether no thread of this process has this number.
 fn has_ended(thread: u32) -> bool {
     // SAFETY: neither call touches memory: `getpid` takes no arguments, and `tgkill` with signal 0
-    // only looks whether there is such a thread.
+    // only checks whether there is such a thread.
     let sent = unsafe {
         let process = raw_syscall!(Sysno::getpid);
         Errno::from_ret(raw_syscall!(Sysno::tgkill, process, thread, 0))
@@ -164,7 +164,8 @@ fn store(number: u32) -> &'static Store {
     let (chunk, index) = (number as usize / CHUNK, number as usize % CHUNK);
     // Relaxed: under `GIVING`.
     let first = CHUNK_TABLE[chunk].load(Ordering::Relaxed);
-    // SAFETY: a chunk is mapped before its first store is given out, with `CHUNK` stores, for good.
+    // SAFETY: a chunk is mapped permanently before its first store is given out, with `CHUNK`
+    // stores.
     unsafe { &*first.add(index) }
 }
 

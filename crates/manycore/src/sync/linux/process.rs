@@ -33,8 +33,9 @@ fn word() -> &'static AtomicU32 {
     unsafe { &*WORD.load(Ordering::Relaxed) }
 }
 
-/// How often this process and its ancestors have forked since they loaded this library. What refers
-/// to other threads and was written in another generation is void: those threads were not copied.
+/// How often this process and its ancestors have forked since they loaded this library. Data that
+/// refer to other threads and were written in another generation are void, because those threads
+/// were not copied.
 #[inline]
 pub fn generation() -> u32 {
     match word().load(Ordering::Relaxed) {

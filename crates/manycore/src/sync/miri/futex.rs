@@ -1,5 +1,5 @@
-//! Waiting on a word until somebody changes it, by libc's `syscall`: the interpreter knows that
-//! one's futexes.
+//! Waiting on a word until another thread changes it, by libc's `syscall`: the interpreter knows
+//! that function's futexes.
 
 use super::atomic::{AtomicU32, AtomicU64};
 use super::hint;
@@ -26,7 +26,7 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woke
 }
 
 /// [`wait`] on the lower half of a word: returns at once, as if woken without cause. The
-/// interpreter takes the futex's read of that half for an access of the program, and wants all
+/// interpreter treats the futex's read of that half as an access of the program, and requires all
 /// accesses to a word to have one size.
 pub fn wait_low(_word: &AtomicU64, _expected: u32, deadline: Option<Deadline>) -> Woken {
     hint::yield_now();

@@ -11,13 +11,13 @@ use core::time::Duration;
 use super::clock;
 pub use crate::sync::foresight::{prefetch, touch, unforeseen_branch};
 
-/// One turn of a polling loop: the interpreter lets another thread run.
+/// One iteration of a polling loop: the interpreter lets another thread run.
 pub fn spin_loop() {
     core::hint::spin_loop();
 }
 
-/// One turn of a loop that ends by itself, after this many turns, rather than when something
-/// changes.
+/// One iteration of a loop that ends by itself, after this many iterations, rather than when
+/// something changes.
 pub fn pause() {
     core::hint::spin_loop();
 }

@@ -3,7 +3,7 @@
 use manycore_sim::backend;
 pub use manycore_sim::backend::unforeseen_branch;
 
-/// One turn of a polling loop: the CPU is parked until something changes that the loop has read.
+/// One iteration of a polling loop: the CPU is parked until a line changes that the loop has read.
 pub fn spin_loop() {
     backend::spin_loop();
 }

@@ -51,7 +51,7 @@ impl Art {
         more: &mut Vec<Below>,
     ) -> Result<(), Conflict> {
         let Some(kind) = below.kind() else { return Ok(()) };
-        // SAFETY: the contract of this function; links are what their kinds say.
+        // SAFETY: the contract of this function; the links' kinds give the types of their targets.
         unsafe {
             of_any_size!(below, kind, link => {
                 let node = *session.deref(link);

@@ -82,8 +82,8 @@ impl Art {
         }
     }
 
-    /// The path of a node, what its link for the next byte of a key leads to, and that byte. None
-    /// if the bytes that the node has differ from the key's.
+    /// The path of a node, the target of its link for the next byte of a key, and that byte. None
+    /// if the node's bytes differ from the key's.
     ///
     /// # Safety
     ///

@@ -54,7 +54,7 @@ macro_rules! copied {
 }
 copied! { End<K, T> Leaf<K, V; N> Inner<K; N> }
 
-/// A word of a node of which a session has charged only the head.
+/// A word of a node whose head alone a session has charged.
 #[inline]
 pub fn read<T>(word: &Word<T>) -> &Word<T> {
     hint::touch(word);

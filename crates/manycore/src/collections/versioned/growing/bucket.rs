@@ -140,7 +140,8 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
     ///
     /// # Safety
     ///
-    /// In the session in which the bucket is locked, or is not yet anybody's.
+    /// To be called in the session in which the bucket is locked, or in which no other thread has
+    /// it yet.
     pub unsafe fn add<S: RawSession>(&mut self, session: &mut S, hash: usize, key: K, value: V) {
         let end = usize::from(self.length);
         if end < Self::ROOM {

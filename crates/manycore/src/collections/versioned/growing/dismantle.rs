@@ -18,8 +18,8 @@ where
     ///
     /// # Safety
     ///
-    /// The handle is in no session, and of the domain to which the buckets belong. `free` frees
-    /// what an entry has.
+    /// The handle is in no session, and of the domain to which the buckets belong. `free` frees an
+    /// entry's contents.
     pub(in crate::collections) unsafe fn dismantle<S: RawSession>(
         table: Box<Self>,
         handle: &mut S,

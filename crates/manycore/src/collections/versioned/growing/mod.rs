@@ -69,8 +69,8 @@
 //!
 //! # When not to use it
 //!
-//! For entries of more than some ten bytes, which then mostly hang in chains. For keys that
-//! somebody chooses to collide, unless the hasher has a secret. It never shrinks.
+//! For entries of more than some ten bytes, which are then mostly in chains. For keys that an
+//! attacker may choose to collide, unless the hasher has a secret. It never shrinks.
 
 mod any;
 mod array;

@@ -11,7 +11,7 @@ use super::atomic::{AtomicU32, Ordering};
 #[cfg(target_arch = "x86_64")]
 static OTHER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
-/// From now on ticks come from `other`, for good: Linux can forbid a thread to read the counter
+/// From now on ticks permanently come from `other`: Linux can forbid a thread to read the counter
 /// (`PR_SET_TSC`, seccomp's strict mode), and ends it by SIGSEGV if it does.
 #[cfg(target_arch = "x86_64")]
 pub fn replace(other: extern "C" fn() -> u64) {
