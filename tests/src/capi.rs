@@ -141,7 +141,7 @@ impl Installed {
             Variant::Valgrind => {
                 let mut valgrind = Command::new("valgrind");
                 tool("valgrind", "valgrind", Command::new("valgrind").arg("--version"));
-                // Threads take turns there: fair ones, for those that wait for others by polling.
+                // Threads need fair turns there, because some wait for others by polling.
                 valgrind.args([
                     "-q",
                     "--error-exitcode=99",

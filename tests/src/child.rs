@@ -65,8 +65,8 @@ pub fn run(command: &mut Command, input: &str, limit: Duration) -> Outcome {
         .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
     let group = Pid::from_child(&child);
     let in_time = ends_within(group, limit);
-    // Its leader has not been reaped yet, so that the group's number is still its own. Nobody may
-    // be left in it.
+    // Its leader has not been reaped yet, so the group's number is still its own. The group must be
+    // empty.
     _ = kill_process_group(group, Signal::KILL);
     let status = child.wait().expect("wait for a child of ours");
     let end = if in_time { End::Exited(status) } else { End::Stopped(limit) };

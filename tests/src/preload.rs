@@ -136,8 +136,8 @@ impl Beneath {
         self
     }
 
-    /// Puts the program on top, and keeps the libraries of the person who runs the tests from under
-    /// it.
+    /// Puts the program on top, and removes the libraries that the tester's own environment would
+    /// preload.
     pub fn put<'a>(&self, program: &'a mut Command) -> &'a mut Command {
         for name in VARIABLES {
             program.env_remove(name);

@@ -26,7 +26,8 @@ use manycore_tests::toolchain::Workshop;
 
 const MECHANISMS: [&str; 4] = ["in-place", "thread", "pool", "uring"];
 
-/// Those of the short form, each program under one: which differs from program to program.
+/// The tests of the short form; each program runs under one lock, which differs from program to
+/// program.
 fn mechanisms(short: &'static str) -> Vec<&'static str> {
     let asked = env::var("MANYCORE_SERVERS").unwrap_or_default();
     match asked.as_str() {

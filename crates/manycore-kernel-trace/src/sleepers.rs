@@ -17,7 +17,7 @@ pub const PROCESSES: u32 = 1024;
 /// places, too, and may find no room for a sum later.
 const PLACES: usize = 16_384;
 
-/// Numbers for the places where threads wait, which these keep from one sample to the next.
+/// Numbers for the places where threads wait; they stay the same from one sample to the next.
 #[derive(Debug)]
 pub struct Numbers<K>(HashMap<K, u32>);
 

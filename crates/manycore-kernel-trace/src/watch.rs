@@ -129,8 +129,8 @@ enum Running {
 }
 
 impl Watch {
-    /// Begins to count waits for the kernel's locks: before the command is started, if it is a
-    /// command's waits that count.
+    /// Begins to count waits for the kernel's locks. If the waits of a command count, call this
+    /// before the command is started.
     pub fn start(means: Means, request: &Request) -> Result<Self, Refusal> {
         Self::begin(means, request, false)
     }

@@ -57,7 +57,8 @@ pub fn leaves() {
         // interrupted it does not return.
         moved::jumped_out(unsafe { &mut *flight });
     }
-    // Without threads there is nothing to do, and a process may be forbidden to do more than end.
+    // Without our threads there is nothing to do. A process may also be forbidden all calls except
+    // those to end.
     if is_last() && OFFLOAD.threads() > 0 {
         end_all();
     }

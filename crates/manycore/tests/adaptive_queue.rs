@@ -40,8 +40,8 @@ impl Counter {
     }
 }
 
-/// Threads acquire for a while, some of them with a deadline that may pass; nothing is lost and
-/// nobody hangs.
+/// Threads acquire for a while, some of them with a deadline that may pass; nothing is lost and no
+/// thread hangs.
 fn counts(threads: u64, rounds: u64) {
     let counter = Counter::new();
     let done = AtomicU64::new(0);

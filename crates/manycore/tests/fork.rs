@@ -148,8 +148,8 @@ fn held_over_a_fork<L: PlainLock>() {
     });
 }
 
-/// The lock is held, and a waiter has been overtaken again and again: at some time it insists to be
-/// the next. In the child nobody is next.
+/// The lock is held, and a waiter has been overtaken repeatedly, until it insists on being the
+/// next. In the child no thread is next.
 fn insisted_on_over_a_fork<L: PlainLock>() {
     let lock = L::new();
     let (mut status, done) = (0, AtomicU32::new(0));

@@ -19,8 +19,8 @@ pub fn open(directory: &Path, promise: Promise) -> Result<Box<dyn Engine>, Failu
     let mut options = EnvOpenOptions::new();
     options.map_size(1 << 30);
     if promise == Promise::Eventual {
-        // SAFETY: of a system that crashes the database may be lost, which this benchmark makes
-        // anew each time.
+        // SAFETY: if the system crashes the database may be lost, but this benchmark makes a new
+        // one each time.
         unsafe { options.flags(EnvFlags::NO_SYNC) };
     }
     // SAFETY: no other process changes the file, which is in a private directory of this process.

@@ -32,7 +32,7 @@ pub fn fill(engine: &dyn Engine) -> Result<(), Failure> {
     worker.finish()
 }
 
-/// What has come of a slice; a key that is put is an operation.
+/// The results of a slice; storing a key is an operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slice {
     /// Operations a second, of all threads.

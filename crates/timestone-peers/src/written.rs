@@ -7,8 +7,8 @@ use crate::engine::Failure;
 pub struct Written {
     /// Calls that write.
     pub calls: u64,
-    /// Bytes that they were given. What goes to a disk is whole pages, of which the kernel counts
-    /// those of a large folio at once, and so up to a mebibyte for 4096 bytes.
+    /// Bytes that they were given. Whole pages are written to a disk, and the kernel counts all
+    /// pages of a large folio together: up to a mebibyte for 4096 bytes.
     pub bytes: u64,
 }
 

@@ -4,8 +4,8 @@
 //! cargo run --release -p timestone --example checkpoint_waits -- [DIRECTORY [MEGABYTES [SECONDS]]]
 //! ```
 //!
-//! The store has values of 1000 bytes. Two threads change one each, and wait until it is on the
-//! disk. Rounds with and without an image take turns.
+//! The store has values of 1000 bytes. Two threads change one value each, and wait until it is on
+//! the disk. Rounds with and without an image alternate.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

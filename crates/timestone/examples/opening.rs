@@ -61,7 +61,7 @@ fn after_a_crash(path: &Path, bytes: u64, times: usize) -> Result<(), Failure> {
     let written = store.stats().frame_bytes - before.frame_bytes;
     println!("after a crash: {updates} transactions, {written} bytes of frames");
     for _ in 0..times {
-        // What the operating system has, a process that was killed has left.
+        // The state that the operating system has, as after killing the process.
         let copy = path.with_extension("copy");
         std::fs::create_dir(&copy)?;
         for file in ["store", "journal", "image.0", "image.1"] {

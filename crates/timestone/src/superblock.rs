@@ -163,7 +163,7 @@ impl Superblock {
     ///
     /// # Errors
     ///
-    /// Those of the device. It is not known then which superblock counts.
+    /// The device's errors. It is then unknown which superblock counts.
     pub fn write(self, device: &dyn Device) -> Result<()> {
         let layout = self.to_layout();
         for offset in COPIES_AT {

@@ -44,7 +44,8 @@ pub fn memcached(launch: Launch, length: Duration) -> Result<()> {
     memcached::soak(launch, crate::soak::Crowd::Large, length).map(drop)
 }
 
-/// Where PostgreSQL's programs are: Debian keeps them by version, out of everybody's path.
+/// The directory of PostgreSQL's programs: Debian keeps them by version, outside of the search
+/// path.
 fn postgresql(program: &str) -> Result<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = versions.map(|entry| entry.path().join("bin").join(program));

@@ -111,7 +111,7 @@ fn await_tracer(processes: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The children of a process, of which there has to be one.
+/// The children of a process; there has to be one.
 pub fn children(process: u32) -> Result<Vec<String>> {
     let list = hang::children(process);
     ensure(!list.is_empty(), || "the server has no children".to_owned())?;

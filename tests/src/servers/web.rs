@@ -74,7 +74,7 @@ impl Site {
         &self.server
     }
 
-    /// Ends it, in the way that it takes for an orderly one.
+    /// Ends it by its own signal for an orderly end.
     pub fn stop(self, kind: Kind) -> Result<()> {
         let Self { server, place: _place, .. } = self;
         let status = server.stop(GRACE)?;

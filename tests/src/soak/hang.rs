@@ -1,5 +1,5 @@
-//! What the threads of a process and its children wait for, as far as the kernel knows: the trace
-//! of a hang, without a debugger.
+//! The waits of the threads of a process and its children, as far as the kernel knows them: the
+//! trace of a hang, without a debugger.
 //!
 //! ```text
 //! 24061 mariadbd S 0 ticks  futex_wait_queue   futex(0x55d0c8a2e1d8 0x80 0x2) at libc.so.6+0x8b1d8
@@ -193,7 +193,7 @@ mod tests {
         let account = account(std::process::id());
         drop(held);
         waiter.join().unwrap();
-        // The standard library's lock is a futex word with 2 in it while somebody waits.
+        // The standard library's lock is a futex word with 2 in it while a thread waits.
         let waits = account.lines().any(|line| line.contains(": ") && line.contains("*00000002"));
         assert!(waits && account.contains("futex(") && account.contains("libc"), "{account}");
     }

@@ -11,7 +11,7 @@ use super::Result;
 static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // The second signal ends the process at once, as it would have without us.
+        // The second signal ends the process at once, as it would have without this handler.
         flag::register_conditional_default(signal, asked.clone())
             .and_then(|_| flag::register(signal, asked.clone()))
             .expect("signals that may be caught");

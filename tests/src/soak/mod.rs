@@ -49,9 +49,9 @@ use std::{env, fs};
 
 use tempfile::TempDir;
 
-/// A thread that does nothing for this long hangs. In 44 soaks of MariaDB, beside four programs
-/// that kept two CPUs busy or one that wrote to the disk all the time, nobody did nothing for as
-/// long as four seconds.
+/// A thread without progress for this long hangs. In 44 soaks of MariaDB, beside four programs that
+/// kept two CPUs busy or one that wrote to the disk all the time, no thread was without progress
+/// for as long as four seconds.
 pub const STANDSTILL: Duration = Duration::from_secs(20);
 
 /// How many threads fight for the locks.
@@ -124,14 +124,14 @@ pub fn place() -> Result<TempDir> {
         .map_err(Failure::because("no temporary directory (TMPDIR names where they are made)"))
 }
 
-/// Free memory that it takes to put several servers there at once.
+/// The free memory that is needed to put several servers there at once.
 const ROOM_BYTES: u64 = 1 << 30;
 
-/// Where files are in memory, if there is room and nobody has said where else to put them.
+/// The directory of files in memory, if there is room and no variable names another one.
 fn in_memory() -> Option<PathBuf> {
     const MEMORY: &str = "/dev/shm";
     let space = rustix::fs::statvfs(MEMORY).ok().filter(|_| env::var_os("TMPDIR").is_none())?;
-    // A directory of that name on a disk is no better than any other.
+    // If the directory of that name is on a disk, it is no better than any other.
     let is_memory = rustix::fs::statfs(MEMORY).ok()?.f_type == TMPFS_MAGIC;
     (is_memory && space.f_bavail * space.f_frsize >= ROOM_BYTES).then(|| PathBuf::from(MEMORY))
 }

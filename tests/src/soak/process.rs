@@ -1,4 +1,4 @@
-//! A program that runs beside the test, with its output in files, of which nothing stays behind.
+//! A program that runs beside the test, with its output in files; it leaves nothing behind.
 //!
 //! Each leads a process group of its own. It is asked to end and killed by its number, which stays
 //! its own until we reap it. If the test itself is killed, the kernel kills the processes that it

@@ -18,7 +18,7 @@ static PROGRAM: LazyLock<Executable> = LazyLock::new(|| {
     WORKSHOP.c_as("nothing", "first_calls", &["-Wl,--no-as-needed", library])
 });
 
-/// The names that a library exports, but for the marker by which its copies know each other.
+/// The names that a library exports, except for the marker by which its copies know each other.
 fn exports(library: &Path) -> BTreeSet<String> {
     let listing = Command::new("nm").args(["-D", "--defined-only"]).arg(library).output();
     let listing = String::from_utf8(listing.expect("nm, of a C compiler's").stdout);

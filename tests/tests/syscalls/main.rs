@@ -72,7 +72,7 @@ fn what_nobody_reads_ends_no_program() {
     assert!(lost.status.success(), "{lost:?}");
 }
 
-/// The same results beneath a library; then what became of the calls, by its statistics.
+/// The same results beneath a library; then the fate of the calls, by its statistics.
 #[track_caller]
 fn check(heading: &str, beneath: &Beneath, judge: impl FnOnce(&moves::Calls)) {
     let counts: BTreeMap<&str, Counted> =

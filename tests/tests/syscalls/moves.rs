@@ -1,5 +1,5 @@
-//! That calls are moved, by the programs' own statistics and seen from outside: else the suite
-//! would hold of a library that does nothing.
+//! Checks that calls are moved, by the programs' own statistics and from outside: otherwise the
+//! suite would also pass with a library that does nothing.
 
 use std::collections::BTreeMap;
 use std::io::Write;

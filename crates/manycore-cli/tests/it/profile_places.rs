@@ -1,4 +1,4 @@
-//! `manycore profile` knows locks by where they came to be, and calls by their names in any
+//! `manycore profile` knows locks by the places of their creation, and calls by their names in any
 //! language.
 
 use std::path::{Path, PathBuf};

@@ -209,7 +209,7 @@ fn set_filter(event: &OwnedFd, filter: &CString) -> io::Result<()> {
     if failed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// A tracepoint by its number: each time, with the task, the time, this many calls and its fields.
+/// A tracepoint by its number: each event, with the task, the time, this many calls and its fields.
 fn attributes(id: u64, calls: u16) -> perf_event_attr {
     let sample = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
     let mut attributes = perf_event_attr {

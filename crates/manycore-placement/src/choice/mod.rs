@@ -47,7 +47,7 @@ pub struct Choice {
 pub enum Rule {
     /// Round robin over the first.
     First,
-    /// The group of the CPU on which the thread that opens it runs; the first, if it is in none.
+    /// The group of the CPU of the thread that opens it; the first group, if that CPU is in none.
     Own,
     /// The first whose CPUs do not each serve this many sockets already.
     Spill(u32),

@@ -33,7 +33,7 @@ macro_rules! raw_by_preference {
             }
         }
 
-        // SAFETY: that the lock excludes and orders is argued where this macro is used.
+        // SAFETY: each place that uses this macro argues that its lock excludes and orders.
         unsafe impl $crate::RawRwLock for $lock {
             const INFO: $crate::LockInfo = $info;
 

@@ -173,8 +173,9 @@ impl Shfl {
             hint::spin_loop();
         };
         // SAFETY: the next stays in `wait`, and its node on its stack, until the swap below has
-        // made it the head. It reads its group only as the shuffler, and with this message there is
-        // none: the role is this thread's, which writes the group before it passes the role on.
+        // made it the head. It reads its group only as the shuffler. With this message there is no
+        // other shuffler: the role is this thread's, which writes the group before it passes the
+        // role on.
         let state = unsafe {
             if message == HEAD_OF_NEW_GROUP {
                 (*next).set_group(Group::of(next));

@@ -39,8 +39,8 @@ impl SideDoor {
         }
     }
 
-    /// Whether the door is open, as a hint. It is more than that to the thread that holds the lock,
-    /// under which it changes.
+    /// Whether the door is open, as a hint. For the thread that holds the lock it is exact, since
+    /// only that thread changes it.
     #[inline]
     pub(super) fn looks_open(&self) -> bool {
         self.word.load(Ordering::Relaxed) == OPEN // Relaxed: `admits` decides and orders

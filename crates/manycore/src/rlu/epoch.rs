@@ -1,10 +1,9 @@
 //! Sessions with a time and commits use this epoch, so no clock has to be trusted.
 //!
 //! The *epoch* is a number that sessions with a time leave in their records, and that is not before
-//! any stamp that was announced. A session reads at the clock's time or at its epoch, whichever is
-//! later; a stamp is later than the epoch that its thread finds when it has locked its objects. A
-//! clock that is right is not behind the epoch by more than its boundary, so that little changes
-//! then.
+//! any announced stamp. A session reads at the clock's time or at its epoch, whichever is later; a
+//! stamp is later than the epoch that its thread finds when it has locked its objects. A right
+//! clock is behind the epoch by at most its boundary, so the epoch rarely changes a session's time.
 //!
 //! The line of the epoch would be written by every commit. So that does not begin before a session
 //! asks for a time, as many programs' never do: until then each thread keeps the latest stamp that

@@ -83,7 +83,8 @@ pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) const FREED: usize = 2;
 /// The copy has no data: its object was locked only.
 pub(crate) const BARE: usize = 4;
-/// Tells a copy from an object, for the thread that has a pointer to data: in the word before it.
+/// Whether data belongs to a copy or to an object, for a thread that has a pointer to the data: the
+/// word before the data shows it.
 const COPY: usize = 1;
 const FLAGS: usize = 7;
 

@@ -9,7 +9,7 @@ use manycore::lock::{AdaptiveRw, Bravo, Preference};
 use manycore::sync::Deadline;
 use manycore::{RawRwLock, sync};
 
-/// Readers meet so often that a lock is biased; each leaves nothing behind.
+/// Readers contend so often that a lock becomes biased; each one leaves no mark behind.
 fn bias(lock: &AdaptiveRw) {
     lock.read(Preference::Phases);
     for _ in 0..100 {

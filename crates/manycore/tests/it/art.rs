@@ -302,7 +302,7 @@ fn a_range_that_ends_before_it_begins() {
     ArtMap::<u8, ()>::default().range(from..to, |_, ()| true);
 }
 
-/// Keys of which each is the begin of the next: as many nodes deep as there are.
+/// Keys, each of which is a prefix of the next: as many levels of nodes as keys.
 #[test]
 fn deep() {
     const DEEP: usize = unless_interpreted(4_000, 60) as usize;
@@ -319,8 +319,8 @@ fn deep() {
     map.check();
 }
 
-/// Two transactions each look for something, find nothing, and insert it. One is first, and the
-/// other finds it: by a range, a prefix, or one key, in nodes of all sizes.
+/// Two transactions each search for a key, find nothing, and insert one. One commits first, and the
+/// other finds its key: by a range, a prefix, or one key, in nodes of all sizes.
 #[test]
 fn serializable_transactions_have_no_phantoms() {
     const OTHERS: [u32; 6] = [0, 1, 3, 10, 40, 200];

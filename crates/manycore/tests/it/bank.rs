@@ -29,8 +29,8 @@ fn transfer<'id, S: RawSession>(
     Ok(())
 }
 
-/// Threads transfer between accounts, some of them in vain, some die on the way; every snapshot has
-/// the same sum.
+/// Threads transfer between accounts; some transfers fail, and some threads die on the way; every
+/// snapshot has the same sum.
 fn bank(domain: &impl Sessions, threads: u64, rounds: u32) {
     let (threads, rounds) = unless_interpreted((threads, rounds), (3, 12));
     let torn = AtomicU32::new(0);

@@ -33,7 +33,7 @@ enum Step {
     Walk,
 }
 
-/// Few keys, of several lengths, of which some are prefixes of others.
+/// A few keys, of several lengths, some of which are prefixes of others.
 fn key(number: u8) -> Vec<u8> {
     let text = format!("{}", u32::from(number) * 0x0101_0101);
     text.as_bytes()[..text.len().min(usize::from(number) % 12)].to_vec()
@@ -354,7 +354,7 @@ fn a_sum_is_kept_at_every_moment() {
                     for round in 0..ROUNDS {
                         let (from, to) = (random.u64(..ACCOUNTS), random.u64(..ACCOUNTS));
                         let keys = [account(from), account(to)];
-                        // A value of some length, of which sums read the first eight bytes.
+                        // A value of some length; sums read its first eight bytes.
                         let padded =
                             |n: i64, pad: usize| [&n.to_be_bytes()[..], &value(pad)].concat();
                         if round % 64 == 0 {

@@ -175,8 +175,8 @@ macro_rules! sets_are_as_the_standard_librarys {
 }
 manycore::for_each_set!(sets_are_as_the_standard_librarys);
 
-/// Random operations, by one thread, as on the standard library's map. Values own memory, which
-/// nobody may lose.
+/// Random operations, by one thread, with the same results as the standard library's map. Values
+/// own memory, which must not be lost.
 fn as_the_standard_library(mut map: impl SequentialMap<u16, Box<u32>>) {
     let (mut standard, mut random) = (BTreeMap::new(), fastrand::Rng::with_seed(1));
     for value in 0..unless_interpreted(20_000, 300) {

@@ -331,7 +331,7 @@ fn a_long_log_is_applied() {
     assert_eq!(sum.read(|sum| sum.0), operations * (operations - 1) / 2);
 }
 
-/// Updates are applied at once while reads are frequent, and no longer.
+/// Updates are applied inline while reads are frequent, and no longer.
 #[test]
 fn frequent_reads_make_updates_eager() {
     let alive = AtomicU64::new(0);
@@ -378,7 +378,7 @@ fn a_timer_is_of_use_to_eager_updates() {
     applies(Rooted::new(&Table::new(2)));
 }
 
-/// A thread that tries to apply updates at once, and finds the lock taken mostly, leaves it alone
+/// A thread that tries to apply updates inline, and finds the lock mostly taken, does not try it
 /// for some time.
 #[test]
 fn updates_are_logged_where_the_lock_is_mostly_taken() {

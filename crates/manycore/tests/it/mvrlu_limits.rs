@@ -136,8 +136,8 @@ fn writers_go_on_beside_a_long_snapshot() {
     });
 }
 
-/// After two conflicts a session waits for its turn, but not for ever: here the turn is that of
-/// another session of the same thread, which would otherwise wait for itself.
+/// After two conflicts a session waits in a queue, but not for ever: here another session of the
+/// same thread is at the head of the queue, so the thread would otherwise wait for itself.
 #[test]
 fn a_turn_that_is_kept_keeps_nobody_for_long() {
     let domain = Domain::new(Ordo::measured(), Config::default());
@@ -157,7 +157,7 @@ fn a_turn_that_is_kept_keeps_nobody_for_long() {
                 handle.abort();
                 handle.back_off(Conflict::Locked, attempts);
             }
-            // The first gets the turn here, and keeps it; the second waits for a while.
+            // The first takes the queue here, and keeps it; the second waits for a while.
             handle.begin(View::Latest);
         }
         owner.commit().unwrap();
@@ -205,7 +205,7 @@ struct Root {
     leaf: Link<Leaf>,
 }
 
-/// One session of a thread that changes a leaf or looks at one.
+/// One session of a thread that changes a leaf or reads one.
 fn change_or_look<C: Clock>(
     handle: &mut Handle<'_, C>,
     root: Link<Root>,
@@ -388,7 +388,7 @@ fn keys_that_everybody_wants_have_short_chains() {
     drop((writer, reader));
     let stats = table.domain().stats();
     let hops = (stats.hops - before.hops) as f64 / (ROUNDS + reads) as f64;
-    // A walk is over six nodes on average, of which some have a version.
+    // A walk is over six nodes on average, some of which have a version.
     assert!(hops < 6.0, "{hops} versions an operation, {stats:?}");
 }
 

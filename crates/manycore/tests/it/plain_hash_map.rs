@@ -1,5 +1,5 @@
-//! The hash map for plain data: as `std`'s, whatever the hashes; no torn entry; many threads while
-//! it grows.
+//! The hash map for plain data: the results of `std`'s map, for all hash functions; no torn entry;
+//! many threads while it grows.
 
 use std::collections::{HashMap as Standard, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher};

@@ -113,8 +113,8 @@ fn more_threads_than_cpus() {
     }
 }
 
-/// Threads retire much and look often, and then read only, by turns: so readers have fences and
-/// have none.
+/// Threads alternately retire and scan often, and then only read: so readers alternately execute
+/// fences and do without.
 #[test]
 fn with_fences_and_without() {
     const ROUNDS: u64 = unless_interpreted(20, 1);
@@ -352,7 +352,7 @@ fn a_panic_at_a_repin() {
 }
 
 /// The process' own domain, without handles: nested sections, threads that end, sections at their
-/// end, and who waits for itself.
+/// end, and a thread that waits for itself.
 #[test]
 fn the_process_own_domain() {
     /// Has a section when a thread's variables go.

@@ -1,4 +1,4 @@
-//! Trees of intervals by every mechanism: reads see what was done before, in the order of the
+//! Trees of intervals by every mechanism: reads see earlier operations, in the order of the
 //! intervals, and nothing is lost with more threads than CPUs.
 
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn all(map: impl ReverseMap) {
     assert_eq!(map.trees(), TREES);
     children_come_after_parents(&map);
     [1, 4, unless_interpreted(24, 3)].into_iter().for_each(|threads| stress(&map, threads));
-    // Not all at once: each look is as many operations as there are threads.
+    // Not all at once: each read takes as many operations as there are threads.
     let mix = Mix { operations: unless_interpreted(2_000, 15), ..Mix::native(4) };
     run::check_reverse_map(Native, &mix, &map);
 }

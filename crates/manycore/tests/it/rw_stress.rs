@@ -69,8 +69,8 @@ fn random(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Threads acquire in every way this many times; no acquisition is lost, and nobody waits for ever.
-/// One section in `writes` writes.
+/// Threads acquire in every way this many times; no acquisition is lost, and no thread waits for
+/// ever. One section in `writes` writes.
 fn counts<L: RawRwLock>(threads: u64, writes: u64) {
     const ROUNDS: u64 = unless_interpreted(40_000, 60);
     let (shared, start) = (Shared::<L>::new(), Barrier::new(threads as usize));

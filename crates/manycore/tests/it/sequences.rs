@@ -40,7 +40,7 @@ enum Step {
     Renew,
 }
 
-/// Few keys, so that they meet, and some that are far away.
+/// A few keys, so that threads contend for them, and some that are far away.
 fn key() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0..24_u64, 1 => any::<u64>(), 1 => Just(u64::MAX)]
 }

@@ -17,7 +17,7 @@ const ROUNDS: u64 = unless_interpreted(200, 12);
 /// A history in which fewer have committed shows little: the threads go on until then.
 const COMMITTED_AT_LEAST: u64 = ROUNDS / 2;
 
-/// Reads all, changes two to a version that nobody else makes, and reads again.
+/// Reads all, changes two to a unique version, and reads again.
 fn change<'id, S: RawSession>(
     tx: &mut Transaction<'_, 'id, S>,
     objects: &[Ptr<'id, u64>],

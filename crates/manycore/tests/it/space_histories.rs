@@ -1,5 +1,5 @@
-//! What transactions over maps in a space have seen and written on native threads, more than CPUs,
-//! is explained by an order of them: ranges, keys that come and keys that go.
+//! An order explains the reads and writes of transactions over maps in a space on native threads,
+//! more than CPUs: ranges, inserted keys and removed keys.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

@@ -151,8 +151,8 @@ fn grows_and_shrinks<M: Sessions + Default + 'static>() {
         }
     });
     assert!(map.is_empty());
-    // A leaf whose neighbour another thread has locked stays until somebody comes by again: of some
-    // 2,700 leaves, more or fewer as threads are preempted.
+    // A leaf whose neighbour another thread has locked stays until a later operation reaches it: of
+    // some 2,700 leaves, more or fewer as threads are preempted.
     let most = (THREADS * EACH / 60).max(50) as usize;
     assert!(map.check() < most, "{} empty leaves", map.check());
 }

@@ -254,7 +254,7 @@ fn every_key_and_value_is_dropped_once() {
     drops_once::<Growing, rlu::Domain>();
 }
 
-/// While somebody can see it, and then by the thread that comes along: not only at the end.
+/// As long as a thread can see it, and then by a later thread: not only at the end.
 #[test]
 fn values_are_dropped_when_nobody_sees_them() {
     let count = Arc::default();

@@ -175,7 +175,7 @@ fn large_entries_grow_too() {
     assert!(map.buckets() as u64 >= KEYS * 3 / 5, "{} buckets", map.buckets());
 }
 
-/// Where the system has large pages for who asks for them, a large table does.
+/// Where the system gives large pages on request, a large table gets them.
 #[test]
 #[cfg_attr(miri, ignore = "the interpreter has no pages")]
 fn large_tables_ask_for_large_pages() {

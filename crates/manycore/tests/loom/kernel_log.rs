@@ -19,9 +19,9 @@ const UPDATER: usize = 2;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     Nothing,
-    /// The barrier between an update's push and its look at the lock.
+    /// The barrier between an update's push and its read of the lock.
     SettleBarrier,
-    /// The barrier between a section's lock and its look at the log.
+    /// The barrier between a section's lock and its read of the log.
     SectionBarrier,
     /// Waiting for the section that has the lock.
     Wait,
@@ -41,7 +41,7 @@ enum Fault {
     Draining,
     /// The order in a look without the lock.
     PendingBarrier,
-    /// The barrier between a drain's lock and mark, and its look at the lists.
+    /// The barrier between a drain's lock and mark, and its read of the lists.
     DrainBarrier,
     /// Looking at the lists for CPUs.
     Heads,

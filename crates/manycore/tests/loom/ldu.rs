@@ -17,7 +17,7 @@ use manycore::{RawLock, lock};
 
 use crate::check;
 
-/// An object with something that its owner prepares before it inserts it, and looks at before it
+/// An object with data that its owner writes before it inserts the object, and reads before it
 /// retires it.
 #[repr(C)]
 struct Object {

@@ -19,7 +19,7 @@ impl Apply<u32> for Steps {
     }
 }
 
-/// A thread that moves from core to core, and a reader that looks at the cores one after the other.
+/// A thread that moves from core to core, and a reader that reads the cores one after the other.
 #[test]
 fn what_is_taken_is_closed() {
     check(2, || {

@@ -206,8 +206,8 @@ fn two_first_snapshots() {
     stays_under_a_wrong_clock(|| BEHIND, false, 2, 1);
 }
 
-/// The clock gives two commits the same stamp. What begins after the one is not to be taken for one
-/// that began after the other.
+/// The clock gives two commits the same stamp. A session that begins after the first one must not
+/// be treated as one that began after the second.
 #[test]
 fn two_commit_by_a_clock_that_stands_still() {
     check_first(10_000, 2, || {

@@ -9,7 +9,7 @@ use manycore::session::{Conflict, Link, RawSession, Sessions, View};
 
 use crate::check;
 
-/// A configuration with few and small segments. A thread looks for a grace period only when a
+/// A configuration with few and small segments. A thread searches for a grace period only when a
 /// model flushes, and when it begins a segment.
 pub fn few_segments(bytes: usize) -> mvrlu::Config {
     mvrlu::Config::default()
@@ -161,7 +161,7 @@ pub fn write_skew_is_removed_by_locks<M: Sessions + 'static>(domain: fn() -> M) 
     });
 }
 
-/// Changes an object if another is 0 that nobody has locked; that one is not locked.
+/// Changes an object if another one is 0 and not locked by another thread; that one is not locked.
 fn claim_by_a_look<S: RawSession>(handle: &mut S, one: Link<u32>, other: Link<u32>) {
     // SAFETY: a session, from begin to end; the objects are not freed.
     unsafe {

@@ -1,5 +1,5 @@
-//! The queue out of which everything is taken: each value comes out once, in its thread's order,
-//! and whole.
+//! The queue from which everything is taken at once: each value comes out once, in its thread's
+//! order, and complete.
 
 use std::sync::Arc;
 

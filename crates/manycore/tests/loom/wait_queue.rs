@@ -1,8 +1,8 @@
 //! The wait queue: no signal is lost, none wakes two threads, and no thread touches memory that has
 //! been given up.
 //!
-//! The model's clock makes every deadline pass at once, so that `park` with one always ends by a
-//! time-out unless the signal was there before.
+//! In the model every deadline passes at once, so `park` with a deadline always ends by a time-out
+//! unless the signal was there before.
 
 use std::sync::Arc;
 
@@ -101,8 +101,8 @@ fn a_broadcast_wakes_all() {
     });
 }
 
-/// The second in a row gives up. If the broadcast was first it waits for its turn; the queue may be
-/// gone then.
+/// The second in a row gives up. If the broadcast was first, it waits until it is woken; the queue
+/// may be gone then.
 #[test]
 fn one_that_leaves_in_a_row_waits_for_its_turn() {
     check(3, || {

@@ -10,8 +10,8 @@ use manycore::collections::versioned::{Placement, Versioned};
 use manycore::session::{self, Conflict, Sessions};
 use manycore::{ConcurrentMap, MapHandle, mvrlu, rlu};
 
-/// Keys in the order in which a tree gets them: 40 has two sides, of which the heir is deep; 90 has
-/// one, 10 none.
+/// Keys in the order of their insertion into a tree: 40 has two children, and its heir is deep; 90
+/// has one child, 10 none.
 const KEYS: [u64; 9] = [40, 20, 80, 10, 30, 60, 90, 50, 95];
 
 /// While another thread has `locked` locked, a transaction meets the conflict in each of its

@@ -65,7 +65,7 @@ impl Ord for Liar {
     }
 }
 
-/// Of the same bytes now and then, also at the beginning only.
+/// They depend on the same bytes only sometimes, or only at the beginning.
 impl ArtKey for Liar {
     type Bytes<'a> = Vec<u8>;
 
@@ -83,7 +83,7 @@ impl Hash for Liar {
     }
 }
 
-/// Whatever they answer, each key is dropped once, and nobody waits for ever.
+/// Whatever they answer, each key is dropped once, and no thread waits for ever.
 fn lies_in_a_set<S: ConcurrentSet<Liar>>(make: impl Fn() -> S) {
     let leaked = live(|| {
         let set = make();

@@ -50,7 +50,7 @@ pub fn quietly<R>(f: impl FnOnce() -> R) -> R {
         }));
     });
     QUIET.set(true);
-    // An assertion that fails there is printed by the one who hears of it.
+    // An assertion that fails there is printed by the thread that learns of it.
     let result = panic::catch_unwind(AssertUnwindSafe(f));
     QUIET.set(false);
     result.unwrap_or_else(|payload| {

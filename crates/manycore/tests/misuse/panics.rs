@@ -194,7 +194,7 @@ maps! {
     map_space_table: space::HashMap::<Live, Live>::default();
 }
 
-/// Values of which the one in the middle panics at its end.
+/// Values, the middle one of which panics when it is dropped.
 fn values() -> impl Iterator<Item = Live> {
     (0..9).map(|n| if n == 4 { Live::panicking(n) } else { Live::new(n) })
 }

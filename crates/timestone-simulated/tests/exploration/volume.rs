@@ -33,7 +33,7 @@ fn damage_is_no_cut() {
         engine.flush().expect("the disk is sound");
     }
     let damaged = disk.survivor();
-    // The first of three frames, of which two were written after its flush.
+    // The first of three frames; two were written after its flush.
     damaged.tamper("journal", |bytes| bytes[4096 + 100] ^= 1);
     let refused = recover(&damaged).map(|(recovered, _)| recovered.horizon);
     assert!(matches!(refused, Err(Error::Corrupted { .. })), "it is taken for a cut: {refused:?}");

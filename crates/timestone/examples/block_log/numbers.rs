@@ -13,7 +13,7 @@ pub const COMMITS: u64 = 200;
 
 /// Changed by each transaction of any thread.
 const TOTAL: u64 = u64::MAX;
-/// Objects of a thread that each of its transactions changes: so many that the journal is half full
+/// Objects of a thread that each of its transactions changes: enough that the journal is half full
 /// several times.
 const CHANGED: u64 = 50;
 

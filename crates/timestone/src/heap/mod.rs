@@ -35,7 +35,7 @@ pub const ROOT_WORDS: usize = 3;
 
 /// `RUNS_KEPT` runs are left for what threads take in advance.
 const RUNS_KEPT: usize = 64;
-/// So are `SPARE_KEPT` free slots of each size, most of which may be other threads'.
+/// The same holds for `SPARE_KEPT` free slots of each size, most of which may be other threads'.
 const SPARE_KEPT: usize = 4096;
 
 /// The memory of a store's objects.
@@ -316,8 +316,8 @@ impl Heap {
         let words = words::rounded(words);
         let is_inside = place.is_multiple_of(8) && place < (self.bytes - 8 - words * 8) as u64;
         assert!(is_inside, "an object of {words} words at {place}: the store's data is damaged");
-        // SAFETY: the mapping has the words, of any bits, and nobody writes them (contract of this
-        // function).
+        // SAFETY: the mapping has the words, of any bits, and no thread writes them (contract of
+        // this function).
         unsafe { std::slice::from_raw_parts(self.words(place, words), words) }
     }
 
@@ -328,7 +328,7 @@ impl Heap {
     /// `mvrlu` does not use the heap while the result is used.
     pub unsafe fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.live().map(|(place, words)| {
-            // SAFETY: the object is live, so that the mapping has its words, and nobody writes them
+            // SAFETY: the object is live, so the mapping has its words, and no thread writes them
             // (contract of this function).
             let bytes =
                 unsafe { std::slice::from_raw_parts(self.words(place, words).cast(), words * 8) };

@@ -172,7 +172,8 @@ pub fn push<'e>(into: &mut Vec<u8>, stamp: u64, entries: impl Iterator<Item = En
     has_objects(&into[start..])
 }
 
-/// Appends a record of which all words are given but the stamp; whether it makes or ends objects.
+/// Appends a record whose words are all given except for the stamp; returns whether it makes or
+/// ends objects.
 pub fn push_words(into: &mut Vec<u8>, stamp: u64, words: impl Iterator<Item = u64>) -> bool {
     let start = into.len();
     words.for_each(|word| into.extend_from_slice(&word.to_le_bytes()));

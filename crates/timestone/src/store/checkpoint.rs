@@ -90,7 +90,7 @@ impl Flusher {
     }
 
     /// Writes a copy of a store in memory. There is no journal that would bring all its objects to
-    /// one moment: so they are read at one. Nobody leads meanwhile.
+    /// one moment, so they are read as of one moment. No thread leads meanwhile.
     pub fn write_memory(&self, backup: Backup, storage: &dyn Storage) -> Result<()> {
         self.sync()?;
         let _leader = self.leader.lock();

@@ -185,7 +185,7 @@ impl Flusher {
         self.is_in_memory() || self.durable() >= stamp
     }
 
-    /// Returns when a commit is on the disk. In memory, at once.
+    /// Returns when a commit is on the disk. For a store in memory it returns at once.
     pub fn wait(&self, stamp: u64) -> Result<()> {
         if self.is_in_memory() { Ok(()) } else { self.wait_until(Progress::Durable, stamp) }
     }
@@ -246,8 +246,7 @@ impl Flusher {
         self.wait_until(Progress::Durable, self.domain.clock().0.fresh())
     }
 
-    /// Something was committed that nobody waits for.
-    /// It is to be on the way to the disk within this window.
+    /// A commit for which no thread waits. It has to be on the way to the disk within this window.
     pub fn note(&self, window: Duration) {
         self.commits.ring(window);
     }

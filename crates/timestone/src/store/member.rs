@@ -57,8 +57,8 @@ impl<'s> Member<'s> {
     ///
     /// # Errors
     ///
-    /// Those of `f`, and [`Error::TooLarge`] and [`Error::Full`] of the heap: the transaction is as
-    /// if it had not been.
+    /// The errors of `f`, and [`Error::TooLarge`] and [`Error::Full`] of the heap: then the
+    /// transaction has not happened.
     pub fn submit<R>(
         &mut self,
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,

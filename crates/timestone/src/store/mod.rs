@@ -266,8 +266,8 @@ impl Store {
         List::open(&mut self.register()?, name)
     }
 
-    /// Likewise, an object of the program's own, from which others are reached; all zeros if it is
-    /// made.
+    /// The same for an object of the program's own, from which others are reached; all zeros if it
+    /// is made.
     ///
     /// # Errors
     ///
@@ -327,7 +327,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Those of the devices; and if there is a store in the directory.
+    /// The devices' errors; also if there is a store in the directory.
     pub fn backup(&self, directory: impl AsRef<Path>) -> Result<()> {
         self.backup_on(&Directory::open(directory)?)
     }

@@ -48,8 +48,8 @@ impl<T> Monitor<T> {
         Held { guard, _wake: Wake(&self.sleepers) }
     }
 
-    /// Returns when the present holder has released the lock; at once if there is none, or if
-    /// nothing is needed of it any more. May return earlier.
+    /// Returns when the present owner has released the lock; at once if there is none, or if the
+    /// caller does not need it any more. May return earlier.
     pub fn wait(&self, is_needed: impl FnOnce() -> bool) {
         let mut waiting = self.sleepers.waiting.lock();
         // The holder takes `waiting` after it has released the lock. So a thread that finds the

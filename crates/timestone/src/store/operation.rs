@@ -85,7 +85,7 @@ pub trait Registered: fmt::Debug + Sync {
     ///
     /// # Errors
     ///
-    /// Those of the function, and [`Stop::Cancel`] if the bytes are no arguments of it.
+    /// The function's errors, and [`Stop::Cancel`] if the bytes are not valid arguments of it.
     fn replay(&self, tx: &mut Transaction<'_, '_>, arguments: &[u8]) -> Result<(), Stop>;
 }
 

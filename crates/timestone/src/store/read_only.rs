@@ -56,8 +56,8 @@ impl ReadOnly {
         Self::open_on(Arc::new(Directory::open_to_read(directory)?), Options::default())
     }
 
-    /// Likewise, on other devices than files of a directory, and with options: of these, the bytes
-    /// of the heap count, and the operations, which recovery may have to run.
+    /// The same, on other devices than files of a directory, and with options: the heap's bytes
+    /// count, and the operations, which recovery may have to run.
     ///
     /// # Errors
     ///

@@ -129,7 +129,7 @@ struct Loaded<'a>(&'a Heap);
 
 impl Objects for Loaded<'_> {
     fn object(&self, place: u64, words: usize) -> &[u64] {
-        // SAFETY: no domain has the heap, and `Replay` fills it only when nobody reads it.
+        // SAFETY: no domain has the heap, and `Replay` fills it only when no thread reads it.
         unsafe { self.0.read(place, words) }
     }
 

@@ -178,7 +178,7 @@ impl<'m, 's> Transaction<'m, 's> {
         let Thread { handle, shared, last, .. } = self.thread();
         *last = stamp.unwrap_or(*last);
         if is_marked {
-            // Relaxed: a thread that does not know it looks at the catalog.
+            // Relaxed: a thread that does not know it reads the catalog.
             shared.has_own.store(true, Ordering::Relaxed);
         }
         if let (Isolation::Linearizable, Some(stamp)) = (isolation, stamp) {

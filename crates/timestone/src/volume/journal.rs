@@ -99,8 +99,8 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] if the journal has no room: write an image. [`Error::Poisoned`]. Those of
-    /// the device: the frame may be written again, with more records in it.
+    /// [`Error::Full`] if the journal has no room: write an image. [`Error::Poisoned`]. Also the
+    /// device's errors: then the frame may be written again, with more records in it.
     pub fn write(&mut self, frame: &mut Builder, horizon: u64) -> Result<()> {
         self.check()?;
         if frame.size() as u64 > self.room() {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use timestone::device::{Device, Simulated, Storage};
 
-/// The disk: files whose names are chosen are flushed only while nobody has shut the gate.
+/// The disk: files with chosen names are flushed only while the gate is open.
 #[derive(Clone)]
 pub struct Gated {
     pub disk: Simulated,

@@ -167,7 +167,7 @@ fn blobs_of_all_lengths_are_kept_and_freed() {
         me.run_with(Durability::EVENTUAL, |tx| {
             let blob = Blob::write(tx, &contents[9])?;
             let old = map.insert(tx, 9, blob)?.expect("it is there");
-            // SAFETY: the map does not have it any more, and nobody has kept it.
+            // SAFETY: the map does not have it any more, and no code has kept it.
             unsafe { old.free(tx) }
         })
         .unwrap();

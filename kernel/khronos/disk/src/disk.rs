@@ -209,8 +209,8 @@ impl<D: Device> Disk<D> {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`], of which nothing is seen; or if the disk fails, now or before: then nobody
-    /// knows whether the batch is durable, and no further one is written.
+    /// [`Error::Full`], with no effect; or if the disk fails, now or before: then it is unknown
+    /// whether the batch is durable, and no further one is written.
     pub fn commit(&mut self, records: Vec<Record>, pages: &[Page<'_>]) -> Result<(), Error> {
         self.has_not_failed()?;
         if self.free_blocks() < pages.len() as u64 {

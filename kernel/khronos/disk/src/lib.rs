@@ -27,9 +27,9 @@
 //! journal after it has *batches* of records, each with its number and a checksum. All together
 //! make an [`Image`]; there is no bitmap, and no table of inodes: both follow from it.
 //!
-//! Checkpoints are numbered, and epochs between them. What an even one writes lies where no odd one
-//! does: so a super block that is not whole, or is not there yet, leaves the one before, with its
-//! checkpoint and all of its journal.
+//! Checkpoints are numbered, and epochs between them. An even one writes where no odd one does. So
+//! if a super block is torn, or missing, the earlier one is left, with its checkpoint and all of
+//! its journal.
 //!
 //! # The promise
 //!

@@ -180,7 +180,7 @@ impl Batches {
         }
         pages.sort_unstable();
         pages.dedup();
-        // Of inodes that a name in the same batch has replaced, nothing is written any more.
+        // Inodes that a name in the same batch has replaced are not written any more.
         (records, pages)
     }
 }

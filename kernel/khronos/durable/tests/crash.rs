@@ -74,8 +74,8 @@ fn options(sync: Sync) -> Options {
     Options { chains: 2, records: true, ..Options::new(sync) }
 }
 
-/// All that a user sees of a tree: of each path its kind, permissions, links and bytes. Of inodes
-/// with several names, which of them are one file.
+/// A user's view of a tree: each path's kind, permissions, links and bytes; and which names belong
+/// to one file.
 type Picture = BTreeMap<String, (Kind, u32, u64, u64, Vec<u8>)>;
 
 fn picture(cx: &mut Cx<'_>) -> Picture {

@@ -32,8 +32,8 @@ struct Listed<'fs> {
 
 impl<'fs> Cx<'fs> {
     /// Checks that each inode has as many links as names; that a directory has one name, and the
-    /// directory that has it as its parent; and that names are in their chains, in order, once.
-    /// Nobody else may change anything meanwhile.
+    /// directory that has it as its parent; and that names are in their chains, in order, once. No
+    /// other thread may change anything meanwhile.
     ///
     /// # Errors
     ///

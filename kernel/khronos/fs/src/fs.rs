@@ -165,7 +165,7 @@ impl Retries {
             Conflict::Locked => &mut self.locked,
             Conflict::Freed => &mut self.freed,
             Conflict::Full => &mut self.full,
-            // Changed, Retry, and what later versions of the library may tell apart.
+            // Changed, Retry, and distinctions of later versions of the library.
             _ => &mut self.changed,
         } += 1;
     }
@@ -339,7 +339,7 @@ impl<'fs> Holds<'fs> {
         Self { held: None, is_removal: false, noting, noted: Vec::new() }
     }
 
-    /// Names that the attempt is going to change, for who records them.
+    /// Names that the attempt is going to change, for the record of changes.
     pub fn note(&mut self, places: &[Place<'_>]) -> Result<(), Stop> {
         for place in places {
             if let Some(noting) = &self.noting {

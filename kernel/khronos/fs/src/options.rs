@@ -86,7 +86,8 @@ pub struct Options {
     /// without a common cache line. A directory takes some 96 bytes a chain; under `rlu` and
     /// `mvrlu` from its first name on.
     pub chains: usize,
-    /// Goes into the hashes of names, so that nobody can choose names that all hash to one chain.
+    /// It is mixed into the hashes of names, so that no user can choose names that all hash to one
+    /// chain.
     pub seed: u64,
     /// Whether changes are recorded, for keeping the file system on a disk: see
     /// [`Cx::changes`](crate::Cx::changes).

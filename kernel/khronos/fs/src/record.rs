@@ -15,8 +15,8 @@
 //! changed.
 //!
 //! The gate's readers and each context's log write no line that another context writes, as long as
-//! nobody makes a batch. The first time that a context changes a directory after a batch, it counts
-//! a reference to it.
+//! no batch is being made. The first time that a context changes a directory after a batch, it
+//! counts a reference to it.
 //!
 //! Bytes are noted in their file: which pages, and how short it was meanwhile. Most of them are
 //! taken before the gate is shut.
@@ -177,7 +177,7 @@ pub(crate) const ATTRIBUTES: u32 = 1;
 pub(crate) const DATA: u32 = 2;
 
 impl<'fs> Cx<'fs> {
-    /// To be kept while a call changes something, unless nobody records that.
+    /// To be held while a call changes something, unless changes are not recorded.
     pub(crate) fn update(&self) -> Option<Update<'fs>> {
         // The mistake: a batch is of no moment.
         if mutation!("khronos-open-gate") {

@@ -136,7 +136,7 @@ fn next_paths(used: &[Path]) -> Vec<Path> {
     all
 }
 
-/// The shape with all arguments that make a difference, for who has made `other` before.
+/// The shape with all arguments that make a difference, for a caller that has made `other` before.
 fn arguments(shape: Shape, side: Side, place: Place, other: Option<&Made>) -> Vec<Made> {
     let used = other.map_or(&[][..], |other| &other.paths);
     match shape {

@@ -19,8 +19,8 @@ pub enum Mark {
 #[cfg(target_arch = "x86_64")]
 macro_rules! mark {
     ($number:literal) => {
-        // SAFETY: the instruction does nothing; the address is not used. What was written before it
-        // stays before it, because the compiler is not told otherwise.
+        // SAFETY: the instruction does nothing; the address is not used. Earlier writes stay before
+        // it, because the compiler is not told otherwise.
         unsafe {
             core::arch::asm!(
                 ".byte 0x0f, 0x1f, 0x80",

@@ -1,4 +1,4 @@
-//! That threads with different names do not meet: on a simulated machine with 72 CPUs, for a short
+//! Threads with different names do not contend: on a simulated machine with 72 CPUs, for a short
 //! time. `MANYCORE_TABLE=1` prints all workloads, which takes minutes.
 
 use khronos_fs::{Options, Sync};

@@ -1,8 +1,8 @@
 //! The lines that two calls share, at least one of which writes: counted exactly, in a simulated
 //! program.
 //!
-//! Two threads, on two CPUs, do a call each, one after the other. What they share follows from the
-//! lines that each has read and written; no time is in it.
+//! Two threads, on two CPUs, make a call each, one after the other. The lines that each has read
+//! and written show which lines they share, independent of time.
 
 use alloc::format;
 use alloc::vec::Vec;

@@ -90,7 +90,7 @@ impl Template {
 
     /// Copies the data directory into a place.
     fn unpack(&self, place: &Path) -> Result<()> {
-        // Opened anew: with a position of its own, since several may read at once.
+        // Opened again: with a position of its own, since several may read at once.
         let archive = File::open(format!("/proc/self/fd/{}", self.0.as_raw_fd()));
         let archive = archive.map_err(Failure::because("the template"))?;
         tar(place, Command::new("tar").args(["-x"]).stdin(archive))

@@ -15,7 +15,7 @@ fn spawn(log: &Arc<Log>, work: impl FnOnce(&Log) + 'static) -> thread::JoinHandl
     thread::spawn(move || work(&log))
 }
 
-/// Exit beside walks: page tables are freed when nobody walks them any more.
+/// Exit beside walks: page tables are freed when no thread walks them any more.
 fn exit_beside_walks(fault: Fault, is_spread: bool) {
     check(3, move || {
         let log = Log::new(fault, is_spread);
@@ -30,7 +30,7 @@ fn exit_beside_walks(fault: Fault, is_spread: bool) {
     });
 }
 
-/// Fork beside walks: who begins later meets the child, after its parent.
+/// Fork beside walks: a later walk meets the child, after its parent.
 fn fork_beside_walks(fault: Fault, is_spread: bool) {
     check(3, move || {
         let log = Log::new(fault, is_spread);

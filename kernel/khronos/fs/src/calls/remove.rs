@@ -37,7 +37,7 @@ impl Cx<'_> {
         Ok(())
     }
 
-    /// Removes a directory without names in it. Those who hold it find nothing in it from now on,
+    /// Removes a directory without names in it. Its remaining users find nothing in it from now on,
     /// and can make nothing in it.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ impl<'fs> Cx<'fs> {
         root.restore(what.owners, what.times);
     }
 
-    /// Makes an inode, with this name in a directory. Nobody records it.
+    /// Makes an inode, with this name in a directory. This is not recorded.
     ///
     /// # Errors
     ///

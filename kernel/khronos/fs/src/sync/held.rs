@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 use crate::inode::Inode;
 
-/// A counted reference, or a counted link: the inode is there for as long as nobody gives it back.
+/// A counted reference, or a counted link: the inode exists as long as it is not given back.
 #[derive(Debug)]
 pub(crate) struct Held {
     inode: NonNull<Inode>,
@@ -56,7 +56,7 @@ impl Held {
         }
     }
 
-    /// A name of the inode is gone; the reference stays, so that something is left.
+    /// A name of the inode is gone; the reference stays, so the inode is not freed.
     pub fn remove_link(&self) {
         let is_nothing_left = Deref::deref(self).remove_link();
         debug_assert!(!is_nothing_left, "a reference is counted");

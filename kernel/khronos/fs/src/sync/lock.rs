@@ -1,4 +1,4 @@
-//! Locks of chains, whose holders others can look for without a write.
+//! Locks of chains; other threads can read their holders without a write.
 
 use manycore::lock::{Adaptive, PlainLock};
 use manycore::sync::atomic::{AtomicU64, Ordering};

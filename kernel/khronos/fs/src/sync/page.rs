@@ -57,7 +57,7 @@ pub(crate) struct Guarded<T, L> {
 }
 
 // SAFETY: `read` and `write` hold the lock: readers share the value (`Sync`), and one writer at a
-// time has it, which may be any thread (`Send`).
+// time has it, in any thread (`Send`).
 unsafe impl<T: Send + Sync, L: RawRwLock> Sync for Guarded<T, L> {}
 // SAFETY: who has the `Guarded` itself has the value.
 unsafe impl<T: Send, L: RawRwLock> Send for Guarded<T, L> {}
@@ -89,7 +89,7 @@ impl<T, L: RawRwLock> Guarded<T, L> {
     pub fn write<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         self.lock.acquire_write();
         let _release = Release(&self.lock, true);
-        // SAFETY: the lock is held for writing, so that nobody else has the value.
+        // SAFETY: the lock is held for writing, so no other thread has the value.
         f(unsafe { &mut *self.value.get() })
     }
 }

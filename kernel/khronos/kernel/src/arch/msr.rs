@@ -28,34 +28,34 @@ pub unsafe fn write(register: u32, value: u64) {
 /// Reads a byte from a port.
 pub fn inb(port: u16) -> u8 {
     let value: u8;
-    // SAFETY: the devices whose ports the kernel reads do not touch memory in turn.
+    // SAFETY: the devices whose ports the kernel reads do not access memory as a result.
     unsafe { asm!("in al, dx", in("dx") port, out("al") value, options(nomem, nostack)) };
     value
 }
 
 /// Writes a byte to a port.
 pub fn outb(port: u16, value: u8) {
-    // SAFETY: the devices whose ports the kernel writes do not touch memory in turn.
+    // SAFETY: the devices whose ports the kernel writes do not access memory as a result.
     unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack)) };
 }
 
 /// Writes two bytes to a port.
 pub fn outw(port: u16, value: u16) {
-    // SAFETY: the devices whose ports the kernel writes do not touch memory in turn.
+    // SAFETY: the devices whose ports the kernel writes do not access memory as a result.
     unsafe { asm!("out dx, ax", in("dx") port, in("ax") value, options(nomem, nostack)) };
 }
 
 /// Reads four bytes from a port.
 pub fn inl(port: u16) -> u32 {
     let value: u32;
-    // SAFETY: the two ports of PCI's configuration, which hold no memory of anybody's.
+    // SAFETY: the two ports of PCI's configuration, which is not memory.
     unsafe { asm!("in eax, dx", in("dx") port, out("eax") value, options(nomem, nostack)) };
     value
 }
 
 /// Writes four bytes to a port.
 pub fn outl(port: u16, value: u32) {
-    // SAFETY: the two ports of PCI's configuration, which hold no memory of anybody's.
+    // SAFETY: the two ports of PCI's configuration, which is not memory.
     unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nomem, nostack)) };
 }
 

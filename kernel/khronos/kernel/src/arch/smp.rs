@@ -49,7 +49,7 @@ pub fn start() {
     // Release: the stacks are there. CPUs that start see all of it: they begin later.
     ap_stack_count.store(others, Ordering::Release);
     let (from, to) = (&raw const trampoline_start, &raw const trampoline_end);
-    // SAFETY: the page at TRAMPOLINE is below 1 MB, of which no frame is handed out.
+    // SAFETY: the page at TRAMPOLINE is below 1 MB, where no frames are handed out.
     unsafe {
         direct_map::physical(TRAMPOLINE).copy_from_nonoverlapping(from, to.addr() - from.addr());
     }

@@ -17,7 +17,7 @@ pub struct StackPointer(UnsafeCell<u64>);
 unsafe impl Sync for StackPointer {}
 
 impl StackPointer {
-    /// Of a thread that calls `begin(argument)` on the stack that ends at `top`.
+    /// The state of a thread that calls `begin(argument)` on the stack that ends at `top`.
     pub fn beginning(top: u64, begin: extern "C" fn(usize) -> !, argument: usize) -> Self {
         let at = (top - 72) as *mut u64;
         let words = [
@@ -42,7 +42,8 @@ impl StackPointer {
     }
 }
 
-/// Goes from the running thread to another, and returns when somebody comes back to the first.
+/// Switches from the running thread to another, and returns when a thread switches back to the
+/// first.
 ///
 /// # Safety
 ///

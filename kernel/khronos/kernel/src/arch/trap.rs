@@ -55,8 +55,8 @@ extern "C" fn system_call(frame: &mut Frame) {
     before_user(frame);
 }
 
-/// What is to be done before the CPU returns to user mode: other threads' turns and signals.
-/// Interrupts are off, also when it returns.
+/// The work before the CPU returns to user mode: switches to other threads, and signals. Interrupts
+/// are off, also when it returns.
 pub fn before_user(frame: &mut Frame) {
     loop {
         sched::preempt_if_due();

@@ -298,7 +298,7 @@ fn futex_wait(
             (None, Err(_)) => {} // the page has gone meanwhile
             (None, Ok(_)) => return Err(Errno::AGAIN),
             (Some(Err(Early::Deadline)), _) => return Err(Errno::TIMED_OUT),
-            // Waits with a deadline do not begin anew: that would be too long.
+            // Waits with a deadline are not restarted: they would become too long.
             (Some(Err(Early::Signal)), _) if deadline.is_some() => return Err(Errno::INTERRUPTED),
             (Some(ended), _) => return Ok(ended.map(|()| 0)?),
         }

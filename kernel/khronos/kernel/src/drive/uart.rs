@@ -58,8 +58,8 @@ pub fn write(bytes: &[u8]) {
     bytes.iter().for_each(|&byte| send(byte));
 }
 
-/// Hands over what has come. Called at the ticks of one CPU: a hundred times a second, of 16 bytes
-/// at most each; QEMU waits when the queue is full.
+/// Hands over received bytes. To be called at the ticks of one CPU: a hundred times a second, with
+/// 16 bytes at most each; QEMU waits when the queue is full.
 pub fn poll() {
     while inb(LINE_STATUS) & HAS_BYTE != 0 {
         crate::vfs::console::receive(inb(PORT));

@@ -38,7 +38,7 @@ pub fn map_device(start: u64, bytes: u64) {
     }
 }
 
-/// Maps what boot.s has not: memory behind 4 GB, up to `end`.
+/// Maps the memory that boot.s has not mapped: behind 4 GB, up to `end`.
 pub fn extend(end: u64) {
     for address in (MAPPED_AT_BOOT..end).step_by(tables::LARGE as usize) {
         tables::map_large_kernel(BASE + address, address);

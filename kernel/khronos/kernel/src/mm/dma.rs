@@ -30,13 +30,13 @@ fn is_direct(buffer: NonNull<[u8]>) -> bool {
 }
 
 // SAFETY: pieces of memory come from `frames`, which gives each to one owner, in the direct map and
-// aligned to their size; registers of devices are no memory of anybody's.
+// aligned to their size; registers of devices are not memory.
 unsafe impl Hal for Dma {
     fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
         // The address 0 says that there is no memory.
         let Some(address) = frames::take(order(pages)) else { return (0, NonNull::dangling()) };
         let memory = pointer(address);
-        // SAFETY: a piece of at least as many frames, which nobody else has.
+        // SAFETY: a piece of at least as many frames, which no other code has.
         unsafe { memory.write_bytes(0, pages * frames::BYTES) };
         (address, memory)
     }
@@ -60,7 +60,7 @@ unsafe impl Hal for Dma {
             frames::take(order(pages(buffer.len()))).expect("memory for a disk's request");
         if direction != BufferDirection::DeviceToDriver {
             // SAFETY: the buffer is valid (contract of this function), and the piece is as large
-            // and nobody else's.
+            // and not shared.
             unsafe {
                 let from = slice::from_raw_parts(buffer.cast::<u8>().as_ptr(), buffer.len());
                 physical(address).copy_from_nonoverlapping(from.as_ptr(), from.len());

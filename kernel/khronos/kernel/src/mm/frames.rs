@@ -181,7 +181,7 @@ pub fn take(order: usize) -> Option<u64> {
 ///
 /// # Safety
 ///
-/// It came from [`take`] with the same order, and nobody uses it any more.
+/// It came from [`take`] with the same order, and no code uses it any more.
 pub unsafe fn give(address: u64, order: usize) {
     let number = address / BYTES as u64;
     if order == 0 {

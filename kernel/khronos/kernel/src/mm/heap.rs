@@ -33,7 +33,7 @@ pub struct Cache {
 /// Batches that CPUs have too much of.
 struct Depot([*mut Free; CLASSES]);
 
-// SAFETY: the pieces are nobody's; the lock hands them from one CPU to another.
+// SAFETY: the pieces are in no use; the lock hands them from one CPU to another.
 unsafe impl Send for Depot {}
 
 static DEPOT: IrqSpin<Depot> = IrqSpin::new(Rank::Heap, Depot([ptr::null_mut(); CLASSES]));

@@ -315,7 +315,7 @@ impl Space {
         let old = take(entry);
         // Release: as above.
         entry.store(copy.into_raw() | PRESENT | flags(area.protection()), Ordering::Release);
-        // Other threads may read the old frame, which may be somebody else's in a moment.
+        // Other threads may read the old frame, which may have another owner in a moment.
         self.forget();
         drop(old);
         Some(())

@@ -64,8 +64,8 @@ fn entry_at(root: u64, address: u64, level: u32, make: bool) -> Option<&'static 
     let mut at = root;
     for step in (level + 1..4).rev() {
         let entry = &table(at)[index(address, step)];
-        // Acquire, here and below: partner of the Release below: another block's lock may be held
-        // by who has made it.
+        // Acquire, here and below: partner of the Release below: the thread that has made another
+        // block may hold that block's lock.
         let mut value = entry.load(Ordering::Acquire);
         if value & PRESENT == 0 {
             if !make {

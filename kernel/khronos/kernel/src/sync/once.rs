@@ -11,7 +11,7 @@ pub struct Once<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: the value is written by the one who changes the state from 0 to 1, and then only read.
+// SAFETY: the thread that changes the state from 0 to 1 writes the value, which is then only read.
 unsafe impl<T: Send + Sync> Sync for Once<T> {}
 
 impl<T> Default for Once<T> {

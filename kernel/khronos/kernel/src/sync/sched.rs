@@ -183,8 +183,9 @@ fn is_idle_thread(cpu: &Cpu, thread: *const Thread) -> bool {
 /// to be woken; then it checks whether there is a reason not to sleep; then it [sleeps](sleep) or
 /// [stays](stay).
 ///
-/// On the list before that, it could be taken off and not be woken, because it does not sleep yet;
-/// if there is still no reason to stay, it sleeps on no list, and nobody wakes it.
+/// On the list before that, the thread could be taken off and not be woken, because it does not
+/// sleep yet. If there were still no reason to stay, it would then sleep on no list, and no thread
+/// would wake it.
 pub fn prepare_to_sleep(this: &Thread, hears_signals: bool) {
     this.hears_signals.store(hears_signals, Ordering::Relaxed); // Relaxed: before the next
     this.state.store(state::SLEEPING, Ordering::SeqCst); // SeqCst: then the look; partner of `wake`
@@ -245,8 +246,8 @@ pub fn end() -> ! {
     unreachable!("a thread runs that has ended")
 }
 
-/// The CPU goes to the next thread; returns when it is this one's turn. Interrupts are off, and the
-/// thread has one pin, which the next one has then.
+/// The CPU goes to the next thread; returns when this thread runs again. Interrupts are off, and
+/// the thread has one pin, which the next one has then.
 fn switch_pinned() {
     let cpu = cpu::this();
     cpu.is_due.store(false, Ordering::Relaxed); // Relaxed, all here: the CPU's own, or the thread's
@@ -301,7 +302,7 @@ fn go_to(cpu: &Cpu, from: &Thread, to: Arc<Thread>) {
     unsafe { switch::switch(&from.stack_pointer, &(*to).stack_pointer) };
 }
 
-/// The CPU has come to another thread: the one before may run elsewhere from now on, or is gone.
+/// The CPU runs another thread now: the earlier one may run elsewhere from now on, or is gone.
 pub fn has_switched() {
     let previous = cpu::this().local.previous.load(Ordering::Relaxed); // Relaxed: the CPU's own
     // SAFETY: `go_to` has put it there, and the CPU still has the reference of when it ran.

@@ -125,8 +125,8 @@ impl<T> Shelf<T> {
         }
     }
 
-    /// Puts a value there, or nothing; calls `f` while nobody else does, with whether there was one
-    /// before. All who use the shelf name the same number and users.
+    /// Puts a value there, or nothing; meanwhile no other thread does so, and `f` is called with
+    /// whether there was one before. All users of the shelf use the same number and users.
     pub fn put(
         &self,
         value: Option<Arc<T>>,
@@ -136,7 +136,7 @@ impl<T> Shelf<T> {
     ) {
         let new = value.map_or(ptr::null(), Arc::into_raw).cast_mut();
         let lock = self.lock.lock();
-        // SeqCst: before the look at users; partner of the second load in `lend`.
+        // SeqCst: before the read of the users; partner of the second load in `lend`.
         let old = self.value.swap(new, Ordering::SeqCst);
         f(!old.is_null());
         drop(lock);

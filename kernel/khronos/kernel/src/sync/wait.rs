@@ -50,8 +50,8 @@ impl WaitQueue {
         Self(IrqSpin::new(Rank::Wait, VecDeque::new()))
     }
 
-    /// Waits until `get` gives a value. It must not sleep: it is called pinned; and who makes it
-    /// give one calls [`wake_all`](Self::wake_all) afterwards.
+    /// Waits until `get` returns a value. `get` must not sleep: it is called pinned. A thread that
+    /// makes it return one calls [`wake_all`](Self::wake_all) afterwards.
     #[track_caller]
     pub fn wait<R>(
         &self,
@@ -82,8 +82,8 @@ impl WaitQueue {
     }
 }
 
-/// The calling thread sleeps once, unless `get` gives a value. It has [prepared to
-/// sleep](sched::prepare_to_sleep), and is on a list of those who are woken. Called pinned.
+/// The calling thread sleeps once, unless `get` returns a value. It has [prepared to
+/// sleep](sched::prepare_to_sleep), and is on a list of threads to be woken. Called pinned.
 pub fn sleep_unless<R>(
     this: &Arc<Thread>,
     patience: Patience,

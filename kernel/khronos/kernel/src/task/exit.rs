@@ -47,7 +47,8 @@ fn clear(user: &user::User) {
     }
 }
 
-/// All threads of the process are gone: so are its files and its space; its parent is told.
+/// All threads of the process have ended: its files and its space are freed, and its parent is
+/// notified.
 fn finish(process: &Arc<Process>, status: Status) {
     process.set_alarm(0, 0);
     process.files.close_some(true);

@@ -47,8 +47,8 @@ pub struct Relations {
     pub status: Option<Status>,
 }
 
-/// A process. What its threads write while they run has lines of its own: all of them read the
-/// rest, at each call.
+/// A process. The fields that its threads write while they run have lines of their own: all threads
+/// read the rest, at each call.
 pub struct Process {
     /// Its number: that of its first thread.
     pub number: u32,

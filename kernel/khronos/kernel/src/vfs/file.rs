@@ -82,7 +82,7 @@ pub struct File {
     /// What was opened.
     pub object: Arc<dyn Object>,
     flags: AtomicU32,
-    /// On a line of its own: who does not move it reads the rest.
+    /// On a line of its own: threads that do not move it read the rest.
     position: CachePadded<Sleep<u64>>,
 }
 

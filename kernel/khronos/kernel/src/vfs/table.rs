@@ -14,7 +14,7 @@ use crate::call::errno::{Errno, Result};
 use crate::sync::shelf::{Lent, Shelf, Users};
 use crate::task::user;
 
-/// Files of a process at most, and how many slots are made at once.
+/// The largest number of files of a process, and the number of slots that are made together.
 const MOST: usize = 1024;
 const CHUNK: usize = 16;
 
@@ -29,7 +29,8 @@ fn used(closes_on_exec: bool) -> u8 {
 }
 
 struct Slot {
-    /// Changed from free by who gets the number, and else with the shelf's lock held.
+    /// Changed from free by the thread that gets the number, and otherwise with the shelf's lock
+    /// held.
     state: AtomicU8,
     file: Shelf<File>,
 }

@@ -8,7 +8,7 @@ use crate::sync::pin::pin;
 use crate::sync::sleep::Sleep;
 use crate::sync::spin::Spin;
 
-/// Makes the mistake with this name; returns only if nobody has noticed.
+/// Makes the mistake with this name; returns only if the kernel has not noticed it.
 pub fn run(name: &str) -> bool {
     let (first, second) = (Arc::new(Spin::new(Rank::Small, ())), Spin::new(Rank::Pipe, ()));
     match name {

@@ -189,7 +189,7 @@ impl Agent<'_> {
             for slot in &SLOTS {
                 let file = slot.swap(-1, Ordering::Relaxed);
                 if file >= 0 {
-                    // SAFETY: nobody uses the number after that. It may be closed already.
+                    // SAFETY: no code uses the number after that. It may be closed already.
                     unsafe { libc::close(file) };
                 }
             }
@@ -284,7 +284,7 @@ fn by_threads(cases: &[Case]) {
 
 fn main() -> ExitCode {
     let is_first = std::process::id() == 1;
-    // The first program gets what Linux does not know of its boot line.
+    // The first program gets the words of its boot line that Linux does not know.
     let list =
         std::env::args().nth(1).filter(|_| !is_first).unwrap_or_else(|| "/etc/pairs".to_owned());
     if is_first {

@@ -85,7 +85,7 @@ impl<S: RawSession> Access<S> {
         if place.compare_exchange(null, made, Ordering::SeqCst, Ordering::Relaxed).is_err() {
             // SAFETY: from the box above, and nobody has it.
             let unused = unsafe { Box::from_raw(made) };
-            // SAFETY: in a session; the roots are there, and nobody else has found them.
+            // SAFETY: in a session; the roots are valid, and no other thread has found them.
             self.free(|attempt| unsafe { attempt.free_roots(&unused.all) });
         }
     }

@@ -165,8 +165,8 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
             return Spot { before: Link::NULL, node: Link::NULL, leaf: Link::NULL };
         };
         let mut before = *chain.root.get();
-        // SAFETY: in a session, in which the directory was found: so its roots are there, and so is
-        // what is found from there.
+        // SAFETY: in a session, in which the directory was found: so its roots are valid, and so
+        // are objects found from there.
         unsafe {
             let mut node = (*self.session.deref(before)).next;
             while !node.is_null() {
@@ -266,7 +266,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
 
     /// # Safety
     ///
-    /// In a session, in which the roots are there; and nobody finds them after the commit.
+    /// In a session, in which the roots are valid; no thread finds them after the commit.
     unsafe fn free_roots(&mut self, chains: &[Chain]) -> Result<(), Conflict> {
         // SAFETY: the contract of this function.
         chains.iter().try_for_each(|chain| unsafe { self.session.free(*chain.root.get()) })
@@ -291,8 +291,9 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
 
     fn parent(&self, directory: Found<'v>) -> Option<Found<'v>> {
         let Head { parent, is_removed, .. } = self.head(&directory);
-        // SAFETY: null, or the parent of a directory that is there as this session sees it. That
-        // has a name in the parent, so that the parent was not removed before the session's begin.
+        // SAFETY: null, or the parent of a directory that exists in this session's view. The
+        // directory has a name in the parent, so the parent was not removed before the session's
+        // begin.
         (!is_removed).then(|| unsafe { parent.as_ref() }.map_or(directory, Found))
     }
 
@@ -304,8 +305,8 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
     ) {
         let Some(Chains { all, .. }) = names(directory.inode()).chains() else { return };
         for chain in &all[chain_of(from, all.len())..] {
-            // SAFETY: in a session, in which the directory was found: so its roots are there, and
-            // so is what is found from there.
+            // SAFETY: in a session, in which the directory was found: so its roots are valid, and
+            // so are objects found from there.
             unsafe {
                 let mut node = (*self.session.deref(*chain.root.get())).next;
                 while !node.is_null() {

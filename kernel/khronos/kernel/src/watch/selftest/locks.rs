@@ -15,8 +15,8 @@ use crate::sync::sleep::Sleep;
 use crate::sync::spin::Spin;
 use crate::task::sched;
 
-/// Each turn of a lock with a queue may wait until the host runs the next CPU: with more CPUs than
-/// it has, that takes milliseconds. So there are fewer turns then.
+/// Each hand-over of a lock with a queue may wait until the host runs the next CPU: with more CPUs
+/// than the host has, that takes milliseconds. So there are fewer hand-overs then.
 fn rounds() -> u32 {
     400 / (cpu::count() as u32 + 1).max(2)
 }

@@ -51,7 +51,7 @@ fn references_are_counted() {
 const READS: Protection = Protection(Protection::READ);
 const WRITES: Protection = Protection(Protection::READ | Protection::WRITE);
 
-/// Maps a page, uses it, and unmaps it; the space is shared with others who do so elsewhere.
+/// Maps a page, uses it, and unmaps it; other threads do the same elsewhere in the same space.
 fn use_page(space: &Space, page: u64) {
     let map = || space.map(page, PAGE, true, WRITES, Source::Zeros).map(|at| at == page);
     let (write, read) = (|| space.fault(page, true, false), || space.fault(page, false, false));
