@@ -133,7 +133,7 @@ pub fn footprint<R>(f: impl FnOnce() -> R) -> (R, Footprint) {
     (result, on_host(|| *noted))
 }
 
-/// Computes for this many cycles: time that is spent on nothing that others see.
+/// Computes for this many cycles: time without effects that other threads see.
 pub fn compute(cycles: u64) {
     engine::compute(caller(), cycles);
 }

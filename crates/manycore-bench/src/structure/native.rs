@@ -68,7 +68,7 @@ pub(crate) trait NativeTask: GridPoint {
     /// What a slice measures.
     type Slice: Serialize + DeserializeOwned;
 
-    /// The same by a mechanism in a few words, for progress reports.
+    /// The task by a mechanism, in a few words, for progress reports.
     fn in_words(&self, sync: &str) -> String;
 
     /// Whether only the program with the structures of C libraries has the mechanism.

@@ -175,7 +175,7 @@ fn a_lock_tells_where_threads_wait_for_it() {
     assert_eq!(places, [(caller.as_str(), 4, 6.0), (lock.name.as_str(), 2, 5.0)]);
     assert_eq!(lock.waits_in[0].frames[0].function.as_deref(), Some("my_mutex_lock"));
 
-    // The same, whole: the shares of the samples in all that was waited, which is more.
+    // Whole stacks: the shares of the samples in all waits, and there are more waits now.
     record_more_wait(&subject.process);
     let stacks = profile_of(&[&subject.process]).stacks;
     let found: Vec<_> =

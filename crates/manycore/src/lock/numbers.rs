@@ -11,9 +11,9 @@ use crate::sync::{const_new, process};
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(super) struct Numbers {
-    /// The number that is drawn next, in the upper half; in the lower, the [`process::generation`]
-    /// of those drawn. But a child may draw its first number, of a lock that is free, in the
-    /// generation of its parent.
+    /// The upper half is the next number to be drawn; the lower half is the
+    /// [`process::generation`] of the drawn numbers. But a child may draw its first number, for a
+    /// free lock, in the generation of its parent.
     next: AtomicU64,
 }
 

@@ -9,7 +9,7 @@ use crate::collections::hashing::bucket_of;
 use crate::session::object::Embedded;
 use crate::session::{Conflict, Link, RawSession, Sessions, View};
 
-/// All keys in one part, of this shape, which then is in their order.
+/// All keys are in one part, of this shape. So the part is in the order of the keys.
 #[derive(Debug)]
 pub struct One<F>(PhantomData<F>);
 
