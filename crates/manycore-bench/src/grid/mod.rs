@@ -2,8 +2,8 @@
 //! lengths.
 //!
 //! The grid is a [campaign](crate::lock) over all locks, as a library and through the preload
-//! library. A list of [claims](Claim) is judged from it. If a claim names a lock that is not in
-//! this build, the claim stays undecided.
+//! library. A list of [claims](manycore_measure::Claim) is judged from it. If a claim names a lock
+//! that is not in this build, the claim stays undecided.
 
 mod claims;
 mod command;
