@@ -90,6 +90,11 @@ impl<K: Datum, T> End<K, T> {
     }
 }
 
+impl<K, V, const N: usize> Leaf<K, V, N> {
+    /// How many bytes of a leaf are before its values.
+    pub const VALUES: usize = core::mem::offset_of!(Self, values);
+}
+
 impl<K: Datum, V: Datum, const N: usize> Leaf<K, V, N> {
     pub fn new() -> Self {
         Self { end: End::NONE, length: 0, keys: [Word::NONE; N], values: [Word::NONE; N] }

@@ -34,21 +34,20 @@ pub struct Range<'r, K, V, S, O, const LEAF: usize, const INNER: usize> {
     path: Path,
 }
 
-/// Has the first lines of a leaf come that will be read after this one.
+/// Has the first lines of the keys and of the values of the leaf come that will be read after this
+/// one; the core itself goes on from there.
 fn prefetch<K, V, const LEAF: usize>(link: Link<Leaf<K, V, LEAF>>) {
     let leaf = link.as_ptr();
     if !leaf.is_null() {
-        for line in (0..size_of::<Leaf<K, V, LEAF>>()).step_by(LINE).take(LINES_AHEAD) {
-            hint::prefetch(leaf.wrapping_byte_add(line));
+        for begin in [0, Leaf::<K, V, LEAF>::VALUES] {
+            hint::prefetch(leaf.wrapping_byte_add(begin));
+            hint::prefetch(leaf.wrapping_byte_add(begin + LINE));
         }
     }
 }
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
-
-/// As many lines of a leaf as a core can wait for at once, more or less: all of one with numbers.
-const LINES_AHEAD: usize = 8;
 
 opaque! {
     [K, V, S, O, const LEAF: usize, const INNER: usize] Range<'_, K, V, S, O, LEAF, INNER>, "Range";
