@@ -7,7 +7,7 @@
 #ifndef MANYCORE_MVRLU_CAP_H
 #define MANYCORE_MVRLU_CAP_H
 
-#include <manycore/map.h>
+#include "mvrlu_visit.h"
 
 #include <cstdint>
 #include <cstring>
@@ -41,7 +41,7 @@ public:
         std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
         for (int n = 0; lock.owns_lock() && n < STEPS && is_over(map); n++) {
             std::string next;
-            manycore_status_t status = manycore_map_next(map, from_, hand_.data(), hand_.size(), take_key, &next);
+            manycore_status_t status = manycore_map_next(map, from_, hand_.data(), hand_.size(), MvrluVisit::take_key, &next);
             if (status == MANYCORE_NOT_FOUND && from_ == MANYCORE_MAP_FIRST)
                 return;
             from_ = status == MANYCORE_OK ? MANYCORE_MAP_AFTER : MANYCORE_MAP_FIRST;
@@ -61,12 +61,6 @@ public:
 private:
     /* Of one call: a large value may take the place of many small ones. */
     static const int STEPS = 1024;
-
-    static int take_key(void *context, const void *key, size_t key_size, const void *, size_t)
-    {
-        static_cast<std::string *>(context)->assign(static_cast<const char *>(key), key_size);
-        return 0;
-    }
 
     bool is_over(manycore_map_t *map) const
     {

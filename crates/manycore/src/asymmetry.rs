@@ -19,7 +19,7 @@
 //! | phase | readers | waiting threads |
 //! |---|---|---|
 //! | [`BARE`] | execute no fence | execute a barrier for all |
-//! | [`MIXED`] | execute one, or do not know yet | execute a barrier for all; then [`FENCED`] begins |
+//! | [`MIXED`] | execute one, or do not know yet | execute a barrier for all; [`FENCED`] is next |
 //! | [`FENCED`] | execute one | execute a fence of their own |
 //!
 //! A reader reads the phase before it announces itself. If that is [`BARE`], it reads the phase

@@ -7,7 +7,7 @@
 //!
 //! `JOURNAL` are the mebibytes of frames that are in the journal: updates of 10,000 numbers, 40
 //! bytes each. `OBJECTS` are the megabytes of values of 1000 bytes. The files are in the page cache
-//! as far as it has room. Each store is opened so many `TIMES`, and all times are shown.
+//! as far as it has room. Each store is opened `TIMES` times, and all durations are shown.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -45,8 +45,8 @@
 //!   session.
 //! - *No thread for grace periods.* A thread searches for one in three cases: when it has committed
 //!   this many versions ([`Config::versions_max`]), when its log is half full, or when it has
-//!   passed over so many versions that the search costs no more than that ([`Config::hops_max`]). A
-//!   few times, it leaves the search to a thread that is doing it. Then all threads write back what
+//!   passed over this many versions ([`Config::hops_max`]), which costs as much as a search. A few
+//!   times, it leaves the search to a thread that is doing it. Then all threads write back what
 //!   they can, at their next session's end; a thread that has searched helps those that did not get
 //!   to it in the whole period before. That keeps chains short where a few objects are hot.
 //! - *Segments.* A log is a list of segments: it can grow, and reuses the segment that became free

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   sector 0   | magic u64 | version u64 | entries u64 | bytes of a sector u32 |
-//!   entry      | first sector u64 | sectors u64 | flags u64 | ... to the end of the sector | data |
+//!   entry      | first sector u64 | sectors u64 | flags u64 | ... to the sector's end | data |
 //! ```
 //!
 //! An entry is there when the disk has executed its request: so a write that had returned before a

@@ -9,7 +9,7 @@ use crate::Outcome;
 use crate::log::{self, BLOCK, Entry};
 use crate::numbers::{self, Acknowledged, COMMITS, THREADS};
 
-/// What is wrong on purpose.
+/// A planted fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     None,
@@ -20,12 +20,12 @@ pub enum Fault {
 }
 
 const LIE: usize = 3;
-/// A fault was found when it was seen so often.
+/// After this number of wrong images a fault counts as found.
 const ENOUGH: usize = 10;
 
 /// What a disk has at a place of the log.
 struct Disk<'a> {
-    /// What is there whatever happens.
+    /// The bytes that no power cut takes away.
     safe: Vec<u8>,
     /// What was written since, in this order.
     later: Vec<(usize, &'a [u8])>,

@@ -41,7 +41,7 @@ impl Directory {
     /// [`Error::Locked`] if it is open already; otherwise the operating system's errors.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        // Whoever has made the lock has flushed the directory's name before.
+        // The thread that made the lock had flushed the directory's name before.
         if !path.join("lock").exists() {
             let made = levels_missing(&path);
             let name = path.display();

@@ -25,8 +25,8 @@ struct Segment {
     size: AtomicU32,
     /// From here on it grows.
     limit: u32,
-    buckets: AtomicPtr<AtomicPtr<Node>>,
-    /// How many there are: a power of two.
+    buckets: Box<[Line]>,
+    /// How many buckets there are: a power of two.
     count: usize,
     /// The segment whose place it took.
     smaller: Cell<*mut Segment>,
@@ -34,12 +34,11 @@ struct Segment {
 
 impl Segment {
     fn make(count: usize, size: u32, smaller: *mut Self) -> *mut Self {
-        let buckets: Box<[Line]> = (0..count.div_ceil(8)).map(|_| Line::empty()).collect();
         Box::into_raw(Box::new(Self {
             lock: Tas::new(),
             size: AtomicU32::new(size),
             limit: (count as u32 * 3 / 4).max(1),
-            buckets: AtomicPtr::new(Box::into_raw(buckets).cast()),
+            buckets: (0..count.div_ceil(8)).map(|_| Line::empty()).collect(),
             count,
             smaller: Cell::new(smaller),
         }))
@@ -48,10 +47,8 @@ impl Segment {
     /// The first link of a chain.
     fn bucket(&self, key: u64) -> &AtomicPtr<Node> {
         let number = (key / SEGMENTS) as usize & (self.count - 1);
-        // Relaxed: it does not change.
-        let buckets = self.buckets.load(Ordering::Relaxed);
-        // SAFETY: there are as many as `count`, for as long as the table.
-        unsafe { &*buckets.add(number) }
+        hint::touch(&raw const self.buckets);
+        &self.buckets[number / 8].0[number % 8]
     }
 
     fn all(&self) -> impl Iterator<Item = &AtomicPtr<Node>> {
@@ -61,7 +58,6 @@ impl Segment {
 
 /// Eight buckets, which begin with a line.
 #[repr(align(64))]
-#[allow(dead_code, reason = "read as a slice of links")]
 struct Line([AtomicPtr<Node>; 8]);
 
 impl Line {
@@ -118,12 +114,7 @@ impl Drop for SegmentedTable {
             let mut segment = *segment.get_mut();
             while !segment.is_null() {
                 // SAFETY: each segment is in one of these lists, and no thread is left.
-                let mut own = unsafe { Box::from_raw(segment) };
-                let lines: *mut Line = own.buckets.get_mut().cast();
-                let lines = std::ptr::slice_from_raw_parts_mut(lines, own.count.div_ceil(8));
-                // SAFETY: `make` has made it as a box of this many lines.
-                drop(unsafe { Box::from_raw(lines) });
-                segment = own.smaller.get();
+                segment = unsafe { Box::from_raw(segment) }.smaller.get();
             }
         }
     }
@@ -233,7 +224,7 @@ impl SetHandle<u64> for Handle<'_> {
             self.put(link, key);
             segment.size.store(size, Ordering::Relaxed); // Relaxed: under the lock
         }
-        // SAFETY: it was acquired above.
+        // SAFETY: this thread holds it: `lock` has acquired it, and it is released once.
         unsafe { segment.lock.release() };
         is_new
     }
@@ -252,7 +243,7 @@ impl SetHandle<u64> for Handle<'_> {
             let size = segment.size.load(Ordering::Relaxed); // Relaxed: under the lock
             segment.size.store(size - 1, Ordering::Relaxed);
         }
-        // SAFETY: it was acquired above.
+        // SAFETY: this thread holds it: `lock` has acquired it, and it is released once.
         unsafe { segment.lock.release() };
         is_done
     }

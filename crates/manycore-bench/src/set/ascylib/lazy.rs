@@ -4,25 +4,21 @@
 //! form with a lock for each bucket is `lb-ht_lazy_gl` of ASCYLIB.
 
 use manycore_simulated::lock::{PlainLock, Tas};
-use manycore_simulated::sync::atomic::{AtomicPtr, Ordering};
+use manycore_simulated::sync::atomic::Ordering;
 use manycore_simulated::sync::hint;
 use manycore_traits::{ConcurrentSet, SetHandle};
 
 use super::nodes::{Node, Pool, Pools};
 
-/// A bucket leads to a node without a key and to its lock. Locks and such nodes each lie beside
-/// each other: sixteen and two to a line.
-struct Bucket {
-    first: AtomicPtr<Node>,
-    lock: AtomicPtr<Tas>,
-}
-
 /// A hash table.
 pub(super) struct LazyTable {
-    buckets: Box<[Bucket]>,
-    /// What the buckets lead to.
-    _locks: Box<[Tas]>,
-    _firsts: Box<[Node]>,
+    /// In the published table a bucket has two addresses: of a node without a key, and of its lock.
+    /// They are read here, too; the number of a bucket leads to both.
+    buckets: Box<[[usize; 2]]>,
+    /// Two to a cache line.
+    firsts: Box<[Node]>,
+    /// Sixteen to a cache line.
+    locks: Box<[Tas]>,
     pools: Pools,
 }
 
@@ -35,14 +31,28 @@ impl LazyTable {
     }
 
     pub fn with_pools(pools: Pools, buckets: u64) -> Self {
-        let mut locks: Box<[Tas]> = (0..buckets).map(|_| Tas::new()).collect();
-        let mut firsts: Box<[Node]> = (0..buckets).map(|_| Node::new(0)).collect();
-        let pairs = firsts.iter_mut().zip(&mut locks);
-        let bucket = |(first, lock): (&mut Node, &mut Tas)| Bucket {
-            first: AtomicPtr::new(first),
-            lock: AtomicPtr::new(lock),
-        };
-        Self { buckets: pairs.map(bucket).collect(), _locks: locks, _firsts: firsts, pools }
+        Self {
+            buckets: (0..buckets).map(|_| [0; 2]).collect(),
+            firsts: (0..buckets).map(|_| Node::new(0)).collect(),
+            locks: (0..buckets).map(|_| Tas::new()).collect(),
+            pools,
+        }
+    }
+
+    fn bucket(&self, key: u64) -> usize {
+        (key % self.buckets.len() as u64) as usize
+    }
+
+    fn first(&self, key: u64) -> &Node {
+        let bucket = self.bucket(key);
+        hint::touch(&raw const self.buckets[bucket][0]);
+        &self.firsts[bucket]
+    }
+
+    fn lock(&self, key: u64) -> &Tas {
+        let bucket = self.bucket(key);
+        hint::touch(&raw const self.buckets[bucket][1]);
+        &self.locks[bucket]
     }
 }
 
@@ -85,17 +95,9 @@ impl Place<'_> {
 }
 
 impl<'a> Handle<'a> {
-    fn bucket(&self, key: u64) -> &'a Bucket {
-        let buckets = &self.table.buckets;
-        &buckets[(key % buckets.len() as u64) as usize]
-    }
-
     /// Where a key is, or would be.
     fn find(&self, key: u64) -> Place<'a> {
-        // Relaxed: it does not change.
-        let first = self.bucket(key).first.load(Ordering::Relaxed);
-        // SAFETY: the table has it as long as itself.
-        let mut before: &'a Node = unsafe { &*first };
+        let mut before: &'a Node = self.table.first(key);
         loop {
             let node = before.next();
             hint::unforeseen_branch();
@@ -110,13 +112,10 @@ impl<'a> Handle<'a> {
 
     /// Does something under the lock of a key's bucket.
     fn locked<R>(&mut self, key: u64, change: impl FnOnce(&mut Pool<'a>) -> R) -> R {
-        // Relaxed: it does not change.
-        let lock = self.bucket(key).lock.load(Ordering::Relaxed);
-        // SAFETY: the table has it as long as itself.
-        let lock = unsafe { &*lock };
+        let lock = self.table.lock(key);
         lock.acquire();
         let result = change(&mut self.pool);
-        // SAFETY: it was acquired above.
+        // SAFETY: this thread holds it, and releases it once.
         unsafe { lock.release() };
         result
     }

@@ -16,7 +16,7 @@ use manycore_simulated::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Orderin
 pub(super) struct Node {
     pub key: AtomicU64,
     pub next: AtomicPtr<Node>,
-    /// Whether it was taken out; the lazy table looks at it.
+    /// Whether it was taken out. Only the lazy table sets and reads it.
     pub is_marked: AtomicBool,
 }
 
@@ -83,7 +83,8 @@ unsafe impl Send for Pools {}
 unsafe impl Sync for Pools {}
 
 impl Pools {
-    /// For this many threads, and one that fills the table before and looks at it afterwards.
+    /// For this many threads. The thread that fills the table, and verifies it, is there when these
+    /// are not.
     pub fn new(threads: u32) -> Self {
         Self::with_batch(threads, BATCH)
     }
@@ -160,12 +161,12 @@ impl Pool<'_> {
         self.step();
         if self.own().unused.is_empty() {
             let pools = self.pools;
-            match self.own().waiting.front() {
-                Some(batch) if pools.is_ripe(batch) => {
-                    let batch = self.own().waiting.pop_front().expect("it was looked at");
-                    self.own().unused = batch.nodes;
-                }
-                _ => self.make_chunk(),
+            let waiting = &mut self.own().waiting;
+            let is_ripe = waiting.front().is_some_and(|batch| pools.is_ripe(batch));
+            let ripe = if is_ripe { waiting.pop_front() } else { None };
+            match ripe {
+                Some(batch) => self.own().unused = batch.nodes,
+                None => self.make_chunk(),
             }
         }
         let node = self.own().unused.pop().expect("there is one now");

@@ -11,8 +11,8 @@ use super::nodes::Pools;
 /// Keys of one bucket, or of one segment.
 const KEYS: [u64; 3] = [512, 1024, 1536];
 
-/// Three threads put keys in, take them out and look for them: what is there afterwards is what
-/// they say.
+/// Three threads insert, remove and look up keys; afterwards the table has the keys that the calls'
+/// results add up to.
 fn few_keys<S: ConcurrentSet<u64>>(make: impl Fn(Pools) -> S) {
     let set = make(Pools::with_batch(3, 1));
     set.handle().insert(KEYS[0]);
