@@ -5,7 +5,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
-use super::{Heap, allocated, contains, freed};
+use super::in_use::{allocated, freed};
+use super::{Heap, contains};
 
 thread_local! {
     /// The heap of the simulated code that runs on this thread of the host; null while none does.
@@ -146,5 +147,5 @@ unsafe fn free_in_arena(block: *mut u8, layout: Layout) {
         // uses it. The heap belongs to this simulation; a block of an earlier one serves as well.
         host(|| unsafe { (*heap).free(block, layout) });
     }
-    freed();
+    freed(block.addr());
 }

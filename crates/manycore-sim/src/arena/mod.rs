@@ -8,11 +8,13 @@
 
 pub(crate) mod global;
 mod heap;
+mod in_use;
 mod stack;
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+pub(crate) use in_use::live;
 
 pub(crate) use heap::Heap;
 pub(crate) use stack::Stack;
@@ -31,9 +33,6 @@ pub(crate) const LINE: usize = 64;
 pub(crate) const PAGE: usize = 4096;
 /// How many lines there are.
 pub(crate) const LINES: usize = SIZE / LINE;
-
-/// Allocations that were not freed. While there are any, their addresses are not given out again.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether an address lies in the arena.
 #[inline]
@@ -82,10 +81,8 @@ impl Lease {
         });
         // A simulation that panicked has left nothing half done here.
         let mut arena = ARENA.lock().unwrap_or_else(PoisonError::into_inner);
-        // Acquire: partner of the Release in `freed`: the thread that had the memory has done with
-        // it.
-        if LIVE.load(Ordering::Acquire) == 0 {
-            arena.start = BASE;
+        if let Some(start) = in_use::start() {
+            arena.start = start;
         }
         assert!(
             arena.start < BASE + SIZE / 2,
@@ -100,6 +97,12 @@ impl Lease {
         self.arena.start
     }
 
+    /// Gives up what this simulation has not freed, after its failure: most of it never will be.
+    /// Later simulations begin behind it.
+    pub(crate) fn give_up(&mut self) {
+        in_use::give_up(start_behind(self.heap.end()));
+    }
+
     /// The stack of a thread.
     pub(crate) fn stack(&mut self, thread: usize) -> Stack {
         Stack::new(thread, &mut self.arena.guarded)
@@ -109,34 +112,22 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let (start, end) = (self.arena.start, self.heap.end());
-        // Acquire: as in `take`.
-        if end - start > KEPT && LIVE.load(Ordering::Acquire) == 0 {
+        if end - start > KEPT && in_use::start().is_some_and(|free| free <= start) {
             // SAFETY: a part of the mapping; no code has allocations in it, and this is the only
             // simulation.
             unsafe { discard(std::ptr::with_exposed_provenance_mut(start), end - start) };
         }
-        self.arena.start = end.next_multiple_of(1 << 20);
+        self.arena.start = start_behind(end);
     }
+}
+
+/// Where a simulation begins if memory up to `end` is in use.
+fn start_behind(end: usize) -> usize {
+    end.next_multiple_of(1 << 20)
 }
 
 /// The amount of memory that a simulation may leave dirty for the next one, for the sake of speed.
 const KEPT: usize = 16 << 20;
-
-/// How many allocations there are that nobody has freed.
-pub(crate) fn live() -> usize {
-    // Relaxed: the thread that has the arena asks for its own actions.
-    LIVE.load(Ordering::Relaxed)
-}
-
-fn allocated() {
-    // Relaxed: only the last decrement matters, and that is ordered below.
-    LIVE.fetch_add(1, Ordering::Relaxed);
-}
-
-fn freed() {
-    // Release: partner of the Acquire in `take`.
-    LIVE.fetch_sub(1, Ordering::Release);
-}
 
 /// Zeroed memory, at the address if that is not 0. It is never unmapped.
 pub(crate) fn map(address: usize, size: usize) -> Option<NonNull<u8>> {

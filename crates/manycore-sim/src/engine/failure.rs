@@ -80,6 +80,7 @@ impl Engine {
     /// What went wrong.
     pub(crate) fn into_failure(mut self) -> Option<Failure> {
         let cause = self.failure.take()?;
+        self.lease.give_up();
         let at = self.cpus.iter().map(|cpu| cpu.clock).max().unwrap_or(0);
         let threads = self.threads.iter_mut().zip(std::mem::take(&mut self.doing)).enumerate();
         let blocked = threads.filter_map(|(number, (thread, doing))| {
