@@ -11,15 +11,16 @@ use manycore_measure::{
 };
 
 use crate::engine::{Engine, Failure, Promise};
-use crate::engines::ENGINES;
+use crate::engines::{ENGINES, VOLATILE};
 use crate::slice::{self, KEYS, Point};
 use crate::written::Written;
 
 /// What is measured.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Other engines, beside TimeStone: all of this build if nothing is said
-    #[arg(long, value_delimiter = ',', value_name = "NAMES", default_values_t = ENGINES[1..].iter().map(|(name, _)| (*name).to_owned()))]
+    /// Other engines, beside TimeStone: all stores of this build if nothing is said. `memory`: the
+    /// hash table of manycore, which keeps nothing
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", default_values_t = stores())]
     against: Vec<String>,
     /// When a commit returns
     #[arg(long, value_enum, default_value_t = Promise::Durable)]
@@ -67,6 +68,12 @@ impl std::fmt::Display for BadUsage {
 
 impl std::error::Error for BadUsage {}
 
+/// The other engines that keep what is put.
+fn stores() -> impl Iterator<Item = String> {
+    let names = ENGINES[1..].iter().map(|(name, _)| *name);
+    names.filter(|name| *name != VOLATILE).map(str::to_owned)
+}
+
 struct Candidate {
     name: &'static str,
     engine: Box<dyn Engine>,
@@ -108,6 +115,10 @@ impl Options {
                 known.join(", ")
             );
             return bad(format!("no engine {name}"), &remedy);
+        }
+        if self.promise == Promise::Durable && self.against.iter().any(|name| name == VOLATILE) {
+            let culprit = format!("--against {VOLATILE} keeps nothing");
+            return bad(culprit, "add --promise eventual");
         }
         if let Some(update) = self.update.iter().find(|update| **update > 100) {
             return bad(format!("--update {update}"), "a percentage is 100 at most");

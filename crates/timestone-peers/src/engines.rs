@@ -1,15 +1,19 @@
 //! The list of engines.
 
 use crate::engine::Open;
-use crate::ours;
 #[cfg(has_pmemobj)]
 use crate::pmemobj;
 #[cfg(feature = "engines")]
 use crate::{fjall, lmdb, redb, sqlite};
+use crate::{memory, ours};
+
+/// The engine that keeps nothing. It is compared with where somebody names it.
+pub const VOLATILE: &str = "memory";
 
 /// All engines of this build, by name. The first one is compared with the others.
 pub const ENGINES: &[(&str, Open)] = &[
     ("timestone", ours::open),
+    (VOLATILE, memory::open),
     #[cfg(feature = "engines")]
     ("redb", redb::open),
     #[cfg(feature = "engines")]

@@ -33,6 +33,7 @@ mod engines;
 mod fjall;
 #[cfg(feature = "engines")]
 mod lmdb;
+mod memory;
 mod ours;
 #[cfg(has_pmemobj)]
 mod pmemobj;

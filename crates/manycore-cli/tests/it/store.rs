@@ -111,6 +111,7 @@ fn a_store_is_measured() {
     for (arguments, said) in [
         (["--update", "101"], "a percentage"),
         (["--against", "none-such"], "no engine none-such"),
+        (["--against", "memory"], "add --promise eventual"),
         (["--directory", "nowhere"], "name a directory"),
     ] {
         let output = manycore(&["store", "bench"]).args(arguments).output().unwrap();
