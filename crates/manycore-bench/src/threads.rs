@@ -84,12 +84,12 @@ pub(crate) trait Work: Send + 'static {
     /// What the thread has to tell when it ends.
     type Outcome: Send + 'static;
 
-    /// Does operations by [`Turns::run`], in the thread.
-    fn run(self, turns: &mut Turns<'_>) -> Self::Outcome;
+    /// Does the thread's operations by [`OperationLoop::run`].
+    fn run(self, operations_loop: &mut OperationLoop<'_>) -> Self::Outcome;
 }
 
-/// Tells a thread when to do an operation, counts them and times some.
-pub(crate) struct Turns<'a> {
+/// A thread's loop of operations: counts them all and times some.
+pub(crate) struct OperationLoop<'a> {
     shared: &'a Shared,
     index: usize,
     settings: ThreadSettings,
@@ -97,7 +97,7 @@ pub(crate) struct Turns<'a> {
     latency: Histogram<u64>,
 }
 
-impl Turns<'_> {
+impl OperationLoop<'_> {
     /// Draws operations and does them, until it is time to end. Drawing is not timed.
     #[inline]
     pub fn run<O>(&mut self, mut draw: impl FnMut() -> O, mut operate: impl FnMut(O)) {
@@ -122,7 +122,7 @@ impl Turns<'_> {
     }
 }
 
-/// What came of it.
+/// The results of all threads.
 #[derive(Debug)]
 pub(crate) struct Ran<O> {
     /// The outcomes of all threads, in no order.
@@ -261,14 +261,15 @@ fn start<W: Work>(
             let pinned = cpu.map_or(Ok(()), cpus::pin);
             shared.start.wait();
             let (shared, index) = (&*shared, index as usize);
-            let mut turns = Turns { shared, index, settings, operations: 0, latency };
-            let outcome = catch_unwind(AssertUnwindSafe(|| work.run(&mut turns)));
+            let mut operations_loop =
+                OperationLoop { shared, index, settings, operations: 0, latency };
+            let outcome = catch_unwind(AssertUnwindSafe(|| work.run(&mut operations_loop)));
             let outcome = match (outcome, pinned) {
                 (Err(_), _) => Err("a thread of the benchmark panicked".to_owned()),
                 (_, Err(error)) => Err(format!("cannot keep a thread on its CPU: {error}")),
                 (Ok(outcome), Ok(())) => Ok(outcome),
             };
-            let Turns { latency, operations, .. } = turns;
+            let OperationLoop { latency, operations, .. } = operations_loop;
             // The receiver is gone if the caller is: the report is not needed then.
             drop(sender.send(Ended { outcome, latency, operations, time: Instant::now() }));
         };
@@ -311,9 +312,9 @@ mod tests {
     impl<F: FnMut() + Send + 'static> Work for Call<F> {
         type Outcome = u64;
 
-        fn run(mut self, turns: &mut Turns<'_>) -> u64 {
+        fn run(mut self, operations_loop: &mut OperationLoop<'_>) -> u64 {
             let mut called = 0;
-            turns.run(
+            operations_loop.run(
                 || (),
                 |()| {
                     called += 1;

@@ -16,8 +16,8 @@ use crate::stack::Stack;
 const CALL: u32 = Gate::MESSAGE;
 const END: u32 = Gate::MESSAGE + 1;
 
-/// The data that a worker shares with the threads that send it calls. All zero is a worker that
-/// waits for its first call.
+/// The data that a worker shares with the threads that send it calls. All zero: it waits for its
+/// first call.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct BlockingWorker {
@@ -50,13 +50,13 @@ impl Default for BlockingWorker {
 }
 
 impl BlockingWorker {
-    /// Has the worker execute the call, and wait on `home` after it.
+    /// Makes the worker execute the call, and wait on `home` afterwards.
     ///
     /// # Safety
     ///
     /// The caller has taken the worker off a stack, or made it, and has sent it nothing. The slot
-    /// is written, no other thread has it, and it stays until it is answered; worker and `home`
-    /// stay for good.
+    /// is initialised, no other thread has it, and it stays until it is answered. Worker and `home`
+    /// are never freed.
     pub unsafe fn send(&self, slot: *const Slot, home: *const Stack) {
         // SAFETY: the worker is the caller's until the gate opens, and is never freed; no other
         // message is on its way (contract of this function).
@@ -77,8 +77,8 @@ impl BlockingWorker {
         unsafe { Gate::open(&raw const self.gate, END) };
     }
 
-    /// The life of the worker's thread: it executes the calls that it is sent until it has to end.
-    /// `put` puts the worker onto a stack; the worker spins `spin` ticks for a call before it
+    /// The loop of the worker's thread: it executes the calls that it is sent until it has to end.
+    /// `put` puts the worker onto a stack. The worker spins `spin` ticks for a call before it
     /// sleeps.
     pub fn work(&self, spin: u64, put: impl Fn(&Stack), mut execute: impl FnMut(&Slot) -> Reply) {
         while self.gate.wait_after(spin) == CALL {

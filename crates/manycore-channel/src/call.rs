@@ -2,8 +2,7 @@
 
 /// A system call: its number and its arguments, as they go into registers.
 ///
-/// The calling thread keeps everything alive to which the arguments point, until the answer has
-/// come.
+/// The calling thread keeps everything to which the arguments point alive until it has the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Call {
@@ -21,18 +20,18 @@ pub type Answer = isize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// Never sleeps for others: `socket`, `bind`, `fcntl`, `close` (unless the socket lingers),
-    /// anything on a non-blocking descriptor.
+    /// Never waits for other threads: `socket`, `bind`, `fcntl`, `close` (unless the socket
+    /// lingers), anything on a non-blocking descriptor.
     Quick = 0,
-    /// May sleep until something happens; after a handler with `SA_RESTART` the kernel goes on with
+    /// May sleep until something happens. After a handler with `SA_RESTART` the kernel continues
     /// it.
     Waits = 1,
     /// May sleep, and ends with `EINTR` after every handler: `poll`, `select`, `epoll_wait`, and
     /// calls on sockets with `SO_RCVTIMEO`, `SO_SNDTIMEO` or `SO_RCVLOWAT`, which a non-blocking
     /// attempt would not obey.
     Timed = 2,
-    /// On a file: sleeps for a disk, if it does, and no handler ends it while it has not begun.
-    /// Never made by the thread that serves others.
+    /// On a file: may sleep for a disk, and a handler ends it only before it has begun. Never made
+    /// by the thread that serves others.
     File = 3,
 }
 
@@ -49,8 +48,8 @@ impl Kind {
 pub enum Reason {
     /// The mechanism is `in-place`, or nothing was started in this process.
     Off = 0,
-    /// The process may use one CPU: another thread that executes the call would have to wait for
-    /// that.
+    /// The process may use only one CPU: another thread that executes the call would have to wait
+    /// for that CPU.
     OneCpu = 1,
     /// No thread is available: the call may block, and all threads for such calls are busy, or the
     /// kernel refused another thread, or memory.

@@ -81,7 +81,7 @@ impl<L: Link> Queue<L> {
         }
     }
 
-    /// Takes all out: the oldest first, linked to the next younger.
+    /// Takes all slots: returns the oldest one, which links to the next younger.
     pub fn take(&self) -> *mut Slot {
         if self.is_empty() {
             return null_mut();
@@ -103,8 +103,7 @@ impl<L: Link> Queue<L> {
         oldest
     }
 
-    /// The next younger call after one that was taken out: to be called before that one is
-    /// answered.
+    /// The next younger call after one that was taken. Call it before that one is answered.
     pub fn after(slot: &Slot) -> *mut Slot {
         // Relaxed: the taker's own.
         L::of(slot).load(Ordering::Relaxed)
@@ -127,7 +126,8 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// After something was put in: whether the worker sleeps, and is to be woken by the caller.
+    /// Called after a slot was pushed: returns whether the worker sleeps, so that the caller has to
+    /// wake it.
     #[must_use]
     pub fn ring(&self) -> bool {
         // AcqRel: partner of the swap in `doze`. This swap releases the push before it to a worker
@@ -135,8 +135,8 @@ impl Bell {
         self.word.swap(AWAKE, order!(AcqRel, "bell-ring")) == ASLEEP
     }
 
-    /// The worker goes to sleep, unless there is something in the queues by now. The thread that
-    /// rings wakes it.
+    /// The worker goes to sleep, unless there is a call in the queues by now. The thread that rings
+    /// wakes it.
     pub fn doze(&self, are_empty: impl FnOnce() -> bool) -> bool {
         // AcqRel: partner of that in `ring`.
         self.word.swap(ASLEEP, order!(AcqRel, "bell-doze"));

@@ -24,7 +24,7 @@ pub struct Order {
     pub call: Call,
     /// How long it can take.
     pub kind: Kind,
-    /// A descriptor of ours that the call uses, to be closed at its end; -1 if there is none.
+    /// A descriptor of ours that the call uses, and that is closed at its end; -1 if there is none.
     pub descriptor: i32,
     /// How many bytes of a send are gone already.
     pub done: usize,
@@ -40,7 +40,7 @@ pub struct Reply {
     pub signal: i32,
 }
 
-/// In place of an answer: nothing was done, the caller is to execute the call itself.
+/// In place of an answer: nothing was done, and the caller has to execute the call itself.
 pub const IN_PLACE: Answer = Answer::MIN;
 
 const ANSWERED: u32 = Gate::MESSAGE;
@@ -62,9 +62,9 @@ pub struct Slot {
     /// The kernel's id of the thread that executes the call and may block with it; 0 if there is
     /// none.
     pub executor: AtomicU32,
-    /// The place plus one in its worker's table of calls that wait. Only the worker touches it.
+    /// The index plus one in its worker's table of waiting calls. Only the worker uses it.
     pub waiting: AtomicU32,
-    /// Bits: a part of a send is done; the caller is sending a signal.
+    /// Flags: a part of a send is done; the caller is sending a signal.
     notes: AtomicU32,
     /// In a queue: the call before it.
     pub next: AtomicPtr<Slot>,
@@ -111,8 +111,8 @@ impl Slot {
         self.order.with(|order| unsafe { *order })
     }
 
-    /// Has the call use another descriptor, of ours. The thread that executes the call closes it
-    /// afterwards.
+    /// Makes the call use another descriptor, one of ours. The thread that executes the call closes
+    /// it afterwards.
     pub fn redirect(&self, descriptor: i32) {
         // SAFETY: the caller of this executes the call, and so has the slot.
         self.order.with_mut(|order| unsafe {
@@ -121,24 +121,24 @@ impl Slot {
         });
     }
 
-    /// There is no descriptor of ours: in the child of a fork, by the caller of a call that is
-    /// answered.
+    /// Removes the descriptor of ours, in the child of a fork. The caller of an answered call does
+    /// this.
     pub fn forget_descriptor(&self) {
         // SAFETY: the gate is open, so that the slot is the caller's again, which the caller of
         // this is.
         self.order.with_mut(|order| unsafe { (*order).descriptor = -1 });
     }
 
-    /// Has the executing thread go on after this many bytes: to be called by the thread that
-    /// executes it now.
+    /// Makes the next executing thread continue after this many bytes. The present one calls this.
     pub fn go_on_behind(&self, done: usize) {
         // SAFETY: the caller of this executes the call, and so has the slot.
         self.order.with_mut(|order| unsafe { (*order).done = done });
     }
 
-    /// A part of a send is done: no signal handler makes the kernel restart it, whatever the
-    /// handler's flags. So a caller that sleeps already is woken, and then sleeps in another way.
-    /// The thread that executes the call calls this before it answers.
+    /// Notes that a part of a send is done. From now on no signal handler may make the kernel
+    /// restart the send, whatever the handler's flags. So a caller that sleeps already is woken,
+    /// and then sleeps in another way. The thread that executes the call calls this before it
+    /// answers.
     pub fn note_part(&self) {
         self.notes.fetch_or(PART, Ordering::Relaxed); // Relaxed: ordered by the fence
         if !mutation!("part-note") {
@@ -154,8 +154,8 @@ impl Slot {
         }
     }
 
-    /// Whether a part of a send is done: to be called by the caller, after it has announced at the
-    /// gate that it sleeps.
+    /// Whether a part of a send is done. The caller asks this after it has announced at the gate
+    /// that it sleeps.
     pub fn is_partly_done(&self) -> bool {
         if !mutation!("part-look") {
             // SeqCst: partner of the fence in `note_part`.
@@ -183,7 +183,7 @@ impl Slot {
         &self.done
     }
 
-    /// The reply: by the caller, after the gate is open.
+    /// The reply, for the caller, after the gate is open.
     pub fn reply(&self) -> Reply {
         // SAFETY: the gate is open, so that the slot is the caller's again, which the caller of
         // this is.
@@ -204,8 +204,8 @@ impl Slot {
         self.cancelled.load(Ordering::SeqCst) != 0
     }
 
-    /// Sends a signal to the thread that executes the call and may block with it, if there is one:
-    /// to be called by the caller.
+    /// Sends a signal to the thread that executes the call and may block with it, if there is one.
+    /// The caller of the call uses this.
     pub fn signal(&self, send: impl FnOnce(u32)) {
         // SeqCst: before `executor` is read; partner of the load in `released`.
         self.notes.fetch_or(SIGNALLING, Ordering::SeqCst);
@@ -220,9 +220,9 @@ impl Slot {
         self.notes.fetch_and(!SIGNALLING, Ordering::Release);
     }
 
-    /// The executing thread will not block with this call any more. Once this returns, the thread
-    /// gets no signal for this call, so no signal ends its next call. Returns whether there may
-    /// have been a signal.
+    /// Notes that the executing thread will not block with this call any more. Once this returns,
+    /// the thread gets no signal for this call, so no signal ends its next call. Returns whether
+    /// there may have been a signal.
     pub fn released(&self) -> bool {
         // SeqCst: before the read of the note, which is written before this is read.
         self.executor.store(0, Ordering::SeqCst);
@@ -238,8 +238,8 @@ impl Slot {
         true
     }
 
-    /// The slot is in no queue of cancelled calls any more. If it is answered already, it may be
-    /// gone after this.
+    /// Notes that the slot is in no queue of cancelled calls any more. If it is answered already,
+    /// it may be freed after this.
     pub fn note_cancelled(&self) {
         // Release: partner of the Acquire in `is_noted`.
         self.cancelled.store(NOTED, order!(Release, "slot-noted"));

@@ -23,7 +23,7 @@ impl Stack {
         Self { head: AtomicU64::new(0) }
     }
 
-    /// Puts a number on top that is on no stack.
+    /// Pushes a number that is on no stack.
     pub fn push<'a>(&self, number: u32, link: impl Fn(u32) -> &'a AtomicU32) {
         // Relaxed, here and on failure: the compare-and-swap decides.
         let mut head = self.head.load(Ordering::Relaxed);
@@ -59,7 +59,7 @@ impl Stack {
         }
     }
 
-    /// Forgets all: in the child of a fork, where there are no others.
+    /// Removes all numbers, in the child of a fork, where the threads do not exist.
     #[cfg(not(any(loom, feature = "sim")))]
     pub fn clear(&self) {
         // Relaxed: no other thread is there.

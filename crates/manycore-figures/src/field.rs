@@ -25,13 +25,13 @@ pub enum Field {
     Zipf,
 }
 
-/// Where a measurement stands in a dimension.
+/// A measurement's value in one dimension.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum Place {
-    /// At a number.
+pub enum Coordinate {
+    /// A number.
     Number(f64),
-    /// At a name.
+    /// A name.
     Name(String),
 }
 
@@ -64,21 +64,21 @@ impl Field {
     }
 
     /// Where a measurement stands; `None` if its workload does not have this dimension.
-    pub fn of(self, measurement: &Measurement) -> Option<Place> {
+    pub fn of(self, measurement: &Measurement) -> Option<Coordinate> {
         let number = match self {
-            Self::Series => return Some(Place::Name(measurement.mechanism.name().to_owned())),
+            Self::Series => return Some(Coordinate::Name(measurement.mechanism.name().to_owned())),
             Self::Threads | Self::Terminals | Self::Clients => f64::from(measurement.threads),
-            Self::Mix => return Some(Place::Name(measurement.name("mix")?.to_owned())),
+            Self::Mix => return Some(Coordinate::Name(measurement.name("mix")?.to_owned())),
             Self::Cpus => measurement.number("cpus")?,
             Self::Update => measurement.update?,
             Self::Zipf => measurement.number("zipf")?,
         };
-        Some(Place::Number(number))
+        Some(Coordinate::Number(number))
     }
 
     /// The places of measurements in this dimension, each once, numbers in order.
-    pub fn places<'a>(self, of: impl IntoIterator<Item = &'a Measurement>) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::new();
+    pub fn places<'a>(self, of: impl IntoIterator<Item = &'a Measurement>) -> Vec<Coordinate> {
+        let mut places: Vec<Coordinate> = Vec::new();
         for place in of.into_iter().filter_map(|measurement| self.of(measurement)) {
             if !places.contains(&place) {
                 places.push(place);
@@ -86,14 +86,14 @@ impl Field {
         }
         // Names stay in the order in which the figure gives them.
         places.sort_by(|a, b| match (a, b) {
-            (Place::Number(a), Place::Number(b)) => a.total_cmp(b),
+            (Coordinate::Number(a), Coordinate::Number(b)) => a.total_cmp(b),
             _ => std::cmp::Ordering::Equal,
         });
         places
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Coordinate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Number(number) => number.fmt(f),

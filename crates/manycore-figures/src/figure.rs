@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::field::{Field, Place};
+use crate::field::{Coordinate, Field};
 use crate::statement::Statement;
 use crate::workload::Workload;
 
@@ -126,7 +126,7 @@ impl Figure {
     }
 
     fn stranger(&self) -> Option<String> {
-        let has = |field, place: &Place| self.workload.has(field, place);
+        let has = |field, place: &Coordinate| self.workload.has(field, place);
         let dimensions = self.panels.iter().chain([&self.x]);
         let mut unknown = dimensions.filter(|field| self.workload.places(**field).is_empty());
         if let Some(field) = unknown.next() {

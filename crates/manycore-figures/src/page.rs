@@ -15,7 +15,7 @@ const STYLE: &str = include_str!("page.css");
 /// The page of all figures. Its pictures are in it.
 pub(crate) fn page(found: &[Reproduction]) -> String {
     let mut page = String::new();
-    write(found, &mut page).expect("a string takes everything");
+    write(found, &mut page).expect("writing to a string cannot fail");
     page
 }
 

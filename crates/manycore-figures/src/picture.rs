@@ -2,7 +2,7 @@
 
 use manycore_measure::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Value};
 
-use crate::field::{Field, Place};
+use crate::field::{Coordinate, Field};
 use crate::run::Reproduction;
 
 /// Where threads' time goes: a name for a person, and the metrics that it is the sum of.
@@ -40,7 +40,7 @@ fn panels<'a>(
     records: Vec<&'a Measurement>,
 ) -> Vec<(String, Vec<&'a Measurement>)> {
     let [field, others @ ..] = fields else { return vec![(title, records)] };
-    let of_place = |place: &Place| {
+    let of_place = |place: &Coordinate| {
         let there = records.iter().copied().filter(|m| field.of(m).as_ref() == Some(place));
         let comma = if title.is_empty() { "" } else { ", " };
         panels(others, format!("{title}{comma}{} {place}", field.name()), there.collect())
@@ -50,8 +50,8 @@ fn panels<'a>(
 
 fn lines(x: Field, title: &str, records: &[&Measurement]) -> Panel {
     let places = x.places(records.iter().copied());
-    let line = |series: &Place| {
-        let at = |place: &Place| {
+    let line = |series: &Coordinate| {
+        let at = |place: &Coordinate| {
             let is_meant = |record: &&&Measurement| {
                 x.of(record).as_ref() == Some(place)
                     && Field::Series.of(record).as_ref() == Some(series)
@@ -66,7 +66,7 @@ fn lines(x: Field, title: &str, records: &[&Measurement]) -> Panel {
         title: title.to_owned(),
         axis: Axis {
             name: x.name().to_owned(),
-            places: places.iter().map(Place::to_string).collect(),
+            places: places.iter().map(Coordinate::to_string).collect(),
             measures: "operations a second, simulated".to_owned(),
         },
         lines: Field::Series.places(records.iter().copied()).iter().map(line).collect(),

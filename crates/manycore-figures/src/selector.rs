@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use manycore_measure::Measurement;
 use serde::Deserialize;
 
-use crate::field::{Field, Place};
+use crate::field::{Coordinate, Field};
 
 /// Which measurements are meant, and what of them.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,12 +32,12 @@ pub enum Extreme {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum OneOrMany {
-    One(Place),
-    Many(Vec<Place>),
+    One(Coordinate),
+    Many(Vec<Coordinate>),
 }
 
 impl OneOrMany {
-    fn all(&self) -> &[Place] {
+    fn all(&self) -> &[Coordinate] {
         match self {
             Self::One(place) => std::slice::from_ref(place),
             Self::Many(places) => places,
@@ -62,7 +62,7 @@ impl Extreme {
 
 impl Selector {
     /// The places that it names.
-    pub(crate) fn places(&self) -> impl Iterator<Item = (Field, &Place)> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = (Field, &Coordinate)> {
         self.places
             .iter()
             .flat_map(|(field, places)| places.all().iter().map(|place| (*field, place)))
@@ -102,7 +102,7 @@ impl Selector {
         match self.what.as_deref().and_then(Field::of_name) {
             None => Ok(value),
             Some(field) => match field.of(measurement) {
-                Some(Place::Number(number)) => Ok(number),
+                Some(Coordinate::Number(number)) => Ok(number),
                 _ => Err(format!("`{}` is no number here", field.name())),
             },
         }

@@ -4,7 +4,7 @@ use manycore_measure::{Bound, Claim, Judgement, Measurement};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::field::{Field, Place};
+use crate::field::{Coordinate, Field};
 use crate::selector::{Extreme, Selector};
 
 /// A claim, as a file has it.
@@ -90,7 +90,7 @@ impl Statement {
     }
 
     /// A place that it names and that the workload does not have.
-    pub(crate) fn stranger(&self, has: impl Fn(Field, &Place) -> bool) -> Option<String> {
+    pub(crate) fn stranger(&self, has: impl Fn(Field, &Coordinate) -> bool) -> Option<String> {
         let selectors = self.of.iter().chain(&self.over);
         let (field, place) =
             selectors.flat_map(Selector::places).find(|(f, place)| !has(*f, place))?;
@@ -113,8 +113,8 @@ impl Statement {
         let all: Vec<&Measurement> = measurements.iter().collect();
         let Some(take) = self.take else { return self.ratio(of, &all) };
         // A group for each place in the dimensions that are named.
-        let mut groups: Vec<(Vec<Option<Place>>, Vec<&Measurement>)> = Vec::new();
-        let place = |measurement: &Measurement| -> Vec<Option<Place>> {
+        let mut groups: Vec<(Vec<Option<Coordinate>>, Vec<&Measurement>)> = Vec::new();
+        let place = |measurement: &Measurement| -> Vec<Option<Coordinate>> {
             self.each.iter().map(|field| field.of(measurement)).collect()
         };
         for measurement in &all {

@@ -6,14 +6,14 @@ use manycore_bench::rmap::{self, Load};
 use manycore_bench::set::simulated as set;
 use manycore_bench::set::{Keys, Popularity, TaskGrid as Sets};
 use manycore_bench::simulated::SimulatorPool;
-use manycore_bench::{Failure, Found};
+use manycore_bench::{Failure, RunRecords};
 use manycore_bench::{db, fs, kernel, syscall};
 use manycore_measure::Measurement;
 use manycore_sim::Model;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::field::{Field, Place};
+use crate::field::{Coordinate, Field};
 
 /// A workload of `manycore sim`, with the figure's settings.
 #[derive(Clone, Debug, Deserialize)]
@@ -140,10 +140,11 @@ pub struct Kernel {
 
 impl Workload {
     /// Where it has measurements in a dimension; nowhere if it does not have that.
-    pub(crate) fn places(&self, field: Field) -> Vec<Place> {
-        let names = |names: &[String]| names.iter().cloned().map(Place::Name).collect();
-        let counts = |counts: &[u32]| counts.iter().map(|n| Place::Number(f64::from(*n))).collect();
-        let numbers = |numbers: &[f64]| numbers.iter().copied().map(Place::Number).collect();
+    pub(crate) fn places(&self, field: Field) -> Vec<Coordinate> {
+        let names = |names: &[String]| names.iter().cloned().map(Coordinate::Name).collect();
+        let counts =
+            |counts: &[u32]| counts.iter().map(|n| Coordinate::Number(f64::from(*n))).collect();
+        let numbers = |numbers: &[f64]| numbers.iter().copied().map(Coordinate::Number).collect();
         match (self, field) {
             (Self::Set(set), Field::Series) => names(&set.sync),
             (Self::Set(set), Field::Threads) => counts(&set.threads),
@@ -167,7 +168,7 @@ impl Workload {
             (Self::Syscall(server), Field::Clients) => counts(&server.clients),
             (Self::Kernel(kernel), Field::Series) => {
                 let series = kernel.application.series().iter();
-                series.map(|name| Place::Name((*name).to_owned())).collect()
+                series.map(|name| Coordinate::Name((*name).to_owned())).collect()
             }
             (Self::Kernel(kernel), Field::Threads) => counts(&kernel.threads),
             _ => Vec::new(),
@@ -175,7 +176,7 @@ impl Workload {
     }
 
     /// Whether it has measurements at a place.
-    pub(crate) fn has(&self, field: Field, place: &Place) -> bool {
+    pub(crate) fn has(&self, field: Field, place: &Coordinate) -> bool {
         self.places(field).contains(place)
     }
 
@@ -203,8 +204,8 @@ impl Workload {
 }
 
 impl Set {
-    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
-        let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<RunRecords, Failure> {
+        let mut found = RunRecords { measurements: Vec::new(), failures: Vec::new() };
         for exponent in &self.zipf {
             let usual = Keys::of(self.initial);
             let popularity = match *exponent {
@@ -236,7 +237,7 @@ impl Set {
 }
 
 impl FileSystem {
-    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<RunRecords, Failure> {
         let usual = fs::simulated::Options::new(machine.clone(), pool.clone());
         fs::simulated::run(&fs::simulated::Options {
             workload: fs::TaskGrid {
@@ -253,7 +254,7 @@ impl FileSystem {
 }
 
 impl Pairs {
-    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<RunRecords, Failure> {
         fs::pairs::run(&fs::pairs::Options {
             machine: machine.clone(),
             syncs: self.sync.clone(),
@@ -265,7 +266,7 @@ impl Pairs {
 }
 
 impl Db {
-    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<RunRecords, Failure> {
         db::run(&db::Options {
             locks: self.locks.clone(),
             cpus: self.cpus.clone(),
@@ -278,7 +279,7 @@ impl Db {
 }
 
 impl Syscall {
-    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<RunRecords, Failure> {
         let usual = syscall::Options::new(machine.clone(), pool.clone());
         syscall::run(&syscall::Options {
             clients: self.clients.clone(),
@@ -295,7 +296,7 @@ impl Syscall {
 }
 
 impl Kernel {
-    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<RunRecords, Failure> {
         kernel::run(&kernel::Options {
             threads: self.threads.clone(),
             compute: self.compute,
@@ -306,7 +307,7 @@ impl Kernel {
 }
 
 impl Rmap {
-    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<Found, Failure> {
+    fn run(&self, machine: &Model, pool: &SimulatorPool) -> Result<RunRecords, Failure> {
         let settings = rmap::Options {
             syncs: self.sync.clone(),
             threads: self.threads.clone(),

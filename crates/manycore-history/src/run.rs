@@ -14,7 +14,7 @@ use manycore_traits::{ConcurrentMap, ConcurrentSet, Interval, MapHandle, Reverse
 use crate::history::Clock;
 use crate::linearizable;
 use crate::specification::{
-    CallOf, End, Map, MapOperation, Pile, PileOperation, Set, SetOperation, Specification,
+    CallOf, End, Map, MapOperation, Sequence, SequenceOperation, Set, SetOperation, Specification,
 };
 use crate::taken_back;
 
@@ -181,16 +181,16 @@ pub fn check_map(threads: impl Threads, mix: &Mix, map: &impl ConcurrentMap<u64,
 /// Runs a mix of operations on an empty stack or queue, and checks their results. Insertions are
 /// pushes. Each removal or read is one of these operations: it pops, takes everything, or takes
 /// back the thread's last push. Each value is pushed only once. `handle` makes a thread's access to
-/// the pile.
+/// the sequence.
 ///
 /// # Panics
 ///
 /// If the history is not linearizable; the message shows the operations that contradict each other.
 #[track_caller]
-pub fn check_pile<E: End, H: FnMut(PileOperation) -> Vec<u64>>(
+pub fn check_sequence<E: End, H: FnMut(SequenceOperation) -> Vec<u64>>(
     threads: impl Threads,
     mix: &Mix,
-    removals: &[PileOperation],
+    removals: &[SequenceOperation],
     handle: impl Fn() -> H + Sync,
 ) {
     let clock = Clock::new();
@@ -198,15 +198,16 @@ pub fn check_pile<E: End, H: FnMut(PileOperation) -> Vec<u64>>(
         let (mut log, mut operate) = (clock.log(thread), handle());
         for ((kind, key), number) in mix.operations(thread).zip(0..) {
             let operation = match kind {
-                Kind::Insert => PileOperation::Push(u64::from(thread) << 32 | number),
+                Kind::Insert => SequenceOperation::Push(u64::from(thread) << 32 | number),
                 Kind::Look | Kind::Remove => removals[key as usize % removals.len()],
             };
-            if operation == PileOperation::PopSome {
+            if operation == SequenceOperation::PopSome {
                 log.call_all(|| match operate(operation) {
-                    none if none.is_empty() => vec![(PileOperation::Pop, none)],
-                    some => {
-                        some.into_iter().map(|value| (PileOperation::Pop, vec![value])).collect()
-                    }
+                    none if none.is_empty() => vec![(SequenceOperation::Pop, none)],
+                    some => some
+                        .into_iter()
+                        .map(|value| (SequenceOperation::Pop, vec![value]))
+                        .collect(),
                 });
             } else {
                 log.call(operation, |operation| operate(*operation));
@@ -217,7 +218,7 @@ pub fn check_pile<E: End, H: FnMut(PileOperation) -> Vec<u64>>(
     let left =
         threads.aside(|| logs.into_iter().map(taken_back::leave_out).collect::<Result<_, _>>());
     let left: Vec<_> = left.unwrap_or_else(|fault| panic!("{fault}"));
-    judge::<Pile<E>>(&threads, &left);
+    judge::<Sequence<E>>(&threads, &left);
 }
 
 /// Threads insert and remove an interval of their own, sometimes the same one again and sometimes a

@@ -111,7 +111,7 @@ impl Specification for Map {
 
 /// What a stack or a queue can be asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PileOperation {
+pub enum SequenceOperation {
     /// Puts something in; returns nothing.
     Push(u64),
     /// Takes one out, if there is one.
@@ -126,13 +126,13 @@ pub enum PileOperation {
     TakeBack,
 }
 
-/// Where a pile is taken from.
+/// Where a sequence is taken from.
 pub trait End {
     /// Takes one out.
-    fn pop(pile: &mut VecDeque<u64>) -> Option<u64>;
+    fn pop(sequence: &mut VecDeque<u64>) -> Option<u64>;
 
     /// Its contents, in the order of removal.
-    fn in_order(pile: &VecDeque<u64>) -> impl Iterator<Item = u64>;
+    fn in_order(sequence: &VecDeque<u64>) -> impl Iterator<Item = u64>;
 }
 
 /// Last in, first out.
@@ -144,54 +144,54 @@ pub struct Last;
 pub struct First;
 
 impl End for Last {
-    fn pop(pile: &mut VecDeque<u64>) -> Option<u64> {
-        pile.pop_back()
+    fn pop(sequence: &mut VecDeque<u64>) -> Option<u64> {
+        sequence.pop_back()
     }
 
-    fn in_order(pile: &VecDeque<u64>) -> impl Iterator<Item = u64> {
-        pile.iter().rev().copied()
+    fn in_order(sequence: &VecDeque<u64>) -> impl Iterator<Item = u64> {
+        sequence.iter().rev().copied()
     }
 }
 
 impl End for First {
-    fn pop(pile: &mut VecDeque<u64>) -> Option<u64> {
-        pile.pop_front()
+    fn pop(sequence: &mut VecDeque<u64>) -> Option<u64> {
+        sequence.pop_front()
     }
 
-    fn in_order(pile: &VecDeque<u64>) -> impl Iterator<Item = u64> {
-        pile.iter().copied()
+    fn in_order(sequence: &VecDeque<u64>) -> impl Iterator<Item = u64> {
+        sequence.iter().copied()
     }
 }
 
-/// A stack or a queue of numbers, in one piece: histories have to be short.
+/// A stack or a queue of numbers. Its state is one piece, so histories have to be short.
 #[derive(Clone, Copy, Debug)]
-pub struct Pile<E>(PhantomData<E>);
+pub struct Sequence<E>(PhantomData<E>);
 
 /// A stack.
-pub type Stack = Pile<Last>;
+pub type Stack = Sequence<Last>;
 
 /// A queue.
-pub type Queue = Pile<First>;
+pub type Queue = Sequence<First>;
 
-impl<E: End> Specification for Pile<E> {
+impl<E: End> Specification for Sequence<E> {
     type State = VecDeque<u64>;
-    type Operation = PileOperation;
+    type Operation = SequenceOperation;
     type Result = Vec<u64>;
 
-    fn apply(state: &mut VecDeque<u64>, operation: &PileOperation) -> Vec<u64> {
+    fn apply(state: &mut VecDeque<u64>, operation: &SequenceOperation) -> Vec<u64> {
         match operation {
-            PileOperation::Push(value) => {
+            SequenceOperation::Push(value) => {
                 state.push_back(*value);
                 Vec::new()
             }
-            PileOperation::Pop => E::pop(state).into_iter().collect(),
-            PileOperation::TakeAll => std::iter::from_fn(|| E::pop(state)).collect(),
+            SequenceOperation::Pop => E::pop(state).into_iter().collect(),
+            SequenceOperation::TakeAll => std::iter::from_fn(|| E::pop(state)).collect(),
             // Left in by mistake: nothing explains what it returned.
-            PileOperation::PopSome | PileOperation::TakeBack => vec![u64::MAX],
+            SequenceOperation::PopSome | SequenceOperation::TakeBack => vec![u64::MAX],
         }
     }
 
-    fn key(_: &PileOperation) -> Option<u64> {
+    fn key(_: &SequenceOperation) -> Option<u64> {
         None
     }
 
@@ -209,15 +209,15 @@ impl<E: End> Specification for Pile<E> {
         let mut pushed = HashSet::new();
         for call in history {
             // Nothing is known about a value that is there more than once.
-            if let PileOperation::Push(value) = call.operation
+            if let SequenceOperation::Push(value) = call.operation
                 && !pushed.insert(value)
             {
                 taken.insert(value, Taken::ANY_TIME);
             }
         }
-        move |pile| {
+        move |sequence| {
             let (mut latest, mut last) = (0, None);
-            E::in_order(pile).all(|value| {
+            E::in_order(sequence).all(|value| {
                 let this = taken.get(&value).unwrap_or(&Taken::NEVER);
                 let by_one_call = |(call, number)| {
                     this.by.is_none_or(|(same, next)| same != call || number < next)
@@ -230,7 +230,7 @@ impl<E: End> Specification for Pile<E> {
     }
 }
 
-/// When a value is taken out of a pile, and by which call, as which of its results.
+/// When a value is taken out of a sequence, and by which call, as which of its results.
 struct Taken {
     after: u64,
     before: u64,

@@ -5,10 +5,10 @@
 //! the thread's own operations have to be in order by themselves.
 
 use crate::history::Call;
-use crate::specification::PileOperation::{self, Push, TakeBack};
+use crate::specification::SequenceOperation::{self, Push, TakeBack};
 
-/// What a thread did with a pile.
-pub type Log = Vec<Call<PileOperation, Vec<u64>>>;
+/// What a thread did with a sequence.
+pub type Log = Vec<Call<SequenceOperation, Vec<u64>>>;
 
 /// Removes the taken-back pushes from a thread's log, together with the operations that took them
 /// back.

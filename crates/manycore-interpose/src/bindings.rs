@@ -15,11 +15,11 @@ pub fn is_first_copy(name: &CStr, marker: &u8) -> bool {
     objects::address(name).is_none_or(|first| first == core::ptr::from_ref(marker).addr())
 }
 
-/// Ends the program if one of these names permanently leads past this library, to glibc.
+/// Ends the program if one of these names always leads past this library, to glibc.
 ///
 /// Any other object to which a name leads is in front of this library, since this one exports all
-/// of them: a sanitizer's runtime, or a wrapper, which wraps the functions behind it; or our other
-/// library, which passes the call on.
+/// of them. It may be a sanitizer's runtime or a wrapper, which wraps the functions behind it, or
+/// our other library, which passes the call on.
 pub fn check(exports: &[&CStr]) {
     for name in exports {
         let bound = objects::find(objects::in_search_order(), name);
@@ -33,8 +33,8 @@ pub fn check(exports: &[&CStr]) {
     refuse_late_sanitizer();
 }
 
-/// A sanitizer that watches calls of the functions that are replaced here has to come first: behind
-/// this library it sees no calls, and reports races that do not exist.
+/// A sanitizer that observes calls of the replaced functions has to come first. Behind this library
+/// it sees no calls, and reports races that do not exist.
 fn refuse_late_sanitizer() {
     let late = objects::own().into_iter().flat_map(objects::after);
     if let Some((sanitizer, _)) = objects::find(late, c"__tsan_init") {

@@ -18,8 +18,8 @@ unsafe extern "C-unwind" {
         argument: *mut c_void,
     );
 
-    /// Sleeps while `*word == expected`, and can be cancelled at any instruction. 0 or an error
-    /// number; `errno` stays.
+    /// Sleeps while `*word == expected`. The thread can be cancelled at any instruction. Returns 0
+    /// or an error number, and leaves `errno` alone.
     ///
     /// # Safety
     ///

@@ -20,19 +20,19 @@ use crate::next::Function;
 
 // Relaxed throughout, except for the rate: all other values were stored before it, by Release.
 
-/// A moment by both clocks: in ticks, and in nanoseconds.
+/// One moment in the units of both clocks: ticks and nanoseconds.
 static START: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// Ticks in 2^20 nanoseconds; 0 while the counter may be read.
 static RATE: AtomicU64 = AtomicU64::new(0);
-/// Nanoseconds from one time of the coarse clock to the next.
+/// Nanoseconds between two values of the coarse clock.
 static STEP_NS: AtomicU32 = AtomicU32::new(0);
 
 static CLOCK_GETTIME: Function = Function::new(c"clock_gettime");
 
-/// Over less time the rate would not be known to a thousandth.
+/// The shortest time in which the rate can be determined to a thousandth.
 const SHORTEST_NS: u64 = 2_000_000;
 
-/// To be called when the library starts: determines all values that can be known.
+/// Called when the library starts: determines all values that can be known.
 pub fn prepare() {
     CLOCK_GETTIME.address();
     let (ns, ticks) = clock::prepare();
@@ -40,8 +40,8 @@ pub fn prepare() {
     START[1].store(ns, Ordering::Relaxed);
 }
 
-/// The program is about to call `prctl`; returns whether it is about to do without all but four
-/// system calls.
+/// Called before the program calls `prctl`. Returns whether the call restricts it to four system
+/// calls.
 pub fn before_prctl(option: c_int, value: usize) -> bool {
     let is_strict = option == libc::PR_SET_SECCOMP && value == libc::SECCOMP_MODE_STRICT as usize;
     if is_strict || option == libc::PR_SET_TSC && value == libc::PR_TSC_SIGSEGV as usize {
@@ -61,7 +61,7 @@ pub fn before_syscall(number: c_long, first: usize, second: usize) -> bool {
     }
 }
 
-/// Nanoseconds from one time to the next; none while times are as fine as the counter.
+/// Nanoseconds between two values of the clock; `None` while it is as fine as the counter.
 pub fn step_ns() -> Option<u32> {
     // Acquire: partner of the Release in `go_without`.
     (RATE.load(Ordering::Acquire) != 0).then(|| STEP_NS.load(Ordering::Relaxed))
@@ -100,17 +100,17 @@ fn go_without() {
     clock::replace(coarse);
 }
 
-/// The clock advances by this many ticks with each read of the coarse clock: about the time of one
-/// poll.
+/// The clock advances by this many ticks with each read of the coarse clock: about the duration of
+/// one poll.
 const LOOK: u64 = 100;
 /// The time that was given last.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The coarse clock, in ticks. The kernel's clock is behind by about a step; here it is ahead by
-/// that step, and never before the last time of the counter. On an idle machine its steps may come
-/// late: it may even be behind the library's start by more than a step. Between two steps each read
-/// advances the time, up to the next step at most: otherwise a thread that polls for a while would
-/// poll for a whole step.
+/// The coarse clock, in ticks. The kernel's clock is behind by about a step. This clock adds that
+/// step, and is never before the last time of the counter. On an idle machine the kernel's steps
+/// may come late; it may even be behind the library's start by more than a step. Between two steps,
+/// each read advances the time, up to the next step at most: otherwise a thread that polls for a
+/// short while would poll for a whole step.
 extern "C" fn coarse() -> u64 {
     type ClockGettime = unsafe extern "C" fn(clockid_t, *mut timespec) -> c_int;
     // SAFETY: glibc's function of this name has this signature.

@@ -6,8 +6,8 @@ use libc::{c_int, c_long};
 /// There is nothing to prepare.
 pub fn prepare() {}
 
-/// The program is about to call `prctl`; returns whether it is about to do without all but four
-/// system calls.
+/// Called before the program calls `prctl`. Returns whether the call restricts it to four system
+/// calls.
 pub fn before_prctl(option: c_int, value: usize) -> bool {
     option == libc::PR_SET_SECCOMP && value == libc::SECCOMP_MODE_STRICT as usize
 }

@@ -22,13 +22,13 @@ impl Directory {
         Self { path: [const { AtomicU64::new(0) }; 64] }
     }
 
-    /// Keeps the path; one that is too long is cut, and nothing will be made there.
+    /// Stores the path. A path that is too long is cut, so that no file can be made there.
     pub fn set(&self, path: &CStr) {
         store_bytes(&self.path, path.to_bytes());
     }
 
     /// Makes the calling process' file, `PID-NOW-NAMESPACE` and the ending, of `size` zero bytes,
-    /// and maps it into memory, to be shared. Gives the address.
+    /// and maps it into shared memory. Returns the address.
     ///
     /// # Errors
     ///
@@ -37,7 +37,7 @@ impl Directory {
         self.file(now, ending).map_new(size)
     }
 
-    /// The same, mapped by `map`, which is given the file's descriptor.
+    /// As [`make`](Self::make), but `map` maps the file: it gets the descriptor.
     ///
     /// # Errors
     ///
@@ -52,8 +52,7 @@ impl Directory {
         self.file(now, ending).make(size, map)
     }
 
-    /// Removes the calling process' file of this time. A file that cannot be removed stays, but is
-    /// empty.
+    /// Removes the calling process' file of this time. If that is impossible, makes it empty.
     pub fn remove(&self, now: u64, ending: &str) {
         self.file(now, ending).remove();
     }
@@ -74,8 +73,8 @@ impl Directory {
     }
 }
 
-/// The PID namespace of this process, by the kernel's number: without it, the process' number means
-/// nothing to others. 0 if it cannot be read.
+/// The number of this process' PID namespace in the kernel: outside of the namespace the process'
+/// number has no meaning. 0 if it cannot be read.
 fn namespace() -> u64 {
     let mut link = [0_u8; 32];
     let name = c"/proc/self/ns/pid".as_ptr();
@@ -94,7 +93,7 @@ fn namespace() -> u64 {
         .fold(0, |number: u64, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
 }
 
-/// Says that this process has no statistics in the directory that a variable names, and why.
+/// Reports that this process has no statistics in the directory that a variable names, and why.
 pub fn say_none(directory: &CStr, variable: &[u8], error: Errno) {
     let why: &[u8] = match error {
         Errno::EFBIG => b": the size of its files is limited (ulimit -f)",
@@ -116,7 +115,7 @@ impl Default for Directory {
     }
 }
 
-/// Bytes in words, padded with zeros, the last byte always zero.
+/// Stores bytes in words, padded with zeros. The last byte is always zero.
 pub fn store_bytes(words: &[AtomicU64], bytes: &[u8]) {
     for (index, word) in words.iter().enumerate() {
         let mut part = [0; 8];

@@ -4,13 +4,13 @@ use core::ffi::{CStr, c_char};
 
 unsafe extern "C" {
     static environ: *const *const c_char;
-    /// Where the kernel left the stack: the number of arguments, the arguments, null, the
+    /// The initial stack of the process: the number of arguments, the arguments, null, the
     /// variables, null.
     static __libc_stack_end: *const usize;
 }
 
 /// The process' variables. libc points to them from its constructor on. A program's
-/// `.preinit_array` runs before that, and may lock; then the variables are where the kernel left
+/// `.preinit_array` runs before that, and may lock; then the variables are where the kernel put
 /// them.
 fn variables() -> *const *const c_char {
     // SAFETY: `environ` is libc's. `__libc_stack_end` is the dynamic linker's, which sets it before
@@ -21,7 +21,7 @@ fn variables() -> *const *const c_char {
     }
 }
 
-/// A variable's value. No libc function: those may be called too early here.
+/// A variable's value. It calls no libc function, because it is too early for some of them.
 pub fn environment(name: &CStr) -> Option<&'static CStr> {
     let name = name.to_bytes();
     // SAFETY: a list of strings, ended by null; this is called when the library starts, and no

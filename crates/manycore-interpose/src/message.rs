@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use syscalls::{Sysno, raw_syscall};
 
-/// Ends the program before it has begun, in one line.
+/// Ends the program before its start, with a message in one line.
 pub fn refuse(message: &[&[u8]]) -> ! {
     write(message);
     // SAFETY: `exit_group` does not return, and so leaves nothing in use that would have to be
@@ -13,8 +13,9 @@ pub fn refuse(message: &[&[u8]]) -> ! {
     unreachable!("exit_group does not return")
 }
 
-/// Writes a line on standard error, in one system call. The line is lost, without other effects, if
-/// the reader is gone, if the file may not grow, or if that descriptor is another socket by now.
+/// Writes a line to standard error, in one system call. If that is impossible, the line is lost
+/// without other effects: if the reader is gone, if the file may not grow, or if the descriptor is
+/// another socket by now.
 pub fn say(message: &[&[u8]]) {
     if is_a_connection() {
         return;
@@ -33,7 +34,7 @@ pub fn say(message: &[&[u8]]) {
     mask(libc::SIG_SETMASK, before);
 }
 
-/// The inode of standard error when the program began, if it was a socket; otherwise 0.
+/// The inode of standard error at the program's start, if it was a socket; otherwise 0.
 static SOCKET: AtomicU64 = AtomicU64::new(0);
 
 /// Notes what standard error is, before the program can close it.
@@ -59,7 +60,7 @@ fn is_a_connection() -> bool {
     now != 0 && now != SOCKET.load(Ordering::Relaxed) // Relaxed: as above
 }
 
-/// Changes which signals are blocked; gives what was blocked before.
+/// Changes the set of blocked signals; returns the old set.
 fn mask(how: i32, set: u64) -> u64 {
     let mut before = 0_u64;
     // SAFETY: the kernel reads one set and writes another.
@@ -72,7 +73,7 @@ const fn bit(signal: i32) -> u64 {
     1 << (signal - 1)
 }
 
-/// The signals that wait until they are not blocked any more.
+/// The signals that are pending because they are blocked.
 fn pending() -> u64 {
     let mut set = 0_u64;
     // SAFETY: the kernel writes a set.

@@ -25,7 +25,7 @@ impl Function {
         Self { name, is_glibcs: true, address: AtomicUsize::new(0) }
     }
 
-    /// The function of this name, not looked up yet, in whatever library comes next.
+    /// The function of this name in the next library, whichever that is; not looked up yet.
     pub const fn of_any_library(name: &'static CStr) -> Self {
         Self { name, is_glibcs: false, address: AtomicUsize::new(0) }
     }

@@ -1,8 +1,9 @@
-/// Functions of libc that are reached by a jump after their next action has been noted. They do not
-/// return to their caller like others: not at all, more than once, or they take as many arguments
-/// as their caller passes.
+/// Functions of libc to which a wrapper jumps after it has noted the call. They do not return to
+/// their caller as others do: they never return, return more than once, or take as many arguments
+/// as the caller passes.
 ///
-/// `exported name = function that notes, from the arguments, and gives the address to go on with`.
+/// `exported name = function`. The function notes the call from its arguments, and returns the
+/// address to which the wrapper jumps.
 #[macro_export]
 macro_rules! noted {
     ($($name:ident = $note:path;)*) => {

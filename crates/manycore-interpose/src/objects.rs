@@ -36,7 +36,7 @@ struct Debug {
 }
 
 unsafe extern "C" {
-    /// The dynamic linker's data for debuggers. It is filled in before any other code runs.
+    /// The dynamic linker's data for debuggers. It is initialised before any other code runs.
     static _r_debug: Debug;
 }
 
@@ -120,7 +120,7 @@ impl Object {
         self.soname().is_some_and(|name| NAMES.contains(&name))
     }
 
-    /// The file that it was loaded from; empty for the program itself.
+    /// The file from which it was loaded; empty for the program itself.
     pub fn path(self) -> &'static CStr {
         // SAFETY: a NUL-terminated string of the dynamic linker's, which stays as long as the
         // object.

@@ -46,8 +46,8 @@ impl Path {
         self.length = self.bytes.iter().position(|byte| *byte == 0).unwrap_or(self.length);
     }
 
-    /// Makes the file, of `size` zero bytes, and maps it into memory, to be shared. Gives the
-    /// address. If it fails, there is no file.
+    /// Makes the file, of `size` zero bytes, and maps it into shared memory. Returns the address.
+    /// If this fails, there is no file.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Path {
         })
     }
 
-    /// The same, mapped by `map`, which is given the file's descriptor.
+    /// As [`map_new`](Self::map_new), but `map` maps the file: it gets the descriptor.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl Path {
     }
 }
 
-/// How large a file this process may make, in bytes. Unlimited is the largest number.
+/// The largest file that this process may make, in bytes. Without a limit, the largest number.
 fn largest_file() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let none = core::ptr::null::<libc::rlimit>();

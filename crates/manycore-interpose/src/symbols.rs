@@ -33,11 +33,11 @@ pub struct Dynamic {
 
 /// A symbol that other objects define.
 const SHN_UNDEF: u16 = 0;
-/// A symbol's type: a variable of each thread, which has no address.
+/// A symbol's type: a thread-local variable, which has no address.
 const STT_TLS: u8 = 6;
 /// A symbol's type: a function that is called once to choose the function to use.
 const STT_GNU_IFUNC: u8 = 10;
-/// Set in the version of a symbol to which nothing binds that does not ask for this version.
+/// A flag in the version of a symbol: only references to exactly this version bind to it.
 const HIDDEN: u16 = 0x8000;
 
 /// Which versions of a name are meant.
@@ -49,7 +49,7 @@ pub(crate) enum Version {
     Any,
 }
 
-/// An object's tables, null if it does not have one.
+/// An object's tables. Each is null if the object does not have it.
 pub(crate) struct Symbols {
     base: usize,
     table: *const Symbol,
@@ -114,7 +114,7 @@ impl Symbols {
         indices.filter_map(move |index| self.definition(index, name, version))
     }
 
-    /// Where the symbol of this index is, if it is a definition of the name.
+    /// The address of the symbol with this index, if it is a definition of the name.
     fn definition(&self, index: usize, name: &CStr, version: Version) -> Option<usize> {
         // SAFETY: the hash table's indices are within the symbol table, and the versions are
         // parallel to that; both stay mapped (contract of `new`).
@@ -169,8 +169,8 @@ impl Symbols {
         })
     }
 
-    /// The symbols in the name's bucket, by the table of System V; none if there is the other
-    /// table.
+    /// The symbols in the name's bucket, by the table of System V; none if the object has only the
+    /// other table.
     fn system_v(&self, name: &CStr) -> impl Iterator<Item = usize> {
         let table = if self.gnu_hash.is_null() { self.hash } else { core::ptr::null() };
         // SAFETY: callers compute the index from the table's own header, buckets and chains, which

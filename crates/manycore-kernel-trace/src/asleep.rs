@@ -24,7 +24,7 @@ pub struct Asleep {
     pub ip: u64,
 }
 
-/// The threads of a process that sleep now; none if this process may not inspect it.
+/// The sleeping threads of a process; empty if this process may not inspect it.
 pub fn asleep(process: u32) -> Vec<Asleep> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let numbers = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
@@ -36,8 +36,8 @@ pub fn asleep_in(process: u32, thread: u32) -> Option<Asleep> {
     of_call(thread, &fs::read_to_string(format!("/proc/{process}/task/{thread}/syscall")).ok()?)
 }
 
-/// `number`, six arguments, the stack pointer and the instruction pointer; or `running`, or `-1`
-/// and the pointers.
+/// Parses `number`, six arguments, the stack pointer and the instruction pointer; or `running`; or
+/// `-1` and the pointers.
 fn of_call(thread: u32, text: &str) -> Option<Asleep> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [number, arguments @ .., _, ip] = &words[..] else { return None };
@@ -51,8 +51,8 @@ fn of_call(thread: u32, text: &str) -> Option<Asleep> {
     Some(Asleep { thread, word: word?, is_event, ip: hexadecimal(ip)? })
 }
 
-/// Whether the word is an event's and not a lock's, as `bpf/futex.h` explains it; none if the call
-/// does not sleep.
+/// Whether the word belongs to an event and not to a lock, as `bpf/futex.h` explains; `None` if the
+/// call does not sleep.
 pub fn waits_for_event(operation: u64, value: u32) -> Option<bool> {
     let command = operation & !(PRIVATE | CLOCK_REALTIME);
     if !SLEEPING.contains(&command) {

@@ -27,13 +27,13 @@ use crate::{Request, Scope};
 const REFUSED: &str = "the kernel does not permit it: run as root, or grant CAP_BPF, CAP_PERFMON and CAP_SYSLOG \
     (setcap cap_bpf,cap_perfmon,cap_syslog+ep on the command)";
 
-/// Aligned as an ELF file has to be to be read in place.
+/// Aligned so that an ELF file can be read in place.
 #[repr(align(8))]
 struct Aligned<B: ?Sized>(B);
 static OBJECT: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/contention.o")));
 
-/// libbpf's last message: its reasons are more helpful than the error number.
+/// libbpf's last message: its explanation is more helpful than the error number.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
 /// The programs, loaded and attached.
@@ -42,8 +42,8 @@ pub struct Programs {
     /// Detached when dropped.
     links: Vec<Link>,
     sleepers: Sleepers,
-    places: Numbers<futexes::Place>,
-    /// What had been seen when the sums were taken last.
+    places: Numbers<futexes::WaitSite>,
+    /// The totals when the sums were last taken.
     taken: Totals,
     /// As in `bpf/contention.bpf.c`.
     turn: u32,
@@ -57,21 +57,21 @@ const OF_FUTEXES: u32 = 1;
 const SWITCH: &str = "sched_switch";
 const ITSELF: u32 = 1;
 const ITS_CHILDREN: u32 = 2;
-/// The inode that the kernel gives to the first of the namespaces.
+/// The inode number of the initial namespace.
 const FIRST_NAMESPACE: u64 = 0xefff_fffc;
 /// A stack map's value.
 const CALLS: usize = 48;
-/// The maps that hold stacks in turn, and the form of a stack in a wait.
+/// The maps that hold stacks, used in turn, and the corresponding flag in a wait.
 const STACKS: [&str; 2] = ["even_stacks", "odd_stacks"];
 const STACK_BITS: u32 = 14;
 const TURNS: u32 = 1 << 16;
-/// When a map has `MANY` stacks, an eighth of its size, new ones go into the other map. The kernel
-/// places a stack by its hash, and drops it if another stack has that place. For owners the limit
-/// is half of the size.
+/// When a map has this many stacks, an eighth of its size, new ones go into the other map. The
+/// kernel places a stack by its hash, and drops it if another stack has that place. For owners the
+/// limit is half of the size.
 const MANY: usize = if cfg!(test) { 0 } else { 2048 };
 
 impl Programs {
-    /// Loads and attaches them. The command has not been started yet.
+    /// Loads and attaches the programs. The command has not been started yet.
     pub fn start(request: &Request, futexes: bool, symbols: &Kallsyms) -> Result<Self, String> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
         let mut open = ObjectBuilder::default().open_memory(&OBJECT.0).map_err(refusal)?;
@@ -104,7 +104,7 @@ impl Programs {
         Ok(this)
     }
 
-    /// Samples the processes that wait for futexes, while they live.
+    /// Samples the processes that wait for futexes, while they exist.
     pub fn sample(&mut self) {
         let map = self.map("sleepers");
         futexes::sample(&mut self.sleepers, &map, false);
@@ -135,7 +135,7 @@ impl Programs {
         self.links.clear();
     }
 
-    /// What was counted since the start or the last time.
+    /// The counts since the start or the last call.
     pub fn take(&mut self) -> (Vec<Waits>, Totals) {
         let waits = self.waits();
         // Once they have stopped, nothing more comes that would need room.
@@ -168,7 +168,7 @@ impl Programs {
         }
     }
 
-    /// Waits for locks of the kernel, which go out of the kernel's sums. One that is just being
+    /// Takes the waits for locks of the kernel out of the kernel's sums. One that is just being
     /// added may be lost.
     fn waits(&mut self) -> Vec<Waits> {
         let owners = self.map("owners");
@@ -202,7 +202,7 @@ impl Programs {
     }
 
     /// Makes room for new stacks and owners once there are many. A wait that is under way keeps its
-    /// stack, unless it lasts until the next time; its owner becomes unknown.
+    /// stack until the next time at least; its owner becomes unknown.
     fn forget(&mut self) {
         let [this, other] = [0, 1].map(|more| self.map(STACKS[(self.turn as usize + more) % 2]));
         if this.keys().count() > MANY {
@@ -264,7 +264,7 @@ fn configure(
     Ok(())
 }
 
-/// The inode of this process' namespace of process numbers; 0 if it is the first one.
+/// The inode number of this process' PID namespace; 0 if it is the initial one.
 fn namespace() -> u32 {
     let place = fs::metadata("/proc/self/ns/pid");
     place.map_or(0, |place| if place.ino() == FIRST_NAMESPACE { 0 } else { place.ino() as u32 })
@@ -310,7 +310,7 @@ fn clear(map: &MapHandle) {
     }
 }
 
-/// The entries of a map. If the map changes meanwhile, a walk can begin anew: each key counts once,
+/// The entries of a map. If the map changes meanwhile, the walk may restart: each key counts once,
 /// and the walk ends in any case.
 fn entries(map: &MapHandle) -> HashMap<Vec<u8>, Vec<u8>> {
     let steps = 4 * map.max_entries() as usize;
@@ -321,12 +321,12 @@ fn entries(map: &MapHandle) -> HashMap<Vec<u8>, Vec<u8>> {
     map.keys().take(steps).filter_map(value).collect()
 }
 
-/// A stack by its number; empty if that is none.
+/// A stack by its number; empty if the number is that of no stack.
 fn stack_of(stacks: &MapHandle, number: u32) -> Vec<u64> {
     if number as i32 >= 0 { calls(stacks, &number.to_ne_bytes()) } else { Vec::new() }
 }
 
-/// The calls that a map has for a key, innermost first.
+/// The calls of a key in a map, innermost first.
 fn calls(map: &MapHandle, key: &[u8]) -> Vec<u64> {
     let value = map.lookup(key, MapFlags::ANY).ok().flatten().unwrap_or_default();
     let calls = value.chunks_exact(8).take(CALLS);
@@ -352,7 +352,7 @@ fn sum_of(value: &[u8]) -> Sum {
     sum
 }
 
-/// The fields of a structure that the kernel side wrote, one after the other; zero beyond its end.
+/// The fields of a structure from the kernel side, one after the other; zero beyond its end.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -393,7 +393,7 @@ fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// Why the programs could not be loaded, in a line.
+/// The reason why the programs could not be loaded, in a line.
 fn refusal(error: libbpf_rs::Error) -> String {
     let said = SAID.lock().map(|mut kept| mem::take(&mut *kept)).unwrap_or_default();
     let last = said.lines().rev().map(str::trim).find(|line| line.starts_with("libbpf:"));
@@ -413,7 +413,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits for the address space' lock now and then, if others do so, too.
+    /// Waits now and then for the address space's lock, if other threads do the same.
     fn map_and_unmap() {
         // SAFETY: memory of nobody else's.
         unsafe {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// More are not looked at.
 const CGROUPS_MAX: usize = 10_000;
 
-/// The cgroups of the unified hierarchy, by their directories' numbers.
+/// The cgroups of the unified hierarchy, by the inode numbers of their directories.
 #[derive(Debug, Default)]
 pub struct Cgroups {
     paths: HashMap<u64, String>,
@@ -24,7 +24,7 @@ impl Cgroups {
         this
     }
 
-    /// The path of a cgroup, from the root of all; none if the cgroup was removed.
+    /// The path of a cgroup, from the topmost root; `None` if the cgroup was removed.
     pub fn path(&self, number: u64) -> Option<String> {
         self.paths.get(&number).cloned()
     }
@@ -51,7 +51,7 @@ impl Cgroups {
     }
 }
 
-/// A cgroup of which it is known that it was there.
+/// A cgroup that existed when it was looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct One {
     number: u64,
@@ -59,7 +59,8 @@ pub struct One {
 }
 
 impl One {
-    /// By its path from the root of all, as in `/proc/PID/cgroup`, or by its directory.
+    /// Finds a cgroup by its path from the topmost root, as in `/proc/PID/cgroup`, or by its
+    /// directory.
     pub fn find(path: &str) -> Result<Self, String> {
         let root = unified(&fs::read_to_string("/proc/self/mounts").unwrap_or_default())
             .ok_or("there is no unified hierarchy of cgroups (cgroup2) here")?;

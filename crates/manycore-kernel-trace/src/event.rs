@@ -6,7 +6,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use perf_event_open_sys::bindings::{PERF_FLAG_FD_CLOEXEC, perf_event_attr};
 use perf_event_open_sys::perf_event_open;
 
-/// Opens an event of a task, or of all (-1), on a CPU.
+/// Opens an event of a task, or of all tasks (-1), on a CPU.
 pub fn open(attributes: &perf_event_attr, task: i32, cpu: i32) -> io::Result<OwnedFd> {
     let mut attributes = *attributes;
     // SAFETY: the attributes are a structure of ours, with its size in it, which the kernel reads.

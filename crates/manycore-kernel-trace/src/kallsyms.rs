@@ -6,12 +6,12 @@ use std::ops::Range;
 use manycore_profile::profile::Frame;
 
 const PATH: &str = "/proc/kallsyms";
-/// The kernel's variables and those of modules lie within `IMAGE_MAX` bytes of the start of its own
-/// code.
+/// The largest distance of the kernel's variables, and of those of modules, from the start of its
+/// own code.
 const IMAGE_MAX: u64 = 1 << 30;
 /// A kernel that lists its variables (KALLSYMS_ALL) has at least one for each
 /// `FUNCTIONS_PER_VARIABLE` functions. A kernel that does not lists only the few that the linker
-/// placed; addresses behind these cannot be named by them.
+/// placed. These must not give names to the addresses behind them.
 const FUNCTIONS_PER_VARIABLE: usize = 20;
 
 /// All symbols of the running kernel and of its modules.
@@ -80,7 +80,7 @@ impl Kallsyms {
         self.symbols.iter().any(|symbol| symbol.is_code && &*symbol.name == function)
     }
 
-    /// Where the kernel's own variables are; empty if that is not known.
+    /// The range of the kernel's own variables; empty if that is not known.
     pub fn image(&self) -> Range<u64> {
         self.image.map_or(0..0, |start| start..start.saturating_add(IMAGE_MAX))
     }

@@ -57,7 +57,7 @@ pub fn of_means(
     limits.into_iter().filter_map(|(is_so, limit)| is_so.then_some(limit))
 }
 
-/// The omissions about the kernel's locks; `cut` places are among them.
+/// What the results about the kernel's locks omit. `cut` is the number of omitted places.
 pub fn of_locks(totals: &Totals, cut: usize) -> Vec<String> {
     let Totals { without_stack, unfollowed, .. } = *totals;
     let limits = those_that_are([
@@ -79,7 +79,7 @@ pub fn of_locks(totals: &Totals, cut: usize) -> Vec<String> {
     limits.collect()
 }
 
-/// The unknowns about futexes, and other remarks about these means.
+/// What is unknown about futexes, and other remarks about the method.
 pub fn of_futexes(totals: &Totals, means: Option<&str>) -> Vec<String> {
     if totals.waits == 0 {
         return Vec::new();

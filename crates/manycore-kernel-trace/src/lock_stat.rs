@@ -22,8 +22,8 @@ pub struct LockStat {
     switch: Switch,
 }
 
-/// The switch, which is restored when counting ends, in whatever way: the whole system is slower
-/// meanwhile.
+/// The kernel's switch. It is restored when counting ends, in any way, because counting slows down
+/// the whole system.
 #[derive(Debug)]
 struct Switch {
     path: PathBuf,
@@ -41,7 +41,7 @@ impl Switch {
         Ok(Self { path: path.to_owned(), before: Some(before.trim().to_owned()) })
     }
 
-    /// Says what went wrong if it cannot be set back.
+    /// Restores the switch; returns an error message if that is impossible.
     fn set_back(&mut self) -> Option<String> {
         let before = self.before.take()?;
         let failed = fs::write(&self.path, &before).is_err();
@@ -70,7 +70,7 @@ struct Class {
 }
 
 impl LockStat {
-    /// Begins to count: the statistics are the whole system's, since it was started.
+    /// Starts counting. The statistics are those of the whole system, since they were switched on.
     pub fn start(request: &Request) -> Result<Self, String> {
         if matches!(request.scope, Scope::Process(_)) {
             return Err("it has the whole system only".to_owned());
@@ -85,7 +85,7 @@ impl LockStat {
         Ok(Self { path: path.to_owned(), before: parse(&text), switch })
     }
 
-    /// The counts since the start or the last time, and the limits of these statistics.
+    /// The counts since the start or the last call, and the limits of these statistics.
     pub fn take(&mut self) -> (Vec<KernelLock>, Vec<String>) {
         let after = parse(&fs::read_to_string(&self.path).unwrap_or_default());
         let limits = [
@@ -151,7 +151,7 @@ fn since(before: &Classes, after: &Classes) -> Vec<KernelLock> {
     locks
 }
 
-/// A function that waited; for how long is not known.
+/// A function that waited. The duration is not known.
 fn place(function: &str, waits: u64) -> KernelStack {
     let (name, offset) = function.split_once('+').unwrap_or((function, ""));
     let offset = offset.split('/').next().and_then(|text| text.strip_prefix("0x"));
@@ -173,11 +173,10 @@ fn place(function: &str, waits: u64) -> KernelStack {
     }
 }
 
-/// Reads the file. A class has a line
-/// `name: con-bounces contentions waittime-min -max -total -avg acq-bounces ...`, with times in
-/// microseconds. After a ruled line come lines `name count [<address>] function+offset/size` for
-/// the functions that waited, and after another ruled line those for the functions that held the
-/// lock meanwhile.
+/// Parses the file. A class has a line `name: con-bounces contentions waittime-min -max -total -avg
+/// acq-bounces ...`, with times in microseconds. After a ruled line come lines `name count
+/// [<address>] function+offset/size` for the functions that waited, and after another ruled line
+/// those for the functions that held the lock meanwhile.
 fn parse(text: &str) -> Classes {
     let mut classes = Classes::new();
     let mut current: Option<String> = None;

@@ -10,7 +10,7 @@ use crate::names::{self, Name};
 use crate::sum::Sum;
 use crate::waits::{Identity, Waits, flag};
 
-/// How many of the places where threads wait for a lock are kept.
+/// The number of places that are kept of those where threads wait for a lock.
 pub const STACKS_MAX: usize = 32;
 
 /// All that is shown as one lock.
@@ -20,20 +20,20 @@ struct Group<'a> {
     contended_shared: u64,
     is_one: bool,
     /// By task, cgroup, calls and owner's calls.
-    stacks: HashMap<Place<'a>, (u64, u64)>,
+    stacks: HashMap<WaitSite<'a>, (u64, u64)>,
 }
 
 /// Who waited, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Place<'a> {
+struct WaitSite<'a> {
     task: &'a str,
     cgroup: u64,
     stack: &'a [u64],
     owner: &'a [u64],
 }
 
-/// Names the locks, and adds up those with equal names. `cgroup` gives the path of a number. Also
-/// returns the number of omitted places.
+/// Finds the locks' names, and sums up locks with equal names. `cgroup` returns the path of a
+/// number. Also returns the number of omitted places.
 pub fn of(
     all: &[Waits],
     symbols: &Kallsyms,
@@ -49,7 +49,7 @@ pub fn of(
         }
         group.is_one = matches!(waits.identity, Identity::Variable(_));
         let Waits { task, cgroup, stack, owner, .. } = waits;
-        let place = Place { task, cgroup: *cgroup, stack, owner };
+        let place = WaitSite { task, cgroup: *cgroup, stack, owner };
         let at = group.stacks.entry(place).or_default();
         at.0 += waits.sum.total_ns;
         at.1 += waits.sum.waits;
@@ -74,7 +74,8 @@ pub fn of(
     (locks, cut)
 }
 
-/// Most waited for first; by name if equal, so the output is the same each time.
+/// Sorts by the waiting time, the longest first; equal ones by name, so the output is always the
+/// same.
 pub fn sort(locks: &mut [KernelLock]) {
     let rank = |lock: &KernelLock| (lock.wait.total_ns, lock.contended);
     locks.sort_by(|a, b| {
@@ -83,7 +84,7 @@ pub fn sort(locks: &mut [KernelLock]) {
 }
 
 fn stacks(
-    places: HashMap<Place<'_>, (u64, u64)>,
+    places: HashMap<WaitSite<'_>, (u64, u64)>,
     symbols: &Kallsyms,
     cgroup: impl Fn(u64) -> Option<String>,
 ) -> Vec<KernelStack> {
@@ -91,7 +92,7 @@ fn stacks(
     sorted.sort_by(|(a, waited_a), (b, waited_b)| waited_b.cmp(waited_a).then_with(|| a.cmp(b)));
     // Without control characters: a user who may run a program chooses its task's name, and often
     // its cgroup's name.
-    let stack = |(place, (wait_ns, waits)): (Place<'_>, (u64, u64))| KernelStack {
+    let stack = |(place, (wait_ns, waits)): (WaitSite<'_>, (u64, u64))| KernelStack {
         task: safe(place.task),
         cgroup: cgroup(place.cgroup).as_deref().map(safe),
         waits,
@@ -102,7 +103,7 @@ fn stacks(
     sorted.into_iter().take(STACKS_MAX).map(stack).collect()
 }
 
-/// The calls, without those of the tracer: a program, which has no name, and its callers.
+/// The calls without those of the tracer: its program, which has no name, and the callers of that.
 fn frames(calls: &[u64], symbols: &Kallsyms) -> Vec<Frame> {
     let all: Vec<Frame> = calls.iter().map(|call| symbols.frame(*call)).collect();
     let is_tracer = |frame: &Frame| frame.function.as_deref().is_some_and(names::is_tracer);

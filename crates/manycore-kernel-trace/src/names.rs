@@ -6,10 +6,10 @@ use manycore_profile::profile::Frame;
 use crate::kallsyms::Kallsyms;
 use crate::waits::{Identity, Waits, flag};
 
-/// A lock's name, and whether it is that of the lock.
+/// A name, and whether it is the name of the lock itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Name {
-    /// A variable, a part of a structure, or a function that waits.
+    /// A variable, a field of a structure, or a waiting function.
     pub text: String,
     /// Whether it is one of the first two.
     pub is_lock: bool,
@@ -23,8 +23,8 @@ const TRACER: &[&str] =
 const SPINNING: &[&str] =
     &["native_queued_", "__pv_queued_", "queued_", "_raw_spin_", "_raw_read_", "_raw_write_"];
 
-/// Functions of other locks. The function that waits is the first one on the stack that is in none
-/// of these lists.
+/// Functions of other locks. The function that waits is the innermost one on the stack that is in
+/// none of these lists.
 const MACHINERY: &[&str] = &[
     "__mutex_",
     "mutex_",
@@ -213,7 +213,7 @@ pub fn of(waits: &Waits, symbols: &Kallsyms) -> Name {
     }
 }
 
-/// The function that waits: the innermost that is no lock's own.
+/// The function that waits: the innermost that does not belong to a lock.
 fn first_waiter(frames: &[Frame]) -> Option<&str> {
     functions(frames).find(|name| !is_machinery(name))
 }

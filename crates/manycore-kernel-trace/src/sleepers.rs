@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use manycore_profile::analyze::futex::{FutexWaits, Futexes};
 
-/// A process' maps are read again after this long: libraries come and go.
+/// A process' maps are read again after this time, because libraries are loaded and unloaded.
 const AGE_MAX: Duration = Duration::from_secs(1);
-/// Processes whose maps are read, at most: the room in the BPF programs' map `sleepers`.
+/// The most processes whose maps are read: the size of the BPF programs' map `sleepers`.
 pub const PROCESSES: u32 = 1024;
 
-/// How many places have a number, at most: twice the number of sums, because waits under way have
-/// places, too, and may find no room for a sum later.
+/// The most places that get a number: twice the number of sums. Waits that are under way have
+/// places as well, and may find no room for a sum later.
 const PLACES: usize = 16_384;
 
-/// Numbers for the places where threads wait; they stay the same from one sample to the next.
+/// Numbers for the places where threads wait. They stay the same from one sample to the next.
 #[derive(Debug)]
 pub struct Numbers<K>(HashMap<K, u32>);
 
@@ -28,7 +28,7 @@ impl<K> Default for Numbers<K> {
 }
 
 impl<K: Clone + Eq + Hash> Numbers<K> {
-    /// A place's number, which it gets if need be and there is room.
+    /// A place's number. A new place gets one if there is room.
     pub fn of(&mut self, place: &K) -> Option<u32> {
         if let Some(number) = self.0.get(place) {
             return Some(*number);
@@ -41,15 +41,15 @@ impl<K: Clone + Eq + Hash> Numbers<K> {
 /// What is known of the processes that have waited.
 #[derive(Debug, Default)]
 pub struct Sleepers {
-    /// By process, and which of its programs: when its maps were read.
+    /// The time at which maps were read, by process and program.
     seen: HashMap<(u32, u32), Instant>,
     futexes: Futexes,
 }
 
 impl Sleepers {
-    /// Reads the maps of a process that runs its program of this number if they were not read for
-    /// long. `stack` is where that program's stack starts, or 0 if the process is known to be no
-    /// other program yet.
+    /// Reads the maps of a process that runs its program of this number, unless they were read
+    /// recently. `stack` is the start of that program's stack, or 0 if the process is known to run
+    /// no other program yet.
     pub fn sample(&mut self, process: u32, program: u32, stack: u64) {
         self.look_at((process, program), stack, AGE_MAX);
     }
@@ -81,17 +81,18 @@ impl Sleepers {
     }
 }
 
-/// Where a process' stack starts, which differs from program to program; none if this process may
+/// The start of a process' stack, which differs from program to program; `None` if this process may
 /// not inspect it, or it has ended.
 pub fn stack_of(process: u32) -> Option<u64> {
-    /// Counted from the state, which follows the name: that may hold anything.
+    /// Counted from the state, which follows the name, because the name may contain anything.
     const START_STACK: usize = 28 - 3;
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     stat.rsplit_once(')')?.1.split_whitespace().nth(START_STACK)?.parse().ok()
 }
 
-/// All calls: frame pointers find the first one, but not the caller of a function without a frame.
+/// All calls. Frame pointers lead to the first one, but not to the caller of a function without a
+/// frame.
 pub fn calls(ip: u64, caller: u64, stack: &[u64]) -> Vec<u64> {
     let mut calls = vec![ip];
     if caller != 0 && !stack.contains(&caller) {

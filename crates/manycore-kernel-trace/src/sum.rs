@@ -4,13 +4,13 @@
 use manycore_profile::analyze::futex::FutexWaits;
 use manycore_profile::profile::Times;
 
-/// Classes of duration: half octaves of nanoseconds. As in `bpf/sum.h`.
+/// The number of classes of duration, which are half octaves of nanoseconds. As in `bpf/sum.h`.
 pub const BUCKETS: usize = 56;
 const FIRST_OCTAVE: u32 = 7;
 /// Words of 64 bits that distinguish objects. As there.
 pub const SKETCH: usize = 4;
 
-/// How many, how long, and of about how many objects.
+/// The number of waits, their duration, and an estimate of the number of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum {
     /// Waits.
@@ -90,13 +90,13 @@ impl Sum {
         }
     }
 
-    /// As waits of a process' threads for a word, in one place that is filled in already.
+    /// The same as waits of a process' threads for a word, added to a given place.
     pub fn of_futex(&self, place: FutexWaits) -> FutexWaits {
         let Self { waits, total_ns, max_ns, .. } = *self;
         FutexWaits { waits, total_ns, max_ns, times: self.durations(), ..place }
     }
 
-    /// Durations in nanoseconds, and how many waits took about this long.
+    /// Durations in nanoseconds, each with the number of waits of about that duration.
     fn durations(&self) -> Vec<(u64, u32)> {
         let all = self.times.iter().enumerate().filter(|(_, count)| **count > 0);
         all.map(|(bucket, count)| (middle(bucket).min(self.max_ns), *count)).collect()
@@ -122,7 +122,7 @@ fn class_of(object: u64) -> usize {
     ((mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 56) as usize
 }
 
-/// The class of a duration, as the kernel side has it.
+/// The class of a duration, as on the kernel's side.
 fn bucket(ns: u64) -> usize {
     let Some(octave) = (ns >> FIRST_OCTAVE).checked_ilog2() else { return 0 };
     // 181/128 is the square root of two.
@@ -130,7 +130,7 @@ fn bucket(ns: u64) -> usize {
     (2 * octave as usize + usize::from(upper)).min(BUCKETS - 1)
 }
 
-/// The geometric middle of a half octave: a fourth of an octave above its start.
+/// The geometric middle of a half octave: a quarter of an octave above its start.
 fn middle(bucket: usize) -> u64 {
     let start = 2_f64.powf(bucket as f64 / 2.0 + f64::from(FIRST_OCTAVE));
     (start * 2_f64.powf(0.25)).round() as u64

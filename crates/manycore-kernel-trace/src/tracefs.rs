@@ -19,8 +19,8 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// Opens it where it is mounted, or otherwise a private instance: nothing has to be mounted for
-    /// us.
+    /// Opens the mounted file system or, if there is none, a private instance: nothing has to be
+    /// mounted for us.
     pub fn open() -> io::Result<Self> {
         let mounted = PLACES.iter().find(|place| {
             statfs(**place).is_ok_and(|system| system.f_type as u64 == TRACEFS_MAGIC)
@@ -40,13 +40,13 @@ impl Tracefs {
         Ok(Self { root })
     }
 
-    /// The number by which perf events know a tracepoint, `group/name`.
+    /// The number of a tracepoint, `group/name`, for perf events.
     pub fn id(&self, tracepoint: &str) -> io::Result<u64> {
         let text = self.read(&format!("events/{tracepoint}/id"))?;
         text.trim().parse().map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
-    /// Where a field is in a tracepoint's record: offset and size in bytes.
+    /// The offset and size, in bytes, of a field in a tracepoint's record.
     pub fn field(&self, tracepoint: &str, field: &str) -> io::Result<(usize, usize)> {
         let text = self.read(&format!("events/{tracepoint}/format"))?;
         place_of(&text, field).ok_or_else(|| io::ErrorKind::InvalidData.into())

@@ -2,7 +2,8 @@
 
 use crate::sum::Sum;
 
-/// Waits of tasks of one name, in one place, for a lock or for locks that cannot be distinguished.
+/// Waits of tasks with one name, at one place, for a lock or for locks that cannot be
+/// distinguished.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waits {
     /// What is known of the lock itself.
@@ -15,7 +16,7 @@ pub struct Waits {
     pub cgroup: u64,
     /// The calls, innermost first.
     pub stack: Vec<u64>,
-    /// The calls that the lock's owner was in; empty if they are not known.
+    /// The calls in which the lock's owner was; empty if they are not known.
     pub owner: Vec<u64>,
     /// How many, and how long.
     pub sum: Sum,
@@ -76,16 +77,17 @@ pub struct Totals {
     pub waits: u64,
     /// How many waits could not be kept.
     pub dropped: u64,
-    /// How many waits had calls that could not be kept.
+    /// The number of waits whose calls could not be kept.
     pub without_stack: u64,
     /// The number of waits in processes whose maps could not be read: addresses there have no
     /// names.
     pub without_maps: u64,
-    /// Words on top of stacks that may be calls, where the process' memory could not be read.
+    /// The number of words on top of stacks that may be calls, but could not be checked because the
+    /// process' memory could not be read.
     pub unread: u64,
     /// Waits that had not ended: they count until then.
     pub under_way: u64,
-    /// Tasks that were to be followed, and could not be.
+    /// The number of tasks that should have been followed, and could not be.
     pub unfollowed: u64,
 }
 

@@ -82,13 +82,13 @@ pub struct Watch {
     /// The program's own futexes, if they are watched, too.
     futexes: Own,
     symbols: Kallsyms,
-    /// When it was, or what was seen was taken last.
+    /// The time of the start, or of the last taking of results.
     started: Instant,
     /// Why better means were not used.
     refused: Vec<String>,
     /// What there is to say of futexes.
     of_futexes: Vec<String>,
-    /// When what was waited for them may be counted again.
+    /// The time from which the waits may be counted again.
     count_next: Instant,
     /// Whose waits alone are wanted.
     cgroup: Option<cgroup::One>,
@@ -108,7 +108,7 @@ enum Own {
 }
 
 impl Own {
-    /// Begins to count them, where the kernel's locks are watched so.
+    /// Starts to count them, if the method of observing the kernel's locks allows it.
     fn start(running: &Running, request: &Request) -> Self {
         match running {
             #[cfg(feature = "bpf")]
@@ -129,13 +129,13 @@ enum Running {
 }
 
 impl Watch {
-    /// Begins to count waits for the kernel's locks. If the waits of a command count, call this
+    /// Starts to count waits for the kernel's locks. If the waits of a command count, call this
     /// before the command is started.
     pub fn start(means: Means, request: &Request) -> Result<Self, Refusal> {
         Self::begin(means, request, false)
     }
 
-    /// As [`start`](Watch::start), and counts the program's own waits by futexes, see
+    /// As [`start`](Watch::start), and also counts the program's own waits by futexes, see
     /// [`Watch::futexes`]. That costs some time at every context switch, or without BPF at every
     /// system call. For the whole system futexes are not counted, because no single program would
     /// own them.
@@ -178,8 +178,8 @@ impl Watch {
         Err(Refusal(reasons.join("; ")))
     }
 
-    /// Counts only waits of tasks in a cgroup, and in the cgroups below it: by its path from the
-    /// root of all, or by its directory.
+    /// Counts only waits of tasks in a cgroup, and in the cgroups below it. The cgroup is given by
+    /// its path from the topmost root, or by its directory.
     pub fn only_cgroup(self, path: &str) -> Result<Self, Refusal> {
         let one = cgroup::One::find(path).map_err(Refusal)?;
         if self.tells_cgroups() {
@@ -210,8 +210,8 @@ impl Watch {
         }
     }
 
-    /// The totals until now of each place where the program's threads wait by futexes of their own.
-    /// None if reading them would take much of the time: with many places, they are read less
+    /// The present totals of each place where the program's threads wait by futexes of their own.
+    /// `None` if reading them would take much of the time: with many places, they are read less
     /// often.
     pub fn count_futexes(&mut self) -> Option<Vec<Count>> {
         let begun = Instant::now();
@@ -271,8 +271,8 @@ impl Watch {
         seen
     }
 
-    /// Names the counted waits since the start or the last time, and goes on counting: a wait
-    /// belongs to the part in which it ends.
+    /// Finds the names of the waits since the start or the last call, and continues to count. A
+    /// wait belongs to the part in which it ends.
     pub fn take(&mut self) -> Seen {
         let now = Instant::now();
         let seconds = (now - std::mem::replace(&mut self.started, now)).as_secs_f64();

@@ -21,7 +21,7 @@ const HELD: Duration = Duration::from_millis(150);
 /// More than a terminal keeps for its reader.
 const LONG: usize = 1 << 20;
 
-/// Both ends of a terminal: data written to the second are read from the first.
+/// Both ends of a terminal: data written to the second is read from the first.
 fn terminal() -> (File, File) {
     let (mut master, mut slave) = (-1, -1);
     // SAFETY: both numbers are variables of ours, and nothing else is wanted.
@@ -32,8 +32,8 @@ fn terminal() -> (File, File) {
     unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) }
 }
 
-/// Waits until a thread of this process is asleep at two polls in a row, since at a single poll it
-/// may have waited for the channel.
+/// Waits until a thread of this process sleeps at two polls in a row. At a single poll it may be
+/// waiting for the channel.
 fn until_it_sleeps(thread: libc::pid_t) {
     let deadline = Instant::now() + Duration::from_secs(30);
     let mut asleep = 0;
@@ -46,8 +46,9 @@ fn until_it_sleeps(thread: libc::pid_t) {
     }
 }
 
-/// Has one thread write more to a terminal than is read: it sleeps, and keeps the terminal's lock.
-/// Other writing threads wait for that lock. Returns the time that all of them spent in the call.
+/// Makes one thread write more to a terminal than is read, so that it sleeps with the terminal's
+/// lock. Other writing threads wait for that lock. Returns the time that all of them spent in the
+/// call.
 fn hold_up(meanwhile: impl FnOnce()) -> Duration {
     let (mut master, slave) = terminal();
     let (sender, threads) = mpsc::channel();
@@ -72,7 +73,8 @@ fn hold_up(meanwhile: impl FnOnce()) -> Duration {
     })
 }
 
-/// A watch on this process, or why there is none; the test's own output would be swallowed.
+/// A watch on this process; `None` with a message if it is impossible. The test's own output would
+/// be swallowed.
 fn watch(source: Source) -> Option<Watch> {
     let request = Request { scope: Scope::Process(std::process::id()) };
     match Watch::start(Means::Only(source), &request) {

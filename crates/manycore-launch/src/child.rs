@@ -186,7 +186,8 @@ impl Running {
         self.ends_within(grace)
     }
 
-    /// The same by SIGINT, for all of its group, as if a user had pressed ^C on its terminal.
+    /// As [`stop`](Self::stop), but by SIGINT and for the whole group, as if a user had pressed ^C
+    /// on its terminal.
     pub fn interrupt(&mut self, grace: Duration) -> bool {
         // Fails only when the program has ended already.
         let _ = match self.leads_group {
@@ -277,7 +278,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// On the way out after an error or a signal.
+    /// Kills the program, on the way out after an error or a signal.
     fn drop(&mut self) {
         if !self.reaped {
             self.stop(LAST_GRACE);
@@ -295,7 +296,7 @@ fn own_rss() -> u64 {
     pages.unwrap_or_default() * rustix::param::page_size() as u64
 }
 
-/// Ends as a program did: dies of the signal that killed it, or gives its exit status.
+/// Ends in the way a program did: dies of the signal that killed it, or returns its exit status.
 pub fn end_like(status: ExitStatus) -> u8 {
     status.signal().map_or_else(|| status.code().unwrap_or_default() as u8, die_of)
 }

@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// Why the command did not do what it was asked for.
+/// Why the command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// The user's input cannot be used: exit status 2.
@@ -18,8 +18,8 @@ pub enum Failure {
         /// The end of what the failed program wrote.
         said: String,
     },
-    /// A signal asked the command to end. It dies of that signal once it has cleaned up, as its
-    /// caller expects.
+    /// A signal requested the end of the command. The command cleans up and then dies of that
+    /// signal, as its caller expects.
     Interrupted(i32),
 }
 
@@ -45,7 +45,7 @@ impl Failure {
         }
     }
 
-    /// The same failure, after the name of what was being done.
+    /// The same failure, with the name of the step that failed in front.
     pub fn during(self, what: impl Display) -> Self {
         match self {
             Self::Failed { message, said } => {
@@ -56,7 +56,7 @@ impl Failure {
         }
     }
 
-    /// Tells the user on stderr; gives the exit status. Does not return for a signal.
+    /// Prints the failure to stderr; returns the exit status. Does not return for a signal.
     pub fn report(self) -> u8 {
         match self {
             Self::BadInput(message) => {
@@ -86,7 +86,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Dies of a signal; gives the exit status that a shell would show if that cannot be.
+/// Dies of a signal; if that is impossible, returns the exit status that a shell would show.
 pub fn die_of(signal: i32) -> u8 {
     // A program has left its memory image, if it was to; ours would take its place.
     let none = Rlimit { current: Some(0), maximum: Some(0) };

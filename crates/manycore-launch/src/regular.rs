@@ -11,17 +11,16 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Opens a regular file for reading. Never waits for another process, and never has an effect on
-/// one.
+/// Opens a regular file for reading. It never waits for another process, and has no effect on one.
 ///
 /// # Errors
 ///
-/// Those of open(2), or that it is no regular file.
+/// Those of open(2), or that the file is not a regular one.
 pub fn open(path: &Path) -> io::Result<File> {
     open_place(path, 0)
 }
 
-/// The same, where the path's last part must not be a symbolic link.
+/// As [`open`], but the path's last part must not be a symbolic link.
 ///
 /// # Errors
 ///
@@ -72,8 +71,8 @@ mod tests {
         }
     }
 
-    /// A writer that waits for a pipe waits on: to open the pipe, even without waiting, would let
-    /// it go on.
+    /// A writer that waits for a reader of a pipe continues to wait: opening the pipe, even without
+    /// waiting, would let it continue.
     #[test]
     fn the_other_end_of_a_pipe_does_not_notice() {
         let directory = tempfile::tempdir().unwrap();

@@ -25,7 +25,7 @@ use crate::failure::{Failure, Result};
 /// Signals by which somebody asks the command to end.
 const ASK_TO_END: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
-/// Other signals by which a process dies unless it has asked for them.
+/// Other signals by which a process dies unless it handles them.
 const END: [c_int; 8] = [
     libc::SIGUSR1,
     libc::SIGUSR2,
@@ -37,12 +37,12 @@ const END: [c_int; 8] = [
     libc::SIGSTKFLT,
 ];
 
-/// The kernel's signals for a fault: going on would only repeat the fault.
+/// The kernel's signals for a fault: continuing would only repeat the fault.
 const FAULTS: [c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
 
-/// Where the handler writes; none if negative. Relaxed, throughout: it stands for itself, and is
-/// set before the handler.
+/// The descriptor to which the handler writes; none if negative. Relaxed, throughout: it stands for
+/// itself, and is set before the handler.
 static TO: AtomicI32 = AtomicI32::new(-1);
 
 /// Signals that have come since it was opened.
@@ -69,8 +69,8 @@ impl Inbox {
     }
 
     /// Collects all signals that can be passed on to a program, including those that this process
-    /// ignores or blocks, because the program may not. Start the program [like this
-    /// command](Self::start_like_us).
+    /// ignores or blocks, because the program may not. Start the program with
+    /// [`start_like_us`](Self::start_like_us).
     pub fn to_hand_on() -> Result<Self> {
         // SAFETY: an empty set, and the old one is written to a variable of ours.
         let mask = unsafe {
@@ -97,7 +97,7 @@ impl Inbox {
         Ok(inbox)
     }
 
-    /// Has a program start with the signals ignored and blocked with which this command was
+    /// Makes a program start with the ignored and blocked signals with which this command was
     /// started.
     pub fn start_like_us(&self, program: &mut Command) {
         keep_ignored_pipe(program);
@@ -117,8 +117,8 @@ impl Inbox {
         }
     }
 
-    /// The program has ended. From now on, signals that ask the command to end do so; others have
-    /// no receiver.
+    /// Called after the program has ended. From now on, signals that end a process end the command;
+    /// others have no receiver.
     pub fn end_by_default(&mut self) {
         let watched: Vec<_> =
             self.before.iter().map(|(signal, action)| (*signal, action.sa_sigaction)).collect();
@@ -203,14 +203,14 @@ impl Arrived {
         [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].contains(&self.signal())
     }
 
-    /// Whether it came from the terminal: then the whole foreground group has it, and not only this
+    /// Whether it came from the terminal. Then the whole foreground group has it, and not only this
     /// process.
     pub fn is_from_terminal(&self) -> bool {
         let sent = [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTSTP, libc::SIGWINCH];
         self.0.si_code > 0 && sent.contains(&self.signal())
     }
 
-    /// Sends it to a process. Where the sender gave a value with it, the value, too.
+    /// Sends it to a process, with its value if the sender gave one.
     pub fn hand_on(&self, to: BorrowedFd<'_>) {
         let (call, to, no_flags) = (libc::SYS_pidfd_send_signal, to.as_raw_fd(), 0);
         // With the sender's identity, the kernel lets a process pass on only signals that carry a
@@ -223,8 +223,8 @@ impl Arrived {
     }
 }
 
-/// All signals that a process can have a handler for. The two between the others and the real-time
-/// ones are the C library's.
+/// All signals for which a process can have a handler. The two between the real-time ones and the
+/// others belong to the C library.
 fn every() -> impl Iterator<Item = c_int> {
     let first = (1..32).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal));
     first.chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
@@ -243,8 +243,8 @@ static BEFORE_RUST: extern "C" fn() = {
     note
 };
 
-/// Has a program start with broken pipes ignored if this command was. Rust would have it die of
-/// them.
+/// Makes a program start with SIGPIPE ignored if this command was. Otherwise Rust would make the
+/// program die of it.
 pub fn keep_ignored_pipe(program: &mut Command) {
     // Relaxed: as above.
     if PIPE_WAS_IGNORED.load(Ordering::Relaxed) {
@@ -289,9 +289,9 @@ enum About {
     Program,
     /// Nobody: it has served its purpose.
     Nobody,
-    /// This command: the signal has to have its usual effect.
+    /// This command: the signal must have its usual effect.
     Command,
-    /// A process in the background has used the terminal: the whole job stops.
+    /// A background process has used the terminal: the whole job stops.
     Terminal,
 }
 

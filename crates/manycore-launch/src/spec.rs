@@ -9,7 +9,7 @@ use manycore::{LockInfo, RawRwLock, for_each_inline_lock, for_each_lock, for_eac
 
 use crate::failure::Failure;
 
-/// The name for "the program as it is, nothing preloaded".
+/// The name for the unmodified program, with nothing preloaded.
 pub const GLIBC: &str = "glibc";
 
 /// Every lock's description of itself, in the order of the registry; the last delegates sections.
@@ -30,7 +30,7 @@ pub fn all_rw() -> Vec<LockInfo> {
     for_each_rw_lock!(infos)
 }
 
-/// The reader-writer lock that a program gets, whatever lock is chosen for its mutexes.
+/// The reader-writer lock that a program gets, whichever lock is chosen for its mutexes.
 pub const RW_LOCK_OF_PROGRAMS: LockInfo = <manycore::lock::AdaptiveRw as RawRwLock>::INFO;
 
 /// Whether the lock can be put into a program: it fits into a pthread mutex.
@@ -54,7 +54,7 @@ impl Spec {
         Self { text: GLIBC.to_owned(), name: GLIBC.to_owned() }
     }
 
-    /// The lock that `run` uses when it is not told another.
+    /// The lock that `run` uses by default.
     pub fn usual() -> Self {
         let name = all().first().map_or(GLIBC, |info| info.name);
         let name = if all().iter().any(|info| info.name == "adaptive") { "adaptive" } else { name };
@@ -138,7 +138,7 @@ fn unknown(name: &str) -> Failure {
     Failure::bad_input(format!("unknown lock '{name}'"), remedy)
 }
 
-/// The name that was probably meant, if one is close.
+/// The name that was probably meant, if one is similar.
 fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let likeness = |candidate: &str| strsim::jaro_winkler(name, candidate);
     let best = names.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;

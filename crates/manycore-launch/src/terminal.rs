@@ -38,7 +38,7 @@ impl Terminal {
         Self { quiet, verbose }
     }
 
-    /// Says what the user should know but did not ask for.
+    /// Prints information that the user did not ask for, but should know.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
             write_note(&text);
@@ -57,7 +57,7 @@ impl Terminal {
         !self.quiet && !self.verbose
     }
 
-    /// A bar of `steps`, which draws itself on a terminal only.
+    /// A bar of `steps` steps. It is drawn on a terminal only.
     pub fn progress(&self, steps: u64) -> ProgressBar {
         let shown = self.shows_progress() && io::stderr().is_terminal();
         let target =

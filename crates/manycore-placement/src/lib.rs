@@ -52,5 +52,5 @@ pub use machine::Machine;
 pub use network::{Nic, Queues, Route};
 pub use problem::Problem;
 pub use request::{Mechanism, Policy, Request};
-pub use topology::{Cache, Cpu, Node, Topology};
+pub use topology::{Cache, Cpu, NumaNode, Topology};
 pub use tree::Tree;

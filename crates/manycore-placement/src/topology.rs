@@ -15,7 +15,7 @@ pub struct Topology {
     /// In ascending order; at least one.
     pub cpus: Vec<Cpu>,
     /// Memory nodes, ascending; at least one.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<NumaNode>,
     /// What the kernel does not tell, and what was taken instead.
     pub notes: Vec<String>,
 }
@@ -50,7 +50,7 @@ pub struct Cache {
 
 /// A memory node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Node {
+pub struct NumaNode {
     /// The kernel's number.
     pub number: usize,
     /// Its CPUs that are online; some nodes have memory only.
@@ -89,7 +89,7 @@ impl Topology {
     }
 
     /// The node of this number.
-    pub fn node(&self, number: usize) -> Option<&Node> {
+    pub fn node(&self, number: usize) -> Option<&NumaNode> {
         self.nodes.iter().find(|node| node.number == number)
     }
 
@@ -126,8 +126,8 @@ impl Topology {
     }
 
     /// The nodes, the nearest to this one first: itself, then by distance and number.
-    pub fn nodes_from(&self, number: usize) -> Vec<&Node> {
-        let mut nodes: Vec<(usize, &Node)> = self.nodes.iter().enumerate().collect();
+    pub fn nodes_from(&self, number: usize) -> Vec<&NumaNode> {
+        let mut nodes: Vec<(usize, &NumaNode)> = self.nodes.iter().enumerate().collect();
         if let Some(start) = self.node(number) {
             nodes.sort_by_key(|(place, node)| {
                 (node.number != number, start.distances[*place], node.number)
@@ -142,7 +142,7 @@ impl Cpu {
         tree: &Tree,
         number: usize,
         online: &CpuSet,
-        nodes: &[Node],
+        nodes: &[NumaNode],
         notes: &mut Vec<String>,
     ) -> Result<Self, Problem> {
         let directory = format!("{CPUS}/cpu{number}");
@@ -241,14 +241,14 @@ fn share_packages(cpus: &mut [Cpu], notes: &mut Vec<String>) {
     }
 }
 
-fn nodes(tree: &Tree, online: &CpuSet, notes: &mut Vec<String>) -> Result<Vec<Node>, Problem> {
+fn nodes(tree: &Tree, online: &CpuSet, notes: &mut Vec<String>) -> Result<Vec<NumaNode>, Problem> {
     let names = tree.names(NODES)?.unwrap_or_default();
     let mut numbers: Vec<usize> =
         names.iter().filter_map(|name| number_after(name, "node")).collect();
     numbers.sort_unstable();
     if numbers.is_empty() {
         notes.push("the kernel tells no memory nodes: one is taken".to_owned());
-        return Ok(vec![Node { number: 0, cpus: online.clone(), distances: vec![10] }]);
+        return Ok(vec![NumaNode { number: 0, cpus: online.clone(), distances: vec![10] }]);
     }
     let mut nodes = Vec::new();
     for number in &numbers {
@@ -260,7 +260,7 @@ fn nodes(tree: &Tree, online: &CpuSet, notes: &mut Vec<String>) -> Result<Vec<No
         let distances = distances.filter(|row| row.len() == numbers.len()).ok_or_else(|| {
             tree.broken(&path, format!("'{text}' are no distances to {} nodes", numbers.len()))
         })?;
-        nodes.push(Node { number: *number, cpus: cpus.and(online), distances });
+        nodes.push(NumaNode { number: *number, cpus: cpus.and(online), distances });
     }
     let placed = nodes.iter().fold(CpuSet::default(), |all, node| all.or(&node.cpus));
     let rest = online.without(&placed);

@@ -34,7 +34,7 @@ fn code(error: c_int) -> c_int {
 ///
 /// # Safety
 ///
-/// As C11 says; so for all functions of this module.
+/// As C11 requires. This holds for all functions of this module.
 pub unsafe extern "C-unwind" fn mtx_init<const STATS: bool>(
     m: *mut Mutex,
     kind: c_int,

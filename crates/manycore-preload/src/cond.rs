@@ -43,15 +43,15 @@ use crate::{departed, glibc, time};
 #[repr(C)]
 pub struct Cond {
     queue: WaitQueue,
-    /// Whether a waiter was ever signalled while others waited on: one that may have to signal
-    /// those in its place.
+    /// Whether a waiter was ever signalled while others were waiting. Such a waiter may have to
+    /// signal another one in its place.
     passes_on: AtomicU32,
-    /// This and the end are in cells: glibc writes to them in condition variables that it owns, and
-    /// the memory may belong to another object while a signalled thread still has a reference to
-    /// it.
+    /// This field and the end are cells: glibc writes to them in condition variables that it owns,
+    /// and the memory may belong to another object while a signalled thread still has a reference
+    /// to it.
     _spare: UnsafeCell<[u8; 32 - size_of::<WaitQueue>()]>,
     flags: AtomicU32,
-    /// The statistics' number for this condition variable, 0 if it has none yet.
+    /// The number of this condition variable's record in the statistics; 0 if it has none yet.
     record: AtomicU32,
     _rest: UnsafeCell<u32>,
 }
@@ -81,13 +81,13 @@ impl Cond {
         self.flags() & SHARED != 0
     }
 
-    /// The statistics' number; 0 if nobody has waited for it yet.
+    /// The number of its record in the statistics; 0 if no thread has waited for it yet.
     fn number(&self) -> u32 {
         // Relaxed: a number stands for itself.
         self.record.load(Ordering::Relaxed)
     }
 
-    /// Signals a waiter, which has to signal another if it does not want to know; returns whether
+    /// Signals a waiter, which has to signal another one if it gives up waiting; returns whether
     /// there was one.
     fn signal(&self) -> bool {
         self.queue.signal_saying(|| {
@@ -103,7 +103,7 @@ impl Cond {
 ///
 /// # Safety
 ///
-/// As POSIX says; so for all functions of this module.
+/// As POSIX requires. This holds for all functions of this module.
 pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     c: *mut Cond,
     attr: *const libc::pthread_condattr_t,
@@ -223,7 +223,7 @@ pub unsafe extern "C-unwind" fn clockwait<L: InlineLock, const STATS: bool>(
 
 /// # Safety
 ///
-/// See [`init`]; `clock` is supported; of the two, not both are glibc's.
+/// See [`init`]. `clock` is supported, and not both objects are glibc's.
 unsafe fn wait_until<L: InlineLock, const STATS: bool>(
     c: *mut Cond,
     m: *mut Mutex,
@@ -357,9 +357,9 @@ impl Wait<'_> {
         if wait.timed_out.get() { ETIMEDOUT } else { 0 }
     }
 
-    /// Leaves the queue before a signal; if a signal came all the same, passes it on if others
-    /// waited then. If this waiter was signalled alone or with all others, the condition variable
-    /// may be gone.
+    /// Leaves the queue before a signal. If a signal came nevertheless, passes it on if others were
+    /// waiting then. If this waiter was signalled alone or with all others, the condition variable
+    /// may be freed.
     fn leave(&self) {
         // SAFETY: `run` has enqueued the waiter. It calls this where it does not sleep, and
         // `abandon` calls it where the thread was cancelled asleep: `sleep` has not withdrawn the
@@ -401,8 +401,8 @@ impl Wait<'_> {
         }
     }
 
-    /// The thread is cancelled: POSIX wants it to consume no signal, and to have the mutex in its
-    /// cleanup handlers.
+    /// The thread is cancelled. POSIX requires that it consumes no signal, and owns the mutex in
+    /// its cleanup handlers.
     unsafe extern "C-unwind" fn abandon<L: InlineLock, const STATS: bool>(wait: *mut c_void) {
         // SAFETY: `guard` passes `run`'s own argument: the wait in its frame, which the unwinding
         // has not passed yet.
@@ -417,7 +417,7 @@ impl Wait<'_> {
     }
 }
 
-/// A mutex of glibc's that takes the place of one of ours while a thread waits in glibc.
+/// A mutex of glibc's that replaces one of ours while a thread waits in glibc.
 #[repr(transparent)]
 struct StandIn(UnsafeCell<libc::pthread_mutex_t>);
 
@@ -443,7 +443,8 @@ struct StandInWait {
 }
 
 impl StandIn {
-    /// Every waiter of a condition variable has the same one, as POSIX asks for mutexes.
+    /// The stand-in of a condition variable. All its waiters have the same one, as POSIX requires
+    /// of mutexes.
     fn of(c: *const Cond) -> *mut c_void {
         // A child that does not know yet that it is one would wait for threads that it does not
         // have.
@@ -502,7 +503,7 @@ impl StandIn {
         }
     }
 
-    /// The thread is cancelled; glibc has taken the stand-in again.
+    /// The thread is cancelled; glibc has acquired the stand-in again.
     unsafe extern "C-unwind" fn abandon<L: InlineLock, const STATS: bool>(wait: *mut c_void) {
         // SAFETY: `guard` passes `wait`'s own argument, which is in a frame that the unwinding has
         // not reached yet. glibc has locked the stand-in mutex again for this thread; now the
@@ -529,7 +530,7 @@ impl StandIn {
     }
 }
 
-/// Called in the child of a fork, no other thread is left that could hold a stand-in.
+/// Called in the child of a fork, where no other thread exists that could hold a stand-in.
 pub fn forked() {
     departed::forked();
     // Relaxed: see `wait`. Writing to pages that the child shares with its parent copies them.

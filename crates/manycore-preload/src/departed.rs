@@ -35,7 +35,7 @@ static BOOK: [Page; PAGES] = [const {
     }
 }; PAGES];
 
-/// The number that a signaller passes to a waiter fits into this many bits, and is not 0.
+/// The number of bits of the number that a signaller passes to a waiter. The number is not 0.
 const BITS: u32 = 26;
 const _: () = assert!(2 << BITS <= Waiter::MESSAGES);
 
@@ -43,12 +43,12 @@ fn page(address: *const ()) -> &'static Page {
     &BOOK[(address.addr().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) % PAGES]
 }
 
-/// The number that tells a waiter of the object at the address how far its page is written.
+/// The number that tells a waiter of the object at this address how far its page is written.
 pub fn now(address: *const ()) -> u32 {
     1 << BITS | page(address).count.load(Ordering::Relaxed) & ((1 << BITS) - 1)
 }
 
-/// Enters the object at the address, which is being destroyed.
+/// Adds the object at this address, which is being destroyed.
 pub fn note(address: *const ()) {
     let page = page(address);
     page.lock.acquire();
@@ -79,7 +79,7 @@ pub fn unless_gone(address: *const (), since: u32, act: impl FnOnce()) {
     unsafe { page.lock.release() };
 }
 
-/// Called in the child of a fork, no other thread is left that could be at a page.
+/// Called in the child of a fork, where no other thread exists that could use a page.
 pub fn forked() {
     for page in &BOOK {
         crate::own_lock::set_free(&page.lock);

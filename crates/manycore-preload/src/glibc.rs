@@ -9,7 +9,7 @@ use manycore_interpose::next::Function;
 
 macro_rules! functions {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
-        /// Looks all of them up, so that no look-up is needed while the program holds a lock.
+        /// Finds all functions now, so that no look-up is needed while the program holds a lock.
         pub fn find_all() {
             $(let _ = addresses::$name.address();)*
         }
@@ -32,7 +32,7 @@ macro_rules! functions {
             ///
             /// # Safety
             ///
-            /// As the function's manual page says; the object is one that glibc initialised or may
+            /// As the function's manual page says. The object is one that glibc initialised or may
             /// own.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
                 type Signature = unsafe extern "C-unwind" fn($($ty),*) -> c_int;

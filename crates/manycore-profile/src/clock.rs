@@ -4,7 +4,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Shorter spans would tell the rate to less than one part in ten thousand.
+/// Shorter spans would give the rate to less than one part in ten thousand.
 const SHORTEST: Duration = Duration::from_millis(2);
 
 /// A moment, read on both clocks.
@@ -25,7 +25,7 @@ impl Clock {
         self.instant.elapsed()
     }
 
-    /// The counter's rate between then and now. Waits until that is long enough ago.
+    /// The counter's rate between then and now. Waits until enough time has passed.
     pub fn rate(&self) -> Rate {
         sleep(SHORTEST.saturating_sub(self.instant.elapsed()));
         let now = Self::start();

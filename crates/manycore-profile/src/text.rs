@@ -4,12 +4,12 @@ use std::fmt::{self, Write};
 
 use manycore_measure::duration;
 
-/// Longer names are cut: templates have names of any length, and a mangled name can stand for one
-/// of any size.
+/// The length to which names are cut: templates have names of any length, and a short mangled name
+/// can stand for a very long one.
 const LONGEST: usize = 1024;
 
-/// A function or variable as its author called it, of C++ and of Rust (in both of its ways to
-/// mangle). The hash at the end of a Rust name is left out.
+/// The name of a function or variable as its author wrote it, for C++ and for Rust (both kinds of
+/// mangling). The hash at the end of a Rust name is left out.
 pub fn demangled(symbol: &str) -> String {
     let mut out = Short::default();
     // Text that does not fit is an error to the demangler, which stops there.
@@ -29,7 +29,7 @@ pub fn demangled(symbol: &str) -> String {
     out.finish()
 }
 
-/// Text without characters that a terminal or a page would take for a command, cut if it is long.
+/// The text without characters that control a terminal or a page, cut if it is long.
 pub fn safe(text: &str) -> String {
     let mut out = Short::default();
     // An error says that it was cut.
@@ -37,7 +37,7 @@ pub fn safe(text: &str) -> String {
     out.finish()
 }
 
-/// Text without characters that a terminal or a page would take for a command, of any length.
+/// The text without characters that control a terminal or a page, of any length.
 pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
@@ -88,7 +88,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Neither a control character nor one that reverses the direction of writing.
+/// Whether it is neither a control character nor one that reverses the direction of writing.
 fn is_harmless(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

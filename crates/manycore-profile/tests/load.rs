@@ -17,7 +17,8 @@ const CONTENDED: u64 = 10_000_000;
 /// The places where locks were created, except for the first entry, which is no stack.
 const LOCK_STACKS: usize = 1_001;
 
-/// An address in this program, which has line tables: `number` after `number`, every few bytes.
+/// An address in this program, which has line tables. Each number has an address a few bytes after
+/// that of the one before.
 fn address(number: usize, text: (u64, u64)) -> u64 {
     text.0 + (number as u64 * 7) % (text.1 - text.0)
 }
@@ -80,7 +81,7 @@ fn full_tables_are_read_in_little_memory() {
     assert!(peak < 512, "{peak} MiB");
 }
 
-/// The most memory that this process has had, statistics file included.
+/// The most memory that this process has used, in MiB, statistics file included.
 fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

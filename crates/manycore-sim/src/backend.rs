@@ -30,7 +30,7 @@ use crate::coherence::Kind;
 use crate::engine::{self, Handle};
 use crate::explore;
 
-/// How many [`word`]s there are.
+/// The number of [`word`]s.
 pub use crate::engine::WORDS;
 
 /// Charges a load of up to 8 bytes. The caller executes the load when this returns, with nothing in
@@ -72,12 +72,12 @@ pub fn fence() {
     engine::fence();
 }
 
-/// Writes the line of an address back to persistent memory, and goes on; the line stays in the
-/// cache. It is safe there when [`wait_until_safe`] has returned.
+/// Starts to write the line of an address back to persistent memory. The line stays in the cache.
+/// The written data is safe when [`wait_until_safe`] has returned.
 ///
 /// # Panics
 ///
-/// If the machine has no such memory: see [`Machine::persist`](crate::Machine::persist).
+/// If the machine has no persistent memory: see [`Machine::persist`](crate::Machine::persist).
 pub fn write_back(address: usize) {
     engine::write_back(address);
 }
@@ -108,7 +108,7 @@ pub fn spin_loop() {
     }
 }
 
-/// One turn of a polling loop that ends by itself.
+/// One iteration of a polling loop that ends by itself.
 pub fn pause() {
     match Handle::current() {
         Some(handle) => engine::delay(handle, handle.get().machine.core.pause),
@@ -148,7 +148,7 @@ pub fn clock() -> u64 {
     Handle::current().map_or(0, engine::now)
 }
 
-/// At what frequency that counts; 1 on the host.
+/// The frequency of that counter in GHz; 1 on the host.
 pub fn counter_ghz() -> f64 {
     Handle::current().map_or(1.0, |handle| {
         let core = &handle.get().machine.core;
@@ -195,12 +195,12 @@ pub fn futex_wake(address: usize, count: u32) {
     }
 }
 
-/// How many CPUs the simulated program may use; 1 on the host.
+/// The number of CPUs that the simulated program may use; 1 on the host.
 pub fn cpus() -> u32 {
     Handle::current().map_or(1, |handle| handle.get().cpus_allowed())
 }
 
-/// The CPU that the caller is on; 0 on the host.
+/// The CPU on which the caller runs; 0 on the host.
 pub fn cpu() -> u32 {
     Handle::current().map_or(0, |handle| handle.get().cpu)
 }
@@ -210,7 +210,7 @@ pub fn thread() -> u32 {
     Handle::current().map_or(0, |handle| handle.get().current)
 }
 
-/// How many memory nodes the machine has; 1 on the host.
+/// The number of memory nodes of the machine; 1 on the host.
 pub fn nodes() -> u32 {
     Handle::current().map_or(1, |handle| handle.get().machine.topology.nodes())
 }
@@ -255,8 +255,8 @@ pub fn set_word(number: usize, value: u64) {
     }
 }
 
-/// A number that the calling thread has noted for itself, 0 at its start; it replaces thread-local
-/// memory. Free of charge. 0 on the host.
+/// Two numbers that the calling thread has stored for itself, 0 at its start. They replace
+/// thread-local memory. Free of charge. 0 on the host.
 pub fn thread_words() -> [u64; 2] {
     Handle::current().map_or([0; 2], |handle| handle.get().thread().words)
 }
@@ -268,13 +268,13 @@ pub fn set_thread_words(words: [u64; 2]) {
     }
 }
 
-/// Whether the caller is a thread of a running simulation: not after the simulation has failed,
-/// when its threads are unwound.
+/// Whether the caller is a thread of a running simulation. Returns false after the simulation has
+/// failed, while its threads are unwound.
 pub fn is_simulating() -> bool {
     Handle::current().is_some()
 }
 
-/// Whether schedules are being explored: then a spin that is only there for speed may be shorter.
+/// Whether schedules are explored. Then a spin that only serves speed may be shorter.
 pub fn explores() -> bool {
     Handle::current().is_some_and(|handle| handle.get().policy.explores())
 }
@@ -282,8 +282,8 @@ pub fn explores() -> bool {
 /// A wait on a thread of the host.
 #[cold]
 fn outside() {
-    // A simulation has failed, and a destructor of its simulated code waits for something that will
-    // not come.
+    // A simulation has failed. A destructor of its simulated code waits for another thread, which
+    // will never act.
     if std::thread::panicking() {
         let seed = explore::seed().map(|seed| format!("schedule {seed}"));
         let what = seed.as_deref().unwrap_or("the simulation");

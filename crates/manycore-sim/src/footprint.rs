@@ -1,4 +1,4 @@
-//! Which lines a part of a program reads and writes.
+//! The lines that a part of a program reads and writes.
 
 use std::collections::BTreeSet;
 
@@ -21,18 +21,19 @@ impl Footprint {
         }
     }
 
-    /// How many lines it has read.
+    /// The number of lines that it has read.
     pub fn lines_read(&self) -> usize {
         self.reads.len()
     }
 
-    /// How many it has written.
+    /// The number of lines that it has written.
     pub fn lines_written(&self) -> usize {
         self.writes.len()
     }
 
-    /// How many lines one of the two has written, and the other has read or written. Without any,
-    /// they would not have noticed each other on any machine with coherent caches.
+    /// The number of lines that one of the two has written, and that the other has read or written.
+    /// If there are none, the two would not have affected each other on any machine with coherent
+    /// caches.
     pub fn conflicts(&self, other: &Self) -> usize {
         let is_used = |by: &Self, line: &u32| by.reads.contains(line) || by.writes.contains(line);
         let written = self.writes.iter().filter(|line| is_used(other, line)).count();

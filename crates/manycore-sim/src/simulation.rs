@@ -4,12 +4,12 @@ use crate::coherence::{MemoryPolicy, Messages};
 use crate::engine::{self, Breakdown, Engine, Failure, Policy, Stall};
 use crate::machine::{Cycles, Machine};
 
-/// Which CPUs threads are put on.
+/// The CPUs on which threads are put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Socket by socket, a thread a core; then the siblings.
+    /// Socket by socket, one thread to a core; then the siblings.
     Compact,
-    /// To the sockets in turn, a thread a core; then the siblings.
+    /// Over the sockets in turn, one thread to a core; then the siblings.
     Scatter,
     /// These CPUs, in this order.
     Cpus(Vec<u32>),
@@ -34,7 +34,7 @@ impl Placement {
     }
 }
 
-/// What is to be simulated.
+/// A simulation's settings.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     machine: Machine,
@@ -48,7 +48,7 @@ pub struct Simulation {
     patience: Cycles,
 }
 
-/// What came of it.
+/// The results of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report<R> {
     /// What the program returned.
@@ -57,7 +57,7 @@ pub struct Report<R> {
     pub machine: String,
     /// The seed.
     pub seed: u64,
-    /// How long the program ran, in cycles.
+    /// The time for which the program ran, in cycles.
     pub cycles: Cycles,
     /// Its threads, in the order of creation; the first is the program's main thread.
     pub threads: Vec<ThreadReport>,
@@ -65,22 +65,22 @@ pub struct Report<R> {
     pub messages: Messages,
 }
 
-/// What a thread did.
+/// The results of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadReport {
-    /// When it was started, in cycles.
+    /// The time at which it was started, in cycles.
     pub started: Cycles,
-    /// When it ended.
+    /// The time at which it ended.
     pub finished: Cycles,
     /// The number of its accesses to memory that the simulator saw. Parked iterations of a polling
     /// loop make none.
     pub accesses: u64,
-    /// What it spent its time on.
+    /// The thread's time, by activity.
     pub times: Breakdown,
 }
 
 impl<R> Report<R> {
-    /// Accesses of all threads.
+    /// The number of accesses of all threads.
     pub fn accesses(&self) -> u64 {
         self.threads.iter().map(|thread| thread.accesses).sum()
     }
@@ -102,59 +102,60 @@ impl Simulation {
         }
     }
 
-    /// The seed of random choices: the moment in an iteration of a polling loop at which it notices
-    /// a change.
+    /// Sets the seed of random choices: the moment in an iteration of a polling loop at which it
+    /// notices a change.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Where threads are put.
+    /// Sets the CPUs on which threads are put.
     pub fn placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
         self
     }
 
-    /// How many CPUs of the placement the program may use; all if this is not called. Threads are
-    /// then dealt out to those.
+    /// Sets how many CPUs of the placement the program may use; all if this is not called. Threads
+    /// are dealt out to these.
     pub fn cpus(mut self, cpus: u32) -> Self {
         self.cpus = Some(cpus);
         self
     }
 
-    /// Whether threads stay on their first CPU (the default), or may move to an idle one.
+    /// Sets whether threads stay on their first CPU (the default), or may move to an idle one.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
     }
 
-    /// Whether spinning threads are parked (the default), or each iteration is simulated: slow, and
-    /// to check the former.
+    /// Sets whether spinning threads are parked (the default), or each iteration is simulated. The
+    /// latter is slow, and serves to check the former.
     pub fn parking(mut self, parking: bool) -> Self {
         self.parking = parking;
         self
     }
 
-    /// On which node pages are.
+    /// Sets the nodes that have the pages' memory.
     pub fn memory(mut self, policy: MemoryPolicy) -> Self {
         self.memory = policy;
         self
     }
 
-    /// Takes a thread off its CPU at a certain access, for a time. The main thread is 0. One stall
-    /// a thread.
+    /// Takes a thread off its CPU at a certain access, for a time. The main thread is 0. Each
+    /// thread can have one stall.
     pub fn stall(mut self, stall: Stall) -> Self {
         self.stalls.push(stall);
         self
     }
 
-    /// For how many cycles threads may do nothing but wait before that counts as a livelock.
+    /// Sets for how many cycles threads may do nothing but wait. After that the simulation fails
+    /// with a livelock.
     pub fn patience(mut self, cycles: Cycles) -> Self {
         self.patience = cycles;
         self
     }
 
-    /// Runs a program. Other simulations of this process wait.
+    /// Runs a program. Other simulations of this process wait meanwhile.
     ///
     /// The program's result is cloned, so that it does not refer to simulated memory.
     ///

@@ -36,17 +36,17 @@ pub fn parallel<T>(threads: u32, body: impl Fn(u32) -> T) -> Vec<T> {
     parallel_at(&(0..threads).map(start).collect::<Vec<_>>(), body)
 }
 
-/// The CPU that a thread begins on, and whether it stays there.
+/// The CPU on which a thread begins, and whether it stays there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartCpu {
     /// The number of the CPU.
     pub cpu: u32,
-    /// Whether it may not move to one that is idle.
+    /// Whether the thread must not move to an idle CPU.
     pub pinned: bool,
 }
 
-/// Like [`parallel`], with a first CPU for each thread: so that some stay where they are, and
-/// others go where there is room.
+/// Like [`parallel`], with a first CPU for each thread, so that some threads stay where they are
+/// and others move to idle CPUs.
 ///
 /// # Panics
 ///
@@ -82,7 +82,7 @@ pub fn spawn<T: 'static>(body: impl FnOnce() -> T + 'static) -> JoinHandle<T> {
     let of_thread = result.clone();
     let engine = handle.get();
     let (cpu, pinned) = engine.place(engine.threads.len() as u32);
-    // SAFETY: it borrows nothing.
+    // SAFETY: the body borrows nothing.
     let thread = unsafe { engine::spawn(handle, move || of_thread.set(Some(body())), cpu, pinned) };
     JoinHandle { thread, result, _simulated: PhantomData }
 }
@@ -95,7 +95,7 @@ pub struct JoinHandle<T> {
 }
 
 impl<T> JoinHandle<T> {
-    /// Waits until the thread has ended, and returns what it returned.
+    /// Waits until the thread has ended, and returns its result.
     pub fn join(self) -> T {
         wait_for(caller(), self.thread);
         self.result.take().expect("the thread has ended")
@@ -113,12 +113,12 @@ pub fn id() -> u32 {
     caller().get().current
 }
 
-/// The CPU that the calling thread is on.
+/// The CPU on which the calling thread runs.
 pub fn cpu() -> u32 {
     caller().get().cpu
 }
 
-/// Does something, and returns which lines of simulated memory the calling thread has read and
+/// Calls `f`, and returns the lines of simulated memory that the calling thread has read and
 /// written meanwhile.
 ///
 /// # Panics
@@ -138,14 +138,14 @@ pub fn compute(cycles: u64) {
     engine::compute(caller(), cycles);
 }
 
-/// True time in cycles, which is free to read and which no simulated program could know: for
-/// measuring.
+/// True time in cycles. Reading it is free, and no simulated program could know it: for
+/// measurements.
 pub fn now() -> u64 {
     caller().get().clock()
 }
 
-/// Bytes that the simulated program has allocated and not freed, in whole blocks of the simulated
-/// heap. Free to read: for measuring.
+/// The number of bytes that the simulated program has allocated and not freed, in whole blocks of
+/// the simulated heap. Reading it is free: for measurements.
 pub fn heap_bytes() -> usize {
     crate::arena::global::in_use()
 }
@@ -156,7 +156,7 @@ pub fn phase(phase: Phase) -> Phase {
     std::mem::replace(&mut engine.threads[engine.current as usize].phase, phase)
 }
 
-/// Does something in a phase.
+/// Calls `f` in a phase.
 pub fn in_phase<R>(phase: Phase, f: impl FnOnce() -> R) -> R {
     let before = self::phase(phase);
     let result = f();
@@ -164,7 +164,7 @@ pub fn in_phase<R>(phase: Phase, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Announces progress: a simulation without any for long counts as livelocked. [`compute`]
+/// Announces progress: a simulation without any for a long time counts as livelocked. [`compute`]
 /// announces it by itself.
 pub fn progress() {
     caller().get().note_progress();

@@ -9,33 +9,33 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Mutexes for each thread for which the way it was let in is recorded.
+/// The number of mutexes of a thread for which the way it was let in is recorded.
 pub const ENTRIES: usize = 4;
-/// Places in which a thread has waited with a mutex.
+/// The number of places at which a thread has waited with a mutex.
 pub const PLACES: usize = 3;
-/// A value of [`HandOvers::waker`]: a thread whose wait is sampled waits for its waker's site.
+/// A value of [`HandOvers::waker`]: a thread whose wait is sampled requests the place of its waker.
 pub const WANTED: u32 = 1 << 31;
-/// In a holder of `Blocked`: it is the number of a stack, and no address.
+/// A flag in a holder of `Blocked`: the value is the number of a stack, not an address.
 pub const BY_STACK: u64 = 1 << 63;
 
 /// What was seen of a condition variable.
 #[repr(C)]
 pub struct HandOvers {
-    /// How often a thread that had been let in woke others when it came back to the mutex.
+    /// How often a let-in thread woke others when it came back to the mutex.
     pub handed: AtomicU32,
     /// How often it came back to wait again.
     pub returned: AtomicU32,
-    /// Waits that went on with another one, before the thread had released the mutex.
+    /// Waits that continued with another one, before the thread had released the mutex.
     pub resumed: AtomicU64,
     /// The return address of the latest wait.
     pub site: AtomicU64,
-    /// The record of the mutex that it is waited for with.
+    /// The record of the mutex with which threads wait for it.
     pub mutex: AtomicU32,
     /// The stack of the latest thread that woke a waiter, by number; or [`WANTED`].
     pub waker: AtomicU32,
-    /// Where the latest thread that woke a waiter had waited itself; 0 if it had not.
+    /// The place where that thread had waited itself; 0 if it had not waited.
     pub waker_site: AtomicU64,
-    /// The number of hand-overs by threads that had been let in by a thread that had waited in the
+    /// The number of hand-overs by threads that had been let in by a thread that had waited at the
     /// same place.
     pub alike: AtomicU32,
     /// The same, by threads that wait in another place.
@@ -55,9 +55,9 @@ pub struct Entry {
     pub since: AtomicU64,
     /// The return address of the wait.
     pub site: AtomicU64,
-    /// The site of the wait of the thread that ended this one; 0 if it is not known.
+    /// The place where the thread that ended the wait had waited itself; 0 if that is not known.
     pub waker_site: AtomicU64,
-    /// The sites of the thread's waits with the mutex, the latest new one first.
+    /// The places where the thread waited with the mutex, the latest new one first.
     pub sites: [AtomicU64; PLACES],
     /// The mutex that they are of.
     pub sites_of: AtomicU32,

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 const SUB_BUCKETS: u32 = 4;
 const BUCKETS: usize = 48 * SUB_BUCKETS as usize;
 
-/// Counts by size: four buckets an octave, so that a quantile is right to about 20 %.
+/// Counts by size, with four buckets for each octave, so that a quantile is right to about 20 %.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Histogram {
@@ -40,7 +40,7 @@ impl Histogram {
         }
     }
 
-    /// Takes away what had been counted until some time before.
+    /// Subtracts the counts of an earlier moment.
     pub fn subtract(&self, before: &Self) {
         for (mine, old) in self.buckets.iter().zip(&before.buckets) {
             let left = mine.load(Ordering::Relaxed).saturating_sub(old.load(Ordering::Relaxed));
@@ -54,8 +54,8 @@ impl Histogram {
         Some((lowest(top) + lowest(top + 1)) / 2)
     }
 
-    /// The variance of the values, whose root is right to about 6 % of their mean; `None` without
-    /// values.
+    /// The variance of the values; its square root is right to about 6 % of their mean. `None`
+    /// without values.
     pub fn variance(&self) -> Option<f64> {
         let values = || {
             self.buckets.iter().enumerate().map(|(bucket, count)| {

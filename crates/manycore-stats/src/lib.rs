@@ -59,13 +59,14 @@ pub use threads::{
 
 /// `manycore` and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"manyco\0\x07");
-/// Single locks and condition variables, and classes of others. Record 0 takes all the rest.
+/// The number of records: for single locks and condition variables, and for classes of others.
+/// Record 0 is for all that find none.
 pub const RECORDS: usize = 65_536;
-/// Records given out to single locks, while a class' first lock always finds one.
+/// The number of records for single locks. Beyond it, only the first lock of a class gets one.
 pub const RECORDS_OWN: usize = RECORDS / 2;
-/// Locks that can have distributions. Distribution 0 takes all others.
+/// The number of locks that can have distributions. Distribution 0 is for all others.
 pub const HISTOGRAMS: usize = 4_096;
-/// How many threads that are alive at a time have a slab; the others count in the records directly.
+/// The number of living threads that can have a slab; other threads count in the records directly.
 pub const SLABS: usize = 8_192;
 /// Mapped files.
 pub const MODULES: usize = 1_024;
@@ -73,28 +74,29 @@ pub const MODULES: usize = 1_024;
 pub const PATHS: usize = 65_536;
 /// Flag of a module: its pages can be executed.
 pub const MAPPED_CODE: u32 = 1;
-/// Flag of a module: writes to its pages go to the file.
+/// Flag of a module: the mapping is shared, so writes to its pages go to the file.
 pub const MAPPED_SHARED: u32 = 2;
 /// Flag of a module: the loader has loaded it.
 pub const MAPPED_LOADED: u32 = 4;
-/// Locks for which a thread has counters of its own.
+/// The number of locks for which a thread has counters of its own.
 pub const SLOTS: usize = 64;
 /// Stacks of calls.
 pub const STACKS: usize = 32_768;
-/// Stacks that are kept in full. After this many, new ones are kept as their innermost call only.
+/// The number of stacks that are kept in full. After this many, only the innermost call of new ones
+/// is kept.
 pub const STACKS_FULL: usize = STACKS / 2;
-/// Classes of locks by places where threads waited for them.
+/// The number of pairs of a class of locks and a place where threads waited for it.
 pub const SITES: usize = 32_768;
-/// Return addresses kept of a place where threads waited for a lock.
+/// The number of return addresses that are kept of a place where threads waited for a lock.
 pub const FRAMES: usize = 32;
-/// Return addresses kept of the place where a lock came to be.
+/// The number of return addresses that are kept of the place where a lock was created.
 pub const FRAMES_OF_LOCK: usize = 8;
-/// Places where locks come to be that a thread recognises without unwinding.
+/// The number of creating places that a thread recognises without unwinding.
 pub const RECENT: usize = 16;
-/// A mark in the number of a lock's stack: it is the stack of the lock's initialisation, not of its
+/// A flag in the number of a lock's stack: it is the stack of the lock's initialisation, not of its
 /// first use.
 pub const INITIALISED: u32 = 1 << 31;
-/// In the number of the objects that have a record: several had it at a time.
+/// A flag in the number of the objects that have a record: several had it at a time.
 pub const CROWD: u32 = 1 << 31;
 
 /// The whole mapping.
@@ -104,7 +106,7 @@ pub struct Mapping {
     pub header: Header,
     /// A lock each.
     pub records: Pages<[Record; RECORDS]>,
-    /// Distributions of the locks that were waited for or whose holds were sampled.
+    /// Distributions of the locks that had waits or sampled holds.
     pub distributions: Pages<[Distributions; HISTOGRAMS]>,
     /// A thread each.
     pub slabs: Pages<[Slab; SLABS]>,
@@ -114,7 +116,7 @@ pub struct Mapping {
     pub paths: Pages<[AtomicU64; PATHS]>,
     /// Calls that led to a lock each. Number 0 is of those that could not be kept.
     pub stacks: Pages<[Stack; STACKS]>,
-    /// A place where threads waited for a class of locks each. Number 0 takes all others.
+    /// Places where threads waited, each for one class of locks. Number 0 is for all others.
     pub sites: Pages<[Site; SITES]>,
     /// A thread each, those that have ended too.
     pub thread_entries: Pages<[ThreadEntry; THREAD_ENTRIES]>,
@@ -122,11 +124,11 @@ pub struct Mapping {
     pub waits: Pages<[Waits; WAITS]>,
     /// Who kept whom waiting: a hash table, by `key`.
     pub blocked: Pages<[Blocked; BLOCKED]>,
-    /// In which order locks were taken: a hash table, by `key`.
+    /// The orders in which locks were taken: a hash table, by `key`.
     pub orders: Pages<[Order; ORDERS]>,
 }
 
-/// A part of the mapping that begins a page: a process maps the used pages of each part.
+/// A part of the mapping, aligned to a page: a process maps the used pages of each part.
 #[repr(C, align(4096))]
 pub struct Pages<T>(T);
 
@@ -145,16 +147,16 @@ pub struct Header {
     pub magic: AtomicU64,
     /// The process.
     pub pid: AtomicU32,
-    /// Its parent; of a forked process the nearest one that has a mapping.
+    /// Its parent; for a forked process the nearest one that has a mapping.
     pub parent: AtomicU32,
-    /// When the program started or the process was forked, in ticks.
+    /// The time at which the program started or the process was forked, in ticks.
     pub started: AtomicU64,
-    /// When the process ended in an orderly way, in ticks; 0 while it runs and if it died
-    /// otherwise.
+    /// The time at which the process ended in an orderly way, in ticks; 0 while it runs, and if it
+    /// ended otherwise.
     pub ended: AtomicU64,
     /// One in how many acquisitions has its hold measured.
     pub hold_period: AtomicU32,
-    /// One in how many waits has its CPU time measured and its place noted.
+    /// One wait in this many has its CPU time measured and its place noted.
     pub spin_period: AtomicU32,
     /// Records given out, the catch-all record 0 included.
     pub records: AtomicU32,
@@ -166,29 +168,31 @@ pub struct Header {
     pub modules: AtomicU32,
     /// Words of their paths, in all.
     pub paths: AtomicU32,
-    /// Stacks kept, number 0 included; stored (Release) when the last one is filled in.
+    /// The number of kept stacks, including number 0; stored (Release) after the last one is
+    /// initialised.
     pub stacks: AtomicU32,
-    /// Sites kept, number 0 included; stored (Release) when the last one is filled in.
+    /// The number of kept places, including number 0; stored (Release) after the last one is
+    /// initialised.
     pub sites: AtomicU32,
     /// Entries given out, entry 0 included.
     pub thread_entries: AtomicU32,
-    /// Children that it forked and that could make no mapping.
+    /// The number of its forked children that could make no mapping.
     pub uncounted: AtomicU32,
-    /// Nanoseconds from one time to the next, where the process may not read the time stamp
+    /// Nanoseconds between two values of the clock, if the process may not read the time-stamp
     /// counter; 0 if it may.
     pub clock_step_ns: AtomicU32,
     /// How often only the innermost call of a stack was kept, or nothing.
     pub cut: AtomicU64,
-    /// Waits that were sampled and found no room in `blocked`.
+    /// The number of sampled waits for which there was no room in `blocked`.
     pub blocked_dropped: AtomicU64,
-    /// How often a thread took two locks in an order that found no room in `orders`.
+    /// How often a thread took two locks in an order for which there was no room in `orders`.
     pub orders_dropped: AtomicU64,
-    /// Objects that found no record and are counted in record 0.
+    /// The number of objects that found no record and are counted in record 0.
     pub unrecorded: AtomicU64,
     /// The lock algorithm's name, padded with zeros.
     pub lock: [AtomicU64; 4],
-    /// The name with which the kernel started the program, padded with zeros; nothing in a process
-    /// that was forked.
+    /// The name with which the kernel started the program, padded with zeros; empty in a forked
+    /// process.
     pub name: [AtomicU64; 2],
 }
 
@@ -212,10 +216,10 @@ pub enum Kind {
     Spin = 6,
     /// A condition variable.
     Cond = 7,
-    /// A lock of the program's own, seen by the kernel: no record is about it.
+    /// A lock of the program's own, seen by the kernel. No record has this kind.
     Futex = 8,
-    /// A lock that the program has made of a mutex and a condition variable: no record has this
-    /// kind, but conditions are recognised as such locks later.
+    /// A lock that the program has made of a mutex and a condition variable. No record has this
+    /// kind: conditions are recognised as such locks later.
     Made = 9,
 }
 
@@ -239,19 +243,19 @@ impl Kind {
 }
 
 /// One lock, or several of one class: locks that existed one after the other, or that were created
-/// when there were many.
+/// when there were already many.
 #[repr(C, align(64))]
 pub struct Record {
-    /// A [`Kind`]; stored last (Release) when the record is ready.
+    /// A [`Kind`]; stored last (Release), when the record is initialised.
     pub kind: AtomicU32,
     /// How many objects have had this record.
     pub objects: AtomicU32,
-    /// The number of objects that have it now, with [`CROWD`] if there were several at a time.
-    /// Objects that the program gave up without notice still count.
+    /// The number of objects that have it now, with [`CROWD`] if several had it at a time. Objects
+    /// that the program abandoned without destroying them still count.
     pub live: AtomicU32,
-    /// The lock's distributions, by number; 0 before it has any.
+    /// The number of the lock's distributions; 0 before it has any.
     pub distributions: AtomicU32,
-    /// The stack of the initialisation, with [`INITIALISED`], or of the first use, by number.
+    /// The number of the stack of the initialisation, with [`INITIALISED`], or of the first use.
     pub stack: AtomicU32,
     /// Waits whose CPU time was measured.
     pub sampled: AtomicU32,
@@ -276,7 +280,7 @@ pub struct Record {
     pub wait: AtomicU64,
     /// The longest wait, in ticks.
     pub wait_max: AtomicU64,
-    /// CPU time spent in waits, in nanoseconds: the sampled ones only.
+    /// The CPU time of sampled waits, in nanoseconds.
     pub spin_ns: AtomicU64,
     /// Holds that were measured.
     pub holds: AtomicU64,
@@ -290,7 +294,7 @@ pub struct Record {
     pub convoy: AtomicU64,
     /// When that one was over, in ticks.
     pub convoy_end: AtomicU64,
-    /// The most threads that waited in it at a time.
+    /// The most threads that waited at a time.
     pub convoy_most: AtomicU64,
     /// For a condition variable: whether threads wait for it as they wait for a lock.
     pub hand_overs: HandOvers,
@@ -303,15 +307,15 @@ pub struct Slab {
     pub thread: AtomicU32,
     /// Acquisitions until the next hold is measured.
     pub until_hold: AtomicU32,
-    /// Waits until the next one has its CPU time measured.
+    /// The number of waits until the next one has its CPU time measured.
     pub until_spin: AtomicU32,
     /// What the thread's random numbers come from.
     pub dice: AtomicU32,
     /// The thread's entry.
     pub thread_entry: AtomicU32,
-    /// The record of the lock that it waits for now; 0 for none.
+    /// The record of the lock for which it waits now; 0 for none.
     pub waiting: AtomicU32,
-    /// Locks that it holds, as far as there is room for them in `held`.
+    /// The number of locks that it holds, as far as `held` has room for them.
     pub depth: AtomicU32,
     /// Locks that it holds besides.
     pub beyond: AtomicU32,
@@ -324,16 +328,17 @@ pub struct Slab {
     pub slots: [Slot; SLOTS],
     /// The locks that it holds, the latest last.
     pub held: [Held; HELD],
-    /// In which order it takes locks, found by a hash of both records' numbers.
+    /// The orders in which it takes locks, found by a hash of both records' numbers.
     pub steps: [Step; STEPS],
-    /// Mutexes that it has let itself in with, by waiting for a condition variable: by the record's
+    /// Mutexes with which it was let in after a wait for a condition variable, by the record's
     /// number.
     pub entries: [Entry; ENTRIES],
-    /// Stacks that it has unwound lately, for itself alone; found by a hash of the innermost call.
+    /// Stacks that it has unwound recently, for itself alone; found by a hash of the innermost
+    /// call.
     pub recent: [Recent; RECENT],
 }
 
-/// A stack that a thread has unwound, and where it found it.
+/// A stack that a thread has unwound, and the position where it found it.
 #[repr(C, align(64))]
 pub struct Recent {
     /// The stack's number; 0 for none.
@@ -351,7 +356,7 @@ pub struct Recent {
 /// A thread's counters for one lock.
 #[repr(C)]
 pub struct Slot {
-    /// The record that this slot counts for, 0 for none.
+    /// The record to which this slot belongs; 0 for none.
     pub record: AtomicU32,
     _spare: AtomicU32,
     /// Exclusive acquisitions.
@@ -362,7 +367,8 @@ pub struct Slot {
     pub handoffs: AtomicU64,
 }
 
-/// A range of memory that a file is mapped to, or that follows one (its zero-initialised data).
+/// A memory range to which a file is mapped, or that follows such a range (its zero-initialised
+/// data).
 #[repr(C, align(64))]
 pub struct Module {
     /// First address.
@@ -373,16 +379,16 @@ pub struct Module {
     pub offset: AtomicU64,
     /// The file's number in its file system, as `/proc/self/maps` lists it.
     pub inode: AtomicU64,
-    /// Its device's numbers, likewise: the major one in the upper half.
+    /// Its device's number, likewise: the upper half is the major one.
     pub device: AtomicU64,
     /// [`MAPPED_CODE`], [`MAPPED_SHARED`].
     pub flags: AtomicU32,
     /// The first epoch in which it was there.
     pub since: AtomicU32,
-    /// The first epoch without it; 0 while it is there.
+    /// The first epoch without it; 0 while it exists.
     pub until: AtomicU32,
-    /// Where in `paths` the module's path begins, and its length in bytes. The path is as
-    /// `/proc/self/maps` writes it.
+    /// The start of the module's path in `paths`, and its length in bytes. The path is as in
+    /// `/proc/self/maps`.
     pub path: AtomicU32,
     /// How many bytes that is.
     pub length: AtomicU32,
@@ -398,7 +404,7 @@ pub struct Stack {
     _spare: AtomicU32,
 }
 
-/// A place where threads waited for locks of a class, and how much: of sampled waits.
+/// A place where threads waited for locks of a class, with sums of sampled waits.
 #[repr(C)]
 pub struct Site {
     /// The record of the first lock of the class.
@@ -411,7 +417,7 @@ pub struct Site {
     pub wait: AtomicU64,
 }
 
-/// How long threads waited for a lock, and how long they held it.
+/// The distributions of wait times and hold times of a lock.
 #[repr(C, align(64))]
 pub struct Distributions {
     /// Waits, in ticks.

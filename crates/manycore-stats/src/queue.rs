@@ -23,7 +23,7 @@ pub fn most(word: u64) -> u64 {
     (word >> BITS) & WAITERS_MAX
 }
 
-/// The queue with one waiter more; none if no more can be counted.
+/// The queue with one more waiter; `None` if no more can be counted.
 pub fn joined(word: u64, ticks: u64) -> Option<u64> {
     match now(word) {
         0 => Some((ticks / QUEUE_UNIT) << (2 * BITS) | 1 << BITS | 1),

@@ -55,15 +55,15 @@ numbered! {
         Moved = "moved",
         /// Executed in place, because moving the calls of its descriptor costs more than it saves.
         Bypassed = "bypassed: moving costs more than it saves",
-        /// In place: no socket, and files are not asked for.
+        /// In place: the descriptor is not a socket, and calls on files are not to be moved.
         Plain = "not a socket",
         /// In place: stdio has the descriptor.
         Stream = "a stream of stdio",
-        /// In place: not a descriptor, or one that nothing is known of.
+        /// In place: not a descriptor, or one about which nothing is known.
         Unknown = "not an open descriptor",
-        /// In place: the library has not started in this process, or not yet.
+        /// In place: the library has not started in this process yet, or cannot.
         NotStarted = "before the start",
-        /// In place: the call was made by a signal handler while one of its thread was being moved.
+        /// In place: a signal handler made the call while a call of its thread was being moved.
         Handler = "in a handler that interrupted a call",
         /// In place: a child of vfork shares its parent's memory.
         SharedMemory = "in a child that shares memory",
@@ -71,25 +71,27 @@ numbered! {
         ThreadState = "the kernel ties something to the thread",
         /// In place: the call changes the thread's signal mask while it waits.
         SignalMask = "waits with another signal mask",
-        /// In place: it is unknown whether any thread may execute this command or option.
+        /// In place: it is unknown whether other threads may execute this command or option.
         Unsure = "not known to be movable",
         /// In place: the size of files is limited, and the signal for exceeding it goes to the
         /// calling thread.
         FileLimit = "the size of files is limited",
         /// In place: the mechanism is `in-place`.
         Off = "the mechanism is in-place",
-        /// In place: the process may use one CPU, for which a thread that executes the call
-        /// elsewhere would have to wait.
+        /// In place: the process may use only one CPU. A thread that executes the call elsewhere
+        /// would have to wait for it.
         OneCpu = "one CPU for the whole program",
-        /// In place: it may block, and all threads that may block are taken.
+        /// In place: the call may block, and all threads that may block are busy.
         NoThread = "no thread to block",
-        /// Moved, but its thread was cancelled or jumped out of it, so no thread saw the result.
+        /// Moved, but its thread was cancelled or jumped out of it, so no thread received the
+        /// result.
         Abandoned = "abandoned by its thread",
     }
 }
 
 numbered! {
-    /// The functions that are counted. Variants of one (fortified, with another name) are the same.
+    /// The functions that are counted. Variants (fortified, or under another name) count as the
+    /// same function.
     Function, FUNCTIONS {
         /// `socket`
         Socket = "socket",
@@ -208,13 +210,13 @@ pub struct Header {
     pub parent: AtomicU32,
     /// When the mapping was made, in ticks.
     pub started: AtomicU64,
-    /// The CPUs on which routes may be, a bit each.
+    /// The CPUs on which routes may be, one bit for each.
     pub cpus: [AtomicU64; CPU_WORDS],
     /// The CPUs on whose routes calls were executed, likewise.
     pub used: [AtomicU64; CPU_WORDS],
     /// The mechanism's name, in bytes, zero at the end.
     pub mechanism: [AtomicU64; 4],
-    /// The path of the program, in bytes, zero at the end; cut if it is longer.
+    /// The path of the program, zero-terminated; cut if it is longer.
     pub program: [AtomicU64; 64],
 }
 
@@ -223,9 +225,9 @@ pub struct Header {
 pub struct Shard {
     /// Calls, by function and outcome.
     pub calls: [[AtomicU64; OUTCOMES]; FUNCTIONS],
-    /// How long moved calls took, from the caller's side, in ticks.
+    /// The duration of moved calls from the caller's side, in ticks.
     pub latency: Histogram,
-    /// The same of those among them that wait for nobody.
+    /// The same for moved calls that do not wait.
     pub quick: Histogram,
 }
 

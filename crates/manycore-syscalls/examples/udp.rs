@@ -121,7 +121,7 @@ impl Way {
         self.times.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(PAIRS));
     }
 
-    /// The median, and the order statistics that hold it with 95 % confidence.
+    /// Prints the median, and the order statistics that enclose it with 95 % confidence.
     fn show(&mut self) {
         self.times.sort_by(f64::total_cmp);
         let n = self.times.len();

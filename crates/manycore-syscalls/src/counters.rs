@@ -48,7 +48,8 @@ pub fn count(function: Function, outcome: Outcome) {
     count_with(function, || outcome);
 }
 
-/// As [`count`], for an outcome that costs something to find out: without statistics it is not.
+/// As [`count`], for an outcome that takes time to determine: without statistics it is not
+/// determined.
 #[inline]
 pub fn count_with(function: Function, outcome: impl FnOnce() -> Outcome) {
     if let Some(mapping) = mapping() {
@@ -56,7 +57,7 @@ pub fn count_with(function: Function, outcome: impl FnOnce() -> Outcome) {
     }
 }
 
-/// Counts a call that was moved to the CPU `to`, and took `ticks` ticks. `is_quick`: it does not
+/// Counts a call that was moved to the CPU `to`, and took `ticks` ticks. `is_quick`: it cannot
 /// wait.
 #[inline]
 pub fn moved(function: Function, to: Option<u16>, ticks: u64, is_quick: bool) {
@@ -107,7 +108,7 @@ pub fn open(directory: &CStr, settings: &Settings) {
     MAPPING.store(mapping, Ordering::Release);
 }
 
-/// To be called in the child of a fork, by its only thread: its counts are its own.
+/// Gives the child of a fork counts of its own. Its only thread calls this.
 pub fn forked() {
     // If a child has counted nothing, its own child gets the same mapping as that child.
     let Some(old) = made(&MAPPING) else { return };
@@ -117,14 +118,14 @@ pub fn forked() {
     unmap(stale);
 }
 
-/// Makes the mapping of a forked child now, before the program forbids the necessary calls, or
-/// changes to a root without such a directory.
+/// Makes the mapping of a forked child now. Later the program may forbid the necessary calls, or
+/// change to a root directory without a place for it.
 pub fn prepare() {
     let _ = mapping();
 }
 
-/// Makes the mapping of a forked child. A signal handler may do so above it: the first of the two
-/// has made it.
+/// Makes the mapping of a forked child. A signal handler may interrupt this and do the same; then
+/// the handler's mapping is used.
 #[cold]
 fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
     let now = clock::now();

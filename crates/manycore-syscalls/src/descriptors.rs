@@ -11,19 +11,19 @@ use syscalls::{Sysno, raw_syscall};
 use crate::table::{Descriptors, OFFLOAD};
 use crate::{counters, files, state, table, thread};
 
-/// The call may end early by a time-out or wait for more bytes than one: `SO_RCVTIMEO`,
-/// `SO_SNDTIMEO`, `SO_RCVLOWAT`.
+/// Calls may end early by a time-out, or wait for more than one byte: `SO_RCVTIMEO`, `SO_SNDTIMEO`,
+/// `SO_RCVLOWAT`.
 pub const TIMED: u32 = 1;
 /// Closing it may wait: `SO_LINGER`.
 pub const LINGERS: u32 = 4;
-/// Calls on it stay in place. Either its first send connects it (`TCP_FASTOPEN_CONNECT`), and then
-/// waits for more than room; or its events depend on the waiting thread (an epoll descriptor with
+/// Calls stay in place. Either the first send connects the socket (`TCP_FASTOPEN_CONNECT`), and
+/// then waits for more than room. Or events depend on the waiting thread (an epoll descriptor with
 /// one of `signalfd`).
 pub const STAYS: u32 = 8;
-/// It is a file on a disk, or in memory: calls on it do not wait for other programs.
+/// A file on a disk or in memory: calls do not wait for other programs.
 pub const FILE: u32 = 2;
 
-/// The table, if calls may be moved or descriptors noted by this thread, now.
+/// The table, if this thread may move calls or note descriptors now.
 pub fn table() -> Option<&'static Descriptors> {
     if state::check().is_err() || thread::check().is_err() { None } else { table::get() }
 }
@@ -37,8 +37,8 @@ pub fn find(table: &'static Descriptors, fd: c_int) -> Lookup {
     }
 }
 
-/// Asks the kernel for a descriptor's kind: it was inherited, or was created by a function that is
-/// not interposed.
+/// Asks the kernel for the kind of a descriptor that was inherited, or created by a function that
+/// is not interposed.
 #[cold]
 fn ask(table: &'static Descriptors, fd: c_int) -> Lookup {
     let Some(asked) = Identity::of(fd) else { return Lookup::Unknown };
@@ -62,7 +62,7 @@ fn ask(table: &'static Descriptors, fd: c_int) -> Lookup {
     table.find(fd)
 }
 
-/// Which open file a descriptor is of, and of what kind.
+/// The open file of a descriptor, and its kind.
 #[derive(PartialEq, Eq)]
 struct Identity {
     device: libc::dev_t,
@@ -81,8 +81,8 @@ impl Identity {
     }
 }
 
-/// A route for the object that a function is about to make; none if it has to be made in place,
-/// which is counted.
+/// A route for the object that a function will create. If it has to be created in place, counts
+/// that and returns none.
 pub fn new_route(function: Function) -> Route {
     match state::check().and_then(|()| thread::check()) {
         Ok(()) => OFFLOAD.open(),
@@ -102,14 +102,14 @@ pub fn traits_of(fd: c_int) -> u32 {
     traits
 }
 
-/// Notes a descriptor that has just been made, with a route of its own.
+/// Notes a new descriptor with a route of its own.
 pub fn opened(fd: c_int, traits: u32) {
     if table().is_some() {
         steer(fd, OFFLOAD.open(), traits);
     }
 }
 
-/// Notes a descriptor that has just been made, with this route.
+/// Notes a new descriptor with this route.
 pub fn steer(fd: c_int, route: Route, traits: u32) {
     let Some(table) = table() else { return };
     if route == Route::NONE {
@@ -156,7 +156,7 @@ fn lingers(fd: c_int) -> bool {
     value.l_onoff != 0 && value.l_linger != 0
 }
 
-/// The descriptor is no concern of ours: a file, a pipe.
+/// Notes a descriptor whose calls are not moved: a file, a pipe.
 pub fn plain(fd: c_int) {
     if fd >= 0
         && let Some(table) = table()
@@ -174,7 +174,8 @@ pub fn stream(fd: c_int) {
     }
 }
 
-/// The descriptor has just been made, of a kind for which the kernel has to be asked.
+/// Forgets what was known about the number of a new descriptor. The kernel will be asked for its
+/// kind.
 pub fn forget(fd: c_int) {
     if fd >= 0
         && let Some(table) = table()
@@ -183,8 +184,8 @@ pub fn forget(fd: c_int) {
     }
 }
 
-/// Closes a descriptor, or replaces it by another file: what other threads note about it meanwhile
-/// is dropped.
+/// Closes a descriptor, or replaces it by another file. Meanwhile, notes of other threads about it
+/// are dropped.
 pub fn closing<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
     closes(fd);
     let result = close();
@@ -194,14 +195,14 @@ pub fn closing<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The first half of [`closing`], for a thread that does not come back.
+/// The first half of [`closing`], for a thread that does not return from closing.
 pub fn closes(fd: c_int) {
     if let Some(table) = table() {
         table.closes(fd);
     }
 }
 
-/// The same for all descriptors from one to another, as far as calls on them are moved.
+/// As [`closing`], for a range of descriptors, as far as calls on them are moved.
 pub fn closing_range<R>(first: u32, last: u32, close: impl FnOnce() -> R) -> R {
     let Some(table) = table() else { return close() };
     let end = (table.end() as u32).min(last.saturating_add(1));
@@ -211,7 +212,7 @@ pub fn closing_range<R>(first: u32, last: u32, close: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The second descriptor has just been made a duplicate of the first.
+/// Notes that the second descriptor has become a duplicate of the first.
 pub fn duplicated(from: c_int, to: c_int) {
     let Some(table) = table() else { return };
     if from == to {
@@ -230,8 +231,8 @@ pub fn duplicated(from: c_int, to: c_int) {
     }
 }
 
-/// An option of a socket has been set, or is about to be: calls may end early from now on, or wait
-/// for more, or longer.
+/// Notes an option of a socket that was set or will be set. From now on calls may end early, or
+/// wait for more or for longer.
 pub fn option_set(fd: c_int, level: c_int, name: c_int) {
     let trait_set = match (level, name) {
         (libc::SOL_SOCKET, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO | libc::SO_RCVLOWAT) => TIMED,
@@ -253,7 +254,7 @@ fn add_traits(fd: c_int, set: u32) {
 /// Whether the process has made a descriptor of `signalfd`, or one that it comes from has.
 static HAS_TIED: AtomicBool = AtomicBool::new(false);
 
-/// The descriptor has just been made, of something that tells each thread of its own signals.
+/// Notes a new descriptor that reports each thread's own signals.
 pub fn tied(fd: c_int) {
     if fd >= 0
         && let Some(table) = table()

@@ -9,17 +9,16 @@ use syscalls::{Sysno, raw_syscall};
 
 use crate::thread;
 
-/// Signals that have a handler without `SA_RESTART`, a bit each; or had one that was taken away
-/// when it was called.
+/// A bit for each signal that has a handler without `SA_RESTART`, or had one with `SA_RESETHAND`.
 static ENDING: AtomicU64 = AtomicU64::new(0);
 
 fn bit(signal: c_int) -> u64 {
     1_u64.checked_shl((signal - 1) as u32).unwrap_or(0)
 }
 
-/// Whether the kernel goes on with a call after every handler that the calling thread can be
-/// interrupted by. If a thread has handlers of both kinds, every interruption is reported as
-/// `EINTR`: the kernel does not say which handler ran.
+/// Whether the kernel restarts a call after every handler that can interrupt the calling thread. If
+/// a thread has handlers of both kinds, every interruption is reported as `EINTR`, because the
+/// kernel does not tell which handler ran.
 pub fn all_restart() -> bool {
     let mut blocked = 0_u64;
     let none = core::ptr::null::<u64>();
@@ -43,7 +42,7 @@ pub struct Disposition {
 }
 
 impl Disposition {
-    /// The disposition of this signal; none if there is no such signal.
+    /// The disposition of this signal; `None` if there is no such signal.
     pub fn of(signal: c_int) -> Option<Self> {
         let mut now = Self { handler: libc::SIG_DFL, flags: 0, restorer: 0, blocked: 0 };
         let none = core::ptr::null::<Self>();
@@ -57,15 +56,14 @@ impl Disposition {
         ![libc::SIG_DFL, libc::SIG_IGN].contains(&self.handler)
     }
 
-    /// Whether it has a handler, or one that was removed when it was called, and during which it is
-    /// not blocked.
+    /// Whether the signal has a handler that does not block it, or had one with `SA_RESETHAND`.
     pub fn leaves_open(&self) -> bool {
         let has = |flag: c_int| self.flags & u64::from(flag.cast_unsigned()) != 0;
         has(libc::SA_NODEFER) && (self.is_handled() || has(libc::SA_RESETHAND))
     }
 }
 
-/// Has libc change a signal's handler, in whatever way, and notes its present kind.
+/// Lets libc change a signal's handler, in any way, and notes the new kind.
 pub fn change<T>(signal: c_int, by_libc: impl FnOnce() -> T) -> T {
     // A child of vfork has handlers of its own, and the notes here are its parent's.
     if thread::shares_memory() {

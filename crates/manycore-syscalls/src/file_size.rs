@@ -5,7 +5,7 @@ use manycore_stats::syscalls::Function;
 use syscalls::{Sysno, raw_syscall};
 
 /// Whether the kernel may send SIGXFSZ to the thread that executes such a call on a file. The limit
-/// is the process', and others may change it.
+/// belongs to the process, and other processes may change it.
 pub fn may_signal(function: Function) -> bool {
     use Function::{Pwrite, Pwritev, Sendfile, Splice, Write, Writev};
     matches!(function, Write | Writev | Pwrite | Pwritev | Sendfile | Splice) && is_limited()

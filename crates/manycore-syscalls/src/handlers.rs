@@ -27,8 +27,8 @@ use syscalls::{Sysno, raw_syscall};
 use crate::dispositions::{Disposition, LAST};
 use crate::memory;
 
-/// Whether the thread may be in a handler. `here`: an address in its stack, above the frames of
-/// this library. `blocked`: the signals that it has blocked.
+/// Whether the thread may be in a handler. `here` is an address in its stack, above the frames of
+/// this library; `blocked` are its blocked signals.
 pub fn may_run(here: usize, blocked: u64) -> bool {
     // One system call proves it; the other checks come after that.
     is_on_own_stack() || {
@@ -37,14 +37,15 @@ pub fn may_run(here: usize, blocked: u64) -> bool {
     }
 }
 
-/// libc's two signals, and ours: no handler of the program's runs for them.
+/// libc's two signals, and ours: the program has no handlers for them.
 const NEVER_THE_PROGRAMS: u64 = 1 << 31 | 1 << 32 | 1 << (INTERRUPT - 1);
 
 /// The necessary data about the handlers of a process.
 struct Installed {
     /// Whether one leaves its signal open.
     leaves_open: bool,
-    /// Where they return to: libc has one such place, and most programs no other.
+    /// The addresses to which handlers return. libc has one such address, and most programs have no
+    /// other.
     returns: [usize; RETURNS_MAX],
     count: usize,
 }
@@ -90,10 +91,10 @@ fn is_on_own_stack() -> bool {
 
 const WORD: usize = size_of::<usize>();
 const PAGE: usize = 4096;
-/// A stack that has more in use is not searched.
+/// A stack is not searched if more of it is in use.
 const DEPTH_MAX: usize = 16 << 20;
 
-/// Whether there is a handler's frame between here and the thread's start; true also if that is
+/// Whether there is a handler's frame between `here` and the thread's start. Also true if that is
 /// unknown.
 fn has_frame(here: usize, installed: &Installed) -> bool {
     let end = begin_of_thread(here);
@@ -122,8 +123,8 @@ fn has_frame(here: usize, installed: &Installed) -> bool {
     false
 }
 
-/// The highest possible address of the thread's stack. libc puts its data about a thread on top of
-/// the thread's stack; the kernel puts some random bytes on top of the first one.
+/// The highest possible address of the thread's stack. libc puts its data about a thread at the top
+/// of the thread's stack; at the top of the first thread's, the kernel puts some random bytes.
 fn begin_of_thread(here: usize) -> usize {
     let pointer: usize;
     // SAFETY: the instruction reads the word of the thread's own block in which libc keeps its
@@ -142,7 +143,7 @@ fn begin_of_thread(here: usize) -> usize {
 /// kernel has put the interrupted thread's registers, among them the stack pointer, which is above
 /// the frame.
 fn is_frame(place: usize, end: usize) -> bool {
-    /// Words from the beginning: the return address is followed by a `ucontext_t`.
+    /// Words from the beginning of the frame: the return address is followed by a `ucontext_t`.
     const LINK: usize = 2;
     const REGISTERS: usize = 6;
     const STACK_POINTER: usize = REGISTERS + libc::REG_RSP as usize;

@@ -10,13 +10,13 @@ use manycore_stats::syscalls::Function;
 pub struct Shape {
     /// Which one it is.
     pub function: Function,
-    /// The longest that it may take, on a descriptor that blocks and has no time-outs.
+    /// How long it may take at most, on a blocking descriptor without time-outs.
     pub kind: Kind,
     /// Whether threads can be cancelled in it.
     pub cancels: bool,
     /// Whether a result that is no error is a new descriptor.
     pub makes: bool,
-    /// Whether it can wait after a part of its work is done: after a handler that part is its
+    /// Whether it can wait after it has done a part of its work. After a handler that part is its
     /// result, and it is not restarted.
     pub in_parts: bool,
 }
@@ -48,7 +48,7 @@ impl Shape {
         self.in_parts_if(true)
     }
 
-    /// A call that can wait with a part done, if it asks for all.
+    /// A call that can wait after a part is done, if it asks for everything.
     pub const fn in_parts_if(mut self, all: bool) -> Self {
         self.in_parts = all;
         self
@@ -75,13 +75,13 @@ impl Shape {
     }
 }
 
-/// A call on its way, on the stack of its thread.
+/// A moved call, on the stack of its thread.
 pub struct InFlight {
     /// What the mechanism knows of it.
     pub flight: PendingCall,
     /// The route that it is executed on.
     pub route: Route,
-    /// The reference that is given back if the thread leaves the call without returning from it.
+    /// The reference that is released if the thread leaves the call without returning from it.
     pub slot: Option<u32>,
     /// The call itself.
     pub call: Call,
@@ -91,6 +91,6 @@ pub struct InFlight {
     pub shape: Shape,
     /// What became of it.
     pub result: Result<Answer, Reason>,
-    /// The thread's type of cancellation, as it is outside of the call.
+    /// The thread's type of cancellation outside of the call.
     pub cancel_type: c_int,
 }

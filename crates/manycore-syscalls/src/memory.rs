@@ -5,11 +5,11 @@ use core::ffi::c_char;
 
 use syscalls::{Errno, Sysno, raw_syscall};
 
-/// The value at an address; none if it cannot be read, or is not aligned.
+/// The value at an address; `None` if the address cannot be read, or is not aligned.
 ///
 /// # Safety
 ///
-/// Any bytes are a value, and a `T` is of 8 bytes at most. No other thread takes the memory away
+/// Any bytes are a valid `T`, and a `T` has 8 bytes at most. No other thread frees the memory
 /// meanwhile.
 pub unsafe fn read<T: Copy>(pointer: *const T) -> Option<T> {
     const { assert!(size_of::<T>() <= WORD) };
@@ -20,11 +20,11 @@ pub unsafe fn read<T: Copy>(pointer: *const T) -> Option<T> {
 
 const WORD: usize = 8;
 
-/// A path without the NUL at its end, as far as it can be read and not longer than paths are.
+/// A path without its final NUL, as far as it can be read and is not longer than paths may be.
 ///
 /// # Safety
 ///
-/// No other thread changes the path or takes its memory away for as long as the text is used.
+/// No other thread changes the path or frees its memory as long as the text is used.
 pub unsafe fn text<'a>(path: *const c_char) -> &'a [u8] {
     const PAGE: usize = 4096;
     let begin = path.cast::<u8>();
@@ -47,7 +47,7 @@ pub unsafe fn text<'a>(path: *const c_char) -> &'a [u8] {
 }
 
 /// Whether the aligned eight bytes around an address can be read. `rt_sigprocmask` copies a set of
-/// signals before it checks its first argument, which here is none that it knows.
+/// signals before it checks its first argument, which is invalid here.
 pub fn is_readable(address: usize) -> bool {
     const NOTHING: i32 = -1;
     let none = core::ptr::null_mut::<u64>();

@@ -25,7 +25,7 @@ use crate::{counters, dispositions, file_size, state, thread};
 pub enum Verdict {
     /// The call was executed: what the kernel returned.
     Done(Answer),
-    /// The caller executes it in place, and then ends its measurement.
+    /// The caller executes the call in place, and then ends its measurement.
     InPlace(Measurement),
 }
 
@@ -46,21 +46,21 @@ impl Measurement {
     }
 }
 
-/// Gives back the route of a call in place that was measured: now, or once the thread has left that
-/// call without returning.
+/// Releases the route of a measured call in place: at its end, or once the thread has left the call
+/// without returning.
 pub fn give_back_kept() {
     keep_instead(0);
 }
 
-/// Keeps another route, with this number plus one, or none, and returns the previously kept one.
-/// This is one step, because a handler may keep and return its own in between.
+/// Keeps another route, by its number plus one, or none; returns the route that was kept before.
+/// This is one step, because a handler may keep and return a route of its own in between.
 fn keep_instead(number: u64) {
     if let Some(kept) = thread::swap_kept(number).checked_sub(1) {
         descriptors::leave(kept as u32);
     }
 }
 
-/// Has a call on a descriptor executed where that is served, if it is.
+/// Executes a call on the CPU that serves its descriptor, if there is one.
 ///
 /// # Safety
 ///
@@ -85,8 +85,7 @@ pub fn find(fd: c_int) -> Result<Held, Outcome> {
     find_by(fd, descriptors::find)
 }
 
-/// The descriptor's route if it is known already: for a thread that will not use the descriptor any
-/// more.
+/// The descriptor's route if it is known, for a thread that will not use the descriptor any more.
 pub fn find_known(fd: c_int) -> Result<Held, Outcome> {
     find_by(fd, |table, fd| table.find(fd))
 }
@@ -107,8 +106,8 @@ fn find_by(
     }
 }
 
-/// Why a call of a kind that is not moved is executed in place: for this reason, if its descriptor
-/// has a route.
+/// Why a call of a kind that is not moved is executed in place: `why`, if its descriptor has a
+/// route.
 pub fn unmoved(fd: c_int, why: Outcome) -> Outcome {
     match find(fd) {
         Ok(held) => {
@@ -119,7 +118,7 @@ pub fn unmoved(fd: c_int, why: Outcome) -> Outcome {
     }
 }
 
-/// Has a call executed on the route of a descriptor, and gives that back.
+/// Executes a call on the route of a descriptor, and releases the route.
 ///
 /// # Safety
 ///
@@ -166,7 +165,7 @@ pub unsafe fn with(held: Held, shape: Shape, number: c_long, args: [usize; 6]) -
     }
 }
 
-/// A call that stays in place. Its route is kept only if it is measured.
+/// A call that stays in place. Its route is kept only if the call is measured.
 fn in_place(table: &Descriptors, held: Held, route: Route, timer: Timer) -> Verdict {
     if !timer.runs() {
         table.leave(held);
@@ -176,13 +175,13 @@ fn in_place(table: &Descriptors, held: Held, route: Route, timer: Timer) -> Verd
     Verdict::InPlace(Measurement(Some((route, timer))))
 }
 
-/// Whether every handler has to interrupt the call, though the kernel may go on with it: only the
-/// answer says whether a part was done.
+/// Whether every handler has to interrupt the call, although the kernel could continue it: only its
+/// result tells whether a part was done.
 fn stops_for_handlers(shape: Shape, kind: Kind) -> bool {
     shape.in_parts && kind == Kind::Waits
 }
 
-/// Has a call executed on a route, and counts it.
+/// Executes a call on a route, and counts it.
 ///
 /// # Safety
 ///
@@ -233,8 +232,8 @@ unsafe extern "C" {
 
 const DEFERRED: c_int = 0;
 
-/// Moves the call. A thread that can be cancelled at any instruction cannot here, but where it
-/// sleeps.
+/// Moves the call. A thread that can be cancelled at any instruction can be cancelled here only
+/// where it sleeps.
 unsafe extern "C-unwind" fn run(flight: *mut c_void) {
     // SAFETY: `perform` has passed its `InFlight`, to which nothing else refers before
     // `thread::begin`.
@@ -272,15 +271,15 @@ fn testcancel() {
     unsafe { test() }
 }
 
-/// The thread is cancelled in [`run`], or has jumped out of it: the call is over when this returns.
+/// Ends the call of a thread that was cancelled in [`run`], or that has jumped out of it.
 unsafe extern "C-unwind" fn abandon(flight: *mut c_void) {
     // SAFETY: `perform` has passed its `InFlight`, whose frame is there until it is unwound;
     // `run`'s use of it is over.
     unsafe { settle(&mut *flight.cast::<InFlight>()) };
 }
 
-/// The thread is about to jump out of [`run`], maybe from where it slept, and could be cancelled at
-/// any instruction.
+/// Notes that the thread will jump out of [`run`]. It may come from where it slept, where it could
+/// be cancelled at any instruction.
 pub fn jumped_out(flight: &mut InFlight) {
     restore_cancel_type(flight);
     settle(flight);
@@ -346,7 +345,7 @@ fn outcome(reason: Reason) -> Outcome {
     }
 }
 
-/// What libc returns for the kernel's answer, with `errno` set.
+/// libc's result for the kernel's answer. Sets `errno`.
 #[inline]
 pub fn result(answer: Answer) -> isize {
     if (-4095..0).contains(&answer) {

@@ -6,12 +6,12 @@ use core::sync::atomic::{AtomicU32, Ordering};
 /// How many threads have begun and not ended.
 static COUNT: AtomicU32 = AtomicU32::new(1);
 
-/// How many the program has, as far as it made them itself.
+/// The number of the program's threads, as far as it made them itself.
 pub fn count() -> u32 {
     COUNT.load(Ordering::Relaxed) // Relaxed: the caller is one
 }
 
-/// Counts a thread that is about to be made, by another that is counted.
+/// Counts a thread that a counted thread will make.
 pub fn begins() {
     COUNT.fetch_add(1, Ordering::Relaxed); // Relaxed: by a thread that is counted itself
 }
@@ -21,7 +21,7 @@ pub fn has_not_begun() {
     COUNT.fetch_sub(1, Ordering::Relaxed); // Relaxed: the calling thread is counted
 }
 
-/// The calling thread counts no more; returns whether it was the last.
+/// Stops to count the calling thread; returns whether it was the last.
 pub fn ends() -> bool {
     // AcqRel: the last one comes after all that the others did.
     COUNT.fetch_sub(1, Ordering::AcqRel) == 1
@@ -30,8 +30,8 @@ pub fn ends() -> bool {
 /// The key of the value whose destructor notices a thread's end, plus one; 0 for none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// From now on the end of the calling thread, the process' first, is noticed, and the end of
-/// threads that [ask](notice_end) for it.
+/// From now on, notices the end of the calling thread, the process' first, and of threads that
+/// [ask](notice_end) for it.
 pub fn notice_ends(by: unsafe extern "C" fn(*mut c_void)) {
     let mut key = 0;
     // SAFETY: the destructor is a function of this library, which is never unloaded.
@@ -42,7 +42,7 @@ pub fn notice_ends(by: unsafe extern "C" fn(*mut c_void)) {
     }
 }
 
-/// Has the end of the calling thread noticed, with the number of the round.
+/// Requests that the end of the calling thread is noticed, with the number of the round.
 pub fn notice_end(round: usize) {
     // Relaxed: set before there is another thread.
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
@@ -52,7 +52,7 @@ pub fn notice_end(round: usize) {
     }
 }
 
-/// Called in the child of a fork, by its one thread.
+/// Called in the child of a fork, by its only thread.
 pub fn forked() {
     COUNT.store(1, Ordering::Relaxed); // Relaxed: there is one thread
     notice_end(1);

@@ -11,8 +11,8 @@ use manycore_interpose::next::Function;
 
 macro_rules! functions {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)*) => {
-        /// Looks all of them up, so that no signal handler has to do so. Older C libraries lack
-        /// some.
+        /// Finds all functions now, so that no signal handler has to. Older C libraries lack some
+        /// of them.
         pub fn find_all() {
             $(let _ = addresses::$name.find();)*
         }

@@ -62,7 +62,7 @@ pub fn parse(text: &[u8]) -> Choice {
     choice
 }
 
-/// Without the CPUs outside of this process' affinity mask, which may be smaller than that of
+/// Removes the CPUs outside of this process' affinity mask, which may be smaller than that of
 /// `manycore run`.
 fn allowed(groups: &Groups) -> Groups {
     let mut mask = [0_u64; 128];

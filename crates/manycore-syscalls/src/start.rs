@@ -10,8 +10,8 @@ use manycore_stats::syscalls::Outcome;
 use crate::table::OFFLOAD;
 use crate::{counters, entry, real, settings, state, table, threads};
 
-/// Present once in a process, however often the library is loaded: the copy whose exports are in
-/// use finds its own.
+/// Exists once in a process, however often the library is loaded: the copy whose exports are in use
+/// finds its own.
 #[unsafe(no_mangle)]
 pub static manycore_syscalls_copy: u8 = 0;
 
@@ -61,8 +61,8 @@ unsafe extern "C" {
     ) -> core::ffi::c_int;
 }
 
-/// After the program's own handlers, which were registered later: nothing but the fork comes after
-/// this.
+/// Called after the program's own handlers, which were registered later, and so right before the
+/// fork.
 extern "C" fn before_fork() {
     OFFLOAD.before_fork();
 }
@@ -71,9 +71,9 @@ extern "C" fn in_parent() {
     OFFLOAD.after_fork();
 }
 
-/// To be called in the child of a fork, ahead of the program's own handlers, which were registered
-/// later: descriptors that the parent's workers hold open are closed at once. Children that were
-/// forked past libc do that at their first call.
+/// Called in the child of a fork before the program's own handlers, which were registered later. It
+/// immediately closes descriptors that the parent's workers hold open. A child that was forked
+/// without libc's knowledge does so at its first call.
 extern "C" fn in_child() {
     let _ = state::check();
 }

@@ -15,7 +15,7 @@ use crate::{counters, program_threads, table, thread};
 
 /// The word is new: this is a child.
 const WIPED: u32 = 0;
-/// The child's first call makes it ready; others are executed in place meanwhile.
+/// The child's first call initialises its state; meanwhile other calls are executed in place.
 const RENEWING: u32 = 1;
 /// Calls are moved.
 const MOVING: u32 = 2;
@@ -62,7 +62,7 @@ fn reason() -> Outcome {
     Outcome::ALL[REASON.load(Ordering::Relaxed) as usize]
 }
 
-/// Moves calls from now on; returns whether that is possible.
+/// Starts to move calls; returns whether that is possible.
 pub fn start() -> bool {
     let size = 4096;
     // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
@@ -101,9 +101,9 @@ pub fn end(why: Outcome) {
     word().store(IN_PLACE, Ordering::Relaxed);
 }
 
-/// To be called in the child of a fork: the parent's routes and workers do not exist here. If the
-/// parent already executed calls in place, so does the child; but the parent's workers may have
-/// left descriptors.
+/// Initialises the state in the child of a fork, where the parent's routes and workers do not
+/// exist. If the parent already executed calls in place, so does the child; but the parent's
+/// workers may have left descriptors.
 fn renew() -> Result<(), Outcome> {
     // Relaxed: the first thread does it, and the others, such as a signal handler above it, do not
     // wait.

@@ -18,7 +18,7 @@ static TABLE: OnceLock<Descriptors> = OnceLock::new();
 /// Whether calls on files are moved too.
 static FILES: AtomicBool = AtomicBool::new(false);
 
-/// Sets memory aside for all descriptors that the process can have: used where it is touched.
+/// Reserves memory for all descriptors that the process can have; only touched pages are used.
 /// Returns whether there is enough.
 pub fn prepare(files: bool) -> bool {
     // Relaxed: set before calls are moved.
@@ -30,7 +30,7 @@ pub fn prepare(files: bool) -> bool {
     TABLE.set(Table::new(entries, slots, |route| OFFLOAD.close(route))).is_ok()
 }
 
-/// How many descriptors the process can have, as far as there are slots.
+/// The number of descriptors that the process can have, as far as there are slots.
 fn limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let none = core::ptr::null::<libc::rlimit>();
@@ -42,7 +42,7 @@ fn limit() -> usize {
     hard.clamp(1024, SLOTS_MAX / 16)
 }
 
-/// Memory for this many, all zero; it costs address space only.
+/// Zeroed memory for this many descriptors; untouched pages cost address space only.
 ///
 /// # Safety
 ///
@@ -61,7 +61,7 @@ unsafe fn zeroed<T>(count: usize) -> Option<&'static [T]> {
     Some(unsafe { core::slice::from_raw_parts(address as *const T, count) })
 }
 
-/// The table, once it is there: for a thread that has a reference already. Others ask
+/// The table, if it exists, for a thread that already has a reference. Other threads use
 /// [`crate::descriptors::table`].
 pub fn get() -> Option<&'static Descriptors> {
     TABLE.get()
@@ -72,7 +72,7 @@ pub fn moves_files() -> bool {
     FILES.load(Ordering::Relaxed) // Relaxed: as in `prepare`
 }
 
-/// Called in the child of a fork, by its one thread.
+/// Called in the child of a fork, by its only thread.
 pub fn forked() {
     OFFLOAD.forked();
     if let Some(table) = get() {

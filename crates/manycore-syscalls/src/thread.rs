@@ -17,7 +17,7 @@ use crate::in_flight::InFlight;
 
 /// A call of the thread is being moved.
 const BUSY: u64 = 1;
-/// The thread has called `vfork`; the process that did is in the upper half.
+/// The thread has called `vfork`; the upper half has the process that did.
 const FORKED: u64 = 2;
 const PROCESS: u32 = 32;
 
@@ -25,8 +25,8 @@ fn words() -> &'static Cell<[u64; 2]> {
     &thread::local().words
 }
 
-/// The thread's activity. The other word, which belongs to [`swap_kept`], keeps the value that a
-/// signal handler may leave.
+/// The thread's activity. The other word, which belongs to [`swap_kept`], keeps a value that a
+/// signal handler may leave there.
 fn doing() -> &'static Cell<u64> {
     let words: &Cell<[u64]> = words();
     &words.as_slice_of_cells()[0]
@@ -74,7 +74,7 @@ pub extern "C" fn forks() {
     }
 }
 
-/// The thread is new. No state of an earlier thread on this memory remains.
+/// Removes the state of an earlier thread on the memory of a new thread.
 pub fn begins() {
     words().set([0; 2]);
 }
@@ -86,7 +86,7 @@ pub fn forked() {
     words().set([doing().get() & BUSY, 0]);
 }
 
-/// The thread's call is being moved: notes where it is.
+/// Notes the thread's call that is being moved.
 #[inline]
 pub fn begin(call: &mut InFlight) {
     thread::local().extension.set(core::ptr::from_mut(call).cast());
@@ -104,8 +104,8 @@ pub fn in_flight() -> Option<*mut InFlight> {
     (doing().get() & BUSY != 0).then(|| thread::local().extension.get().cast())
 }
 
-/// A number that the thread keeps until it takes it back; 0 is none. To the thread's own handlers
-/// it is one step: each number is returned once.
+/// Stores a number for the thread, 0 for none, and returns the old one. The thread's own handlers
+/// cannot interrupt this, so each number is returned once.
 pub fn swap_kept(number: u64) -> u64 {
     let kept = words().as_ptr().cast::<u64>().wrapping_add(1);
     // SAFETY: the word is this thread's, aligned, and valid as long as the thread; only this

@@ -17,17 +17,18 @@ use crate::{moved, program_threads, state, thread};
 /// many times.
 const ROUNDS: usize = 4;
 
-/// Arranges to notice the end of the calling thread, the process' first.
+/// Arranges that the end of the calling thread, the process' first, is noticed.
 pub fn prepare() {
     program_threads::notice_ends(ends);
 }
 
-/// A thread of the program's ends. Other destructors may still make calls: the last round is ours.
+/// Called at the end of a thread of the program. Destructors of other keys may still make calls;
+/// ours act in the last round.
 ///
 /// # Safety
 ///
-/// None that the number does not fulfil: pthreads passes the key's value, which is never followed.
-/// Unsafe, as pthreads asks for.
+/// None: pthreads passes the key's value, which is never dereferenced. Unsafe because pthreads
+/// requires it.
 unsafe extern "C" fn ends(round: *mut c_void) {
     let round = round.addr();
     if round < ROUNDS {
@@ -38,14 +39,15 @@ unsafe extern "C" fn ends(round: *mut c_void) {
     }
 }
 
-/// The calling thread of the program's makes no call any more: whether no other one is left.
+/// Notes that the calling thread of the program makes no calls any more; returns whether it was the
+/// last such thread.
 fn is_last() -> bool {
     moved::give_back_kept();
     program_threads::ends()
 }
 
-/// The calling thread is about to end without libc's knowledge. If it is the program's last one,
-/// the process ends when there is none of ours, either, nor one of the kernel's.
+/// Notes that the calling thread will end without libc's knowledge. If it is the program's last
+/// one, the process ends as soon as our threads, and the kernel's for us, have ended.
 pub fn leaves() {
     // A child that has made no call yet has none of the threads that its parent has.
     let _ = state::check();
@@ -64,9 +66,9 @@ pub fn leaves() {
     }
 }
 
-/// Has all our threads end, and waits until they have: they are few, and none has a call of the
-/// program's. If they do not end, the process stays, as it would with any other thread that does
-/// not end.
+/// Ends all our threads, and waits until they have ended: they are few, and none executes a call of
+/// the program's. If they do not end, the process stays, as with any other thread that does not
+/// end.
 #[cold]
 fn end_ours() {
     let ours = OFFLOAD.threads();
@@ -82,7 +84,7 @@ pub fn are_ours_alone() -> bool {
     program_threads::count() == 1 && OFFLOAD.threads() > 0
 }
 
-/// Has all our threads end permanently, if the calling thread is the program's only one: the kernel
+/// Ends all our threads permanently if the calling thread is the program's only one: the kernel
 /// makes some changes only for a process with one thread. Returns whether the thread is alone now,
 /// and was not before.
 #[cold]
@@ -94,7 +96,7 @@ pub fn leave_alone() -> bool {
     end_all()
 }
 
-/// Has all our threads end, and the kernel's for us; returns whether the calling one is alone then.
+/// Ends all our threads, and the kernel's for us; returns whether the calling one is alone then.
 fn end_all() -> bool {
     end_ours();
     if OFFLOAD.threads() > 0 {
@@ -106,7 +108,8 @@ fn end_all() -> bool {
     await_threads(1)
 }
 
-/// Waits until the process has no more threads than these: a second, which ours never need.
+/// Waits until the process has no more threads than `most`. A second is more than our threads need
+/// to end.
 fn await_threads(most: u32) -> bool {
     for _ in 0..1000 {
         if count() <= most {

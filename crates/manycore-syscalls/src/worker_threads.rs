@@ -11,15 +11,15 @@ use syscalls::{Sysno, raw_syscall};
 use crate::real::{self, Run};
 use crate::{handlers, program_threads, state, thread};
 
-/// When there was last no thread to be had, in ticks; 0: never.
+/// When the system last refused a thread, in ticks; 0: never.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
-/// After a refusal no thread requests another thread for `PAUSE` ticks, some milliseconds: where
-/// threads cannot be made, each call would try.
+/// After a refusal, no thread requests another for this many ticks, some milliseconds. Otherwise
+/// each call would try where threads cannot be made.
 const PAUSE: u64 = 1 << 24;
 
-/// Whether a thread of ours may be made now, see [`crate::offload::settings::MayCreateThread`]: not
-/// for a call that a signal handler may make.
+/// Whether one of our threads may be made now, see [`crate::offload::settings::MayCreateThread`]:
+/// not for a call that a signal handler may make.
 ///
 /// # Safety
 ///
@@ -56,8 +56,8 @@ fn policy() -> c_int {
     policy & !libc::SCHED_RESET_ON_FORK
 }
 
-/// A thread of ours, see [`crate::offload::settings::CreateThread`]: detached, and with a small
-/// stack.
+/// Makes one of our threads, see [`crate::offload::settings::CreateThread`]: detached, and with a
+/// small stack.
 ///
 /// # Safety
 ///

@@ -93,8 +93,8 @@ impl Asymmetry {
         self.granted
     }
 
-    /// Whether waiting is expensive: it takes a system call, or there are many records to read,
-    /// whose cache lines many CPUs write.
+    /// Whether waiting is expensive. It is if it takes a system call, or if there are many records
+    /// to read, because other CPUs write these cache lines.
     #[inline]
     pub fn is_dear(&self) -> bool {
         self.has_many_cpus || !self.readers_fence()
@@ -108,7 +108,8 @@ impl Asymmetry {
         !self.granted || self.phase.load(Ordering::Acquire) & PHASE != BARE
     }
 
-    /// A reader announces itself by a store. `announce` gets whether a full fence has to follow.
+    /// Announces a reader by a store. `announce` is told whether a full fence has to follow its
+    /// store.
     #[inline]
     pub fn announce(&self, announce: impl FnOnce(bool)) {
         let fences = self.readers_fence();

@@ -1,11 +1,11 @@
-//! What an operation on a structure takes beside its accesses: found with four kernels, none of
-//! which is validated with.
+//! The time of an operation on a structure beside its accesses, calibrated with four kernels. None
+//! of these kernels is used for validation.
 //!
-//! The simulator charges for accesses to what is shared. Drawing an operation, the loop, calls,
-//! hashing, comparing and allocating are not among those. One thread does nothing but read, and
-//! nothing but update, in a small table and in a small tree under a lock; what it takes natively
-//! longer than on the simulated host, with nothing charged for the rest, is what is charged from
-//! then on.
+//! The simulator charges for accesses to shared memory. It does not charge for drawing an
+//! operation, for the loop, for calls, hashing, comparing and allocating. In each kernel one thread
+//! only reads, or only updates, a small table or a small tree with a lock. The calibration runs it
+//! natively, and on the simulated host with nothing charged beside accesses. The difference is what
+//! the simulator charges from then on.
 
 use manycore_measure::Measurement;
 
@@ -15,13 +15,13 @@ use crate::rmap::{self, Load};
 use crate::set::{Keys, TaskGrid};
 use crate::simulated::Beside;
 
-/// The lock of the kernels. It is validated with, too: under other workloads.
+/// The lock of the kernels. It is validated as well, with other workloads.
 const LOCK: &str = "lock:adaptive";
 
-/// The shares of updates of the kernels.
+/// The kernels' shares of updates.
 const SHARES: [f64; 2] = [0.0, 100.0];
 
-/// What was found.
+/// The calibrated times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calibration {
     pub sets: Beside,
@@ -48,8 +48,8 @@ pub(crate) fn measure(options: &Options) -> Result<Calibration, Failure> {
     Ok(Calibration { sets: of(Kind::Set(sets))?, trees: of(Kind::ReverseMap(trees))? })
 }
 
-/// The difference of the times that an operation takes, natively and simulated without anything
-/// beside its accesses.
+/// The difference between the native time of an operation and the simulated time of its accesses
+/// alone.
 fn beside(options: &Options, case: &Case) -> Result<Beside, Failure> {
     let native = options.native(case)?;
     let simulated = options.simulated(case, Beside::each(0.0))?;

@@ -7,31 +7,31 @@ use manycore_measure::paired::Rounds;
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::rmap::{self, Load};
+use crate::run_records::RunRecords;
 use crate::set::simulated as simulated_set;
 use crate::set::{self, Keys, Popularity, TaskGrid};
 use crate::simulated::{Beside, SimulatorPool};
 use crate::worker::Command;
 
-/// What to do.
+/// The study's settings.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The model of this host.
     pub model: Model,
     /// Thread counts; the claims are about 1 and 2.
     pub threads: Vec<u32>,
-    /// Native repetitions.
+    /// The number of native rounds.
     pub rounds: u32,
     /// The length of a native slice.
     pub slice: Duration,
-    /// The simulated time that is counted.
+    /// The simulated time during which operations are counted.
     pub simulated: Duration,
     /// The seed of every random choice.
     pub seed: u64,
-    /// How to start a process in which a set is measured.
+    /// The command that starts a process for the measurement of a set.
     pub worker: Command,
-    /// Who simulates.
+    /// The pool that runs simulations.
     pub pool: SimulatorPool,
 }
 
@@ -57,13 +57,13 @@ pub(crate) struct Case {
     pub kind: Kind,
 }
 
-/// Whether a case is of sets, or of reverse maps.
+/// What a case uses: a set, or reverse maps.
 pub(crate) enum Kind {
     Set(TaskGrid),
     ReverseMap(rmap::Options),
 }
 
-/// Structure, keys, mechanisms, shares of updates in percent, and which keys are asked for.
+/// Structure, keys, mechanisms, shares of updates in percent, and the popularity of keys.
 type Sets = (&'static str, u64, &'static [&'static str], &'static [f64], Popularity);
 
 const LISTS: &[&str] =
@@ -84,12 +84,13 @@ const SETS: [Sets; 5] = [
 const MAPS: &[&str] =
     &["ldu", "ldu-per-core", "ldu-forest", "oplog", "flat-combining", "harris", "lock:mcs"];
 
-/// Whether intervals are inserted again and again, and the share of updates in percent.
+/// Whether the threads insert the same intervals again and again, and the share of updates in
+/// percent.
 const REVERSE_MAPS: [(bool, f64); 4] =
     [(false, 100.0), (true, 100.0), (false, 90.0), (false, 50.0)];
 
 impl Options {
-    /// Each with one share of updates.
+    /// The cases, each with one share of updates.
     pub(super) fn cases(&self) -> Vec<Case> {
         let of_sets = |(structure, initial, syncs, shares, popularity): Sets| {
             shares.iter().map(move |share| Case {
@@ -122,7 +123,7 @@ impl Options {
         SETS.into_iter().flat_map(of_sets).chain(REVERSE_MAPS.map(of_map)).collect()
     }
 
-    /// On this host: the median over the rounds.
+    /// Results on this host: the median over the rounds.
     pub(crate) fn native(&self, case: &Case) -> Result<Vec<Measurement>, Failure> {
         match &case.kind {
             Kind::Set(workload) => whole(set::run(&set::Options {
@@ -144,7 +145,7 @@ impl Options {
         }
     }
 
-    /// On the simulated host, with this charged beside accesses.
+    /// Results on the simulated host, with `beside` charged for each operation beside its accesses.
     pub(crate) fn simulated(
         &self,
         case: &Case,
@@ -172,8 +173,8 @@ impl Options {
     }
 }
 
-/// What was found, if nothing failed.
-fn whole(found: Found) -> Result<Vec<Measurement>, Failure> {
+/// The records, unless something failed.
+fn whole(found: RunRecords) -> Result<Vec<Measurement>, Failure> {
     match found.failures.into_iter().next() {
         None => Ok(found.measurements),
         Some(failure) => Err(Failure::Failed(failure)),

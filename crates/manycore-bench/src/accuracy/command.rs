@@ -1,4 +1,4 @@
-//! `manycore sim accuracy`: how far the simulator can be believed, on this host.
+//! `manycore sim accuracy`: how well the simulator agrees with this host.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -201,7 +201,12 @@ impl Options {
         Ok(Outcome { results, text, figure: None, failures: found.failures })
     }
 
-    fn write_page(&self, path: &Path, found: &published::Found, terminal: &Terminal) -> Result<()> {
+    fn write_page(
+        &self,
+        path: &Path,
+        found: &published::PublishedAccuracy,
+        terminal: &Terminal,
+    ) -> Result<()> {
         std::fs::write(path, published::page(found)).map_err(|error| {
             let fault = format!("cannot write '{}': {error}", path.display());
             Failure::bad_input(fault, "name a file in a directory that you may write to")

@@ -1,11 +1,11 @@
-//! A lock, or another mechanism, under a workload, native and simulated.
+//! Native and simulated throughput of a lock, or of another mechanism, with one workload.
 
 use manycore_measure::paired::Median;
 
 /// Both throughputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
-    /// In words.
+    /// The workload, in words.
     pub workload: String,
     pub threads: u32,
     pub mechanism: String,
@@ -20,7 +20,7 @@ impl Comparison {
     }
 }
 
-/// Errors, from the least to the largest.
+/// Errors in ascending order.
 pub(crate) fn errors<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Vec<f64> {
     let mut errors: Vec<f64> = comparisons.into_iter().map(Comparison::error).collect();
     errors.sort_unstable_by(f64::total_cmp);
@@ -32,18 +32,18 @@ pub(crate) fn median(sorted: &[f64]) -> Option<f64> {
     Median::of(sorted).map(|median| median.value)
 }
 
-/// The value that nine of ten do not exceed.
+/// The 90th percentile of sorted values.
 pub(crate) fn p90(sorted: &[f64]) -> Option<f64> {
     let rank = (0.9 * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.checked_sub(1)?).copied()
 }
 
-/// Pairs of mechanisms under the same workload of which one is natively ahead by more than this are
-/// compared.
+/// Two mechanisms with the same workload are compared if one of them is natively ahead by more than
+/// this.
 pub(crate) const APART: f64 = 1.15;
 
-/// Of the pairs of mechanisms that differ natively, how many are in the same order, and how many
-/// there are.
+/// The pairs of mechanisms that differ natively: how many the simulator puts in the same order, and
+/// how many there are.
 pub(crate) fn order<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> (usize, usize) {
     let all: Vec<&Comparison> = comparisons.into_iter().collect();
     let (mut same, mut pairs) = (0, 0);
@@ -83,7 +83,7 @@ pub(crate) mod tests {
         let sorted = errors(&all);
         assert!((sorted[0] - 0.10).abs() < 1e-9 && (sorted[1] - 0.25).abs() < 1e-9);
         assert_eq!(order(&all), (1, 1));
-        // Too near to each other to count; and in the wrong order.
+        // These are too close to each other to count, and in the wrong order.
         all.extend(compared(2, [100.0, 110.0], [2.0, 1.0]));
         assert_eq!(order(&all), (1, 1));
         all.extend(compared(8, [100.0, 120.0], [2.0, 1.0]));
@@ -91,7 +91,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nine_of_ten() {
+    fn the_90th_percentile_of_few_values() {
         let sorted: Vec<f64> = (1..=10).map(f64::from).collect();
         assert_eq!((p90(&sorted), median(&sorted)), (Some(9.0), Some(5.5)));
         assert_eq!((p90(&[]), median(&[])), (None, None));

@@ -1,16 +1,16 @@
-//! What is promised of the simulator.
+//! Claims about the simulator.
 
 use manycore_measure::{Bound, Claim};
 
-use super::Found;
+use super::LockAccuracy;
 use super::comparison::{Comparison, errors, median, order, p90};
 
-/// The claims are about as many threads as the host of the study has CPUs: beyond that, the
-/// scheduler decides.
+/// The most threads that the claims are about: as many as the host of the study has CPUs. Beyond
+/// that, the scheduler decides.
 pub(crate) const THREADS: u32 = 2;
 
-/// Judges throughput and order; ids begin with `prefix`. Values are exact for the comparisons that
-/// were made.
+/// Judges throughput and order. The claims' ids begin with `prefix`. The values hold exactly for
+/// the comparisons that were made.
 pub(crate) fn throughput(prefix: &str, comparisons: &[Comparison]) -> Vec<Claim> {
     let few: Vec<&Comparison> = comparisons.iter().filter(|c| c.threads <= THREADS).collect();
     let sorted = errors(few.iter().copied());
@@ -43,7 +43,7 @@ pub(crate) fn throughput(prefix: &str, comparisons: &[Comparison]) -> Vec<Claim>
 }
 
 /// Judges the study of locks.
-pub(crate) fn claims(found: &Found) -> Vec<Claim> {
+pub(crate) fn claims(found: &LockAccuracy) -> Vec<Claim> {
     let mut parking: Vec<f64> =
         found.parking.iter().map(|(parked, polling)| (parked / polling - 1.0).abs()).collect();
     parking.sort_unstable_by(f64::total_cmp);

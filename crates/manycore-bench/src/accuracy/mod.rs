@@ -1,18 +1,18 @@
-//! `manycore sim accuracy`: the same programs on this host and on a simulated machine that is made
-//! after it.
+//! `manycore sim accuracy`: the same programs on this host and on a simulated machine, whose model
+//! is measured on this host.
 //!
 //! # Calibration and validation
 //!
-//! The model comes from kernels that contain no lock ([`host`](crate::host)): loads that depend on
-//! each other, atomic additions, a ping-pong of two CPUs that poll, and a contest by
-//! compare-and-swap; and what the kernel's calls cost. One constant of the simulated loop, what a
-//! turn of it takes, was chosen with sections of at most 50 ns. None of that is among the workloads
-//! below, with which the simulator is judged.
+//! The model comes from kernels without locks ([`host`](crate::host)): loads that depend on each
+//! other, atomic additions, a ping-pong of two polling CPUs, and contention by compare-and-swap. It
+//! also has the cost of the kernel's calls. One constant was fitted with sections of at most 50 ns:
+//! the time that an iteration of the simulated loop takes. None of these programs is among the
+//! workloads below, with which the simulator is judged.
 //!
 //! # Why times vary
 //!
-//! With times that are always the same, two threads fall into step, and which step decides by how
-//! much one lock is ahead of another: natively it changes from run to run. So the time between two
+//! With constant times, two threads fall into step. Which step they fall into decides how far one
+//! lock is ahead of another, and natively it changes from run to run. So the time between two
 //! sections varies in all workloads.
 
 mod calibration;
@@ -42,7 +42,7 @@ use crate::workload::Workload;
 pub(crate) use comparison::Comparison;
 pub use render::render;
 
-/// The simulator against this host, and against what others measured.
+/// The study of the simulator against this host, and against published measurements.
 pub(crate) struct Accuracy;
 
 impl Workload for Accuracy {
@@ -61,7 +61,7 @@ impl Workload for Accuracy {
     }
 }
 
-/// The locks that are compared: of each kind one or two.
+/// The compared locks: one or two of each kind.
 const LOCKS: [&str; 12] = [
     "futex",
     "tas",
@@ -77,24 +77,24 @@ const LOCKS: [&str; 12] = [
     "hmcs",
 ];
 
-/// What to do.
+/// The study's settings.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The model of this host.
     pub model: Model,
     /// Thread counts; the claims are about 1 and 2.
     pub threads: Vec<u32>,
-    /// Native repetitions.
+    /// The number of native rounds.
     pub rounds: u32,
     /// The length of a native slice with few threads per CPU.
     pub slice: Duration,
-    /// Simulated time for the checks of the simulator against itself.
+    /// Simulated time for the checks of the simulator's consistency.
     pub checked: Duration,
     /// The seed of every random choice.
     pub seed: u64,
-    /// How to start a process in which a lock is measured.
+    /// The command that starts a process for the measurement of a lock.
     pub worker: Command,
-    /// Who simulates.
+    /// The pool that runs simulations.
     pub pool: SimulatorPool,
 }
 
@@ -114,27 +114,29 @@ impl Options {
     }
 }
 
-/// What was found.
+/// The results of the study.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct LockAccuracy {
     /// Native and simulated records.
     pub measurements: Vec<Measurement>,
-    /// What is promised of the simulator.
+    /// What the study claims about the simulator.
     pub claims: Vec<Claim>,
-    /// What could not be compared, a line each.
+    /// A line for each point that could not be compared.
     pub failures: Vec<String>,
     comparisons: Vec<Comparison>,
     /// With 2 threads: results with parked and with polling threads.
     parking: Vec<(f64, f64)>,
-    /// With 2 threads: the native result, and the least and the most over variants of the machine.
+    /// With 2 threads: the native result, and the smallest and the largest result over variants of
+    /// the machine.
     bands: Vec<(f64, [f64; 2])>,
     assumed: Vec<String>,
 }
 
-/// A workload: the section, what is between two, the number of locks.
+/// A workload: the length of a section, the time between two sections, the number of locks.
 type Times = (Length, Length, u32);
 
-/// The workloads. All are longer than what the simulated loop was calibrated with.
+/// The workloads. Their sections are longer than those with which the simulated loop was
+/// calibrated.
 fn workloads() -> [Times; 9] {
     let (fixed, about) = (Length::fixed, Length::exponential);
     [
@@ -150,8 +152,8 @@ fn workloads() -> [Times; 9] {
     ]
 }
 
-/// Measures, simulates and compares.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+/// Runs the study.
+pub fn run(options: &Options) -> Result<LockAccuracy, Failure> {
     let points = options.points();
     let native = native::measure(options, &points)?;
     let usual = variant::alone(&options.model);
@@ -164,7 +166,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
         }
         options.pool.run(&jobs)
     };
-    let mut found = Found {
+    let mut found = LockAccuracy {
         measurements: native.measurements,
         claims: Vec::new(),
         failures: native.failures,
@@ -260,7 +262,7 @@ impl Options {
         record
     }
 
-    /// The native results with the range of simulated ones over variants of the machine.
+    /// The native results, with the range of simulated ones over variants of the machine.
     fn bands(
         &self,
         points: &[Point],
@@ -285,7 +287,7 @@ impl Options {
     }
 }
 
-/// The constants of the model that are not measured, with how they are known.
+/// The constants of the model that were not measured, with their provenance.
 fn assumed(model: &Model) -> Vec<String> {
     let guessed = |c: &&manycore_sim::model::Constant| {
         use manycore_sim::model::Provenance::{Assumed, Fitted, Unverified};

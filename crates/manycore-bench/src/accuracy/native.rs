@@ -13,11 +13,11 @@ use crate::slice::{Pinning, Slice};
 use crate::worker::{Subject, Through};
 use manycore_measure::paired::{Median, Rounds};
 
-/// What this host did.
+/// The native results.
 pub(crate) struct Native {
     pub measurements: Vec<Measurement>,
     pub failures: Vec<String>,
-    /// Sections a second by the number of the point and the lock: the median over the rounds.
+    /// Sections a second, by the point's index and the lock: the median over the rounds.
     pub throughput: BTreeMap<(usize, String), f64>,
 }
 

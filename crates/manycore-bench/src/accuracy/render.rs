@@ -1,16 +1,16 @@
-//! The study for a person.
+//! Tables of the study of locks.
 
 use manycore_measure::{Cell, Claim, Column, Table, Tone, duration, significant};
 
-use super::Found;
+use super::LockAccuracy;
 use super::comparison::{Comparison, errors, median, order, p90};
 use super::judge::THREADS;
 use crate::lock::Point;
 use crate::work::{Length, Spread};
 
-/// Errors by threads, by lock and by workload, the checks of the simulator against itself, and the
+/// Errors by threads, by lock and by workload, the checks of the simulator's consistency, and the
 /// claims.
-pub fn render(found: &Found) -> String {
+pub fn render(found: &LockAccuracy) -> String {
     format!(
         "{}\n\n{}\n{}\n\nConstants of the model that are not measured:\n{}\n\n{}\n",
         tables(&found.comparisons, "lock", "section, between, locks"),
@@ -38,7 +38,7 @@ pub(crate) fn tables(comparisons: &[Comparison], mechanism: &str, workload: &str
 
 type Row<'a> = (String, Vec<&'a Comparison>);
 
-/// A row for each name, in the order in which they come.
+/// A row for each name, in the order of their first comparison.
 fn by<'a>(
     comparisons: impl Iterator<Item = &'a Comparison>,
     name: impl Fn(&Comparison) -> String,

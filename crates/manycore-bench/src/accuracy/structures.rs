@@ -1,7 +1,7 @@
 //! `manycore sim accuracy --of structures`: sets and reverse maps on this host and on a simulated
-//! machine that is made after it.
+//! machine, whose model is measured on this host.
 //!
-//! Beside the model, four numbers are fitted: see `calibration`. What is validated with are other
+//! Beside the model, four numbers are fitted: see `calibration`. The validation uses other
 //! workloads, and mostly other mechanisms.
 
 use manycore_measure::{Claim, Measurement, significant};
@@ -14,21 +14,21 @@ use super::{judge, render as shown};
 use crate::failure::Failure;
 use crate::simulated::Beside;
 
-/// What was found.
+/// The results of the study.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct StructureAccuracy {
     /// Native and simulated records.
     pub measurements: Vec<Measurement>,
-    /// What is promised of the simulator.
+    /// What the study claims about the simulator.
     pub claims: Vec<Claim>,
     comparisons: Vec<Comparison>,
     calibration: Calibration,
 }
 
-/// Measures, simulates and compares.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+/// Runs the study.
+pub fn run(options: &Options) -> Result<StructureAccuracy, Failure> {
     let calibration = calibration::measure(options)?;
-    let mut found = Found {
+    let mut found = StructureAccuracy {
         measurements: Vec::new(),
         claims: Vec::new(),
         comparisons: Vec::new(),
@@ -58,8 +58,8 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
     Ok(found)
 }
 
-/// Errors by threads, by mechanism and by workload, what was fitted, and the claims.
-pub fn render(found: &Found) -> String {
+/// Errors by threads, by mechanism and by workload, the fitted numbers, and the claims.
+pub fn render(found: &StructureAccuracy) -> String {
     let beside = |what: &str, beside: Beside| {
         let [read, update] = [beside.read_ns, beside.update_ns].map(|ns| significant(ns, 2));
         format!("  {what}: {read} ns if it reads, {update} ns if it updates")

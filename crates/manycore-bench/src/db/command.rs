@@ -8,9 +8,9 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_measure::Results;
 
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, SimulatorOptions, VariationOptions, say_troubles};
 use crate::machines;
+use crate::run_records::RunRecords;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -93,7 +93,7 @@ impl Benchmark for Options {
         };
         let found = db::run(&settings)?;
         say_troubles(&settings.pool, terminal);
-        let Found { measurements, failures } = found;
+        let RunRecords { measurements, failures } = found;
         let results = Results::new(measurements);
         let text = db::render(&results.measurements);
         Ok(Outcome { results, text, figure: None, failures })

@@ -21,9 +21,9 @@ use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::front::Front;
 use crate::mix::{Latch, Mix, USUAL_DATA, Updating, check_data};
+use crate::run_records::RunRecords;
 use crate::simulated::{Job, Program, Question, SimulatorPool, record, variant};
 use crate::slice::Pinning;
 use crate::work::Length;
@@ -123,7 +123,7 @@ impl Options {
 }
 
 /// Simulates.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     options.check()?;
     let machines = variant::of(&options.machine, options.sweep);
     let points = options.points();
@@ -133,7 +133,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
     };
     let jobs: Vec<Job> = points.iter().flat_map(of_point).collect();
     let mut answers = options.pool.run(&jobs).into_iter();
-    let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
+    let mut found = RunRecords { measurements: Vec::new(), failures: Vec::new() };
     for point in points {
         let findings: Result<Vec<_>, _> = answers.by_ref().take(machines.len()).collect();
         match findings {

@@ -7,9 +7,9 @@ use manycore_measure::Results;
 
 use super::flags::FileSystemOptions;
 use super::render;
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, SliceOptions};
 use crate::fs;
+use crate::run_records::RunRecords;
 
 const NOTES: &str = "\
 Examples:
@@ -77,7 +77,7 @@ impl Benchmark for Options {
             self.operations,
             terminal,
         )?;
-        let Found { measurements, failures } = fs::run(&options)?;
+        let RunRecords { measurements, failures } = fs::run(&options)?;
         let results = Results::of_this_host(measurements);
         let text = render(&results.measurements);
         Ok(Outcome { results, text, figure: None, failures })

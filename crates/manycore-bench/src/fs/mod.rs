@@ -22,8 +22,8 @@ mod slice;
 mod task;
 
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::front::Front;
+use crate::run_records::RunRecords;
 use crate::simulated::Simulator;
 use crate::structure::{self, Load, NativeOptions};
 use crate::worker::Executor;
@@ -57,6 +57,6 @@ impl Workload for FileSystems {
 pub type Options = NativeOptions<TaskGrid>;
 
 /// Measures.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     structure::measure(options)
 }

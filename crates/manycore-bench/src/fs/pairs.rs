@@ -12,7 +12,7 @@ use manycore_sim::Model;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::found::Found;
+use crate::run_records::RunRecords;
 use crate::simulated::{
     Finding, Job, Program, Run, SimulatedCampaign, SimulatedProgram, SimulatorPool, record, variant,
 };
@@ -89,7 +89,7 @@ pub fn names(calls: &[String]) -> Vec<String> {
 }
 
 /// Counts.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     check(&options.syncs, &options.calls)?;
     let pair = |calls| Pair { calls, chains: options.chains };
     let pairs: Vec<Pair> = pairs(&options.calls).into_iter().map(pair).collect();

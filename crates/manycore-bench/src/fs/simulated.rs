@@ -14,7 +14,7 @@ use super::own::{self, FileSystem, Worker};
 use super::result::{RETRIES, describe};
 use super::task::Task;
 use crate::failure::Failure;
-use crate::found::Found;
+use crate::run_records::RunRecords;
 use crate::simulated::{Finding, Run};
 use crate::structure::{
     self, Grid, GridPoint, Load, SimulatedActor, SimulatedOptions, SimulatedUse,
@@ -24,7 +24,7 @@ use crate::structure::{
 pub type Options = SimulatedOptions<TaskGrid>;
 
 /// Simulates.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     structure::run(options)
 }
 

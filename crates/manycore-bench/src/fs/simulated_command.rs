@@ -7,8 +7,8 @@ use manycore_measure::Results;
 
 use super::flags::FileSystemOptions;
 use super::render;
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, SimulatorOptions};
+use crate::run_records::RunRecords;
 use crate::structure::{MachineFlags, RunFlags};
 
 const NOTES: &str = "\
@@ -49,7 +49,7 @@ impl Benchmark for Options {
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
         let workload = self.file_systems.workload();
-        let (_, Found { measurements, failures }) =
+        let (_, RunRecords { measurements, failures }) =
             self.machine.simulate(&self.run, workload, &self.pool, terminal)?;
         let results = Results::new(measurements);
         let text = render(&results.measurements);

@@ -12,7 +12,7 @@ use super::task::Task;
 use crate::counts::Counts;
 use crate::footprint;
 use crate::structure::{Settings, StructureSlice};
-use crate::threads::{self, Turns, Work};
+use crate::threads::{self, OperationLoop, Work};
 use crate::worker::Executor;
 
 /// What a slice measured.
@@ -96,9 +96,9 @@ impl Work for Use {
     /// How often calls had to begin anew.
     type Outcome = u64;
 
-    fn run(mut self, turns: &mut Turns<'_>) -> u64 {
+    fn run(mut self, operations_loop: &mut OperationLoop<'_>) -> u64 {
         let mut worker = self.fs.worker(self.thread);
-        turns.run(|| self.random.u64(..), |random| worker.act(random));
+        operations_loop.run(|| self.random.u64(..), |random| worker.act(random));
         worker.retries()
     }
 }

@@ -156,7 +156,7 @@ fn simulated_run(
     structure: &str,
     sync: &str,
     popularity: Popularity,
-) -> Result<crate::found::Found, Failure> {
+) -> Result<crate::run_records::RunRecords, Failure> {
     let machine = model::find("xeon-8180-8x28x2-like")
         .map_err(|problem| Failure::Failed(problem.to_string()))?;
     simulated::run(&simulated::Options {

@@ -9,9 +9,9 @@ use super::flags::IndexOptions;
 use super::own::native::CONTENDERS;
 use super::picture::figure;
 use super::render;
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, PlotOptions, SliceOptions};
 use crate::index;
+use crate::run_records::RunRecords;
 
 const NOTES: &str = "\
 Examples:
@@ -85,7 +85,7 @@ impl Benchmark for Options {
             self.operations,
             terminal,
         )?;
-        let Found { measurements, failures } = index::run(&options)?;
+        let RunRecords { measurements, failures } = index::run(&options)?;
         let title = format!("manycore bench index, {}", Host::describe());
         let figure = Some(figure(title, &measurements));
         let results = Results::of_this_host(measurements);

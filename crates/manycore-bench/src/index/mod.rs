@@ -43,8 +43,8 @@ mod task;
 mod verify;
 
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::front::Front;
+use crate::run_records::RunRecords;
 use crate::simulated::Simulator;
 use crate::structure::{self, Load, NativeOptions};
 use crate::worker::Executor;
@@ -83,6 +83,6 @@ impl Workload for Indexes {
 pub type Options = NativeOptions<TaskGrid>;
 
 /// Measures.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     structure::measure(options)
 }

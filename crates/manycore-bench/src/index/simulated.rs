@@ -18,7 +18,7 @@ use super::result::describe;
 use super::task::{Records, Task, key_of};
 use super::verify::{Verdict, verify};
 use crate::failure::Failure;
-use crate::found::Found;
+use crate::run_records::RunRecords;
 use crate::simulated::{Beside, Finding, Run};
 use crate::structure::{
     self, Grid, GridPoint, Load, SimulatedActor, SimulatedOptions, SimulatedUse,
@@ -31,7 +31,7 @@ const ENTRY_NS: f64 = 1.0;
 pub type Options = SimulatedOptions<TaskGrid>;
 
 /// Simulates.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     structure::run(options)
 }
 

@@ -9,8 +9,8 @@ use super::flags::IndexOptions;
 use super::own::simulated::CONTENDERS;
 use super::picture::figure;
 use super::render;
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, PlotOptions, SimulatorOptions};
+use crate::run_records::RunRecords;
 use crate::structure::{MachineFlags, RunFlags};
 
 const NOTES: &str = "\
@@ -54,7 +54,7 @@ impl Benchmark for Options {
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
         let workload = self.indexes.workload(CONTENDERS);
-        let (machine, Found { measurements, failures }) =
+        let (machine, RunRecords { measurements, failures }) =
             self.machine.simulate(&self.run, workload, &self.pool, terminal)?;
         let title = format!("manycore sim index, {} (simulated)", machine);
         let figure = Some(figure(title, &measurements));

@@ -16,7 +16,7 @@ use super::{own, peers};
 use crate::counts::Counts;
 use crate::footprint;
 use crate::structure::{Settings, StructureSlice};
-use crate::threads::{self, Turns, Work};
+use crate::threads::{self, OperationLoop, Work};
 use crate::worker::Executor;
 
 /// What a slice measured.
@@ -147,9 +147,9 @@ struct Use {
 impl Work for Use {
     type Outcome = Tally;
 
-    fn run(mut self, turns: &mut Turns<'_>) -> Tally {
+    fn run(mut self, operations_loop: &mut OperationLoop<'_>) -> Tally {
         let mut actor = Actor::new(self.index.handle(), self.thread, &self.inserted);
-        turns.run(|| self.operations.draw(), |operation| actor.act(operation));
+        operations_loop.run(|| self.operations.draw(), |operation| actor.act(operation));
         actor.tally
     }
 }

@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 use humantime::parse_duration;
 use manycore_measure::Results;
 
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, SimulatorOptions, VariationOptions, say_troubles};
 use crate::machines;
+use crate::run_records::RunRecords;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -103,7 +103,7 @@ impl Benchmark for Options {
         }
         let found = kernel::run(&settings)?;
         say_troubles(&settings.pool, terminal);
-        let Found { measurements, failures } = found;
+        let RunRecords { measurements, failures } = found;
         let results = Results::new(measurements);
         let text = kernel::render(&results.measurements, &settings);
         Ok(Outcome { results, text, figure: None, failures })

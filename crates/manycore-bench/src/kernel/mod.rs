@@ -32,8 +32,8 @@ use manycore_sim::Model;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::front::Front;
+use crate::run_records::RunRecords;
 use crate::simulated::{
     Finding, Job, Program, Question, Simulator, SimulatorPool, record, variant,
 };
@@ -201,7 +201,7 @@ impl Options {
 }
 
 /// Simulates.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     options.check()?;
     let machines = variant::of(&options.machine, options.sweep);
     let jobs = options.threads.iter().flat_map(|threads| {
@@ -211,7 +211,7 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
     let jobs: Vec<Job> =
         jobs.map(|(count, load, machine)| options.job(count, load, machine)).collect();
     let mut answers = options.pool.run(&jobs).into_iter();
-    let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
+    let mut found = RunRecords { measurements: Vec::new(), failures: Vec::new() };
     for threads in &options.threads {
         let loads = options.loads(*threads);
         let all: Vec<_> = answers.by_ref().take(loads.len() * machines.len()).collect();

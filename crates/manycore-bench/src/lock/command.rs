@@ -5,8 +5,8 @@ use clap::Args;
 use manycore_measure::Results;
 
 use super::flags::PointOptions;
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, SliceOptions, worker_command};
+use crate::run_records::RunRecords;
 use manycore_launch::failure::Result;
 use manycore_launch::preload::Library;
 use manycore_launch::terminal::Terminal;
@@ -64,7 +64,7 @@ impl Benchmark for Options {
     const NAME: &'static str = "lock";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
-        let Found { measurements, failures } = lock::run(&self.settings(terminal)?)?;
+        let RunRecords { measurements, failures } = lock::run(&self.settings(terminal)?)?;
         let results = Results::of_this_host(measurements);
         let text = lock::render(&results.measurements);
         Ok(Outcome { results, text, figure: None, failures })

@@ -33,9 +33,9 @@ pub use manycore_measure::paired::Rounds;
 use crate::campaign::fault;
 use crate::contender::{self, BASE, BASE_SHARED};
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::front::Front;
 use crate::mix::{Mix, USUAL_DATA};
+use crate::run_records::RunRecords;
 use crate::simulated::Simulator;
 use crate::slice::Pinning;
 use crate::work::Length;
@@ -132,9 +132,9 @@ impl Options {
 }
 
 /// Measures.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     let samples = options.campaign()?.run()?;
-    Ok(Found { measurements: samples.measurements()?, failures: samples.failures() })
+    Ok(RunRecords { measurements: samples.measurements()?, failures: samples.failures() })
 }
 
 impl Options {

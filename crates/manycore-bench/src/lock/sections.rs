@@ -77,7 +77,9 @@ fn verify(outcomes: &[Outcome], found: u64) -> Result<(), String> {
     let sum = |part: fn(&Outcome) -> u64| outcomes.iter().map(part).sum::<u64>();
     match (sum(|outcome| outcome.violations), sum(|outcome| outcome.written)) {
         (0, written) if written == found => Ok(()),
-        (0, written) => Err(format!("the lock lost updates: {written} were made, {found} found")),
+        (0, written) => Err(format!(
+            "the lock lost updates: the threads made {written}, and the data shows {found}"
+        )),
         (violations, _) => Err(format!("the lock let two threads in at once, {violations} times")),
     }
 }

@@ -8,9 +8,9 @@ use manycore_sim::Model;
 
 use crate::contender;
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::lock::{Point, PointGrid, SIMULATED_BASE};
 use crate::mix::USUAL_DATA;
+use crate::run_records::RunRecords;
 use crate::simulated::{
     Finding, Job, Program, Question, SimulatedCampaign, SimulatorPool, record, variant,
 };
@@ -83,7 +83,7 @@ impl Options {
 }
 
 /// Simulates.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     options.check()?;
     let campaign = SimulatedCampaign {
         points: &options.grid().points(),

@@ -8,9 +8,9 @@ use humantime::parse_duration;
 use manycore_measure::Results;
 
 use super::flags::PointOptions;
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, Pin, SimulatorOptions, VariationOptions, say_troubles};
 use crate::machines;
+use crate::run_records::RunRecords;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -83,7 +83,7 @@ impl Benchmark for Options {
         let settings = self.settings(terminal)?;
         let found = lock::run(&settings)?;
         say_troubles(&settings.pool, terminal);
-        let Found { measurements, failures } = found;
+        let RunRecords { measurements, failures } = found;
         let results = Results::new(measurements);
         let text = super::render_simulated(&results.measurements, self.details);
         Ok(Outcome { results, text, figure: None, failures })

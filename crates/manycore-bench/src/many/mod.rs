@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use manycore_measure::{Bound, Claim, Measurement};
 use manycore_sim::{Model, model};
 
-use self::points::Place;
+use self::points::MachinePoint;
 pub use self::render::{figure, render};
 use self::standing::{Outcome, Run};
 use crate::accuracy::judge::claim;
@@ -121,7 +121,7 @@ pub fn run(options: &Options) -> Result<Standings, Failure> {
     let places = points::all(options.kind, &machines);
     let whole = places.len();
     let places = options.chosen(places);
-    let jobs = |place: &Place| -> Vec<Job> {
+    let jobs = |place: &MachinePoint| -> Vec<Job> {
         let settings = options.settings(place, &machines);
         let text = &variant::alone(&settings.machine)[0];
         subjects.iter().map(|lock| settings.job(&place.point, lock, text)).collect()
@@ -184,10 +184,10 @@ impl Options {
         Ok(subjects)
     }
 
-    fn chosen(&self, mut places: Vec<Place>) -> Vec<Place> {
+    fn chosen(&self, mut places: Vec<MachinePoint>) -> Vec<MachinePoint> {
         match self.effort {
             Effort::Whole => {}
-            Effort::Quick => places.retain(Place::is_quick),
+            Effort::Quick => places.retain(MachinePoint::is_quick),
             // The same order each time: a longer run goes on where a shorter one stopped.
             Effort::Within(_) => fastrand::Rng::with_seed(self.seed).shuffle(&mut places),
         }
@@ -195,7 +195,7 @@ impl Options {
     }
 
     /// As for `sim lock` at a point.
-    fn settings(&self, place: &Place, machines: &[Model]) -> lock::Options {
+    fn settings(&self, place: &MachinePoint, machines: &[Model]) -> lock::Options {
         let model = machines[place.machine].clone();
         lock::Options {
             reads: place.point.reads,
@@ -210,7 +210,7 @@ impl Options {
 impl Standings {
     fn add(
         &mut self,
-        place: &Place,
+        place: &MachinePoint,
         settings: &lock::Options,
         subjects: &[String],
         answers: Vec<Result<Finding, String>>,

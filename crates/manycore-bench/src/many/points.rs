@@ -31,9 +31,9 @@ const OUTSIDE: f64 = 200.0;
 /// Where threads outnumber CPUs, this number of time slices is counted.
 const SLICES: f64 = 20.0;
 
-/// A machine by its number, and a workload.
+/// A machine, by its number, and a workload on it.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct MachinePoint {
     pub machine: usize,
     /// Its name, without the ending that all have.
     pub name: String,
@@ -44,13 +44,13 @@ pub(super) struct Place {
 }
 
 /// All of them.
-pub(super) fn all(kind: Kind, machines: &[Model]) -> Vec<Place> {
+pub(super) fn all(kind: Kind, machines: &[Model]) -> Vec<MachinePoint> {
     let of_machine = |(number, model): (usize, &Model)| {
         let machine = model.machine();
         let slice_ns = machine.os.time_slice as f64 / machine.core.ghz;
         let cpus = machine.topology.cpus();
         let name = model.name.strip_suffix("-like").unwrap_or(&model.name).to_owned();
-        let place = move |point: Point| Place {
+        let place = move |point: Point| MachinePoint {
             machine: number,
             name: name.clone(),
             cpus,
@@ -103,7 +103,7 @@ fn counted(point: &Point, cpus: u32, slice_ns: f64) -> Duration {
     Duration::from_nanos(enough.max(slices) as u64)
 }
 
-impl Place {
+impl MachinePoint {
     /// Whether it is among the few of a short run.
     pub fn is_quick(&self) -> bool {
         let Point { threads, section, outside, reads, data, .. } = self.point;
@@ -129,13 +129,13 @@ impl Place {
     }
 }
 
-/// The columns of a table by [`Place::threads_in_words`].
+/// The columns of a table by [`MachinePoint::threads_in_words`].
 pub(super) fn columns() -> Vec<String> {
     let few = THREADS.iter().map(u32::to_string);
     few.chain(["all".to_owned(), "2x all".to_owned()]).collect()
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for MachinePoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Point { threads, outside, reads, data, .. } = self.point;
         let outside = duration(outside.mean_ns);
@@ -156,7 +156,7 @@ mod tests {
         let places = all(Kind::Mutexes, &machines);
         // 1 to 16, 20 and 40 threads; 1 to 64, 192 and 384.
         assert_eq!(places.len(), (7 + 9) * SECTIONS.len() * 3 * DATA.len());
-        let mut names: Vec<String> = places.iter().map(Place::to_string).collect();
+        let mut names: Vec<String> = places.iter().map(MachinePoint::to_string).collect();
         names.sort();
         names.dedup();
         // With sections of 20 ns and 10 times that outside 200 ns would be there twice.

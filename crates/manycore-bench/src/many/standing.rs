@@ -1,6 +1,6 @@
 //! How a lock compares with others, over many points.
 
-use super::points::Place;
+use super::points::MachinePoint;
 use crate::lock::SIMULATED_BASE as BASE;
 use crate::simulated::Finding;
 
@@ -30,7 +30,7 @@ impl Run {
 /// All locks at a point.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    pub place: Place,
+    pub place: MachinePoint,
     pub runs: Vec<Run>,
 }
 

@@ -19,8 +19,8 @@ use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::mix::check_data;
+use crate::run_records::RunRecords;
 use crate::simulated::{Finding, Job, Program, Question, SimulatorPool, record, variant};
 use crate::slice::Pinning;
 pub use render::render;
@@ -61,7 +61,7 @@ pub struct Prediction {
     /// Sections a second with the program's own lock, number of threads and number of CPUs.
     pub check: Option<f64>,
     /// Records, by lock and number of threads, and what failed.
-    pub found: Found,
+    pub found: RunRecords,
     /// Where the program's own lock stops scaling, if it does.
     pub limit: Option<Limit>,
 }
@@ -97,7 +97,7 @@ pub fn run(options: &Options) -> Result<Prediction, Failure> {
     }
     let mut answers = options.pool.run(&jobs).into_iter();
     let check = answers.next().and_then(Result::ok).map(|finding| finding.slice.throughput());
-    let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
+    let mut found = RunRecords { measurements: Vec::new(), failures: Vec::new() };
     let mut alone: Option<Vec<Finding>> = None;
     for (lock, threads) in points {
         let findings: Result<Vec<_>, _> = answers.by_ref().take(variants.len()).collect();

@@ -8,8 +8,8 @@ use clap::Args;
 use humantime::parse_duration;
 use manycore_measure::Results;
 
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, worker_command};
+use crate::run_records::RunRecords;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -179,7 +179,7 @@ impl Benchmark for Options {
             rounds: self.rounds,
             ..self.workload.settings(self.outside, self.duration, terminal)
         };
-        let Found { measurements, failures } = rmap::run(&settings, &worker_command()?)?;
+        let RunRecords { measurements, failures } = rmap::run(&settings, &worker_command()?)?;
         let results = Results::of_this_host(measurements);
         let text = rmap::render(&results.measurements);
         Ok(Outcome { results, text, figure: None, failures })

@@ -29,9 +29,9 @@ use manycore_measure::{Measurement, Parameter};
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::front::Front;
 use crate::popularity::Popularity;
+use crate::run_records::RunRecords;
 use crate::simulated::Simulator;
 use crate::simulated::{Beside, SimulatorPool};
 use crate::worker::{Command, Executor};
@@ -125,7 +125,7 @@ impl Options {
 
 /// Measures on this host, in interleaved rounds, each mechanism in processes of its own that are
 /// started so.
-pub fn run(options: &Options, worker: &Command) -> Result<Found, Failure> {
+pub fn run(options: &Options, worker: &Command) -> Result<RunRecords, Failure> {
     options.check(&mechanism::names_here(options.load.shape))?;
     native::run(options, worker)
 }
@@ -135,7 +135,7 @@ pub fn simulate(
     options: &Options,
     machine: &Model,
     pool: &SimulatorPool,
-) -> Result<Found, Failure> {
+) -> Result<RunRecords, Failure> {
     options.check(&mechanism::simulated::names(options.load.shape))?;
     Ok(simulated::run(options, machine, pool))
 }

@@ -9,8 +9,8 @@ use super::slice::{Round, Settings};
 use super::{Options, Point};
 use crate::campaign::{self, BASE, Campaign, Contest, values};
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::metrics::{WAIT_PERCENTILES, median, plain, ratio};
+use crate::run_records::RunRecords;
 use crate::waits::Waits;
 use crate::work::Pace;
 use crate::worker::{Command, Subject, Through, Worker};
@@ -19,7 +19,7 @@ use crate::worker::{Command, Subject, Through, Worker};
 type Samples = campaign::Samples<Point, String, Round>;
 
 /// Measures.
-pub(super) fn run(options: &Options, worker: &Command) -> Result<Found, Failure> {
+pub(super) fn run(options: &Options, worker: &Command) -> Result<RunRecords, Failure> {
     let contest = ReverseMaps { options, worker, pace: Pace::measure() };
     let campaign = Campaign {
         rounds: Rounds::Count(options.rounds),
@@ -27,7 +27,7 @@ pub(super) fn run(options: &Options, worker: &Command) -> Result<Found, Failure>
         progress: options.progress,
     };
     let samples = campaign.run(&contest, options.points(), options.subjects())?;
-    Ok(Found { measurements: options.measurements(&samples)?, failures: samples.failures() })
+    Ok(RunRecords { measurements: options.measurements(&samples)?, failures: samples.failures() })
 }
 
 struct ReverseMaps<'a> {

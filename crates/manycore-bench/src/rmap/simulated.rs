@@ -10,7 +10,7 @@ use super::load::{Load, Outcome, Stage, Worker};
 use super::mechanism;
 use super::{Options, Point};
 use crate::counts::Counts;
-use crate::found::Found;
+use crate::run_records::RunRecords;
 use crate::simulated::{
     Beside, Finding, Job, Program, Run, SimulatedCampaign, SimulatedProgram, SimulatorPool, Window,
     sight, variant,
@@ -21,7 +21,7 @@ use crate::structure;
 /// The time of an operation beside its accesses. A guess, the same for all.
 pub(super) const BESIDE: Beside = Beside::each(10.0);
 
-pub(super) fn run(options: &Options, model: &Model, pool: &SimulatorPool) -> Found {
+pub(super) fn run(options: &Options, model: &Model, pool: &SimulatorPool) -> RunRecords {
     let campaign = SimulatedCampaign {
         points: &options.points(),
         mechanisms: &options.subjects(),

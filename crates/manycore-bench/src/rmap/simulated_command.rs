@@ -8,9 +8,9 @@ use humantime::parse_duration;
 use manycore_measure::Results;
 
 use super::command::Workload;
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, SimulatorOptions, say_troubles};
 use crate::machines;
+use crate::run_records::RunRecords;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -59,7 +59,7 @@ impl Benchmark for Options {
         let pool = self.pool.start(terminal)?;
         let found = rmap::simulate(&settings, &machine, &pool)?;
         say_troubles(&pool, terminal);
-        let Found { measurements, failures } = found;
+        let RunRecords { measurements, failures } = found;
         let results = Results::new(measurements);
         let text = rmap::render(&results.measurements);
         Ok(Outcome { results, text, figure: None, failures })

@@ -6,8 +6,8 @@ use clap::Args;
 use manycore_measure::Results;
 
 use super::flags::SetOptions;
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, SliceOptions};
+use crate::run_records::RunRecords;
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
@@ -72,7 +72,7 @@ impl Benchmark for Options {
     const NAME: &'static str = "set";
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
-        let Found { measurements, failures } = set::run(&set::Options {
+        let RunRecords { measurements, failures } = set::run(&set::Options {
             foreign: foreign_worker(),
             ..set::Options::of_flags(
                 self.sets.workload(),
@@ -92,8 +92,8 @@ impl Benchmark for Options {
     }
 }
 
-/// How to start the program that has the sets of C libraries, which is built into the directory of
-/// this one; `None` if it was not.
+/// The command that starts the worker program with the sets of C libraries. That program is built
+/// into the directory of this one; `None` if it was not built.
 pub fn foreign_worker() -> Option<Command> {
     let program = std::env::current_exe().ok()?.with_file_name("manycore-bench-peers");
     program.is_file().then(|| Command { program, arguments: Vec::new() })

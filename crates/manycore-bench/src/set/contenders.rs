@@ -4,14 +4,14 @@ use manycore_traits::{ConcurrentSet, SetHandle};
 
 use super::task::Task;
 
-/// A set whose mechanism is not known, so that what is done with sets is compiled once. A call
-/// through a pointer then stands before every operation of every mechanism, which takes a
-/// nanosecond natively and no simulated time.
+/// A set with any mechanism, so that the benchmark's code is compiled once. Each operation of each
+/// mechanism then begins with a call through a pointer, which takes a nanosecond natively and no
+/// simulated time.
 pub trait AnySet: Send + Sync {
-    /// The calling thread's access to the set.
+    /// The calling thread's handle.
     fn handle(&self) -> Box<dyn SetHandle<u64> + '_>;
 
-    /// Visits what the mechanism has counted.
+    /// Calls `visit` with each of the mechanism's counters.
     fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64));
 }
 
@@ -25,13 +25,13 @@ impl<S: ConcurrentSet<u64> + Send> AnySet for S {
     }
 }
 
-/// What there is to choose from.
+/// The structures to choose from.
 pub(crate) const STRUCTURES: [&str; 4] = ["list", "hash", "bst", UNLOCKED];
 
-/// The structure that has no form for one thread, which could be put under a lock.
+/// The structure that has no form for one thread, so that no lock can protect it.
 const UNLOCKED: &str = "btree";
 
-/// What names of mechanisms that are locks begin with.
+/// The prefix of mechanisms that are locks.
 const LOCK: &str = "lock:";
 
 macro_rules! mechanisms {
@@ -86,7 +86,7 @@ macro_rules! library {
             }
         }
 
-        /// An empty set for the task; `None` if there is no such structure or mechanism.
+        /// Makes an empty set for the task; `None` if there is no such structure or mechanism.
         pub(crate) fn make(task: &Task) -> Option<Box<dyn AnySet>> {
             match task.sync.strip_prefix(LOCK) {
                 Some(lock) => by_lock(lock, task),
@@ -94,7 +94,7 @@ macro_rules! library {
             }
         }
 
-        /// The names of a structure's mechanisms, those that are locks last.
+        /// The names of a structure's mechanisms. Locks come last.
         pub(crate) fn names(structure: &str) -> Vec<String> {
             let of_structure = MECHANISMS.iter().filter(|(known, _)| *known == structure);
             let mechanisms = of_structure.map(|(_, sync)| (*sync).to_owned());

@@ -1,4 +1,4 @@
-//! Sets in simulated persistent memory: mechanisms that there are on simulated machines only.
+//! Sets in simulated persistent memory. Their mechanisms exist on simulated machines only.
 
 use manycore_durable_simulated::persistence::Simulated;
 use manycore_durable_simulated::romulus::Romulus;
@@ -10,7 +10,7 @@ use manycore_simulated::collections::list::VersionedList;
 use super::contenders::AnySet;
 use super::task::Task;
 
-/// MV-RLU with TimeStone's logs, and Romulus' log form.
+/// MV-RLU with TimeStone's logs, and the log form of Romulus.
 const TIMESTONE: &str = "timestone";
 const ROMULUS: &str = "romulus-log";
 
@@ -20,7 +20,7 @@ pub(super) fn names(structure: &str) -> impl Iterator<Item = String> {
     [TIMESTONE, ROMULUS].into_iter().filter(move |_| has_some).map(str::to_owned)
 }
 
-/// What is wrong with a mechanism on a machine, if anything is.
+/// Why a mechanism cannot run on a machine; `None` if it can.
 pub(super) fn fault(sync: &str, machine: &Machine) -> Option<String> {
     let is_durable = [TIMESTONE, ROMULUS].contains(&sync);
     (is_durable && !machine.persist.is_there()).then(|| {
@@ -32,7 +32,7 @@ pub(super) fn fault(sync: &str, machine: &Machine) -> Option<String> {
     })
 }
 
-/// An empty set for the task; none if it has no durable mechanism.
+/// Makes an empty set for the task; `None` if the task has no durable mechanism.
 pub(super) fn make(task: &Task) -> Option<Box<dyn AnySet>> {
     let buckets = task.keys.buckets as usize;
     match (task.structure.as_str(), task.sync.as_str()) {
@@ -47,7 +47,7 @@ pub(super) fn make(task: &Task) -> Option<Box<dyn AnySet>> {
 }
 
 fn romulus(task: &Task, buckets: usize) -> Box<dyn AnySet> {
-    // The thread that is alone has a handle, too, and so has who looks at the end.
+    // The thread that fills the set has a handle as well, and so has the one that verifies it.
     let handles = task.threads as usize + 1;
     Box::new(Romulus::<Simulated>::new(buckets, task.keys.range as usize, handles))
 }
@@ -86,12 +86,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_counted() {
+    fn written_bytes_are_counted() {
         for structure in ["list", "hash"] {
             for sync in names(structure) {
                 let found = finding("xeon-8280m-2x28x2", structure, &sync).unwrap();
                 let bytes = found.sight["count_device_bytes"];
-                // Of each operation a quarter changes something, of half of all.
+                // A quarter of the operations changes something, because half of them may.
                 assert!((10.0..500.0).contains(&bytes), "{structure} {sync}: {bytes}");
             }
         }

@@ -1,9 +1,9 @@
-//! Sets and what is done with them, as the flags of `bench set` and `sim set` say.
+//! The flags of `bench set` and `sim set` for the sets and the threads' operations.
 
 use crate::set::{self, Keys, Popularity, TaskGrid};
 use clap::Args;
 
-/// What threads do with which set.
+/// The set, and what threads do with it.
 #[derive(Args, Debug)]
 pub struct SetOptions {
     /// The structure: list, hash, bst or btree
@@ -36,7 +36,7 @@ pub struct SetOptions {
 }
 
 impl SetOptions {
-    /// As the benchmark knows it.
+    /// The workload in the benchmark's terms.
     pub fn workload(&self) -> TaskGrid {
         let usual = || set::usual_syncs(&self.structure);
         let keys = Keys::of(self.initial);

@@ -1,4 +1,4 @@
-//! What threads do with sets: a grid of points, for every machine alike.
+//! What threads do with sets: a grid of points, the same for every machine.
 
 use super::contenders::STRUCTURES;
 use super::task::{Keys, Task};
@@ -6,10 +6,10 @@ use crate::failure::Failure;
 use crate::popularity::Popularity;
 use crate::slice::MOST_THREADS;
 
-/// The largest set that is asked about.
+/// The largest range of keys that is allowed.
 const KEYS_MAX: u64 = 1 << 32;
 
-/// The most keys of which some are more popular than others: each has a number in a table.
+/// The largest range of keys with unequal popularity. A table has a number for each such key.
 const POPULAR_MAX: u64 = 10_000_000;
 
 /// A structure, mechanisms, and a grid of points.
@@ -21,15 +21,14 @@ pub struct TaskGrid {
     pub syncs: Vec<String>,
     /// Thread counts.
     pub threads: Vec<u32>,
-    /// Shares of operations that change the set, in percent: half of them insert, half remove.
+    /// Shares of operations that may change the set, in percent: half of them insert, half remove.
     pub updates: Vec<f64>,
     /// The keys.
     pub keys: Keys,
 }
 
 impl Default for TaskGrid {
-    /// A hash table of 10,000 keys under `lock:adaptive`, with 1, 2 and 8 threads and updates of 20
-    /// %.
+    /// A hash table of 10,000 keys with `lock:adaptive`: 1, 2 and 8 threads, 20 % updates.
     fn default() -> Self {
         Self {
             structure: "hash".into(),
@@ -42,7 +41,7 @@ impl Default for TaskGrid {
 }
 
 impl TaskGrid {
-    /// Whether it makes sense. The names are those of the mechanisms that the structure has.
+    /// Checks the grid. `names` are the mechanisms that the structure has.
     pub(crate) fn check(&self, names: &[String]) -> Result<(), Failure> {
         let Keys { initial, range, buckets, popularity, .. } = self.keys;
         let unknown = self.syncs.iter().find(|sync| !names.contains(sync));
@@ -84,7 +83,7 @@ impl TaskGrid {
         }
     }
 
-    /// Each share of updates with each number of threads. The mechanism is the base line.
+    /// Each share of updates with each number of threads, for the base line's mechanism.
     pub(crate) fn points(&self) -> Vec<Task> {
         let point = |update: &f64, threads: &u32| Task {
             structure: self.structure.clone(),

@@ -1,4 +1,4 @@
-//! `manycore bench set`: threads use a set, by several mechanisms in turn.
+//! `manycore bench set`: threads use a set, with one mechanism after another.
 //!
 //! ```no_run
 //! use manycore_bench::set::{self, Options};
@@ -28,9 +28,9 @@ mod task;
 pub use manycore_measure::paired::Rounds;
 
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::front::Front;
 pub use crate::popularity::Popularity;
+use crate::run_records::RunRecords;
 use crate::simulated::Simulator;
 use crate::structure::{self, Load, NativeOptions};
 use crate::worker::Executor;
@@ -44,7 +44,7 @@ pub use slice::executor;
 pub(crate) use task::Operations;
 pub use task::{Keys, Task};
 
-/// Threads that use a set.
+/// The benchmark of sets.
 pub(crate) struct Sets;
 
 impl Workload for Sets {
@@ -68,15 +68,15 @@ impl Workload for Sets {
 /// What to measure.
 pub type Options = NativeOptions<TaskGrid>;
 
-/// What there is of a structure: `lock:adaptive`, and all mechanisms that are no locks. Nothing of
-/// one that is unknown.
+/// The mechanisms of a structure that run by default: `lock:adaptive`, and all that are no locks.
+/// Empty for an unknown structure.
 pub fn usual_syncs(structure: &str) -> Vec<String> {
     let names = contenders::native::names(structure);
     let first = ["lock:adaptive".to_owned()];
     first.into_iter().chain(names.into_iter().filter(|name| !name.starts_with("lock:"))).collect()
 }
 
-/// Measures.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+/// Runs the benchmark.
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     structure::measure(options)
 }

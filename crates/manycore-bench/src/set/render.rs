@@ -1,10 +1,10 @@
-//! The results of `bench set` and `sim set` for a person.
+//! Tables of the results of `bench set` and `sim set`.
 
 use manycore_measure::Measurement;
 
 use crate::structure;
 
-/// A table for each point, mechanisms in the order asked for.
+/// A table for each point. Mechanisms keep the order of the request.
 pub fn render(measurements: &[Measurement]) -> String {
     structure::render(measurements, heading, &[], |_| String::new())
 }

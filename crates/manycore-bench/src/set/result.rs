@@ -1,4 +1,4 @@
-//! The points of sets on this host, and what records say of them.
+//! The points of sets on this host, and their fields in records.
 
 use manycore_measure::{Measurement, Parameter};
 
@@ -41,7 +41,7 @@ impl NativeTask for Task {
     }
 }
 
-/// What a record says about its point.
+/// Writes a point's fields into its record.
 pub(crate) fn describe(record: &mut Measurement, point: &Task) {
     record.structure = Some(point.structure.clone());
     record.threads = point.threads;

@@ -1,9 +1,9 @@
-//! `manycore sim set`: threads use a set on a simulated machine, by several mechanisms.
+//! `manycore sim set`: threads use a set on a simulated machine, with several mechanisms.
 //!
-//! What is done is what [`bench set`](crate::set) does. The first thread fills the set, and does
-//! some operations alone, so that what adapts to what threads do has done so when they start; that
-//! takes simulated time that is not counted. Beside the accesses to the set, an operation costs 5
-//! ns unless told otherwise: an assumption, the same for all mechanisms.
+//! The operations are those of [`bench set`](crate::set). The first thread fills the set and does
+//! some operations alone, so that mechanisms have adapted when the other threads start. That
+//! simulated time does not count. Beside the accesses to the set, an operation costs 5 ns unless an
+//! option says otherwise: an assumption, the same for all mechanisms.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use manycore_sim::thread;
 use manycore_traits::SetHandle;
 
 use crate::failure::Failure;
-use crate::found::Found;
+use crate::run_records::RunRecords;
 use crate::set::ascylib;
 use crate::set::contenders::{self, AnySet};
 use crate::set::durable;
@@ -26,8 +26,8 @@ use crate::structure::{
 /// What to simulate.
 pub type Options = SimulatedOptions<TaskGrid>;
 
-/// Simulates.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+/// Runs the simulation.
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     structure::run(options)
 }
 
@@ -67,7 +67,7 @@ impl Grid for TaskGrid {
     }
 }
 
-/// The largest range whose keys are all looked up at the end.
+/// The largest range of which each key is looked up at the end.
 const LOOKED_UP: u64 = 20_000;
 
 impl GridPoint for Task {
@@ -111,7 +111,7 @@ struct Use<'a> {
 
 impl SimulatedUse for Use<'_> {
     type Operations = Operations;
-    /// Keys that the thread has added.
+    /// The number of keys that the thread has added, less those that it has removed.
     type Tally = i64;
     type Actor<'a>
         = Actor<'a>

@@ -5,8 +5,8 @@ use clap::Args;
 use manycore_measure::Results;
 
 use super::flags::SetOptions;
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, SimulatorOptions};
+use crate::run_records::RunRecords;
 use crate::structure::{MachineFlags, RunFlags};
 use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
@@ -49,7 +49,7 @@ impl Benchmark for Options {
 
     fn measure(&self, terminal: &Terminal) -> Result<Outcome> {
         let workload = self.sets.workload();
-        let (_, Found { measurements, failures }) =
+        let (_, RunRecords { measurements, failures }) =
             self.machine.simulate(&self.run, workload, &self.pool, terminal)?;
         let results = Results::new(measurements);
         let text = render(&results.measurements);

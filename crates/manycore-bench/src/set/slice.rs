@@ -1,8 +1,9 @@
-//! One slice: threads use a set for a short time, or for this many operations, and are counted.
+//! One slice: threads use a set for a short time, or for a number of operations, and the slice
+//! counts their operations.
 //!
-//! It begins with an empty set, which the first thread fills; a large one is kept for the next
-//! slice. Warm-up, reading of counters and the end are those of a [slice of locks](crate::slice).
-//! At the end what is in the set must be what the threads were told.
+//! It begins with an empty set, which the first thread fills. The next slice keeps a large set.
+//! Warm-up, reading of counters and the end are those of a [slice of locks](crate::slice). At the
+//! end, the set must contain the keys that follow from the operations' results.
 
 use std::sync::Arc;
 
@@ -14,16 +15,16 @@ use super::task::{Operation, Operations, Task};
 use crate::counts::Counts;
 use crate::footprint;
 use crate::structure::{Settings, StructureSlice};
-use crate::threads::{self, Ran, Turns, Work};
+use crate::threads::{self, OperationLoop, Ran, Work};
 use crate::worker::Executor;
 
-/// Runs slices, in a worker. Beside manycore's sets and those of [`peers`], there are these.
+/// Runs slices, in a worker: of manycore's sets, those of [`peers`], and those of `more`.
 pub fn executor(more: &'static [Peer]) -> Executor {
     let mut kept = None;
     Executor::new(move |settings| run(&settings, more, &mut kept))
 }
 
-/// Runs one. The error, in one line, says what the set did wrong or what the machine refused.
+/// Runs a slice. The error, in one line, says what the set did wrong or what the machine refused.
 fn run(
     settings: &Settings<Task>,
     more: &[Peer],
@@ -39,7 +40,7 @@ fn run(
     Ok(slice)
 }
 
-/// A set with its first keys.
+/// A set that has its first keys.
 pub(crate) struct Filled {
     set: Arc<dyn AnySet>,
     task: Task,
@@ -61,28 +62,28 @@ impl Filled {
         Ok(Self { set: Arc::from(set), task: task.clone(), bytes_per_key })
     }
 
-    /// Whether a task begins with what is there.
+    /// Whether a task can begin with this set.
     fn is_for(&self, task: &Task) -> bool {
         let same = |a: &Task, b: &Task| a.structure == b.structure && a.sync == b.sync;
         same(&self.task, task) && self.task.keys == task.keys
     }
 }
 
-/// What one thread does.
+/// One thread's part.
 struct Use {
     set: Arc<dyn AnySet>,
     operations: Operations,
 }
 
 impl Work for Use {
-    /// Keys that it has put in, less those that it has taken out.
+    /// The number of keys that the thread has inserted, less those that it has removed.
     type Outcome = i64;
 
-    fn run(mut self, turns: &mut Turns<'_>) -> i64 {
+    fn run(mut self, operations_loop: &mut OperationLoop<'_>) -> i64 {
         let mut handle = self.set.handle();
         let mut added = 0;
         let operate = |operation| added += apply(&mut *handle, operation);
-        turns.run(|| self.operations.draw(), operate);
+        operations_loop.run(|| self.operations.draw(), operate);
         added
     }
 }
@@ -106,7 +107,7 @@ fn measure(filled: &Filled, settings: &Settings<Task>) -> Result<StructureSlice,
     })
 }
 
-/// Does an operation; returns how many keys there are more.
+/// Does an operation; returns by how much the number of keys grew.
 #[inline]
 pub(crate) fn apply(handle: &mut dyn SetHandle<u64>, operation: Operation) -> i64 {
     match operation {
@@ -119,11 +120,11 @@ pub(crate) fn apply(handle: &mut dyn SetHandle<u64>, operation: Operation) -> i6
     }
 }
 
-/// The largest range whose keys are all looked up at the end.
+/// The largest range of which each key is looked up at the end.
 const LOOKED_UP: u64 = 200_000;
 
-/// Whether the set has as many keys as the threads were told, if its range is at most so large
-/// that each key can be looked up. Calls `progress` before each.
+/// Checks that the set has as many keys as the threads were told, if the range is small enough to
+/// look each key up. Calls `progress` before each look-up.
 pub(super) fn verify(
     set: &dyn AnySet,
     added: i64,
@@ -140,7 +141,9 @@ pub(super) fn verify(
         let found = (0..task.keys.range).filter(is_there).count() as i64;
         let told = task.keys.initial as i64 + added;
         if found != told {
-            return Err(format!("the set has {found} keys, and should have {told}"));
+            return Err(format!(
+                "the set has {found} keys, but the results of the operations add up to {told}"
+            ));
         }
     }
     Ok(())

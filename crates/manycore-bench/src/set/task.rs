@@ -1,19 +1,20 @@
-//! What threads do with a set, drawn the same way for real and for simulated machines.
+//! What threads do with a set. Real and simulated machines draw it the same way.
 
 use serde::{Deserialize, Serialize};
 
 use crate::popularity::{Popularity, Ranks};
 
-/// A set and what is done with it.
+/// A set, and what threads do with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// `list`, `hash`, `bst` or `btree`.
     pub structure: String,
     /// The mechanism.
     pub sync: String,
-    /// How many threads.
+    /// The number of threads.
     pub threads: u32,
-    /// The share of operations that change the set, in percent: half of them insert, half remove.
+    /// The share of operations that may change the set, in percent: half of them insert, half
+    /// remove.
     pub update: f64,
     /// The keys.
     pub keys: Keys,
@@ -22,21 +23,21 @@ pub struct Task {
 /// The keys of a set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Keys {
-    /// How many there are at the start.
+    /// The number of keys at the start.
     pub initial: u64,
-    /// Keys are below.
+    /// Keys are below this.
     pub range: u64,
-    /// How many buckets a hash table has for them.
+    /// The number of buckets of a hash table.
     pub buckets: u64,
-    /// Which keys are asked for.
+    /// How often each key is used.
     pub popularity: Popularity,
-    /// What everything is drawn by.
+    /// The seed of everything that is drawn.
     pub seed: u64,
 }
 
 impl Keys {
-    /// A task with `initial` keys below twice that number, in a tenth as many buckets, all asked
-    /// for alike.
+    /// A task with `initial` keys below twice that number, in a tenth as many buckets. All keys are
+    /// equally popular.
     pub fn of(initial: u64) -> Self {
         Self {
             initial,
@@ -57,7 +58,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Whether it is one that may change the set.
+    /// Whether the operation may change the set.
     pub fn updates(self) -> bool {
         !matches!(self, Self::Contains(_))
     }
@@ -68,16 +69,16 @@ impl Operation {
 const DRAWN: usize = 1 << 16;
 
 impl Keys {
-    /// Whether they take long to put in.
+    /// Whether inserting the keys takes long.
     pub(crate) fn is_many(&self) -> bool {
         self.initial >= 1_000_000
     }
 
-    /// The keys of the start, in random order: a tree that is not balanced needs that.
+    /// The keys of the start, in random order, which a tree that is not balanced needs.
     pub fn first(&self) -> Vec<u64> {
         let mut random = fastrand::Rng::with_seed(self.seed);
         let mut left = self.initial;
-        // Each key with the probability that makes it this many in the end.
+        // Each key with the probability that gives this many keys in the end.
         let is_chosen = |key: &u64| {
             let chosen = random.u64(..self.range - key) < left;
             left -= u64::from(chosen);
@@ -88,20 +89,20 @@ impl Keys {
         keys
     }
 
-    /// What all threads draw their keys from.
+    /// The distribution from which all threads draw their keys.
     pub(crate) fn ranks(&self) -> Ranks {
         self.popularity.ranks(self.range)
     }
 
     /// The key with this rank of popularity. Popular keys are spread over the range.
     fn key_of(&self, rank: u64) -> u64 {
-        // A prime that divides no range that is smaller: the ranks are all the keys.
+        // A prime that divides no smaller range, so each key has one rank.
         (u128::from(rank) * 11_400_714_785_074_694_791 % u128::from(self.range)) as u64
     }
 }
 
 impl Task {
-    /// A thread's operations, for ever.
+    /// A thread's endless sequence of operations.
     pub(crate) fn operations(&self, thread: u32, ranks: &Ranks) -> Operations {
         let keys = &self.keys;
         // Any odd multiplier keeps the threads' seeds apart.
@@ -109,7 +110,7 @@ impl Task {
         let mut random = fastrand::Rng::with_seed(keys.seed.wrapping_add(own));
         let mut drawn = ranks.draw(DRAWN, &mut random);
         drawn.iter_mut().for_each(|rank| *rank = keys.key_of(*rank));
-        // Of 2^32.
+        // In units of 2^-32.
         let share = |percent: f64| (percent / 100.0 * 4_294_967_296.0) as u64;
         Operations {
             random,
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_has_as_many_keys_as_asked_for() {
+    fn the_set_starts_with_the_requested_number_of_keys() {
         let mut keys = task(Popularity::Uniform).keys.first();
         keys.sort_unstable();
         keys.dedup();
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_asked_for() {
+    fn operations_have_the_requested_shares() {
         let (keys, [reads, inserts, removes]) = counts(&task(Popularity::Uniform));
         assert!((79_000..81_000).contains(&reads), "{reads}");
         assert!((9_500..10_500).contains(&inserts) && (9_500..10_500).contains(&removes));
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_all_the_keys() {
+    fn every_key_has_a_rank() {
         let keys = Keys::of(5_000);
         let keys: std::collections::BTreeSet<_> =
             (0..keys.range).map(|rank| keys.key_of(rank)).collect();

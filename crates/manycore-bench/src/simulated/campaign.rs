@@ -4,7 +4,7 @@ use manycore_measure::Measurement;
 
 use super::job::{Finding, Job};
 use super::pool::SimulatorPool;
-use crate::found::Found;
+use crate::run_records::RunRecords;
 
 /// What is simulated: the first mechanism is the base line.
 pub(crate) struct SimulatedCampaign<'a, P> {
@@ -23,7 +23,7 @@ impl<P> SimulatedCampaign<'_, P> {
         &self,
         job: impl Fn(&P, &str, &str) -> Job,
         record: impl Fn(&P, &str, &[Finding], Option<&[Finding]>) -> Measurement,
-    ) -> Found {
+    ) -> RunRecords {
         let mut jobs = Vec::new();
         for point in self.points {
             for mechanism in self.mechanisms {
@@ -31,7 +31,7 @@ impl<P> SimulatedCampaign<'_, P> {
             }
         }
         let mut answers = self.pool.run(&jobs).into_iter().zip(&jobs);
-        let mut found = Found { measurements: Vec::new(), failures: Vec::new() };
+        let mut found = RunRecords { measurements: Vec::new(), failures: Vec::new() };
         for point in self.points {
             let mut base: Option<Vec<Finding>> = None;
             for (number, mechanism) in self.mechanisms.iter().enumerate() {

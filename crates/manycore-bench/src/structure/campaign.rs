@@ -6,7 +6,7 @@ use manycore_measure::Measurement;
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-use crate::found::Found;
+use crate::run_records::RunRecords;
 use crate::simulated::{
     Beside, Finding, Job, Program, Question, SimulatedCampaign, SimulatorPool, variant,
 };
@@ -91,7 +91,7 @@ pub(crate) trait Grid {
 }
 
 /// Simulates.
-pub(crate) fn run<G: Grid>(options: &SimulatedOptions<G>) -> Result<Found, Failure> {
+pub(crate) fn run<G: Grid>(options: &SimulatedOptions<G>) -> Result<RunRecords, Failure> {
     let asked = Asked(options);
     asked.check()?;
     let campaign = SimulatedCampaign {

@@ -8,9 +8,9 @@ use manycore_launch::failure::Result;
 use manycore_launch::terminal::Terminal;
 
 use super::{Grid, NativeOptions, SimulatedOptions, run};
-use crate::found::Found;
 use crate::front::{Pin, SimulatorOptions, SliceOptions, say_troubles, worker_command};
 use crate::machines;
+use crate::run_records::RunRecords;
 
 /// Where.
 #[derive(Args, Debug)]
@@ -50,7 +50,7 @@ impl MachineFlags {
         workload: G,
         pool: &SimulatorOptions,
         terminal: &Terminal,
-    ) -> Result<(String, Found)> {
+    ) -> Result<(String, RunRecords)> {
         let options = SimulatedOptions {
             cpus: self.cpus,
             workload,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Grid, GridPoint, StructureSlice, records};
 use crate::campaign::{Campaign, Contest, Samples, fault, subjects, values};
 use crate::failure::Failure;
-use crate::found::Found;
+use crate::run_records::RunRecords;
 use crate::slice::Pinning;
 use crate::threads::ThreadSettings;
 use crate::worker::{Command, Order, Subject, Through, Worker};
@@ -105,7 +105,7 @@ impl<T: NativeTask> Order for Settings<T> {
 pub(crate) type NativeSamples<T> = Samples<T, String, <T as NativeTask>::Slice>;
 
 /// Measures.
-pub(crate) fn measure<G: NativeGrid>(options: &NativeOptions<G>) -> Result<Found, Failure> {
+pub(crate) fn measure<G: NativeGrid>(options: &NativeOptions<G>) -> Result<RunRecords, Failure> {
     let NativeOptions { workload, against, slice, operations, rounds, foreign, .. } = options;
     workload.check_native(against, foreign.is_some())?;
     if let Some(fault) = fault(*slice, *operations, *rounds) {
@@ -113,7 +113,7 @@ pub(crate) fn measure<G: NativeGrid>(options: &NativeOptions<G>) -> Result<Found
     }
     let syncs = subjects(workload.syncs(), against);
     let samples = contest(options, workload.tasks(), syncs)?;
-    Ok(Found { measurements: samples.measurements()?, failures: samples.failures() })
+    Ok(RunRecords { measurements: samples.measurements()?, failures: samples.failures() })
 }
 
 /// Runs these mechanisms at these points, as the options say.

@@ -29,8 +29,8 @@ use manycore_measure::{Measurement, Mechanism};
 use manycore_sim::Model;
 
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::front::Front;
+use crate::run_records::RunRecords;
 use crate::simulated::{
     Finding, Job, Program, Question, SimulatedCampaign, Simulator, SimulatorPool, record, variant,
 };
@@ -129,7 +129,7 @@ impl Options {
 }
 
 /// Simulates.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     options.check()?;
     let campaign = SimulatedCampaign {
         points: &options.clients,

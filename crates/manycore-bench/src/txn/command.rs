@@ -8,8 +8,8 @@ use manycore_measure::Results;
 use super::flags::TransactionOptions;
 use super::own::native::CONTENDERS;
 use super::render;
-use crate::found::Found;
 use crate::front::{Benchmark, Outcome, SliceOptions};
+use crate::run_records::RunRecords;
 use crate::txn;
 
 const NOTES: &str = "\
@@ -81,7 +81,7 @@ impl Benchmark for Options {
             self.operations,
             terminal,
         )?;
-        let Found { measurements, failures } = txn::run(&options)?;
+        let RunRecords { measurements, failures } = txn::run(&options)?;
         let results = Results::of_this_host(measurements);
         let text = render(&results.measurements);
         Ok(Outcome { results, text, figure: None, failures })

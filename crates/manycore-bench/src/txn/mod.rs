@@ -42,8 +42,8 @@ mod tpcc;
 mod ycsb;
 
 use crate::failure::Failure;
-use crate::found::Found;
 use crate::front::Front;
+use crate::run_records::RunRecords;
 use crate::simulated::Simulator;
 use crate::structure::{self, Load, NativeOptions};
 use crate::worker::Executor;
@@ -77,6 +77,6 @@ impl Workload for Transactions {
 pub type Options = NativeOptions<TaskGrid>;
 
 /// Measures.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     structure::measure(options)
 }

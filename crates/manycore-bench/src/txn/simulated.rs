@@ -16,7 +16,7 @@ use super::own::simulated::CONTENDERS;
 use super::result::{AUDITS, describe};
 use super::task::{Mix, Task};
 use crate::failure::Failure;
-use crate::found::Found;
+use crate::run_records::RunRecords;
 use crate::simulated::{Finding, Run};
 use crate::structure::{
     self, Grid, GridPoint, Load, SimulatedActor, SimulatedOptions, SimulatedUse,
@@ -26,7 +26,7 @@ use crate::structure::{
 pub type Options = SimulatedOptions<TaskGrid>;
 
 /// Simulates.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+pub fn run(options: &Options) -> Result<RunRecords, Failure> {
     structure::run(options)
 }
 

@@ -14,7 +14,7 @@ use super::{own, peers};
 use crate::counts::Counts;
 use crate::footprint;
 use crate::structure::{Settings, StructureSlice};
-use crate::threads::{self, Turns, Work};
+use crate::threads::{self, OperationLoop, Work};
 use crate::worker::Executor;
 
 /// What a slice measured.
@@ -112,9 +112,10 @@ struct Use {
 impl Work for Use {
     type Outcome = Tally;
 
-    fn run(mut self, turns: &mut Turns<'_>) -> Tally {
+    fn run(mut self, operations_loop: &mut OperationLoop<'_>) -> Tally {
         let mut actor = Actor::new(self.database.session());
-        turns.run(|| self.draws.draw(), |transaction: Transaction| actor.act(&transaction));
+        operations_loop
+            .run(|| self.draws.draw(), |transaction: Transaction| actor.act(&transaction));
         actor.tally
     }
 }

@@ -7,11 +7,11 @@ use manycore::order;
 use manycore::sync::atomic::{AtomicU32, Ordering};
 use manycore::sync::cell::UnsafeCell;
 
-/// A slot in the memory that a table is given; all zero is a free slot that was never used.
+/// A slot in the memory that a table is given. All zero: a free slot that was never used.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Slot<L> {
-    /// Entries and calls in flight that refer to it; 0 while it is free.
+    /// The number of entries and calls in flight that refer to it; 0 while it is free.
     references: AtomicU32,
     /// The free slot after this one, plus one.
     pub(crate) next: AtomicU32,
@@ -31,7 +31,7 @@ unsafe impl<L: Send + Sync> Sync for Slot<L> {}
 pub struct Held(pub(crate) u32);
 
 impl Held {
-    /// Its number, to be kept where a value with a destructor's duties cannot be.
+    /// The slot's number, for places that cannot hold a value with a destructor.
     pub fn into_number(self) -> u32 {
         self.0
     }
@@ -114,12 +114,12 @@ impl<L: Copy> Slot<L> {
         self.route.with(|place| unsafe { (*place).assume_init_ref() })
     }
 
-    /// Drops a reference; gives the route if it was the last one, and then the slot is the
-    /// caller's.
+    /// Drops a reference. If it was the last one, returns the route, and the slot belongs to the
+    /// caller.
     ///
     /// # Safety
     ///
-    /// The caller has a reference, and had it for itself.
+    /// The caller owns a reference.
     pub(crate) unsafe fn leave(&self) -> Option<L> {
         // AcqRel: Release for the thread that drops the last reference, so that all uses come
         // before; Acquire for that thread.
@@ -131,7 +131,7 @@ impl<L: Copy> Slot<L> {
         Some(self.route.with_mut(|place| unsafe { (*place).assume_init_read() }))
     }
 
-    /// Drops all references; gives the route if there were any.
+    /// Drops all references; returns the route if there were any.
     ///
     /// # Safety
     ///

@@ -23,7 +23,7 @@ const STEERED: u64 = 3;
 const CLOSING: u64 = 4;
 const TIED: u64 = 5;
 
-/// What is known of one descriptor; all zero is nothing.
+/// The knowledge about one descriptor. All zero: nothing is known.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Entry(AtomicU64);
@@ -45,20 +45,20 @@ impl Entry {
 /// Why calls on a descriptor are left in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// The descriptor is none whose calls are moved: no socket.
+    /// Calls on the descriptor are not moved: it is no socket.
     Plain,
-    /// stdio reads and writes it too, past every interposed function.
+    /// stdio also reads and writes it, without any interposed function.
     Stream,
     /// The results of calls on it depend on the calling thread.
     Tied,
-    /// A thread is closing it: the kernel's answer may be outdated when it arrives.
+    /// A thread is closing it, so the kernel's answer may be outdated when it arrives.
     Closing,
 }
 
 /// What [`Table::find`] finds.
 #[derive(Debug)]
 pub enum Lookup {
-    /// Nothing is known: a thread that wants to know asks the kernel.
+    /// Nothing is known. A thread that needs to know asks the kernel.
     Unknown,
     /// Calls on it are executed in place.
     Left(Left),
@@ -68,14 +68,14 @@ pub enum Lookup {
     Beyond,
 }
 
-/// The table, over memory that its user has set aside.
+/// The table, in memory that its user has reserved.
 #[derive(Debug)]
 pub struct Table<'m, L, C> {
     entries: &'m [Entry],
     slots: &'m [Slot<L>],
     /// Closes a route to which nothing refers any more.
     close: C,
-    /// How often a slot was put back, and the first free slot plus one.
+    /// The first free slot plus one, and how often a slot was put back.
     free: AtomicU64,
     /// How many slots have been used, ever.
     used: AtomicU32,
@@ -86,7 +86,7 @@ pub struct Table<'m, L, C> {
 }
 
 impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
-    /// A table in which all descriptors are unknown; its memory is zero, or new.
+    /// Creates a table in which all descriptors are unknown. Its memory is zero, or new.
     ///
     /// # Panics
     ///
@@ -134,9 +134,9 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         }
     }
 
-    /// Has calls on a descriptor take this route from now on; the caller has just made the route.
-    /// If there is no entry or no slot for the descriptor, closes the route, leaves the descriptor
-    /// unknown, and returns false.
+    /// Makes calls on a descriptor take this route from now on; the caller has just opened the
+    /// route. If there is no entry or no slot for the descriptor, closes the route, leaves the
+    /// descriptor unknown, and returns false.
     pub fn steer(&self, descriptor: i32, route: L, traits: u32) -> bool {
         let Some(number) = self.published(descriptor, route, traits) else {
             self.forget(descriptor);
@@ -146,9 +146,9 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         true
     }
 
-    /// The same for a descriptor about which the caller has asked the kernel, if it is still
-    /// unknown. The descriptor may have been closed since. So the caller asks the kernel once more,
-    /// and forgets the entry if the descriptor is another file by now.
+    /// As [`steer`](Self::steer), for a descriptor about which the caller has asked the kernel, if
+    /// it is still unknown. The descriptor may have been closed since. So the caller asks the
+    /// kernel once more, and forgets the entry if the descriptor is another file by now.
     pub fn adopt(&self, descriptor: i32, route: L, traits: u32) -> bool {
         let Some(number) = self.published(descriptor, route, traits) else { return false };
         let is_noted = self.note_if_unknown(descriptor, self.referring(descriptor, number));
@@ -158,13 +158,13 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         is_noted
     }
 
-    /// Has calls on a descriptor executed in place, if it is still unknown; to be called for a
-    /// descriptor whose calls must not be moved.
+    /// Makes calls on a descriptor stay in place, if it is still unknown. For a descriptor whose
+    /// calls must not be moved.
     pub fn adopt_plain(&self, descriptor: i32) {
         self.note_if_unknown(descriptor, PLAIN);
     }
 
-    /// A slot with this route and one reference, the caller's; otherwise the route is closed.
+    /// A slot with this route and one reference, the caller's. If there is none, closes the route.
     fn published(&self, descriptor: i32, route: L, traits: u32) -> Option<u32> {
         let slot = if self.entry(descriptor).is_some() { self.take() } else { None };
         let Some(number) = slot else {
@@ -176,7 +176,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         Some(number)
     }
 
-    /// Has calls on a descriptor take the route of another one: they share an open description.
+    /// Makes calls on a descriptor take the route of another one, because they share an open
+    /// description.
     pub fn share(&self, descriptor: i32, held: &Held) {
         if self.entry(descriptor).is_some() {
             let joined = self.slots[held.0 as usize].join();
@@ -196,8 +197,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.replace(descriptor, word);
     }
 
-    /// A thread is about to close or replace a descriptor: no thread asks for its kind before that
-    /// is over.
+    /// Notes that a thread will close or replace a descriptor: until that is done, no thread asks
+    /// for its kind.
     pub fn closes(&self, descriptor: i32) {
         if mutation!("closing-unmarked") {
             return self.forget(descriptor);
@@ -205,7 +206,7 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.leave_alone(descriptor, Left::Closing);
     }
 
-    /// After a call that was to close the descriptor, whether it did or not. The entry becomes
+    /// Ends [`closes`](Self::closes), whether or not the descriptor was closed. The entry becomes
     /// unknown, unless another thread has filled it in since for a new descriptor with that number.
     pub fn closed(&self, descriptor: i32) {
         if let Some(Entry(entry)) = self.entry(descriptor) {
@@ -257,8 +258,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         self.end.load(Ordering::Acquire) as i32
     }
 
-    /// To be called in the child of a fork, by its only thread: closes all routes, and frees all
-    /// slots. Calls that the parent's other threads had in flight do not count here.
+    /// Closes all routes and frees all slots, in the child of a fork. Its only thread calls this.
+    /// Calls that the parent's other threads had in flight do not count here.
     pub fn forked(&self) {
         // Relaxed throughout this function: there is one thread.
         let used = self.used.swap(0, Ordering::Relaxed);
@@ -286,7 +287,7 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
     }
 
     /// Whether a word leaves its descriptor unknown. A word that another process of a fork has
-    /// written does so, too.
+    /// written also does.
     #[inline]
     fn is_unknown(&self, word: u64) -> bool {
         let is_dated = [STEERED, CLOSING].contains(&(word & STATE));
@@ -309,7 +310,7 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
         u64::from(self.epoch.load(Ordering::Relaxed)) << EPOCH_SHIFT | word
     }
 
-    /// Puts a word into an entry that says nothing; whether it did not.
+    /// Stores a word in an entry that is unknown; returns whether it was.
     fn note_if_unknown(&self, descriptor: i32, word: u64) -> bool {
         let Some(Entry(entry)) = self.entry(descriptor) else { return false };
         // Relaxed: the exchange says whether it still is so.

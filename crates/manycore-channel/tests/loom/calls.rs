@@ -34,7 +34,7 @@ fn execute(slot: *const Slot) {
     }
 }
 
-/// The caller's part: waits for the answer to its own call, and has the slot back.
+/// The caller's part: waits for the answer to its own call, and owns the slot again.
 fn answered(slot: *mut Slot) {
     // SAFETY: the caller's own, which stays until it is answered.
     let of = unsafe { &*slot };
@@ -143,8 +143,8 @@ fn two_callers_and_a_worker() {
     });
 }
 
-/// A worker that wakes for another reason than a caller's ring sees all calls from callers that
-/// found it awake.
+/// A worker that wakes for another reason than a caller's ring sees all calls of callers that found
+/// it awake.
 #[test]
 fn a_worker_wakes_by_itself() {
     check(3, || {
@@ -224,7 +224,7 @@ impl Numbers {
         self.stack.pop(|number| &self.links[number as usize])
     }
 
-    /// Takes a number, works with it and puts it back.
+    /// Takes a number, uses it and puts it back.
     fn turn(&self) {
         if let Some(number) = self.pop() {
             // SAFETY: the thread that has the number has the note.
@@ -234,7 +234,7 @@ impl Numbers {
     }
 }
 
-/// One thread at a time takes a number, and the number comes back with its notes.
+/// One thread at a time has a number, and sees what the thread before it has noted.
 #[test]
 fn numbers_change_hands() {
     check(3, || {
@@ -310,7 +310,7 @@ impl OneWorker {
     }
 }
 
-/// A caller's next call finds the worker where it was.
+/// A caller's next call finds the worker on the stack again.
 #[test]
 fn a_worker_has_one_call_after_the_other() {
     check(3, || {
@@ -342,7 +342,8 @@ fn two_callers_and_a_blocking_worker() {
 }
 
 /// A caller may sleep in such a way that the kernel restarts its sleep after a handler. When a part
-/// of its send is done it is woken, to sleep without restarts: here the call is answered only then.
+/// of its send is done, it is woken, and sleeps again without restarts. Here the call is answered
+/// only after that.
 #[test]
 fn a_caller_sleeps_otherwise_when_a_part_is_gone() {
     check(3, || {
@@ -376,7 +377,7 @@ fn a_caller_sleeps_otherwise_when_a_part_is_gone() {
     });
 }
 
-/// Once a worker is done with a call, no signal comes to it on that call's account.
+/// Once a worker has released a call, no signal for that call reaches it.
 #[test]
 fn no_signal_comes_for_a_call_that_is_over() {
     check(3, || {

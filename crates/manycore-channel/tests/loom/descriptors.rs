@@ -60,7 +60,7 @@ impl RouteTable {
 
 type Model = Table<'static, usize, Box<dyn Fn(usize) + Send + Sync>>;
 
-/// A table of three descriptors and as many slots as said.
+/// A table of three descriptors and this many slots.
 fn table(routes: &Arc<RouteTable>, slots: usize) -> Arc<Model> {
     let entries: &'static [Entry] = Box::leak((0..3).map(|_| Entry::new()).collect());
     let slots: &'static [Slot<usize>] = Box::leak((0..slots).map(|_| Slot::new()).collect());
@@ -83,8 +83,7 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// A call on a descriptor that another thread closes, and whose number and slot another socket
-/// gets.
+/// A call on a descriptor that another thread closes. Its number and its slot go to another socket.
 #[test]
 fn closing_while_a_call_is_in_flight() {
     check(|| {
@@ -103,7 +102,7 @@ fn closing_while_a_call_is_in_flight() {
     });
 }
 
-/// A slot passes from one descriptor to another, while a call searches for the first.
+/// A slot passes from one descriptor to another, while a call searches for the first one.
 #[test]
 fn a_slot_changes_descriptors() {
     check(|| {
@@ -149,8 +148,8 @@ fn slots_are_given_once() {
     });
 }
 
-/// The first free slot is taken and put back, while another thread is about to take it: the slot
-/// behind it is not free then.
+/// The first free slot is taken and put back while another thread takes it: the slot behind it is
+/// not free then.
 #[test]
 fn a_slot_comes_back_to_the_list() {
     check(|| {
@@ -180,7 +179,7 @@ fn a_slot_comes_back_to_the_list() {
     });
 }
 
-/// A duplicate is closed by one thread, the descriptor by another: the last one closes the route.
+/// One thread closes a duplicate, another one the descriptor: the last one closes the route.
 #[test]
 fn duplicates_share_a_route() {
     check(|| {
@@ -203,7 +202,7 @@ fn duplicates_share_a_route() {
     });
 }
 
-/// The kernel's file under a number: a socket, and after its close a pipe that no thread notes.
+/// The kernel's file under a number: a socket, and after its close a pipe that no thread has noted.
 const SOCKET: u32 = 1;
 const PIPE: u32 = 2;
 

@@ -3,7 +3,7 @@
 use manycore_history::history::Call;
 use manycore_history::linearizable::check;
 use manycore_history::specification::{
-    CallOf, Map, MapOperation, PileOperation, Queue, Set, SetOperation, Specification, Stack,
+    CallOf, Map, MapOperation, Queue, SequenceOperation, Set, SetOperation, Specification, Stack,
 };
 use manycore_history::taken_back::leave_out;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn history<O, R>(calls: impl IntoIterator<Item = (O, R, u64, u64)>) -> Vec<Call<
 }
 
 use MapOperation::Get;
-use PileOperation::{Pop, Push, TakeAll, TakeBack};
+use SequenceOperation::{Pop, Push, TakeAll, TakeBack};
 use SetOperation::{Contains, Insert, Remove};
 
 #[test]
@@ -97,7 +97,7 @@ fn the_window_is_small() {
 }
 
 #[test]
-fn piles_keep_their_order() {
+fn sequences_keep_their_order() {
     let three = |result| {
         let push = |value, at| (Push(value), vec![], at, at + 1);
         history([push(1, 0), push(2, 2), (TakeAll, result, 4, 5), (Pop, vec![], 6, 7)])
@@ -111,7 +111,7 @@ fn piles_keep_their_order() {
 
 /// Thirty times two simultaneous pushes: 2^30 states before the first value is removed.
 #[test]
-fn long_piles_are_decided() {
+fn long_sequences_are_decided() {
     let pushes = (0..60).map(|value| (Push(value), vec![], value / 2 * 10, value / 2 * 10 + 5));
     let pops = |order: fn(u64) -> u64| {
         (0..60).map(move |at| (Pop, vec![order(at)], 1000 + 10 * at, 1005 + 10 * at))
@@ -135,12 +135,12 @@ fn what_was_taken_back_was_the_last() {
         called: 0,
         returned: 1,
     };
-    let left = |calls: &[(PileOperation, &[u64])]| {
+    let left = |calls: &[(SequenceOperation, &[u64])]| {
         let left = leave_out(calls.iter().copied().map(call).collect());
         left.map(|calls| calls.into_iter().map(|call| call.operation).collect::<Vec<_>>())
     };
     let pushes: [(_, &[u64]); 2] = [(Push(1), &[]), (Push(2), &[])];
-    let with = |rest: &[(PileOperation, &'static [u64])]| left(&[&pushes, rest].concat());
+    let with = |rest: &[(SequenceOperation, &'static [u64])]| left(&[&pushes, rest].concat());
     assert_eq!(with(&[(TakeBack, &[2]), (Pop, &[1])]), Ok(vec![Push(1), Pop]));
     assert_eq!(with(&[(TakeBack, &[2]), (TakeBack, &[1]), (TakeBack, &[])]), Ok(vec![]));
     assert_eq!(with(&[(TakeBack, &[])]), Ok(vec![Push(1), Push(2)]), "somebody has looked");
@@ -200,7 +200,7 @@ fn map_call() -> impl Strategy<Value = (MapOperation, Option<u64>)> {
     (operation, prop::option::of(1..3_u64))
 }
 
-fn pile_call() -> impl Strategy<Value = (PileOperation, Vec<u64>)> {
+fn sequence_call() -> impl Strategy<Value = (SequenceOperation, Vec<u64>)> {
     prop_oneof![
         (1..5_u64).prop_map(|value| (Push(value), vec![])),
         prop::collection::vec(1..5_u64, 0..2).prop_map(|result| (Pop, result)),
@@ -226,12 +226,12 @@ proptest! {
     }
 
     #[test]
-    fn stacks_as_by_brute_force(calls in calls(pile_call())) {
+    fn stacks_as_by_brute_force(calls in calls(sequence_call())) {
         prop_assert_eq!(check::<Stack>(&calls).is_ok(), brute_force::<Stack>(&calls));
     }
 
     #[test]
-    fn queues_as_by_brute_force(calls in calls(pile_call())) {
+    fn queues_as_by_brute_force(calls in calls(sequence_call())) {
         prop_assert_eq!(check::<Queue>(&calls).is_ok(), brute_force::<Queue>(&calls));
     }
 }

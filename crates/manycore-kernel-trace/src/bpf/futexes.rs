@@ -13,15 +13,15 @@ use crate::sum::Sum;
 
 /// As in `bpf/futex.h`.
 const EVENT: u32 = 1;
-/// The bytes of a place, and its value for an unknown stack.
+/// The size of a place, and the value of an unknown stack.
 const PLACE: usize = 40;
 const NO_STACK: u32 = u32::MAX;
-/// The number of a process' program when a watch on it begins: the kernel's number for it is
-/// unknown.
+/// The number of the program that a process runs when the observation begins: the kernel's number
+/// for it is unknown.
 const FIRST: u32 = u32::MAX;
 
-/// Reads the maps of the processes that have waited: of all of them if `again` is set, else of the
-/// new ones.
+/// Reads the maps of the processes that have waited: of all of them if `again` is set, otherwise of
+/// the new ones.
 pub fn sample(sleepers: &mut Sleepers, map: &MapHandle, again: bool) {
     for (key, stack) in entries(map) {
         let (mut key, stack) = (Fields(&key), Fields(&stack).long());
@@ -34,7 +34,7 @@ pub fn sample(sleepers: &mut Sleepers, map: &MapHandle, again: bool) {
     }
 }
 
-/// Lets threads that sleep already do so from now on.
+/// Notes the threads that sleep already: their waits begin now.
 pub fn begin(sleepers: &mut Sleepers, sleeping: &MapHandle, process: u32, now: u64) {
     for one in asleep(process) {
         sleepers.sample(process, FIRST, 0);
@@ -58,20 +58,20 @@ fn sleep(one: &Asleep, process: u32, began: u64) -> Vec<u8> {
 }
 
 /// A place, as the kernel has it.
-pub type Place = Vec<u8>;
+pub type WaitSite = Vec<u8>;
 
 /// What each place has come to until now.
 pub fn counts(
     sums: &MapHandle,
     sleeping: &MapHandle,
     now: u64,
-    numbers: &mut Numbers<Place>,
+    numbers: &mut Numbers<WaitSite>,
 ) -> Vec<Count> {
     let ended = entries(sums).into_iter().map(|(place, sum)| {
         let mut sum = Fields(&sum);
         (place, (sum.long(), sum.long()))
     });
-    let mut all: HashMap<Place, (u64, u64)> = ended.collect();
+    let mut all: HashMap<WaitSite, (u64, u64)> = ended.collect();
     for (place, began) in under_way(sleeping) {
         all.entry(place).or_default().1 += now.saturating_sub(began);
     }
@@ -81,24 +81,24 @@ pub fn counts(
 }
 
 /// Where threads sleep, and since when.
-fn under_way(sleeping: &MapHandle) -> impl Iterator<Item = (Place, u64)> {
+fn under_way(sleeping: &MapHandle) -> impl Iterator<Item = (WaitSite, u64)> {
     entries(sleeping).into_values().map(|sleep| {
         let (place, began) = sleep.split_at(PLACE.min(sleep.len()));
         (place.to_vec(), Fields(began).long())
     })
 }
 
-/// The waits that the kernel has added up, and those under way until now. Returns the number of the
+/// The waits that the kernel has summed up, and those that are under way. Returns the number of the
 /// latter.
 pub fn waits(
     sums: &MapHandle,
     sleeping: &MapHandle,
     now: u64,
-    numbers: &mut Numbers<Place>,
+    numbers: &mut Numbers<WaitSite>,
     stack: impl Fn(u32) -> Vec<u64>,
 ) -> (Vec<FutexWaits>, u64) {
     let ended = entries(sums).into_iter().map(|(place, sum)| (place, sum_of(&sum)));
-    let mut all: HashMap<Place, Sum> = ended.collect();
+    let mut all: HashMap<WaitSite, Sum> = ended.collect();
     let mut sleeps = 0;
     for (place, began) in under_way(sleeping) {
         let word = Fields(&place).long();

@@ -17,11 +17,11 @@ pub struct Contention {
     rings: Rings,
     layout: Layout,
     pairs: Pairs,
-    /// Read, and too young to be sure that no older ones come.
+    /// Events that were read, but are so recent that older ones may still arrive.
     young: Vec<Event>,
     /// Times at which records are missing.
     gaps: Vec<u64>,
-    /// Records that were lost when the sums were taken last.
+    /// The number of lost records when the sums were last taken.
     lost: u64,
 }
 
@@ -76,7 +76,7 @@ impl Contention {
         self.read_until(now());
     }
 
-    /// Takes events in the order of their time, up to a time at which all have been written.
+    /// Takes events in the order of their time, up to a time before which all have been written.
     fn read_until(&mut self, time: u64) {
         let Self { rings, layout, pairs, young, gaps, .. } = self;
         let each = |kind, _, record: &mut Record<'_>| match kind {
@@ -109,7 +109,7 @@ impl Contention {
         self.read_until(u64::MAX);
     }
 
-    /// What was counted since the start or the last time.
+    /// The counts since the start or the last call.
     pub fn take(&mut self) -> (Vec<Waits>, Totals) {
         self.read();
         let (waits, mut totals) = self.pairs.drain();

@@ -19,8 +19,8 @@ use crate::Scope;
 use crate::clock::now;
 use crate::kallsyms::Kallsyms;
 
-/// Room for samples of a CPU, in bytes: half of the memory that every user may pin by default. A
-/// power of two.
+/// The size of a CPU's buffer for samples, in bytes: half of the memory that every user may pin by
+/// default. A power of two.
 const ROOM: usize = 256 << 10;
 /// Calls of a stack that are kept, of the kernel and the program together.
 const DEPTH: u16 = 96;
@@ -31,7 +31,7 @@ pub struct Sampler {
     rings: Rings,
     samples: Samples,
     begun: u64,
-    /// Read, and too young to be sure that no older ones come.
+    /// Samples that were read, but are so recent that older ones may still arrive.
     young: Vec<(u64, Event)>,
     tasks: Tasks,
 }
@@ -39,19 +39,19 @@ pub struct Sampler {
 /// Whose events are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// The events of all processes: those of the command are picked out. A new process then costs
+    /// The events of all processes, of which the command's are selected. A new process then costs
     /// only a record.
     System,
-    /// The command's: each new process gets an event for each CPU.
+    /// The events of the command: each new process gets an event for each CPU.
     Command,
     /// A process', and of its threads.
     Process(u32),
 }
 
 impl Sampler {
-    /// Begins to sample the processes that this one starts from now on, or the threads of a
-    /// process, `rate` times in a second of each thread's CPU time: by cycles or by the clock, with
-    /// the kernel or without it, whichever is permitted first.
+    /// Starts to sample the processes that this one starts from now on, or the threads of a
+    /// process, `rate` times in a second of each thread's CPU time. It uses cycles or the clock,
+    /// with the kernel or without it, whichever is permitted first.
     pub fn start(scope: Scope, rate: u32) -> Result<Self, String> {
         let reaches = match scope {
             Scope::Process(pid) => vec![Reach::Process(pid)],
@@ -85,7 +85,7 @@ impl Sampler {
         self.look_until(now());
     }
 
-    /// Takes events in the order of their time, up to a time at which all have been written.
+    /// Takes events in the order of their time, up to a time before which all have been written.
     fn look_until(&mut self, time: u64) {
         let Self { rings, samples, begun, young, tasks } = self;
         let each = |kind, misc: u16, record: &mut Record<'_>| {
@@ -206,9 +206,9 @@ fn event(kind: u32, misc: u16, record: &mut Record<'_>) -> Option<Event> {
     }
 }
 
-/// The calls in the kernel, and the program's: each group behind a mark. The innermost of each is
-/// the next instruction. It is turned into a return address like the others, because names are
-/// looked up for the address before it.
+/// The calls in the kernel, and those in the program: each group follows a mark. The innermost
+/// address of a group is the next instruction. It is converted to a return address like the others,
+/// because names are looked up for the address before it.
 fn calls(record: &mut Record<'_>) -> (Vec<u64>, Vec<u64>) {
     let (mut kernel, mut user) = (Vec::new(), Vec::new());
     let mut context = 0;
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(calls(&mut Record(&bytes(&[u64::MAX, user, 5]))), (vec![], vec![6]));
     }
 
-    /// With room for a few samples, and nobody who reads them.
+    /// A buffer for a few samples, which no thread reads.
     #[test]
     fn samples_without_room_are_counted() {
         let own = Reach::Process(std::process::id());

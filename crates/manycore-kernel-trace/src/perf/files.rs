@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The old limit, which is restored when this is dropped. A started program must find the old
-/// limit, since some programs have a table with a row for each file that they may open.
+/// The old limit, which is restored when this is dropped. A started program must have the old
+/// limit, since some programs make a table with a row for each file that they may open.
 #[derive(Debug)]
 pub struct Raised(Rlimit);
 
@@ -20,8 +20,8 @@ pub fn as_many_as_permitted() -> Raised {
 }
 
 impl Raised {
-    /// A file under a number beyond the limit that there was, if there are any: those below are for
-    /// others.
+    /// Moves a file to a number beyond the old limit, if there are such numbers: those below are
+    /// for other files.
     pub fn out_of_the_way(&self, file: OwnedFd) -> OwnedFd {
         let first = self.0.current.and_then(|limit| i32::try_from(limit).ok());
         let moved = first.and_then(|first| fcntl_dupfd_cloexec(&file, first).ok());

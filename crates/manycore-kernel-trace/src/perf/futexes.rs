@@ -22,10 +22,10 @@ use crate::sum::Sum;
 use crate::waits::Totals;
 use crate::{Request, Scope};
 
-/// More sums are not kept, as by the BPF programs.
+/// The most sums that are kept, as by the BPF programs.
 const SUMS_MAX: usize = 8192;
-/// How much of the stack is read: its top, where a function without a frame has the place that it
-/// returns to.
+/// The bytes of the stack that are read: its top, where a function without a frame has its return
+/// address.
 const STACK_BYTES: u32 = 8;
 
 const ENTER: &str = "syscalls/sys_enter_futex";
@@ -39,10 +39,10 @@ pub struct FutexCalls {
     young: Vec<Event>,
     sleeps: Sleeps,
     sleepers: Sleepers,
-    places: Numbers<Place>,
+    places: Numbers<WaitSite>,
 }
 
-/// Where things are in the tracepoints' records: offset and size.
+/// The offsets and sizes of fields in the tracepoints' records.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     enter: u64,
@@ -62,7 +62,7 @@ struct Event {
 
 #[derive(Debug, PartialEq)]
 enum What {
-    /// A thread calls. `top` is what its stack has on top.
+    /// A thread makes a call. `top` is the word at the top of its stack.
     Calls { word: u64, is_event: bool, calls: Vec<u64>, top: u64 },
     /// The call returns.
     Returns { has_slept: bool },
@@ -147,7 +147,7 @@ impl FutexCalls {
         young.drain(..old).for_each(|event| sleeps.take(event));
     }
 
-    /// The totals of each place, as far as they have been read.
+    /// The totals of each place, as far as events have been read.
     pub fn counts(&mut self) -> Vec<Count> {
         let count = |(place, (waits, total_ns))| {
             Some(Count { number: self.places.of(place)?, waits, total_ns })
@@ -155,7 +155,7 @@ impl FutexCalls {
         self.sleeps.counts(now()).into_iter().filter_map(count).collect()
     }
 
-    /// What was waited for until now, and how much that was.
+    /// The waits until now, by word, and their totals.
     pub fn futexes(&mut self) -> (Futexes, Totals) {
         self.read_until(now());
         for (process, programs) in &self.sleeps.processes {
@@ -164,7 +164,7 @@ impl FutexCalls {
         let (sums, mut totals) = self.sleeps.until(now());
         let waits = sums.into_iter().map(|(place, sum)| {
             let number = self.places.of(&place);
-            let Place { process, program, word, is_event, calls } = place;
+            let WaitSite { process, program, word, is_event, calls } = place;
             sum.of_futex(FutexWaits {
                 process,
                 program,
@@ -213,9 +213,9 @@ impl Layout {
     }
 }
 
-/// Whether a call with this result has slept: it was woken, its time was up, or a signal came.
+/// Whether a call with this result has slept: it was woken, it timed out, or a signal arrived.
 fn has_slept(result: i64) -> bool {
-    /// The kernel-internal result of a call that has to be repeated.
+    /// The kernel-internal results of calls that have to be repeated.
     const RESTART: std::ops::RangeInclusive<i64> = 512..=516;
     let error = -result;
     result >= 0
@@ -246,7 +246,7 @@ struct Sleeps {
     /// Whose waits do not count: ours.
     own: Option<u32>,
     begun: HashMap<u32, Sleep>,
-    sums: HashMap<Place, Sum>,
+    sums: HashMap<WaitSite, Sum>,
     /// Processes that have made such calls, and the number of programs that each has executed
     /// since.
     processes: HashMap<u32, u32>,
@@ -256,12 +256,12 @@ struct Sleeps {
 
 #[derive(Debug)]
 struct Sleep {
-    place: Place,
+    place: WaitSite,
     began: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct WaitSite {
     process: u32,
     /// Which of its programs.
     program: u32,
@@ -271,7 +271,7 @@ struct Place {
 }
 
 impl Sleeps {
-    /// Lets threads that sleep already do so from now on.
+    /// Notes the threads that sleep already: their waits begin now.
     fn begin(&mut self, process: u32, time: u64) {
         for Asleep { thread, word, is_event, ip } in asleep(process) {
             let what = What::Calls { word, is_event, calls: vec![ip], top: 0 };
@@ -279,9 +279,9 @@ impl Sleeps {
         }
     }
 
-    /// How many waits have ended in each place, and how long threads have waited there, those that
-    /// still do included.
-    fn counts(&self, now: u64) -> HashMap<&Place, (u64, u64)> {
+    /// The number of waits that have ended in each place, and the time that threads have waited
+    /// there, including waits that are under way.
+    fn counts(&self, now: u64) -> HashMap<&WaitSite, (u64, u64)> {
         let ended = self.sums.iter().map(|(place, sum)| (place, (sum.waits, sum.total_ns)));
         let mut counts: HashMap<_, _> = ended.collect();
         for Sleep { place, began } in self.begun.values() {
@@ -290,8 +290,8 @@ impl Sleeps {
         counts
     }
 
-    /// All waits: of those under way, the time until now.
-    fn until(&self, now: u64) -> (HashMap<Place, Sum>, Totals) {
+    /// All waits. A wait that is under way counts with its time until now.
+    fn until(&self, now: u64) -> (HashMap<WaitSite, Sum>, Totals) {
         let (mut sums, mut totals) = (self.sums.clone(), self.totals);
         for Sleep { place, began } in self.begun.values() {
             let (word, ns) = (place.word, now.saturating_sub(*began));
@@ -302,7 +302,7 @@ impl Sleeps {
         (sums, totals)
     }
 
-    /// Takes an event. They come in the order of their time.
+    /// Adds an event. Events come in the order of their time.
     fn take(&mut self, event: Event) {
         let Event { time, process, task, what } = event;
         if self.own == Some(process) {
@@ -317,7 +317,7 @@ impl Sleeps {
                     self.processes.entry(process).or_default();
                 }
                 let program = self.processes.get(&process).copied().unwrap_or(0);
-                let place = Place { process, program, word, is_event, calls };
+                let place = WaitSite { process, program, word, is_event, calls };
                 self.begun.insert(task, Sleep { place, began: time });
             }
             What::Returns { has_slept } => {
@@ -436,7 +436,7 @@ mod tests {
         sleeps.take(event(100, 8, calls_for(0xa000)));
         let counts = |sleeps: &Sleeps, now| sleeps.counts(now).into_values().collect::<Vec<_>>();
         assert_eq!(counts(&sleeps, 400), [(0, 300)]);
-        let waited = |(sums, totals): (HashMap<Place, Sum>, Totals)| {
+        let waited = |(sums, totals): (HashMap<WaitSite, Sum>, Totals)| {
             let sum = sums.into_values().next().unwrap();
             (sum.waits, sum.total_ns, totals.waits, totals.under_way)
         };

@@ -32,7 +32,7 @@ pub use futexes::FutexCalls;
 
 /// Calls of a stack that are kept.
 const CALLS: u16 = 48;
-/// Contexts within a stack are marked by numbers above this.
+/// Numbers above this are marks of contexts within a stack.
 const MARKS: u64 = -4096_i64 as u64;
 
 /// An event that is wanted.
@@ -42,8 +42,8 @@ struct Wanted {
     filter: Option<CString>,
 }
 
-/// Why a buffer may not be mapped: each user may pin a limited amount of memory, and root and
-/// processes with the right any amount.
+/// Why a buffer may not be mapped: a user may pin a limited amount of memory, except for root and
+/// processes with the right.
 const NO_BUFFER: &str = "the kernel does not permit so much memory for buffers: run as root, grant CAP_IPC_LOCK (beside \
     CAP_PERFMON), or raise kernel.perf_event_mlock_kb";
 
@@ -58,7 +58,7 @@ struct Rings {
 }
 
 impl Rings {
-    /// Opens all events for every CPU, and for every thread if only one process counts.
+    /// Opens all events for every CPU; and for every thread, if only one process is observed.
     fn open(scope: Scope, wanted: &[Wanted]) -> Result<Self, String> {
         let raised = files::as_many_as_permitted();
         let opened = open(scope, wanted, &raised, ring::room);
@@ -79,11 +79,10 @@ impl Rings {
         })
     }
 
-    /// Empties the buffers: calls `each` with the type, the kind within it and the fields of each
-    /// record.
+    /// Empties the buffers: calls `each` with the type, the subtype and the fields of each record.
     ///
-    /// Where records are missing, `gap` is called with the time at which the gap begins, and again
-    /// with the time at which it ends. A thread that had begun something at either time may have
+    /// Where records are missing, calls `gap` with the time at which the gap begins, and with the
+    /// time at which it ends. A thread that was in the middle of something at either time may have
     /// ended it, and begun anew, unseen.
     fn read(&mut self, mut each: impl FnMut(u32, u16, &mut Record<'_>), mut gap: impl FnMut(u64)) {
         let Self { rings, lost, .. } = self;
@@ -122,11 +121,10 @@ fn tracefs() -> Result<Tracefs, String> {
     })
 }
 
-/// How often a process is inspected again because it makes new threads while its threads are
-/// listed.
+/// How often a process is inspected again because it makes threads while its threads are listed.
 const PROBES: usize = 8;
 
-/// `room` is that of each buffer if there are this many.
+/// Opens them. `room` returns the size of each buffer for a number of buffers.
 fn open(
     scope: Scope,
     wanted: &[Wanted],
@@ -209,7 +207,8 @@ fn set_filter(event: &OwnedFd, filter: &CString) -> io::Result<()> {
     if failed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// A tracepoint by its number: each event, with the task, the time, this many calls and its fields.
+/// Selects a tracepoint by its number. Each event has the task, the time, this many calls and the
+/// tracepoint's fields.
 fn attributes(id: u64, calls: u16) -> perf_event_attr {
     let sample = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
     let mut attributes = perf_event_attr {
@@ -248,7 +247,7 @@ fn cpus(list: &str) -> Vec<i32> {
     ranges.flatten().collect()
 }
 
-/// A record's fields, one after the other; zero beyond its end.
+/// The fields of a record, one after the other; zero beyond its end.
 struct Record<'a>(&'a [u8]);
 
 impl<'a> Record<'a> {
@@ -265,7 +264,7 @@ impl<'a> Record<'a> {
         String::from_utf8_lossy(&self.0[..end]).into_owned()
     }
 
-    /// When it was written: after the task in a sample, at the end of all others.
+    /// The time at which it was written: after the task in a sample, at the end of other records.
     fn time(&self, kind: u32) -> u64 {
         let at = if kind == PERF_RECORD_SAMPLE { 8 } else { self.0.len().saturating_sub(8) };
         self.0.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |time| u64::from_ne_bytes(*time))
@@ -278,7 +277,7 @@ impl<'a> Record<'a> {
         (0..calls).map(|_| self.long()).filter(|call| *call < MARKS).collect()
     }
 
-    /// The tracepoint's own fields; none if the record is cut off.
+    /// The tracepoint's own fields; `None` if the record is cut off.
     fn raw(&mut self) -> Option<Raw<'a>> {
         let length = self.int() as usize;
         let (raw, rest) = self.0.split_at_checked(length)?;
@@ -302,7 +301,7 @@ impl Raw<'_> {
         self.number(0, 2)
     }
 
-    /// A number of this many bytes, eight at the most.
+    /// A number of `size` bytes, eight at most.
     fn number(&self, at: usize, size: usize) -> Option<u64> {
         let mut bytes = [0; 8];
         bytes.get_mut(..size)?.copy_from_slice(self.0.get(at..at + size)?);

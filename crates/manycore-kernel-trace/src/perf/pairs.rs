@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::sum::Sum;
 use crate::waits::{Identity, Totals, Waits, flag};
 
-/// Waits that one task can be in at a time, as in `bpf/contention.bpf.c`.
+/// The most waits of one task at a time, as in `bpf/contention.bpf.c`.
 const NESTED: usize = 4;
 /// More sums are not kept, as there.
 const SUMS_MAX: usize = 16_384;
@@ -81,7 +81,7 @@ impl Pairs {
         self.names.entry(task).or_insert_with(read).clone()
     }
 
-    /// Takes an event. They come in the order of their time.
+    /// Adds an event. Events come in the order of their time.
     pub fn take(&mut self, event: Event) {
         if self.own == Some(event.process) {
             return;
@@ -97,7 +97,7 @@ impl Pairs {
         }
     }
 
-    /// Events are missing: what has begun may have ended since.
+    /// Forgets waits that are under way, because missing events may have ended them.
     pub fn forget(&mut self) {
         let begun = self.begun.drain().map(|(_, waits)| waits.len() as u64).sum::<u64>();
         self.totals.dropped += begun;
@@ -152,7 +152,7 @@ impl Pairs {
         self.sums.entry(key).or_default().count(wait.lock, ns, wait.spun);
     }
 
-    /// The counts since the start or the last time. Waits that have begun may end later.
+    /// The counts since the start or the last call. Waits that are under way may end later.
     pub fn drain(&mut self) -> (Vec<Waits>, Totals) {
         let waits = self.sums.drain().map(|(key, sum)| Waits {
             identity: key.identity,

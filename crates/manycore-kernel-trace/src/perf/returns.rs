@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 /// How many addresses are remembered.
 const KNOWN_MAX: usize = 65_536;
 
-/// Which addresses are places that a call returns to, by process.
+/// For each process, whether addresses are return addresses of calls.
 #[derive(Debug, Default)]
 pub struct Returns {
     known: HashMap<u32, HashMap<u64, bool>>,
@@ -43,15 +43,16 @@ impl Returns {
         self.number -= self.known.remove(&process).map_or(0, |known| known.len());
     }
 
-    /// How many addresses are taken for none because this process may not inspect the other.
+    /// The number of addresses that are taken for none because this process may not inspect the
+    /// other one.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 }
 
-/// True if the process has ended: one call too many in a stack is better than one too few, since
-/// the library's own waits are recognised by their callers. An error concerns this process: it
-/// lacks the permission, or has too many files open.
+/// Whether a call precedes the address. Also true if the process has ended: one call too many in a
+/// stack is better than one too few, since the library's own waits are recognised by their callers.
+/// An error concerns this process: it lacks the permission, or has too many files open.
 fn follows_a_call(process: u32, address: u64) -> io::Result<bool> {
     let mut before = [0; 6];
     let Some(start) = address.checked_sub(before.len() as u64).filter(|start| *start > 0) else {
@@ -74,7 +75,8 @@ fn follows_a_call(process: u32, address: u64) -> io::Result<bool> {
     }
 }
 
-/// Call near; call through a word that is relative to the instruction; call through a register.
+/// Whether the bytes end with a near call, a call through a word relative to the instruction, or a
+/// call through a register.
 fn is_call(before: &[u8; 6]) -> bool {
     before[1] == 0xe8
         || (before[0] == 0xff && before[1] == 0x15)

@@ -10,14 +10,14 @@ use perf_event_open_sys::ioctls;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::param::page_size;
 
-/// Room for records, in bytes: two mebibytes, for some 5000 waits.
+/// The size of a buffer, in bytes: two mebibytes, for some 5000 waits.
 const ROOM_MAX: usize = 2 << 20;
-/// Each CPU has a buffer, and none of it is ever swapped out: on many CPUs each has less. For some
-/// 300 waits at least.
+/// The least size, for some 300 waits. Each CPU has a buffer that is never swapped out, so with
+/// many CPUs each is smaller.
 const ROOM_MIN: usize = 128 << 10;
 const ROOM_OF_ALL: usize = 256 << 20;
 
-/// The size of the largest records, which have a stack of calls. Where there is this much room, no
+/// The size of the largest records, which have a stack of calls. While there is this much room, no
 /// record is lost.
 const SCARCE: u64 = 8 << 10;
 
@@ -31,7 +31,7 @@ pub struct Ring {
     room: usize,
 }
 
-/// The room of each buffer if there are this many.
+/// The size of each of `buffers` buffers.
 pub fn room(buffers: usize) -> usize {
     let share = (ROOM_OF_ALL / buffers.max(1)).clamp(ROOM_MIN, ROOM_MAX);
     1 << share.ilog2()
@@ -57,8 +57,8 @@ impl Ring {
         if failed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Empties the ring: calls `each` with the type, the kind within it and the bytes of each
-    /// record. Returns whether there was so little room left that later records may be lost.
+    /// Empties the ring: calls `each` with the type, the subtype and the bytes of each record.
+    /// Returns whether there was so little room left that records may have been lost since.
     pub fn read(&mut self, mut each: impl FnMut(u32, u16, &[u8])) -> bool {
         let control = self.map.cast::<perf_event_mmap_page>().as_ptr();
         // SAFETY: the first page is this structure; both fields are aligned words that outlive the
@@ -90,7 +90,7 @@ impl Ring {
         is_full
     }
 
-    /// Copies a record, which may go on at the buffer's start.
+    /// Copies a record, which may continue at the buffer's start.
     fn copy(&self, at: u64, size: usize, to: &mut Vec<u8>) {
         to.clear();
         let start = at as usize % self.room;

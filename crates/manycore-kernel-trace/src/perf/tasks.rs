@@ -10,7 +10,7 @@ use manycore_profile::analyze::cpu_samples::{Calls, Samples};
 
 use crate::sleepers::stack_of;
 
-/// The maps of a process are read at most once in this long.
+/// The shortest time between two readings of a process' maps.
 const AGE: Duration = Duration::from_secs(1);
 /// With more tasks or processes than this, ended ones are forgotten: some ends have no record, and
 /// zombies are still sampled afterwards.
@@ -25,16 +25,16 @@ pub enum Event {
     Ended { process: u32, task: u32 },
 }
 
-/// Data about living tasks: as much as there are of them at a time.
+/// Data about living tasks.
 #[derive(Debug, Default)]
 pub struct Tasks {
     /// Whose events count, where the whole machine's are seen.
     command: Option<Command>,
     names: HashMap<u32, String>,
     processes: HashMap<u32, Process>,
-    /// Programs so far: each process is another one whenever it becomes one.
+    /// The number of programs so far. A process that executes another program counts again.
     programs: u32,
-    /// How often a process becomes another program in events that are not taken yet.
+    /// For each process, how often it executes another program in events that were not taken yet.
     execs: HashMap<u32, u32>,
 }
 
@@ -61,7 +61,8 @@ struct Process {
 }
 
 impl Process {
-    /// As another program, all its data are unknown, except for the number of its tasks.
+    /// A process executes another program: all its data become unknown, except for the number of
+    /// its tasks.
     fn become_other(&mut self, number: u32, program: u32, samples: &mut Samples) {
         if self.is_sampled {
             samples.note_other_program(number);
@@ -77,7 +78,7 @@ impl Tasks {
         Self { command: Some(Command { own, ..Command::default() }), ..Self::default() }
     }
 
-    /// Takes an event, this many milliseconds after the start. They come in the order of their
+    /// Adds an event, this many milliseconds after the start. Events come in the order of their
     /// time.
     pub fn take(&mut self, event: Event, at: u32, samples: &mut Samples) {
         if !self.has(&event) {
@@ -123,7 +124,7 @@ impl Tasks {
         }
     }
 
-    /// Before events are taken: counts how often processes become another program in those.
+    /// Counts, before events are taken, how often processes execute another program in them.
     pub fn note_execs(&mut self, young: &[(u64, Event)]) {
         if self.names.len().max(self.processes.len()) > KNOWN_MAX {
             let lives = |task: &u32| Path::new("/proc").join(task.to_string()).exists();
@@ -138,9 +139,9 @@ impl Tasks {
         }
     }
 
-    /// Records were lost: any task may have another name by now, and a process may be another
-    /// program, unless its stack starts where it did. The maps of such a process are not read for a
-    /// while, because the next samples may be of its earlier program.
+    /// Records were lost, so any task may have another name by now. A process may run another
+    /// program, unless its stack starts at the same address. The maps of such a process are not
+    /// read for a while, because the next samples may be of its earlier program.
     pub fn doubt(&mut self, samples: &mut Samples) {
         self.names.clear();
         for (number, process) in &mut self.processes {
@@ -192,8 +193,8 @@ impl Tasks {
         })
     }
 
-    /// A new task has its parent's name; tasks from before have no record. A task that is just
-    /// ending has no name any more.
+    /// The name of a task. A new task has its parent's name, and older tasks have no record. A task
+    /// that is just ending has no name any more.
     fn name(&mut self, task: u32) -> &str {
         if !self.names.contains_key(&task)
             && let Ok(name) = fs::read_to_string(format!("/proc/{task}/comm"))
@@ -203,8 +204,8 @@ impl Tasks {
         self.names.get(&task).map_or("", String::as_str)
     }
 
-    /// The program of a process. Reads the process' maps if that was not done for long, unless the
-    /// process is another one by now, to which the maps would belong.
+    /// The program of a process. Reads the process' maps if that was not done recently, unless the
+    /// process runs another program by now, to which the maps would belong.
     fn look_at_maps(&mut self, process: u32, samples: &mut Samples) -> u32 {
         let is_other = self.execs.get(&process).is_some_and(|execs| *execs > 0);
         let known = self.process(process);
@@ -221,7 +222,7 @@ impl Tasks {
     }
 }
 
-/// Where the stack of a program is, by its maps; nowhere if they do not say.
+/// The address range of a program's stack, according to its maps; empty if they do not have it.
 fn stack_in(maps: &[u8]) -> Range<u64> {
     // It is among the last.
     let line = maps.rsplit(|byte| *byte == b'\n').find(|line| line.ends_with(b"[stack]"));
@@ -295,7 +296,7 @@ mod tests {
         assert!(tasks.processes.is_empty() && tasks.names.len() <= 1, "{tasks:?}");
     }
 
-    /// The library's notes in the next program do not concern the samples.
+    /// The library's notes in the next program do not concern the samples of this one.
     #[test]
     fn a_program_that_was_sampled_and_replaced_is_told() {
         let (mut tasks, mut samples) = (Tasks::default(), nothing());

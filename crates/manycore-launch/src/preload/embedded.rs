@@ -25,7 +25,7 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// The one for this purpose, if this command carries it.
+    /// The library for this purpose, if this command contains it.
     #[cfg(feature = "embedded")]
     pub fn of(purpose: Purpose) -> Option<Self> {
         const LOCKS: &[u8] =
@@ -39,13 +39,13 @@ impl Embedded {
         Some(Self { name: purpose.file_name(), bytes })
     }
 
-    /// The one for this purpose, if this command carries it.
+    /// The library for this purpose, if this command contains it.
     #[cfg(not(feature = "embedded"))]
     pub fn of(_purpose: Purpose) -> Option<Self> {
         None
     }
 
-    /// Puts it into the first directory that will do. Otherwise says why none does.
+    /// Writes it to the first suitable directory; otherwise returns why none is suitable.
     pub fn unpack(self) -> Result<PathBuf, String> {
         let mut refused = Vec::new();
         for cache in caches() {
@@ -97,14 +97,15 @@ impl Embedded {
         Ok(())
     }
 
-    /// Distinguishes builds in the name of the directory. The loaded file is compared in full.
+    /// A checksum that distinguishes builds in the name of the directory. The file itself is
+    /// compared in full.
     fn checksum(self) -> u32 {
         crc32fast::hash(self.bytes)
     }
 }
 
-/// The directories to try. As root, one that other users can read, too: a program that root starts
-/// may become another user before it loads the library.
+/// The directories to try. For root, they include one that other users can read: a program that
+/// root starts may become another user before it loads the library.
 fn caches() -> Vec<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let system = geteuid().is_root().then(|| PathBuf::from("/var/cache"));

@@ -28,7 +28,7 @@ fn candidates(purpose: Purpose) -> Result<Vec<PathBuf>> {
     Ok(vec![beside.join(file), beside.join("../lib/manycore").join(file)])
 }
 
-/// A library that goes under programs, known to be one that this machine can load.
+/// A library to preload, which this machine can load.
 #[derive(Clone, Debug)]
 pub struct Library {
     path: PathBuf,
@@ -99,8 +99,7 @@ impl Library {
     }
 }
 
-/// The entries of an LD_PRELOAD list without those that a `manycore run` around this one has put
-/// there.
+/// The entries of an LD_PRELOAD list, without those that an enclosing `manycore run` has added.
 pub fn of_others(list: &OsStr) -> impl Iterator<Item = &OsStr> {
     let is_ours =
         |entry: &[u8]| Purpose::ALL.iter().any(|of| entry.ends_with(of.file_name().as_bytes()));

@@ -19,7 +19,7 @@ use purpose::Purpose;
 
 /// Names the lock.
 const LOCK_VARIABLE: &str = "MANYCORE_LOCK";
-/// Names the directory for the statistics; without it there are none.
+/// The variable with the directory for the statistics. Without it there are none.
 const STATISTICS_VARIABLE: &str = "MANYCORE_STATS";
 /// The same, for those of system calls.
 const CALLS_STATISTICS_VARIABLE: &str = "MANYCORE_SYSCALLS_STATS";
@@ -47,20 +47,21 @@ struct Calls {
 }
 
 impl Interposition {
-    /// Prepares to run programs with `lock`; the library has to be there unless the lock is glibc's
+    /// Prepares to run programs with `lock`. The library must exist, unless the lock is glibc's
     /// own.
     pub fn new(lock: Spec) -> Result<Self> {
         let library = if lock.is_glibc() { None } else { Some(Library::of_locks()?) };
         Ok(Self { lock, library, statistics: None, calls: None })
     }
 
-    /// The same, but system calls are executed according to these settings of the library for them.
+    /// As [`new`](Self::new), but system calls are executed according to these settings of their
+    /// library.
     pub fn with_calls(self, settings: String) -> Result<Self> {
         let library = Library::find(Purpose::Calls)?;
         Ok(Self { calls: Some(Calls { library, settings }), ..self })
     }
 
-    /// The same, but each process leaves its statistics in this directory: those of locks, and
+    /// As `self`, but each process leaves its statistics in this directory: those of locks and
     /// those of system calls, as far as the libraries are preloaded.
     pub fn with_statistics(&self, directory: &Path) -> Self {
         Self { statistics: Some(directory.to_owned()), ..self.clone() }
@@ -71,7 +72,7 @@ impl Interposition {
         self.calls.is_some()
     }
 
-    /// A library that is in every process; none if there is none.
+    /// A library that every process loads; `None` if there is none.
     pub fn any_library(&self) -> Option<&Path> {
         self.library().or_else(|| self.calls.as_ref().map(|calls| calls.library.path()))
     }
@@ -81,7 +82,7 @@ impl Interposition {
         &self.lock
     }
 
-    /// The library with the lock, unless that is glibc's own.
+    /// The library with the lock; `None` for glibc's own lock.
     pub fn library(&self) -> Option<&Path> {
         self.library.as_ref().map(Library::path)
     }
@@ -118,7 +119,7 @@ impl Interposition {
 }
 
 /// Options of AddressSanitizer with one more: it need not be the first library. It replaces the
-/// allocator, which the libraries here leave alone.
+/// allocator, which our libraries leave alone.
 fn behind_others(mut options: OsString) -> OsString {
     if !options.is_empty() {
         options.push(":");

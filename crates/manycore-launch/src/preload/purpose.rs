@@ -21,7 +21,7 @@ impl Purpose {
         }
     }
 
-    /// Names the library, instead of the search beside the command.
+    /// The variable that names the library, instead of the search beside the command.
     pub fn variable(self) -> &'static str {
         match self {
             Self::Locks => "MANYCORE_PRELOAD",

@@ -14,7 +14,7 @@ use super::refusal::Reason;
 
 type Header = FileHeader64<Endianness>;
 
-/// The machine that this command is for, whose programs it runs.
+/// The machine for which this command was built, and whose programs it runs.
 #[cfg(target_arch = "x86_64")]
 const MACHINE: elf::Machine = elf::EM_X86_64;
 #[cfg(target_arch = "aarch64")]
@@ -38,7 +38,7 @@ pub fn check_program(file: File) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The libraries that the file says it needs, in its order; none if it cannot be read.
+/// The libraries that the file needs, in its order; empty if it cannot be read.
 pub fn needed(file: File) -> Vec<OsString> {
     let cache = ReadCache::new(file);
     let names = || -> object::Result<Vec<OsString>> {

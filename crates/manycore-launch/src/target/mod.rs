@@ -22,7 +22,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat, getxattr};
 use crate::failure::Result;
 use refusal::{Reason, Refusal};
 
-/// How many interpreters of interpreters are followed; the kernel gives up at five.
+/// The most interpreters of interpreters that are followed; the kernel gives up at five.
 const INTERPRETERS_MAX: u32 = 5;
 
 /// Checks that locks can be replaced in the programs that `command` (a program and its arguments)
@@ -55,7 +55,7 @@ pub fn can_be_preloaded(command: &[OsString]) -> std::result::Result<(), Refusal
     Err(Reason::Interpreters.about(&command[0], script.as_deref()))
 }
 
-/// Why the locks of a program that is running, or was, cannot be replaced, if they cannot.
+/// Why the locks of a program that runs, or did, cannot be replaced; `None` if they can.
 pub fn obstacle(program: &Path) -> Option<String> {
     let check = || {
         let file = regular::open(program).map_err(Reason::Unreadable)?;
@@ -66,8 +66,8 @@ pub fn obstacle(program: &Path) -> Option<String> {
     check().err().map(Reason::message)
 }
 
-/// The runtime of ThreadSanitizer, if the command's program needs it as a library. It has to come
-/// ahead of the preloaded libraries, because it watches only the calls that reach it first.
+/// The runtime of ThreadSanitizer, if the command's program needs it as a library. It has to
+/// precede the preloaded libraries, because it observes only the calls that reach it first.
 pub fn thread_sanitizer(program: &OsStr) -> Option<OsString> {
     let file = File::open(find(program).ok()?).ok()?;
     elf::needed(file).into_iter().find(|name| is_thread_sanitizer(name))
@@ -128,8 +128,9 @@ fn runnable(path: &Path, metadata: &Metadata) -> std::result::Result<(), Reason>
     accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).map_err(|_| Reason::NotExecutable)
 }
 
-/// A file's own privileges make the dynamic linker ignore the environment. It would not if the
-/// caller has these privileges already, but then the effect of `run` would depend on the caller.
+/// Refuses a file with privileges of its own, which make the dynamic linker ignore the environment.
+/// It would not do so if the caller had these privileges already, but then the effect of `run`
+/// would depend on the caller.
 fn check_privileges(program: &Path, metadata: &Metadata) -> std::result::Result<(), Reason> {
     const SET_USER: u32 = 0o4000;
     const SET_GROUP: u32 = 0o2000;

@@ -27,7 +27,7 @@ pub enum Reason {
     Interpreters,
     /// No dynamic linker has a hand in it.
     Static,
-    /// It is the dynamic linker, and is not told to run a program.
+    /// It is the dynamic linker, without a program to run.
     LoaderAlone,
     /// For a 32-bit machine.
     Bits32,
@@ -175,8 +175,8 @@ impl From<Refusal> for Failure {
 }
 
 impl Refusal {
-    /// Why the library cannot be put under a program that runs without it; the refusal itself of
-    /// one that does not run at all.
+    /// Why the library cannot be preloaded into a program that runs without it; or the refusal
+    /// itself, for one that does not run at all.
     pub fn without_the_library(self) -> Result<String, Self> {
         if !self.runs {
             return Err(self);

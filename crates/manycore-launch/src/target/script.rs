@@ -44,7 +44,7 @@ pub fn command_of_env(command: &[OsString]) -> Option<Vec<OsString>> {
     None
 }
 
-/// The command that glibc's dynamic linker will run, if `command` begins with it; none if it will
+/// The command that glibc's dynamic linker will run, if `command` begins with it; `None` if it will
 /// do something else.
 pub fn command_of_loader(command: &[OsString]) -> Option<Vec<OsString>> {
     const WITH_VALUE: [&[u8]; 7] = [

@@ -51,7 +51,7 @@ pub fn svg(figure: &Figure) -> String {
     let rows = figure.panels.len().div_ceil(2).max(1);
     let size = (PANEL.0 * columns as u32, TITLE_HEIGHT + PANEL.1 * rows as u32);
     let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
-    draw(figure, &area, (rows, columns)).expect("a string takes everything");
+    draw(figure, &area, (rows, columns)).expect("writing to a string cannot fail");
     drop(area);
     text
 }

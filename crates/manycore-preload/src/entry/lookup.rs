@@ -21,7 +21,7 @@ static DLSYM: Function = Function::of_any_library(c"dlsym");
 static DLVSYM: Function = Function::of_any_library(c"dlvsym");
 static DLMOPEN: Function = Function::of_any_library(c"dlmopen");
 
-/// The caller's result: an address, or the address of a function of the same signature, to which
+/// The caller's result, an address; or the address of a function with the same signature, to which
 /// the call is passed on.
 #[repr(C)]
 struct Answer {
@@ -98,7 +98,7 @@ answered! {
 
 /// # Safety
 ///
-/// A call of `dlsym` with this handle and name is right.
+/// `dlsym` could be called with this handle and name.
 unsafe extern "C" fn answer(handle: *mut c_void, name: *const c_char, caller: usize) -> Answer {
     type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> usize;
     // SAFETY: the name is null or a string (contract of this function).
@@ -116,7 +116,7 @@ unsafe extern "C" fn answer(handle: *mut c_void, name: *const c_char, caller: us
 
 /// # Safety
 ///
-/// A call of `dlvsym` with this handle, name and version is right.
+/// `dlvsym` could be called with this handle, name and version.
 unsafe extern "C" fn answer_by_version(
     handle: *mut c_void,
     name: *const c_char,
@@ -138,7 +138,7 @@ unsafe extern "C" fn answer_by_version(
     })
 }
 
-/// The answer for a lock function: `next`'s result, or this library's function instead of glibc's.
+/// The result for a lock function: that of `next`, or this library's function instead of glibc's.
 fn answer_for(
     name: &CStr,
     handle: *mut c_void,
@@ -156,8 +156,8 @@ fn answer_for(
     }
 }
 
-/// The name, if it belongs to a function that this library replaces because of its objects' state.
-/// Programs may call its other exports directly in glibc.
+/// The name, if this library replaces the function because of its objects' state. Programs may call
+/// its other exports in glibc directly.
 ///
 /// # Safety
 ///
@@ -182,7 +182,7 @@ fn own_for_glibcs(name: &CStr, address: usize) -> usize {
     if objects::in_search_order().any(is_glibcs) { own(name) } else { address }
 }
 
-/// What comes next after the object that this code is in.
+/// What follows the object that contains this code.
 fn next_after(caller: usize, name: &CStr) -> usize {
     let Some(object) = object_of(caller) else { return own(name) };
     let next = objects::find(objects::after(object), name);
@@ -195,7 +195,7 @@ fn own(name: &CStr) -> usize {
     objects::own().and_then(|own| own.definition(name)).unwrap_or(0)
 }
 
-/// The object that code is in, if it was loaded when the program started.
+/// The object that contains this code, if it was loaded when the program started.
 fn object_of(code: usize) -> Option<Object> {
     const RTLD_DL_LINKMAP: c_int = 2;
     unsafe extern "C" {
@@ -230,7 +230,7 @@ extern "C" fn allow_namespace(namespace: isize, _path: *const c_char, _flags: c_
 
 static DLCLOSE: Function = Function::of_any_library(c"dlclose");
 
-/// `dlclose`: afterwards other libraries may be where some have been.
+/// `dlclose`: afterwards other libraries may have addresses of unloaded ones.
 ///
 /// # Safety
 ///

@@ -19,7 +19,7 @@ use manycore_interpose::loading;
 
 use crate::{c11, cond, mutex, restricted, rwlock, spin, threads};
 
-/// The register that an argument is in, by its number from 0.
+/// The register of an argument, by its number from 0.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 macro_rules! argument {
@@ -32,7 +32,7 @@ macro_rules! argument {
     (none) => { "rax" };
 }
 
-/// The register that an argument is in, by its number from 0.
+/// The register of an argument, by its number from 0.
 #[cfg(target_arch = "aarch64")]
 #[rustfmt::skip]
 macro_rules! argument {
@@ -44,9 +44,10 @@ macro_rules! argument {
     (none) => { "x17" };
 }
 
-/// `entry: [exported names] argument => implementation;` for each function, as exports, first
-/// targets and targets for a lock. The caller's address is passed as the first argument that the
-/// function itself does not have: by this, statistics know the caller, at the price of one load.
+/// `entry: [exported names] argument => implementation;` for each function. Defines the exports,
+/// the first targets and the targets for a lock. The caller's address is passed as the first
+/// argument that the function itself does not have: it tells statistics the caller, at the price of
+/// one load.
 macro_rules! entries {
     ($($entry:ident: [$($name:ident),*] $caller:tt => $target:expr;)*) => {
         /// Where each exported function jumps to.
@@ -78,7 +79,7 @@ macro_rules! entries {
             }
         }
 
-        /// The table's entries before the library has started: they start it, and then jump again.
+        /// The table's entries before the library has started. They start it, and then jump again.
         mod first {
             use super::*;
             $(
@@ -227,7 +228,7 @@ entries! {
     syscall: [syscall] none => restricted::syscall;
 }
 
-/// Points the exports at the code for the lock of this name; returns whether there is one.
+/// Makes the exports lead to the code for the lock of this name; returns whether there is one.
 pub fn choose(name: &[u8], stats: bool) -> bool {
     macro_rules! choose {
         ($($lock:ident),* $(,)?) => {

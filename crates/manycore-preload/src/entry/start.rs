@@ -19,7 +19,7 @@ const STARTING: u32 = 1;
 const STARTED: u32 = 2;
 static PROGRESS: AtomicU32 = AtomicU32::new(NOT_STARTED);
 
-/// Chooses the lock and fills in the table: by the constructor or by the first call, whichever
+/// Chooses the lock and fills in the table. The constructor or the first call does this, whichever
 /// comes first.
 pub extern "C" fn start() {
     // Acquire, on success for symmetry, on failure: partner of the Release below, so that a thread
@@ -68,9 +68,9 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Has [`in_child`] run in each child: after a fork by the C library, ahead of the program's own
-/// handlers, which were registered later; after any other fork, at the child's first use of data
-/// that threads share.
+/// Makes [`in_child`] run in each child. After a fork by the C library, it runs before the
+/// program's own handlers, which were registered later. After any other fork, it runs at the
+/// child's first use of data that threads share.
 fn watch_forks() {
     process::watch(in_child);
     // SAFETY: the handler is a function of this library, which is never unloaded.
@@ -126,7 +126,7 @@ fn set_parameter(parameter: &[u8]) {
     }
 }
 
-/// Present once in a process, however often the library is loaded: the copy whose exports are in
-/// use finds its own.
+/// Exists once in a process, however often the library is loaded: the copy whose exports are in use
+/// finds its own.
 #[unsafe(no_mangle)]
 pub static manycore_preload_copy: u8 = 0;

@@ -5,36 +5,35 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use manycore::lock::{Futex, PlainLock};
 
 /// Numbers by key. A key stands for itself: two different things of one 64-bit hash do not happen.
-pub struct Index<const PLACES: usize> {
+pub struct Index<const SLOTS: usize> {
     /// Held while something is added.
     adding: Futex,
-    places: [Place; PLACES],
+    slots: [Slot; SLOTS],
 }
 
-struct Place {
+struct Slot {
     /// 0 for none yet; stored last (Release).
     key: AtomicU64,
     number: AtomicU32,
 }
 
-impl<const PLACES: usize> Index<PLACES> {
-    /// Makes an empty index. It should have twice as many places as it will have keys.
+impl<const SLOTS: usize> Index<SLOTS> {
+    /// Makes an empty index. It should have twice as many slots as it will have keys.
     pub const fn new() -> Self {
-        let places =
-            [const { Place { key: AtomicU64::new(0), number: AtomicU32::new(0) } }; PLACES];
-        Self { adding: Futex::new(), places }
+        let slots = [const { Slot { key: AtomicU64::new(0), number: AtomicU32::new(0) } }; SLOTS];
+        Self { adding: Futex::new(), slots }
     }
 
-    /// The number of a key, or the place for it; none if all places are taken.
-    fn find(&self, key: u64) -> (Option<u32>, Option<&Place>) {
-        for probe in 0..PLACES {
-            let place = &self.places[(key as usize).wrapping_add(probe) % PLACES];
+    /// The number of a key, or the slot for it; none if all slots are taken.
+    fn find(&self, key: u64) -> (Option<u32>, Option<&Slot>) {
+        for probe in 0..SLOTS {
+            let slot = &self.slots[(key as usize).wrapping_add(probe) % SLOTS];
             // Acquire: partner of the Release in `number`; a thread that sees the key sees the
             // number, and the object with that number.
-            match place.key.load(Ordering::Acquire) {
+            match slot.key.load(Ordering::Acquire) {
                 // Relaxed: ordered by the Acquire above.
-                found if found == key => return (Some(place.number.load(Ordering::Relaxed)), None),
-                0 => return (None, Some(place)),
+                found if found == key => return (Some(slot.number.load(Ordering::Relaxed)), None),
+                0 => return (None, Some(slot)),
                 _ => {}
             }
         }
@@ -51,11 +50,11 @@ impl<const PLACES: usize> Index<PLACES> {
         // Another thread may have added it meanwhile.
         let number = match self.find(key) {
             (Some(number), _) => Some(number),
-            (None, Some(place)) => add().inspect(|number| {
+            (None, Some(slot)) => add().inspect(|number| {
                 // Relaxed: published by the key.
-                place.number.store(*number, Ordering::Relaxed);
+                slot.number.store(*number, Ordering::Relaxed);
                 // Release: partner of the Acquire in `find`.
-                place.key.store(key, Ordering::Release);
+                slot.key.store(key, Ordering::Release);
             }),
             (None, None) => None,
         };
@@ -70,16 +69,16 @@ impl<const PLACES: usize> Index<PLACES> {
     }
 }
 
-/// Whether the place with this key was free and is now the caller's (true), or has that key already
+/// Whether the slot with this key was free and is now the caller's (true), or has that key already
 /// (false); none if it has another key.
 #[inline]
-pub fn claim(place: &AtomicU64, key: u64) -> Option<bool> {
+pub fn claim(slot: &AtomicU64, key: u64) -> Option<bool> {
     // Relaxed: only the key is read here; its object is published separately. The key is read
-    // before the compare-and-swap, because in a full table most places are taken, and attempts to
+    // before the compare-and-swap, because in a full table most slots are taken, and attempts to
     // take them would take their lines from other CPUs.
-    let there = match place.load(Ordering::Relaxed) {
+    let there = match slot.load(Ordering::Relaxed) {
         // Relaxed: as above.
-        0 => match place.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed) {
+        0 => match slot.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => return Some(true),
             Err(there) => there,
         },
@@ -93,7 +92,7 @@ pub fn key(words: impl IntoIterator<Item = u64>) -> u64 {
     let mix =
         |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     let hash = words.into_iter().fold(1, mix);
-    // The multiplications leave the low bits, by which a place is found, to the low bits of the
+    // The multiplications leave the low bits, by which a slot is found, to the low bits of the
     // words.
     (hash ^ (hash >> 32)).max(1)
 }

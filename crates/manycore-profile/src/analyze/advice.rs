@@ -6,25 +6,26 @@ use crate::analyze::finding::{SATURATED, between, percent, seconds};
 use crate::analyze::run_analysis::neighbours::Neighbours;
 use crate::profile::{Cause, Cycle, Lock, Note, Order, Part, Profile};
 
-/// Advice is given for this many locks, those with the longest waits.
+/// The most locks for which advice is given: those with the longest waits.
 const LOCKS_MAX: usize = 10;
-/// A lock is worth a note if threads spend this share of their time waiting for it.
+/// A lock gets advice if threads spend this share of their time waiting for it.
 const WORTH: f64 = 0.01;
-/// A lock that is held shortly is hot if this share of the attempts had to wait.
+/// A lock that is held for short times is hot if this share of the attempts had to wait.
 const HOT: f64 = 0.05;
-/// Spinning is worth a note from this share of the CPU time on.
+/// Spinning gets advice from this share of the CPU time on.
 const SPINNING: f64 = 0.1;
 /// A spinning thread takes the CPU from others only if at least this share of the CPUs' time is
 /// used.
 const BUSY: f64 = 0.2;
-/// A lock is read mostly if this share of its acquisitions is for reading.
+/// A lock counts as mostly read if this share of its acquisitions is for reading.
 const MOSTLY_READ: f64 = 0.9;
-/// A lock is updated heavily if this share of its acquisitions is for writing.
+/// A lock counts as heavily updated if this share of its acquisitions is for writing.
 const MOSTLY_UPDATED: f64 = 0.8;
 /// This many notes of one cause, at most.
 const OF_A_CAUSE_MAX: usize = 5;
 
-/// The notes: first those about dangers of a permanent stop, and then by the time that is at stake.
+/// All advice. Dangers of a permanent stop come first, then the rest by the time that could be
+/// saved.
 pub(crate) fn of(
     profile: &Profile,
     neighbours: &BTreeMap<(usize, usize), Neighbours>,
@@ -86,8 +87,8 @@ fn of_sharing(lock: &Lock, place: usize) -> Option<Note> {
     Some(note(cause, Some(place), advice, evidence))
 }
 
-/// Whether a lock is held for long or handed over too often. Where the samples do not say which,
-/// neither does this.
+/// Advice if a lock is held for long, or handed over too often. If the samples do not tell which of
+/// the two, there is no advice.
 fn of_holds(lock: &Lock, place: usize, wall: f64) -> Option<Note> {
     let mean = lock.hold.mean_ns?;
     let (low, high) = lock.held_between(wall)?;
@@ -114,7 +115,7 @@ fn of_holds(lock: &Lock, place: usize, wall: f64) -> Option<Note> {
     }
 }
 
-/// Spinning for locks that the library has put in place, as its clocks have it.
+/// Advice about spinning in the locks of the preloaded library, which measures it.
 fn of_spinning(profile: &Profile) -> Option<Note> {
     let cpu = &profile.cpu;
     let used = cpu.kernel + cpu.program + cpu.lock_spin;
@@ -129,7 +130,7 @@ fn of_spinning(profile: &Profile) -> Option<Note> {
     Some(note(Cause::SpinningOversubscribed, None, advice.to_owned(), evidence))
 }
 
-/// Spinning for locks of the program's own, as the samples have it.
+/// Advice about spinning in the program's own locks, according to samples.
 fn of_own_spinning(profile: &Profile) -> Option<Note> {
     let samples = profile.cpu_samples.as_ref()?;
     let share = samples.shares.spin_program;
@@ -147,7 +148,7 @@ fn of_own_spinning(profile: &Profile) -> Option<Note> {
     Some(note(Cause::SpinningOversubscribed, None, advice.to_owned(), evidence))
 }
 
-/// Threads of a process, at most at a time, and the CPUs: where these are fewer, and not idle.
+/// Advice if a process has more threads at a time than there are CPUs, and the CPUs are not idle.
 fn too_many_threads(profile: &Profile) -> Option<(u32, u32)> {
     let cpu = &profile.cpu;
     let used = cpu.kernel + cpu.program + cpu.lock_spin;

@@ -37,9 +37,9 @@ pub struct Run {
     pub is_interposed: bool,
     /// From its start to its end, in seconds.
     pub wall: f64,
-    /// CPU time of all its processes in the kernel, in seconds.
+    /// CPU time of all processes in the kernel, in seconds.
     pub kernel: f64,
-    /// CPU time of all its processes outside of the kernel, in seconds.
+    /// CPU time of all processes outside of the kernel, in seconds.
     pub user: f64,
     /// How to read the processes' times.
     pub rate: Rate,
@@ -49,8 +49,8 @@ pub struct Run {
     pub running: Vec<u32>,
     /// Processes that were seen and left no statistics.
     pub not_interposed: Vec<Outsider>,
-    /// How many processes, beside the program itself, ended without saying so: they may have become
-    /// programs that are not counted.
+    /// How many processes, beside the program itself, did not report their end: they may have
+    /// become programs that are not counted.
     pub silent: usize,
     /// What was seen of it while it ran.
     pub watched: Watched,
@@ -59,21 +59,21 @@ pub struct Run {
 /// What was seen of a run while it ran.
 #[derive(Debug, Default)]
 pub struct Watched {
-    /// What happened when, until its end; none if nobody looked.
+    /// The events over time, until the program's end; `None` if nothing was sampled.
     pub timeline: Option<TimelineBuilder>,
     /// Its threads.
     pub threads: SeenThreads,
-    /// Its waits for futexes that are no lock of the library's.
+    /// The waits for futexes that do not belong to the library's locks.
     pub futexes: Futexes,
     /// Processes beyond those that are kept one by one.
     pub others: Others,
-    /// Samples of its CPU time, or why there are none; none of both if they were not wanted.
+    /// Samples of the CPU time, or why there are none; `None` if they were not requested.
     pub samples: Option<Result<Samples, String>>,
     /// The kernel's locks; none if nobody watched it.
     pub kernel: Option<KernelSeen>,
     /// Reads that no cache had; none if nobody counted.
     pub cache_misses: Option<CacheMisses>,
-    /// The results for system calls; none if none were to be moved.
+    /// The results for system calls; `None` if calls were not to be moved.
     pub system_calls: Option<MovedCalls>,
 }
 
@@ -89,7 +89,7 @@ pub struct KernelSeen {
 /// The locks of all processes, added up.
 struct Added {
     sum: Groups,
-    /// What each record is shown with, by process and number.
+    /// The identity under which each record is shown, by process and number.
     identities: HashMap<(usize, u32), Identity>,
     symbols: Symbols,
     processes: Vec<Process>,
@@ -226,7 +226,7 @@ fn process(
     }
 }
 
-/// Processes that are not kept one by one, if there are any.
+/// The processes that are not kept one by one, if there are any.
 fn as_one(others: &Others, run: &Run, symbols: &Symbols) -> Option<Process> {
     let (lock_spin, lock_wait) = others.groups.waits(&run.rate);
     (others.count > 0).then(|| Process {

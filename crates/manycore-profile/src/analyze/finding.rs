@@ -9,12 +9,11 @@ use crate::text;
 
 /// Waits below this share of the threads' time are not worth a change.
 const NEGLIGIBLE: f64 = 0.01;
-/// If all threads of a program together are busy in this share of its run, or less, the program is
-/// mostly idle.
+/// A program is mostly idle if its threads together are busy in at most this share of its run.
 const IDLE: f64 = 0.2;
-/// Holders that run for this share of their hold time, or less, sleep with the lock.
+/// Holders sleep with the lock if they run for at most this share of their hold time.
 const ASLEEP: f64 = 0.1;
-/// A lock that is held for more than this share of the time limits the program.
+/// A lock limits the program if it is held for more than this share of the time.
 pub(crate) const SATURATED: f64 = 0.5;
 
 /// What is known of a run beside its profile.
@@ -59,8 +58,8 @@ fn of_kernel(profile: &Profile) -> String {
     )
 }
 
-/// The cost of the program's locks. A server cannot be compared without a load, which the user has
-/// to fill in.
+/// The finding about the program's locks. A server cannot be compared without a load, so the user
+/// has to add one.
 fn of_locks(profile: &Profile, circumstances: &Circumstances) -> (String, Option<String>) {
     let Some(first) = profile.locks.first() else {
         return (nothing(circumstances.not_interposed), None);
@@ -107,7 +106,7 @@ fn of_locks(profile: &Profile, circumstances: &Circumstances) -> (String, Option
 }
 
 /// The time of all threads, in seconds, in which they were not idle by choice: they ran, waited for
-/// a lock or waited for a CPU. If a thread is woken for a lock and waits for a CPU, it counts as
+/// a lock or waited for a CPU. A thread that was woken for a lock and waits for a CPU counts as
 /// waiting for the lock.
 fn wanted(profile: &Profile) -> f64 {
     let cpu = &profile.cpu;
@@ -116,7 +115,7 @@ fn wanted(profile: &Profile) -> f64 {
     waited + cpu.kernel + cpu.program + ready
 }
 
-/// The same as far as it holds: where processes were not counted, it says nothing of them.
+/// A finding with its restriction: it says nothing about processes that were not counted.
 fn counted(profile: &Profile, circumstances: &Circumstances) -> (String, Option<String>) {
     let (finding, next) = of_locks(profile, circumstances);
     let finding = match (circumstances.not_interposed, circumstances.silent) {
@@ -152,7 +151,8 @@ fn deadlock(profile: &Profile, cycle: &Cycle) -> String {
     )
 }
 
-/// Its waits had not ended, and are in no sum.
+/// The finding about a circle of waits, one of which had a deadline. These waits had not ended, and
+/// are in no sum.
 fn timed_circle(profile: &Profile, cycle: &Cycle) -> String {
     let names: Vec<&str> = cycle
         .orders
@@ -175,8 +175,8 @@ fn nothing(not_interposed: usize) -> String {
     }
 }
 
-/// The finding about a lock that the kernel saw the program wait for. Where the library was not
-/// preloaded, it may be one of those that can be replaced.
+/// The finding about a lock whose waits the kernel saw. If the library was not preloaded, it may be
+/// one of the locks that can be replaced.
 fn own_futex(lock: &Lock, profile: &Profile, share: f64) -> String {
     let of_all = profile.locks.iter().map(|lock| lock.wait.total_ns).sum::<u64>() as f64;
     let whose = if profile.lock == "glibc" {
@@ -217,8 +217,8 @@ fn made(lock: &Lock, profile: &Profile, share: f64) -> String {
     )
 }
 
-/// The function in which holders hand over a lock of the program's own making most of the time, and
-/// the share of that time.
+/// For a lock of the program's own making, the function in which holders hand it over most of the
+/// time, and the share of that time.
 fn holder(lock: &Lock, profile: &Profile) -> Option<(String, f64)> {
     let place = profile.locks.iter().position(|one| std::ptr::eq(one, lock))?;
     let mut sums: HashMap<&str, u64> = HashMap::new();
@@ -232,7 +232,7 @@ fn holder(lock: &Lock, profile: &Profile) -> Option<(String, f64)> {
     (all > 0).then(|| (most.0.to_owned(), most.1 as f64 / all as f64))
 }
 
-/// Which lock, how much of the time, how many acquisitions.
+/// The evidence: the lock, its share of the time, and the number of acquisitions.
 fn evidence(lock: &Lock, profile: &Profile, share: f64) -> String {
     let waited = lock.wait.total_ns as f64 / 1e9;
     let of_all = profile.locks.iter().map(|lock| lock.wait.total_ns).sum::<u64>() as f64 / 1e9;

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use crate::analyze::names::files;
 use crate::analyze::names::modules::Modules;
 
-/// Waits of one process' threads for one word in one place.
+/// The waits of one process' threads for one word at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FutexWaits {
     /// The process.
     pub process: u32,
-    /// The program of the process, if it has executed others: numbers that increase.
+    /// The number of the program that the process ran. It increases with each exec.
     pub program: u32,
-    /// The name of the place in each [`Count`] of it; none if there were too many.
+    /// The number of the place in each [`Count`] of it; `None` if there were too many places.
     pub number: Option<u32>,
     /// The word's address.
     pub word: u64,
@@ -32,12 +32,12 @@ pub struct FutexWaits {
     pub total_ns: u64,
     /// The longest, in nanoseconds.
     pub max_ns: u64,
-    /// A duration in nanoseconds, and how many took about so long.
+    /// Durations in nanoseconds, each with the number of waits of about that duration.
     pub times: Vec<(u64, u32)>,
 }
 
-/// The totals of one place at a moment. Waits that were under way then are included only in the
-/// time.
+/// The totals of one place at a moment. Of waits that were under way then, only the time is
+/// included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// Which place: that of the [`FutexWaits`] of this number.
@@ -53,16 +53,16 @@ pub struct Count {
 pub struct Futexes {
     /// In no order.
     pub waits: Vec<FutexWaits>,
-    /// The library that was put under the program: it counts its own code's waits itself. None was
-    /// put under a process that was already running.
+    /// The preloaded library, which counts the waits of its own code itself. `None` for a process
+    /// that was already running.
     pub library: Option<PathBuf>,
     /// By process, and which of its programs.
     maps: HashMap<(u32, u32), Modules>,
 }
 
 impl Futexes {
-    /// Notes which files a process has mapped while it runs this program, as `/proc/PID/maps` lists
-    /// them.
+    /// Notes the files that a process has mapped while it runs this program, as `/proc/PID/maps`
+    /// lists them.
     pub fn note_maps(&mut self, process: u32, program: u32, list: &[u8]) {
         let modules = Modules::of_maps((process, 0), list);
         // A process that is just ending has none any more.
@@ -90,7 +90,7 @@ impl Futexes {
         self.waits.iter().filter_map(count)
     }
 
-    /// Whether waits are the library's own: the system call is made in its code, or in a function
+    /// Whether the library itself waits: the system call is made in its code, or in a function
     /// without a frame that its code has called, such as libc's `syscall`. Neither needs unwinding.
     /// The file is compared by name, since the program may have another root.
     pub(crate) fn are_of_the_library(&self, waits: &FutexWaits, modules: &Modules) -> bool {
@@ -98,7 +98,7 @@ impl Futexes {
         waits.calls.iter().take(2).any(|call| modules.is_in(*call, library))
     }
 
-    /// The files that a process ran when it waited: the noted ones, or `left` for the last of its
+    /// The files of a process when it waited: the noted ones, or `left` for the last of its
     /// programs.
     pub(crate) fn modules<'a>(
         &'a self,

@@ -28,7 +28,7 @@ use manycore_stats::{Mapping, SLABS};
 pub struct LockId(Identity);
 
 impl LockId {
-    /// One that no lock of a program has: for pictures that are made by hand.
+    /// A key that no lock of a program has: for pictures that are made by hand.
     pub fn numbered(number: u64) -> Self {
         Self(Identity::Unplaced(number, u32::MAX))
     }
@@ -50,8 +50,8 @@ struct UnderWay {
 }
 
 impl Snapshot {
-    /// The state of a process at the time `now` of the counter of ticks. In one that has ended
-    /// (none), no thread waits.
+    /// The state of a process at the time `now` of the counter of ticks. Without a time the process
+    /// has ended, and no thread waits.
     pub fn at(mapping: &Mapping, now: Option<u64>) -> Self {
         let stats = ProcessStats::read(mapping);
         // Behind the counts: a wait that ends meanwhile is found in neither, and not in both.
@@ -78,7 +78,7 @@ impl Snapshot {
         whole
     }
 
-    /// What happened since an earlier snapshot of the same process.
+    /// The changes since an earlier snapshot of the same process.
     fn since(&self, before: &Self) -> ProcessStats {
         let old: HashMap<u32, &Recorded> =
             before.stats.recorded.iter().map(|one| (one.number, one)).collect();
@@ -168,13 +168,13 @@ fn under_way(mapping: &Mapping, now: u64) -> Vec<UnderWay> {
 pub struct Span {
     /// How long it is, in seconds.
     pub seconds: f64,
-    /// CPU time of all processes in it outside of the kernel, in seconds.
+    /// CPU time of all its processes outside of the kernel, in seconds.
     pub user: f64,
     /// Likewise, in the kernel.
     pub kernel: f64,
 }
 
-/// What a program's locks did in a span of time.
+/// The activity of a program's locks in a span of time.
 #[derive(Clone, Debug, Default)]
 pub struct Picture {
     /// How long the span is, in seconds.
@@ -220,14 +220,14 @@ pub struct Live {
 }
 
 impl Live {
-    /// All that the processes have done until they were looked at.
+    /// The activity of the processes from their start until these snapshots.
     pub fn until_now(&mut self, snapshots: &[&Snapshot], span: Span, rate: &Rate) -> Picture {
         let stats: Vec<_> = snapshots.iter().map(|snapshot| snapshot.until_now()).collect();
         self.picture(&stats, snapshots, span, rate)
     }
 
-    /// The events between two samples of each process; for a process that has started meanwhile
-    /// there is only the later sample.
+    /// The activity between two snapshots of each process. A process that has started meanwhile has
+    /// only the later one.
     pub fn between(
         &mut self,
         snapshots: &[(Option<&Snapshot>, &Snapshot)],

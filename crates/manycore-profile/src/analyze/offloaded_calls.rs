@@ -15,7 +15,7 @@ use crate::profile::{FunctionCalls, Latency, MovedCalls, SYSTEM_CALLS_SCHEMA};
 use manycore_stats::Histogram;
 use manycore_stats::syscalls::{Function, Mapping, Outcome};
 
-/// What the processes of a program have left behind, added up.
+/// The sums over the processes of a program.
 #[derive(Debug, Default)]
 pub struct Tally {
     calls: MovedCalls,

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where the time of all threads went, in seconds. The first three are CPU time and add up to all
-/// of it; the last is time off the CPU.
+/// The time of all threads, in seconds. The first three parts are CPU time and add up to all of it;
+/// the last one is time off the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
     /// In the kernel, but for the waits.
     pub kernel: f64,
-    /// In the program and its libraries, but for the waits.
+    /// In the program and its libraries, except for the waits.
     pub program: f64,
     /// In waits for locks: spinning, going to sleep and waking up. From samples.
     pub lock_spin: f64,
@@ -21,9 +21,9 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Divides CPU time, `user` and `kernel`, so that no part contains another. `spin` is the part
-    /// of it that was spent in waits for locks according to samples, and `waited` is the duration
-    /// of those waits.
+    /// Divides the CPU time, `user` and `kernel`, so that no part contains another. `spin` is the
+    /// part that was spent in waits for locks, according to samples; `waited` is the duration of
+    /// those waits.
     pub(crate) fn of(user: f64, kernel: f64, spin: f64, waited: f64) -> Self {
         let all = kernel + user;
         // The samples' sum may exceed what there was.

@@ -8,11 +8,12 @@ pub struct Frame {
     /// The file's name, without its directory; with `(deleted)` or `(replaced)` if it is no longer
     /// the file that the program had.
     pub module: String,
-    /// The place in the file: the address that its symbol table would give.
+    /// The address in the file, as in its symbol table.
     pub address: u64,
     /// The function; none in a stripped file.
     pub function: Option<String>,
-    /// How far behind the function's start; none if it was inlined, or made while the program ran.
+    /// The offset from the function's start; none if the call was inlined, or the function was made
+    /// while the program ran.
     pub offset: Option<u64>,
     /// Source file, where the compiler left it.
     pub file: Option<String>,
@@ -29,7 +30,7 @@ impl Frame {
         }
     }
 
-    /// A call of which nothing but the place is known.
+    /// A call of which only the address is known.
     pub(crate) fn unknown(module: &str, address: u64) -> Self {
         let module = module.to_owned();
         Self { module, address, function: None, offset: None, file: None, line: None }

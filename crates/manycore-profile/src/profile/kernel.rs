@@ -49,7 +49,7 @@ pub enum Scope {
 /// A lock of the kernel, or all of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelLock {
-    /// Its symbol or class where that is known, possibly from the waiting threads, or else the
+    /// Its symbol or class if that is known, possibly from the waiting threads; otherwise the
     /// function that waits for it.
     pub name: String,
     /// Whether `name` is that of the lock, and not of a function.

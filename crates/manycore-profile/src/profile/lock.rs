@@ -23,7 +23,7 @@ pub struct Lock {
     pub objects: u64,
     /// Acquisitions, all of them.
     pub acquired: u64,
-    /// Those for writing, or of a lock that does not distinguish.
+    /// Acquisitions for writing, or of a lock that does not distinguish reading and writing.
     pub exclusive: u64,
     /// Those for reading.
     pub shared: u64,
@@ -45,18 +45,18 @@ pub struct Lock {
     /// older than this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-    /// The share of `wait.total_ns` that the most waited for object has, of those that were counted
-    /// singly; of one object, 1.
+    /// The share of `wait.total_ns` of the object with the longest waits, among those that were
+    /// counted singly; 1 if there is one object.
     pub hottest_share: f64,
-    /// The calls of the initialisation or first use, innermost first.
+    /// The calls that initialised it or used it first, innermost first.
     pub frames: Vec<Frame>,
     /// Where threads waited for it most, from samples.
     pub waits_in: Vec<Site>,
 }
 
 impl Lock {
-    /// Whether the program has made it of a mutex and a condition variable: acquisitions are not
-    /// known then, and zero.
+    /// Whether the program has made it of a mutex and a condition variable. Then acquisitions are
+    /// not known, and zero.
     pub fn is_made(&self) -> bool {
         self.kind == kind_name(Kind::Made)
     }
@@ -66,20 +66,20 @@ impl Lock {
         !self.is_futex() && !self.is_made()
     }
 
-    /// Whether it is a futex of the program's own, which the kernel saw: acquisitions and holds are
-    /// not known then, and zero.
+    /// Whether it is a futex of the program's own, which the kernel saw. Then acquisitions and
+    /// holds are not known, and zero.
     pub fn is_futex(&self) -> bool {
         self.kind == kind_name(Kind::Futex)
     }
 
-    /// A short name where there is little room: a variable's name; for another lock `in` and the
-    /// place where threads wait for it, or otherwise the place where it was created.
+    /// A short name: the variable's name; for another lock, `in` and the place where threads wait
+    /// for it, or where it was created.
     pub fn title(&self) -> String {
         let (what, name) = self.title_parts();
         format!("{what}{name}")
     }
 
-    /// The same in two parts; only the second may be shortened.
+    /// The short name in two parts, of which only the second may be shortened.
     pub fn title_parts(&self) -> (&'static str, &str) {
         match (self.origin, self.waits_in.first()) {
             (Origin::Variable | Origin::Rest, _) => ("", &self.short),
@@ -88,13 +88,13 @@ impl Lock {
         }
     }
 
-    /// The share of its acquisitions that were on another CPU than the one before: 0 to 1.
+    /// The share of its acquisitions that were on another CPU than the one before, from 0 to 1.
     pub fn moved_share(&self) -> f64 {
         self.handoffs as f64 / self.acquired.max(1) as f64
     }
 
-    /// How long it was held in all, in nanoseconds, worked out from those holds that were timed;
-    /// none if none was.
+    /// The total time for which it was held, in nanoseconds, estimated from timed holds; `None` if
+    /// none was timed.
     pub fn held_ns(&self) -> Option<f64> {
         if let Some(held) = self.held {
             return Some(held.total_ns as f64);
@@ -104,7 +104,7 @@ impl Lock {
             .then(|| total_ns as f64 / count as f64 * self.acquired as f64)
     }
 
-    /// The share of this many seconds in which it was held, at most 1. None where the sum of its
+    /// The share of this many seconds in which it was held, at most 1. `None` if the sum of its
     /// holds does not give the share: when readers hold it together, or several objects are held at
     /// the same time.
     pub fn held_share(&self, seconds: f64) -> Option<f64> {
@@ -112,7 +112,7 @@ impl Lock {
         Some((held / 1e9 / seconds.max(f64::MIN_POSITIVE)).min(1.0))
     }
 
-    /// The ends of its interval, which contains it nineteen times in twenty. None where the
+    /// The ends of the interval that contains that share with a probability of 95 %. `None` if the
     /// interval was not computed.
     pub fn held_between(&self, seconds: f64) -> Option<(f64, f64)> {
         self.held_share(seconds)?;
@@ -128,7 +128,7 @@ impl Lock {
         (seconds * 1e9 * holders * self.objects.max(1) as f64) as u64
     }
 
-    /// Takes nothing for true that is more than what is possible.
+    /// Limits the estimates to what is possible.
     pub(crate) fn bound_holds(&mut self, seconds: f64, threads: u32) {
         let most = self.possible_ns(seconds, threads);
         if let Some(Held { total_ns, low_ns, high_ns }) = &mut self.held {
@@ -139,10 +139,10 @@ impl Lock {
     }
 }
 
-/// How long a lock was held in all, from samples.
+/// The total time for which a lock was held, estimated from samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// What the samples say, but no more than is possible.
+    /// The estimate, limited to what is possible.
     pub total_ns: u64,
     /// Nineteen times in twenty it is at least this.
     pub low_ns: u64,
@@ -153,13 +153,14 @@ pub struct Held {
 /// A place in the program where threads wait for a lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Site {
-    /// The function that wants the lock: `function+offset (module)`, or with source file and line.
+    /// The function that acquires the lock: `function+offset (module)`, or with source file and
+    /// line.
     pub name: String,
     /// The same without module and arguments.
     pub short: String,
     /// Sampled waits here.
     pub waits: u64,
-    /// The share of the sampled time waited that was spent here: 0 to 1.
+    /// This place's share of the sampled waiting time, from 0 to 1.
     pub share: f64,
     /// The innermost eight calls, innermost first.
     pub frames: Vec<Frame>,
@@ -183,7 +184,7 @@ pub enum Origin {
     Rest,
 }
 
-/// A condition variable, or all that came to be at one place.
+/// A condition variable, or all that were created at one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// As of a [`Lock`].
@@ -200,9 +201,9 @@ pub struct Condition {
     pub waits: u64,
     /// Those of them that ended by their deadline.
     pub timeouts: u64,
-    /// How long they took, until the signal; the mutex is waited for afterwards.
+    /// The waits' durations, until the signal; the wait for the mutex follows.
     pub wait: Times,
-    /// The calls of the initialisation or first use, innermost first.
+    /// The calls that initialised it or used it first, innermost first.
     pub frames: Vec<Frame>,
     /// As of a [`Lock`].
     pub waits_in: Vec<Site>,

@@ -39,7 +39,7 @@ pub struct Profile {
     pub schema: u32,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The machine that it ran on; null in profiles of before that was noted.
+    /// The machine on which the program ran; null in profiles older than this field.
     #[serde(default)]
     pub host: Option<Host>,
     /// How it ended.
@@ -48,20 +48,20 @@ pub struct Profile {
     pub lock: String,
     /// From its start to its end, in seconds.
     pub wall: f64,
-    /// How often what is not counted or timed always was measured.
+    /// How often values were measured that are not always counted or timed.
     pub sampling: Sampling,
     /// Where the time went.
     pub cpu: Cpu,
-    /// The locks, most waited first: the sum over all processes.
+    /// The locks, the longest waits first: the sum over all processes.
     pub locks: Vec<Lock>,
-    /// The condition variables, most waited first: the sum over all processes.
+    /// The condition variables, the longest waits first: the sum over all processes.
     pub conditions: Vec<Condition>,
     /// Each process that wrote statistics and used a lock or a condition variable.
     pub processes: Vec<Process>,
-    /// Processes of the program that were seen and wrote no statistics.
+    /// Processes of the program that were seen but wrote no statistics.
     pub not_interposed: Vec<Outsider>,
-    /// The places where threads waited, most waited first; and last, without calls, the rest for
-    /// each lock.
+    /// The places where threads waited, the longest waits first. At the end, without calls, the
+    /// rest for each lock.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stacks: Vec<Stack>,
     /// Over time; null if nobody looked while it ran.
@@ -85,7 +85,7 @@ pub struct Profile {
     /// What would help.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
-    /// How the kernel was watched; null if it was not.
+    /// How the kernel was observed; null if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelRun>,
     /// Locks of the kernel, most waited first.
@@ -123,12 +123,12 @@ pub enum Exit {
 pub struct Sampling {
     /// Acquisitions, for the time that the lock was held.
     pub hold_period: u32,
-    /// Waits, for the CPU time that they took and the place that they were in.
+    /// One in this many waits has its CPU time and its place measured.
     pub spin_period: u32,
-    /// Stacks whose innermost call alone was kept, because there were too many.
+    /// Stacks of which only the innermost call was kept, because there were too many.
     #[serde(default)]
     pub cut: u64,
-    /// Waits that were measured and whose place was not kept, because there were too many places.
+    /// Measured waits whose place was not kept, because there were too many places.
     #[serde(default)]
     pub dropped: u64,
     /// Measured waits whose holders were not recorded, because there were too many pairs.
@@ -159,7 +159,7 @@ impl Sampling {
 pub struct Process {
     /// Its number.
     pub pid: u32,
-    /// Its parent's; of a forked process the nearest one's that has statistics.
+    /// Its parent's number; for a forked process that of the nearest one that has statistics.
     pub parent: u32,
     /// The program's file.
     pub program: String,
@@ -173,7 +173,7 @@ pub struct Process {
     pub lock_spin: f64,
     /// Time off the CPU in waits for locks, in seconds.
     pub lock_wait: f64,
-    /// Objects that are counted together because there were too many.
+    /// The number of objects that are counted together because there were too many.
     pub unrecorded: u64,
     /// Its locks, most waited first.
     pub locks: Vec<Lock>,
@@ -202,7 +202,7 @@ pub struct Outsider {
     pub pid: u32,
     /// Its parent's.
     pub parent: u32,
-    /// The program's file, or its name if that cannot be seen.
+    /// The program's file, or its name if the file cannot be determined.
     pub program: String,
     /// Why the library is not in it.
     pub why: String,

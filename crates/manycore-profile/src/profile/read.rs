@@ -12,12 +12,12 @@ use manycore_launch::failure::{self, Failure};
 use serde::Deserialize;
 use serde_json::error::Category;
 
-/// Larger files are no profiles: one of 100,000 locks and all their stacks has a tenth of it.
+/// The largest size of a profile. One of 100,000 locks and all their stacks has a tenth of it.
 const BYTES_MAX: u64 = 1 << 30;
 /// No run takes longer than a century.
 const SECONDS_MAX: f64 = 3.2e9;
 
-/// The fault of a file, if making the file again would mend it.
+/// The error for a faulty file that the user should make again.
 fn again(culprit: String) -> Failure {
     Failure::bad_input(culprit, "make another with `manycore profile --json FILE`")
 }
@@ -77,14 +77,15 @@ pub fn from_text(name: &str, text: &str) -> failure::Result<Profile> {
     Ok(profile)
 }
 
-/// Whether the text breaks off where it is wrong, as it does in the middle of a number.
+/// Whether the error is at the end of the text, for example in the middle of a number, so that the
+/// file is cut.
 fn is_at_end(error: &serde_json::Error, text: &str) -> bool {
     let (line, length) =
         text.split('\n').enumerate().last().map_or((0, 0), |(n, l)| (n + 1, l.len()));
     (error.line(), error.column()) == (line, length)
 }
 
-/// The same JSON, complete, but its strings have no characters that would drive a terminal or
+/// The same JSON, complete, but without characters in its strings that would control a terminal or
 /// reverse the direction of writing.
 fn tame(text: &str) -> String {
     let mut tamed = String::with_capacity(text.len());

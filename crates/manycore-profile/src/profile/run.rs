@@ -13,7 +13,7 @@ pub struct Stack {
     pub lock: usize,
     /// Sampled waits with this stack.
     pub waits: u64,
-    /// The time waited with this stack, as the samples say it of all waits.
+    /// The time waited with this stack, estimated from samples for all waits.
     pub wait_ns: u64,
     /// The calls, innermost first; none if this stands for all places that are not listed.
     pub frames: Vec<Frame>,
@@ -33,7 +33,7 @@ pub struct Timeline {
 pub struct Interval {
     /// Where the time went.
     pub cpu: Cpu,
-    /// The locks that were waited for, most waited first, at most 32.
+    /// The locks with the longest waits, at most 32.
     pub waits: Vec<Waited>,
 }
 
@@ -49,25 +49,24 @@ pub struct Waited {
 }
 
 /// A thread of the program that used locks. Threads beyond the first few thousand are combined into
-/// one, whose number is 0.
+/// one, with the number 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
     /// Its process.
     pub pid: u32,
     /// Its number.
     pub tid: u32,
-    /// The name that it gave itself, or has from the thread that made it.
+    /// The name that it gave itself, or that it has from its creator.
     pub name: String,
     /// Where its time went.
     pub cpu: Cpu,
     /// Acquisitions of all locks.
     pub acquired: u64,
-    /// The locks that it waited for, most waited first, at most 32: a row of the matrix of threads
-    /// and locks.
+    /// The locks for which it waited longest, at most 32: a row of the matrix of threads and locks.
     pub waits: Vec<Waited>,
 }
 
-/// The waits between threads, from samples: threads in one place waited for a lock that threads in
+/// The waits between threads, from samples: threads at one place waited for a lock that threads at
 /// another place held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blocking {
@@ -75,7 +74,7 @@ pub struct Blocking {
     pub lock: usize,
     /// Sampled waits.
     pub waits: u64,
-    /// Their time, as the samples say it of all waits.
+    /// Their time, estimated from samples for all waits.
     pub wait_ns: u64,
     /// The calls that waited, innermost first.
     pub waiter: Vec<Frame>,
@@ -89,35 +88,35 @@ pub struct Blocking {
 pub struct Order {
     /// The lock that was held: its place in `locks`.
     pub held: usize,
-    /// The lock that was taken with it held: its place in `locks`.
+    /// The lock that was taken while the other was held: its index in `locks`.
     pub wanted: usize,
     /// How often that was seen.
     pub seen: u64,
-    /// The call by which the first lock was taken when this order was first seen, with the
-    /// functions inlined there, innermost first.
+    /// The call that took the first lock when this order was first seen, with the functions inlined
+    /// there, innermost first.
     pub held_frames: Vec<Frame>,
-    /// The calls by which the second was taken then, innermost first.
+    /// The calls that took the second lock then, innermost first.
     pub wanted_frames: Vec<Frame>,
 }
 
 /// Locks that are taken in a circle: threads that do so at the same time can deadlock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
-    /// The steps of the circle: places in `orders`, where each step wants the lock that the next
-    /// one holds.
+    /// The steps of the circle: indices in `orders`. Each step acquires the lock that the next one
+    /// holds.
     pub orders: Vec<usize>,
-    /// Whether threads of a process were waiting for each other in just this circle when it ended,
-    /// or when the profile was made.
+    /// Whether threads of a process were waiting for each other in this circle when it ended, or
+    /// when the profile was made.
     #[serde(default)]
     pub deadlocked: bool,
-    /// Whether threads were waiting for each other in this way, and one of them with a deadline:
-    /// that is no deadlock, because it ends by itself.
+    /// Whether threads were waiting for each other in this way, but one of them had a deadline.
+    /// This is no deadlock, because it ends by itself.
     #[serde(default)]
     pub gives_up: bool,
 }
 
-/// A queue of threads for one lock: the longest time in which at least one thread always waited,
-/// and at some moment several.
+/// A queue of threads for one lock: the longest time in which at least one thread was always
+/// waiting, and at some moment several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Convoy {
     /// The lock: its place in `locks`.
@@ -135,7 +134,7 @@ pub struct Convoy {
 pub struct Note {
     /// What is wrong.
     pub cause: Cause,
-    /// The lock that it is about: its place in `locks`; none if it is about the program.
+    /// The lock that it concerns: its index in `locks`; none if it concerns the program.
     pub lock: Option<usize>,
     /// What to do, in plain words.
     pub advice: String,
@@ -149,7 +148,7 @@ pub struct Note {
 pub enum Cause {
     /// The work done under the lock is the limit.
     LongHold,
-    /// Short holds, but enough of them that handing the lock over is the limit.
+    /// Short holds, but so frequent that handing the lock over is the limit.
     HotLock,
     /// Locks that lie in one cache line.
     FalseSharing,

@@ -7,25 +7,25 @@ use super::frame::Frame;
 /// Samples of the program's threads while they were on a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuSamples {
-    /// By what they were taken; null if they were not.
+    /// The source of the samples; null if there are none.
     pub source: Option<SampleSource>,
-    /// How many were to be taken in a second of a thread's CPU time.
+    /// The requested number of samples in a second of a thread's CPU time.
     pub rate: u32,
     /// How many were.
     pub taken: u64,
     /// Samples for which there was no room.
     pub lost: u64,
-    /// Whether the time in the kernel was sampled, too. If not, shares are of the time outside of
-    /// it.
+    /// Whether the time in the kernel was sampled as well. If not, shares are of the time outside
+    /// of it.
     pub kernel_permitted: bool,
     /// Of all threads together.
     pub shares: Shares,
-    /// By thread, most sampled first; those beyond the first few hundred are one, whose number is
-    /// 0.
+    /// The threads, the most sampled first; those beyond the first few hundred are one, with the
+    /// number 0.
     pub threads: Vec<SampledThread>,
-    /// Over time: one for each of the timeline's intervals; none without it.
+    /// The shares for each of the timeline's intervals; empty without a timeline.
     pub intervals: Vec<Shares>,
-    /// The functions that the threads were in, most sampled first.
+    /// The functions in which threads were, the most sampled first.
     pub functions: Vec<SampledFunction>,
     /// Whole stacks: first spinning ones, and then others; most sampled first in each group.
     pub stacks: Vec<SampledStack>,
@@ -55,8 +55,7 @@ pub enum Part {
     Kernel,
     /// It spins for a lock of the program's own.
     SpinProgram,
-    /// It spins for a lock that the preloaded library has put in place, whose clocks count this,
-    /// too.
+    /// Spinning for a lock of the preloaded library, which measures this as well.
     SpinLibrary,
     /// It spins for a lock of the kernel.
     SpinKernel,
@@ -104,7 +103,7 @@ pub struct SampledFunction {
     pub part: Part,
     /// Samples.
     pub samples: u64,
-    /// Of all CPU time that was sampled, 0 to 1.
+    /// The share of all sampled CPU time, from 0 to 1.
     pub share: f64,
 }
 
@@ -115,7 +114,7 @@ pub struct SampledStack {
     pub part: Part,
     /// Samples.
     pub samples: u64,
-    /// Of all CPU time that was sampled, 0 to 1.
+    /// The share of all sampled CPU time, from 0 to 1.
     pub share: f64,
     /// The calls, innermost first: those in the kernel, and then the program's.
     pub frames: Vec<Frame>,

@@ -12,7 +12,8 @@ pub const SYSTEM_CALLS_SCHEMA: u32 = 1;
 pub struct MovedCalls {
     /// [`SYSTEM_CALLS_SCHEMA`].
     pub schema: u32,
-    /// The executor of moved calls: `thread`, `pool`, `uring`; `in-place` if there was none.
+    /// The mechanism of moved calls: `thread`, `pool` or `uring`; `in-place` if calls were not
+    /// moved.
     pub mechanism: String,
     /// The CPUs on which they could be executed.
     pub cpus: Vec<u32>,
@@ -29,13 +30,13 @@ pub struct MovedCalls {
     pub in_place: u64,
     /// Calls on other descriptors.
     pub others: u64,
-    /// How long moved calls took from the caller's side, in nanoseconds; none if none was moved.
+    /// The duration of moved calls from the caller's side, in nanoseconds; none if none was moved.
     pub latency_ns: Option<Latency>,
-    /// The same for moved calls that do not wait, such as `setsockopt` or `close`: the hand-over,
-    /// and the call itself.
+    /// The duration of moved calls that do not wait, such as `setsockopt` or `close`: the
+    /// hand-over, and the call itself.
     #[serde(default)]
     pub quick_ns: Option<Latency>,
-    /// By function, the most moved first, then the most called.
+    /// The calls by function, the most moved first, then the most called.
     pub functions: Vec<FunctionCalls>,
 }
 
@@ -59,9 +60,10 @@ pub struct FunctionCalls {
     pub name: String,
     /// How many another thread executed.
     pub moved: u64,
-    /// How many were executed in place because moving costs more than it saves.
+    /// The number of calls that were executed in place because moving them costs more than it
+    /// saves.
     pub bypassed: u64,
-    /// How many on sockets were executed in place for other reasons.
+    /// The number of calls on sockets that were executed in place for other reasons.
     pub in_place: u64,
     /// How many were on other descriptors.
     pub others: u64,

@@ -12,7 +12,7 @@ use super::model_events::{ModelEvent, event};
 const MISSES: Cache =
     Cache { which: CacheId::LL, operation: CacheOp::READ, result: CacheResult::MISS };
 
-/// Counts that go on, or the reasons why there are none.
+/// Running counters, or the reasons why there are none.
 pub struct CacheMissCounters {
     reads: Result<Counter, String>,
     /// The event, if one is known, and its counter.
@@ -23,7 +23,7 @@ pub struct CacheMissCounters {
 type Count = (u64, f64);
 
 impl CacheMissCounters {
-    /// Begins to count the programs that this thread starts from now on, but not this command
+    /// Starts to count the programs that this thread starts from now on, but not this command
     /// itself.
     pub fn start() -> Self {
         let begin = |counter: io::Result<Counter>| counter.map_err(|error| why_not(&error));
@@ -68,8 +68,8 @@ fn parts(count: Result<Count, String>) -> (Option<u64>, Option<f64>, Option<Stri
     }
 }
 
-/// A counter that this thread's children inherit. It counts in each from its first exec on, and in
-/// the programs that the child starts.
+/// A counter that this thread's children inherit. In each child it counts from the first exec on,
+/// and in the programs that the child starts.
 fn counter(event: impl Event) -> io::Result<Counter> {
     Builder::new(event).any_cpu().inherit(true).enable_on_exec(true).build()
 }
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// By a counter that every machine has: a shell and its children are counted, this process is
+    /// With a counter that every machine has: a shell and its children are counted, this process is
     /// not.
     #[test]
     fn children_are_counted_and_nothing_else() {

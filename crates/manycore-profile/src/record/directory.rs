@@ -19,14 +19,14 @@ use super::poll::Poller;
 use super::private_dir::{PrivateDir, remove_abandoned};
 use manycore_launch::failure::{Failure, Result};
 
-/// The room that has to be there: for as many processes that use all of their file. Files are
-/// sparse, and most processes use about a hundredth of theirs; but a process without any room would
+/// The directory must have room for this many processes that use all of their file. Files are
+/// sparse, and most processes use about a hundredth of theirs; but without room a process would
 /// die.
 const FULL_FILES: u64 = 8;
 /// If there are more files than this, the files of ended processes are read and removed while
 /// others still run.
 const FILES_MAX: usize = 128;
-/// This many ended processes are kept one by one; later ones are kept as one.
+/// The most ended processes that are kept one by one; later ones are kept as one.
 const PROCESSES_MAX: usize = 1_000;
 
 /// A directory for the statistics of one run.
@@ -42,13 +42,13 @@ pub struct Directory {
 pub struct Left {
     /// About their locks.
     pub locks: Vec<ProcessStats>,
-    /// The same of processes of which there are too many.
+    /// The sum of the processes beyond that number.
     pub others: Others,
     /// About their system calls.
     pub calls: Tally,
     /// What could not be read, and why.
     pub lost: Vec<String>,
-    /// The program that each process (namespace and number) was last: since when, and whether it
+    /// For each process (namespace and number), its last program: the start, and whether it
     /// reported its end.
     last: BTreeMap<(u64, u32), (u64, bool)>,
 }
@@ -76,8 +76,8 @@ impl Directory {
         self.place.path()
     }
 
-    /// Once there are many files of processes that have ended, reads and removes them; for locks,
-    /// together with their samples.
+    /// Once there are many files of ended processes, reads and removes them; for locks, together
+    /// with their samples.
     pub fn fold(&mut self, locks: &Files, poller: &mut Poller) {
         for (subject, files) in
             [(Subject::Locks, locks), (Subject::Calls, &self.files(Subject::Calls))]
@@ -113,8 +113,8 @@ impl Directory {
 }
 
 impl Left {
-    /// The number of processes, except for these, that have not announced their end: they ended by
-    /// _exit, by a signal, or with a program about which nothing is known.
+    /// The number of processes, except for `but_for`, that have not announced their end. They ended
+    /// by _exit, by a signal, or with an unknown program.
     pub fn silent(&self, but_for: &[u32]) -> usize {
         let is_known = |(namespace, pid): &(u64, u32)| *namespace == 0 && but_for.contains(pid);
         self.last.iter().filter(|(process, (_, said))| !said && !is_known(process)).count()
@@ -159,7 +159,7 @@ impl Left {
         }
     }
 
-    /// Opens and then removes it, in this order: a living process goes on writing to it.
+    /// Opens a file and then removes it, in this order: a living process continues to write to it.
     fn open<L: Layout>(&mut self, entry: &Entry) -> Option<StatsFile<L>> {
         let file = StatsFile::open(&entry.path);
         // If it cannot be removed it would be counted twice.
@@ -193,8 +193,8 @@ fn is_there(entry: &Entry, inner: &Inner) -> bool {
     }
 }
 
-/// Reads all statistics files of a directory. A process that was killed before it had any is not
-/// among them.
+/// Reads all statistics files of a directory. There is none for a process that was killed before it
+/// had any.
 ///
 /// # Errors
 ///

@@ -16,7 +16,7 @@ pub(super) fn namespace_of(process: &str) -> Option<u64> {
     link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// What a file is about. A process has one of each.
+/// The subject of a file. A process has one file of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Its locks.
@@ -40,7 +40,7 @@ impl Subject {
 /// A statistics file: `PID-TICKS-NAMESPACE` and the ending of its subject.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// The PID namespace that the process' number is of, if not ours; else 0.
+    /// The PID namespace of the process' number, if it is not ours; otherwise 0.
     pub namespace: u64,
     /// The process.
     pub pid: u32,
@@ -55,8 +55,8 @@ pub struct Entry {
 pub struct Files {
     /// All files; those of a process in the order of their creation.
     pub entries: Vec<Entry>,
-    /// Files that no process writes any more. This is checked before they are read, so all earlier
-    /// writes are there.
+    /// Files to which no process writes any more. This is checked before they are read, so they are
+    /// complete.
     pub ended: HashSet<PathBuf>,
 }
 
@@ -69,12 +69,12 @@ pub fn entries(directory: &Path, subject: Subject) -> io::Result<Vec<Entry>> {
 }
 
 impl Entry {
-    /// Its process' number, if that is the same for us.
+    /// The number of its process, if that is the same in our namespace.
     pub fn own_pid(&self) -> Option<u32> {
         (self.namespace == 0).then_some(self.pid)
     }
 
-    /// The entry of a path that is called like one.
+    /// The entry of a path whose name has the form of one.
     pub fn of(path: PathBuf, subject: Subject) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_suffix(subject.ending())?;
         let mut parts = name.splitn(3, '-').map(|part| part.parse::<u64>().ok());

@@ -45,7 +45,7 @@ impl Attached {
     }
 }
 
-/// Watches until the process ends, a signal comes, or the time is over. Gives the profile.
+/// Observes until the process ends, a signal arrives, or the time is over. Returns the profile.
 ///
 /// # Panics
 ///

@@ -17,7 +17,7 @@ pub trait KernelWatch {
     /// Reads the new data; call this several times a second, or some data may be dropped.
     fn sample(&mut self);
 
-    /// The totals of each place where threads wait for futexes; none if it is too early to count
+    /// The totals of each place where threads wait for futexes; `None` if it is too early to count
     /// again.
     fn count_futexes(&mut self) -> Option<Vec<Count>>;
 
@@ -42,7 +42,7 @@ pub trait CpuSampler {
 pub struct Beside {
     /// The kernel.
     pub watch: Option<Box<dyn KernelWatch>>,
-    /// Samples of the CPU time, or why there are none; none of both if they are not wanted.
+    /// Samples of the CPU time, or why there are none; `None` if they were not requested.
     pub sampler: Option<Result<Box<dyn CpuSampler>, String>>,
 }
 
@@ -58,7 +58,8 @@ impl Beside {
         self.watch.as_mut()?.count_futexes()
     }
 
-    /// Ends both, for the programs that have run since then with this library under them.
+    /// Ends both. The result covers the programs that have run since then with this preloaded
+    /// library.
     pub(super) fn finish(self, since: &Clock, library: Option<&Path>) -> Watched {
         let Self { mut watch, sampler } = self;
         let mut futexes = watch.as_mut().map(|watch| watch.futexes()).unwrap_or_default();

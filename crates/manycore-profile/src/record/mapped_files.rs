@@ -19,10 +19,11 @@ use rustix::time::Timespec;
 use super::entry::{Entry, Subject, entries};
 use super::namespaces::Inner;
 
-/// From one sample to the next, at first; then twice as long each time, up to the second value.
+/// The time between two samples. It begins with the first value, and doubles each time up to the
+/// second.
 const FIRST: Duration = Duration::from_millis(100);
 const LAST: Duration = Duration::from_secs(2);
-/// Poller take at most this fraction (1/N) of the time.
+/// Polling takes at most this fraction (1/N) of the time.
 const SHARE: u32 = 20;
 
 /// The processes that are looked at.
@@ -32,7 +33,7 @@ pub struct MappedFiles {
     pause: Option<Instant>,
 }
 
-/// When a process is inspected next, and how long after the time before.
+/// The time at which a process is inspected next, and the interval before it.
 #[derive(Debug)]
 struct Next {
     at: Instant,
@@ -40,7 +41,7 @@ struct Next {
 }
 
 impl MappedFiles {
-    /// Polls the processes that have written these files; new ones in any case.
+    /// Polls the processes that have written these files. New ones are always polled.
     pub fn sample(&mut self, entries: &[Entry]) {
         let begun = Instant::now();
         let inner = Inner::look_for(entries);
@@ -63,7 +64,7 @@ impl MappedFiles {
     }
 }
 
-/// Polls processes as soon as they make files in a directory, for as long as it exists.
+/// Polls processes as soon as they make files in a directory, as long as it exists.
 pub fn watch(directory: &Path) {
     let wakes = wakes(directory).ok();
     let directory = directory.to_owned();

@@ -14,7 +14,7 @@
 pub struct ModelEvent {
     /// As its maker calls it.
     pub name: &'static str,
-    /// Event in the lowest byte, unit mask in the next.
+    /// The event in the lowest byte, the unit mask in the next.
     pub config: u64,
 }
 

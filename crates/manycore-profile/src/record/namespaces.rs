@@ -16,8 +16,8 @@ pub struct Inner {
 }
 
 impl Inner {
-    /// Poller for those that wrote these files: at all processes, if any of the files is of another
-    /// namespace.
+    /// Searches for the processes that wrote these files: among all processes, if any file is of
+    /// another namespace.
     pub fn look_for(entries: &[Entry]) -> Self {
         let is_any = entries.iter().any(|entry| entry.own_pid().is_none());
         if is_any { Self::sample() } else { Self::default() }
@@ -51,19 +51,19 @@ impl Inner {
         self.known.contains_key(&(namespace, pid)) || self.others.contains(&pid)
     }
 
-    /// The number here of the process that wrote a file, if that is known.
+    /// The number, in our namespace, of the process that wrote a file, if that is known.
     pub fn number(&self, entry: &Entry) -> Option<u32> {
         entry.own_pid().or_else(|| self.known.get(&(entry.namespace, entry.pid)).copied())
     }
 }
 
-/// The number that a process, which has this number here, has for itself.
+/// The number that a process has in its own namespace.
 pub fn number_inside(process: u32) -> u32 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     innermost(&status).unwrap_or(process)
 }
 
-/// The number that a process has in the innermost of its namespaces; none if it has only the one
+/// The number that a process has in the innermost of its namespaces; `None` if it has only the one
 /// that we see.
 fn innermost(status: &str) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;

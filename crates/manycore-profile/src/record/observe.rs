@@ -33,14 +33,14 @@ use crate::profile::{Exit, Profile};
 
 /// How often the processes are polled.
 const POLL: Duration = Duration::from_millis(100);
-/// How long children that end with the program may take to do so.
+/// How long to wait for children that end together with the program.
 const LAST: Duration = Duration::from_millis(200);
 
 /// Runs a program in this command's place and gives its profile, and how it ended.
 ///
-/// `adjust` can make the last changes to the program's start. Signals that come to the inbox are
-/// passed on, so a server that is stopped also gets its profile. When the program has ended, the
-/// inbox has the command end by them.
+/// `adjust` can make last changes to the program's start. Signals that come to the inbox are passed
+/// on, so a server that is stopped gets its profile as well. When the program has ended, the inbox
+/// makes the command end by the same signals.
 ///
 /// # Errors
 ///
@@ -135,7 +135,7 @@ fn to_start(command: &[OsString], inbox: &Inbox, adjust: impl FnOnce(&mut Comman
     program
 }
 
-/// Orphans of the program become our children: so their time is known, and when they end.
+/// Makes orphans of the program our children, so that their CPU time and their end become known.
 fn adopt_orphans() -> Result<()> {
     set_child_subreaper(Some(getpid()))
         .map_err(|error| Failure::failed(format!("cannot adopt orphans: {error}")))
@@ -175,7 +175,7 @@ struct Processes {
     /// The program itself, which another waits for.
     leader: Pid,
     tree: ProcessTree,
-    /// CPU time, in seconds, of adopted processes: in user space and in the kernel.
+    /// CPU time of adopted processes, in seconds: in user space and in the kernel.
     cpu: (f64, f64),
 }
 
@@ -202,7 +202,7 @@ impl Processes {
         times.fold(self.cpu, |sum, time| (sum.0 + time.0, sum.1 + time.1))
     }
 
-    /// Processes that still run when the program has ended; their CPU time counts until now.
+    /// Processes that still run when the program has ended. Their CPU time counts until now.
     fn leave_alone(&mut self) -> Vec<u32> {
         let deadline = Instant::now() + LAST;
         loop {

@@ -29,7 +29,7 @@ pub struct Poller {
     clock: Clock,
     recorder: TimelineBuilder,
     open: HashMap<PathBuf, StatsFile>,
-    /// Files of processes that have ended, which were read to the end.
+    /// Files of ended processes that were read to the end.
     done: HashSet<PathBuf>,
     /// Those of them in which there is nothing.
     empty: HashSet<PathBuf>,
@@ -39,7 +39,8 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Nothing seen yet, of a run that begins with the clock and is sampled once in `every`.
+    /// Creates a poller that has seen nothing, for a run that begins with the clock and is sampled
+    /// once in `every`.
     pub fn new(clock: Clock, every: Duration) -> Self {
         Self {
             clock,
@@ -87,7 +88,7 @@ impl Poller {
         self.look_at_threads(entries);
     }
 
-    /// Has the kernel's side read the new data, and notes the totals of places where threads wait
+    /// Makes the kernel's side read the new data, and notes the totals of places where threads wait
     /// for futexes of their own.
     pub fn look_beside(&mut self, beside: &mut Beside) {
         beside.sample();
@@ -117,13 +118,13 @@ impl Poller {
         self.empty.contains(path)
     }
 
-    /// A process has ended and is kept as one of many: its records are locks with these numbers.
+    /// A process has ended and becomes one of many: its records are locks with these numbers.
     pub fn sum_up(&mut self, one: &ProcessStats, numbers: &Numbers) {
         self.recorder.sum_up(one, numbers);
     }
 
-    /// The end of the run: after this many seconds, with this CPU time, these statistics, and the
-    /// other observations.
+    /// Ends the run after this many seconds, with this CPU time, these statistics, and the other
+    /// observations.
     pub fn end(
         mut self,
         wall: f64,

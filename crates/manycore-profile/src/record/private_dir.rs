@@ -24,9 +24,9 @@ const UNGUESSABLE: usize = 24;
 #[derive(Debug)]
 pub struct PrivateDir {
     inner: PathBuf,
-    /// Before the lock: it is removed while that is held.
+    /// Declared before the lock, so that it is removed while the lock is held.
     _outer: TempDir,
-    /// Locked as long as this command is there, whatever its end.
+    /// Locked as long as this command exists, however it ends.
     _lock: File,
 }
 

@@ -14,7 +14,7 @@ use rustix::param::clock_ticks_per_second;
 
 use manycore_launch::target;
 
-/// How often a program has to be seen before it is known whether the library is in it.
+/// How often a program has to be seen before it is known whether it has the library.
 const SAMPLES: u32 = 2;
 
 /// What has been seen.
@@ -99,8 +99,8 @@ impl ProcessTree {
         }
     }
 
-    /// The processes that were seen and left no statistics, with the reason. `left_by` says whether
-    /// a process left statistics while it was a given program.
+    /// The processes that were seen and left no statistics, with the reason. `left_by` returns
+    /// whether a process left statistics while it ran a given program.
     pub fn outsiders(&self, left_by: impl Fn(u32, &Path) -> bool) -> Vec<Outsider> {
         let programs = self
             .seen

@@ -17,7 +17,7 @@ pub struct Leader {
 }
 
 impl Leader {
-    /// A program that has ended and is not reaped: until then the kernel knows its times.
+    /// A program that has ended and is not reaped yet, so that the kernel still knows its times.
     pub fn of(ended: &Running) -> Self {
         let pid = ended.pid().as_raw_nonzero().get() as u32;
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::profile::Profile;
 const SHOWN: usize = 5;
 const WIDTH: usize = 100;
 
-/// The notes of a profile; nothing if there are none.
+/// The advice of a profile; empty if there is none.
 pub fn of(profile: &Profile) -> String {
     if profile.notes.is_empty() {
         return String::new();
@@ -24,7 +24,7 @@ pub fn of(profile: &Profile) -> String {
     text
 }
 
-/// Words in lines that fit; the first line has another indent than the others.
+/// Wraps words into lines. The first line has another indent than the others.
 fn wrapped(words: &str, first: &str, others: &str) -> String {
     let mut text = String::new();
     let mut line = first.to_owned();

@@ -10,11 +10,11 @@ use crate::text::{percent, seconds};
 
 /// Less than this is not worth a line.
 const SHARE_MIN: f64 = 0.01;
-/// Functions that are named of a part, and the room for each.
+/// The number of functions that are named for a part, and the room for each.
 const FUNCTIONS: usize = 2;
 const NAME: usize = 32;
 
-/// CPU time and time off the CPU, and how both are known.
+/// CPU time and time off the CPU, and how both were determined.
 pub fn lines(profile: &Profile) -> String {
     let cpu = &profile.cpu;
     let all = cpu.program + cpu.kernel + cpu.lock_spin;
@@ -45,7 +45,7 @@ pub fn lines(profile: &Profile) -> String {
     text
 }
 
-/// A line about data of which there were too many to keep all, or nothing.
+/// A line about data that was not kept because there was too much of it; empty if all was kept.
 fn left_out(sampling: Sampling) -> String {
     let Sampling { cut, dropped, blocked_dropped, orders_dropped, .. } = sampling;
     let parts = [
@@ -108,7 +108,7 @@ fn cache_misses(misses: &CacheMisses, wall: f64) -> String {
     text
 }
 
-/// What a processor's event is a count of: makers' differ.
+/// The meaning of a processor's event, which differs between manufacturers.
 fn out_of_other_nodes(event: Option<&str>) -> String {
     match event {
         Some(event) if event.ends_with("HITM") => {

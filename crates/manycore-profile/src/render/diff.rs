@@ -27,7 +27,8 @@ pub struct Diff {
     pub ratio: Ratio,
     /// Why figures may differ for another reason than the locks, one sentence each.
     pub caveats: Vec<String>,
-    /// Each lock of either profile, most changed first: by the time waited for it a second.
+    /// The locks of both profiles, sorted by the change of their waiting time a second, the largest
+    /// change first.
     pub locks: Vec<Change>,
 }
 
@@ -36,7 +37,7 @@ pub struct Diff {
 pub struct Side {
     /// The program and its arguments.
     pub command: String,
-    /// The machine, in a line; null if the profile does not say.
+    /// The machine, in a line; null if the profile does not name it.
     pub host: Option<String>,
     /// The lock that it ran with.
     pub lock: String,
@@ -46,25 +47,25 @@ pub struct Side {
     pub rates: Rates,
 }
 
-/// What happened to a lock, for each second of the run.
+/// A lock's activity, for each second of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rates {
     /// Acquisitions a second; null for a lock of the kernel.
     pub acquired: Option<f64>,
     /// Attempts a second that had to wait.
     pub contended: f64,
-    /// Shares of all attempts, 0 to 1; null for a lock of the kernel.
+    /// Shares of all attempts, from 0 to 1; null for a lock of the kernel.
     pub contended_share: Option<f64>,
     /// Seconds waited a second: threads that wait, on average.
     pub wait: f64,
-    /// The mean hold, in nanoseconds; null if none was timed.
+    /// The mean hold time, in nanoseconds; null if none was timed.
     pub hold_mean_ns: Option<u64>,
 }
 
 /// A lock in both profiles, or in one of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// Its name, from the second profile if it is there.
+    /// Its name, from the second profile if the lock is in it.
     pub name: String,
     /// The same, in short.
     pub short: String,
@@ -76,11 +77,11 @@ pub struct Change {
     pub before: Option<Rates>,
     /// In the second profile; null if it is gone.
     pub after: Option<Rates>,
-    /// After over before; null if either is not known or there was nothing before.
+    /// The second value over the first one; null if either is not known or the first one is 0.
     pub ratio: Ratio,
 }
 
-/// How many times as much there is after as before.
+/// Ratios of the second profile's values to the first one's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Ratio {
     /// Of acquisitions a second.
@@ -180,7 +181,7 @@ impl Entry {
 
 type Key = ((String, String, bool), usize);
 
-/// Places of the same lock in both lists; for a lock in only one list, its place there.
+/// Indices of the same lock in both lists; for a lock in only one list, its index there.
 fn pairs(old: &[Entry], new: &[Entry]) -> Vec<(Option<usize>, Option<usize>)> {
     let mut seen = [HashMap::new(), HashMap::new()];
     let mut matched: BTreeMap<Key, (Option<usize>, Option<usize>)> = BTreeMap::new();
@@ -243,7 +244,7 @@ impl Change {
         }
     }
 
-    /// By how much more or less it is waited for.
+    /// The change of the waiting time.
     fn wait_changed(&self) -> f64 {
         let wait = |rates: Option<Rates>| rates.map_or(0.0, |rates| rates.wait);
         (wait(self.after) - wait(self.before)).abs()

@@ -6,7 +6,7 @@ use manycore_measure::{Cell, Column, Table, Tone, duration, ratio};
 
 use super::diff::{Change, Diff, Rates};
 
-/// The table, and what is to be said of it.
+/// The table, and its caveats.
 pub fn text(diff: &Diff, top: usize, new: fn(Vec<Column>) -> Table) -> String {
     let mut text = String::new();
     for (what, side) in [("before", &diff.before), ("after ", &diff.after)] {
@@ -42,7 +42,7 @@ pub fn text(diff: &Diff, top: usize, new: fn(Vec<Column>) -> Table) -> String {
     text
 }
 
-/// A lock's rows: before, after, and by how much, where both are known.
+/// A lock's rows: before, after, and the change if both are known.
 fn rows(table: &mut Table, change: &Change) {
     let kernel = if change.is_kernel { ", kernel" } else { "" };
     let about = match (change.kind.as_str(), change.before, change.after) {
@@ -82,7 +82,7 @@ fn figures(rates: &Rates) -> [Cell; 4] {
     .map(Cell::from)
 }
 
-/// A name that leaves room for figures; its end tells most.
+/// A name that leaves room for figures. Its end is kept, because that is the most informative part.
 fn clipped(name: &str) -> String {
     const ROOM: usize = 44;
     let length = name.chars().count();

@@ -58,7 +58,7 @@ impl<'a> Track<'a> {
         Self { out, thread, category, weight: 0 }
     }
 
-    /// Microseconds, or samples. A weight has 31 bits: larger values are written in parts.
+    /// Adds microseconds, or samples. A weight has 31 bits, so larger values are written in parts.
     fn add(&mut self, lock: Option<&str>, frames: &[Frame], mut weight: u64) {
         let mut calls: Vec<FrameInfo> =
             frames.iter().rev().map(|frame| self.call(&frame.label())).collect();
@@ -116,7 +116,8 @@ fn cpu_samples(out: &mut Firefox, process: ProcessHandle, profile: &Profile) {
     }
 }
 
-/// The library takes weights of waits in integers, and the format has fractions of milliseconds.
+/// Converts weights of waits to fractions of milliseconds: the format allows these, but the library
+/// takes integers only.
 fn in_milliseconds(mut profile: Value) -> Value {
     let threads = profile["threads"].as_array_mut();
     for thread in threads.into_iter().flatten() {

@@ -8,7 +8,7 @@ use crate::profile::{Frame, Profile};
 
 use crate::render::stacks::stacks;
 
-/// All waits of a profile, those for the kernel's locks last.
+/// All waits of a profile. Those for the kernel's locks come last.
 pub fn folded(profile: &Profile) -> String {
     let mut text = String::new();
     for one in stacks(profile) {

@@ -10,13 +10,13 @@ use crate::text::percent;
 
 /// Columns that the numbers take.
 const NUMBERS: usize = 66;
-/// Locks that are shown with the place where they were waited for.
+/// The number of locks that are shown with the place where threads waited for them.
 const PLACES: usize = 4;
 /// Calls of a stack that are shown, and the width of a line of them.
 const CALLS: usize = 5;
 const WIDTH: usize = 100;
 
-/// The table, its method, and its limits; empty if the kernel was not watched.
+/// The table, its method, and its limits; empty if the kernel was not observed.
 pub fn table(profile: &Profile, view: View) -> String {
     let Some(run) = &profile.kernel else { return String::new() };
     let mut text = format!("Locks of the kernel, most waited for first: waits of {}\n", whose(run));
@@ -90,7 +90,7 @@ fn places(locks: &[KernelLock]) -> String {
     if text.is_empty() { text } else { format!("\nWhere, innermost call first:\n{text}") }
 }
 
-/// The calls that matter: without the lock's own calls, and without the entry into the kernel.
+/// The informative calls: without the lock's own calls, and without the entry into the kernel.
 fn calls(frames: &[Frame]) -> String {
     let names = frames.iter().filter_map(|frame| frame.function.as_deref());
     let telling = names.filter(|name| !is_dull(name));

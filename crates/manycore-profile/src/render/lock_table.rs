@@ -109,8 +109,8 @@ pub fn conditions(all: &[Condition], view: View) -> String {
     )
 }
 
-/// The total hold time: an interval that contains it nineteen times in twenty; or "about", if the
-/// ends are the same to two digits.
+/// The total hold time: its 95 % confidence interval; or "about", if the ends are the same to two
+/// digits.
 fn held(lock: &Lock) -> String {
     let about = || lock.held_ns().map_or_else(String::new, |held| format!("~{}", ns(held as u64)));
     let Some(Held { low_ns, high_ns, .. }) = lock.held else { return about() };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::profile::{Exit, Frame, Profile};
 
-/// Waits of a program for one lock in one place.
+/// Waits of a program for one lock at one place.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits<'a> {
     /// The lock: its place in the profile.
@@ -17,8 +17,8 @@ pub struct Waits<'a> {
     pub frames: &'a [Frame],
 }
 
-/// Stacks of waits. In a profile without whole stacks, the places in which locks were waited for
-/// most.
+/// Stacks of waits. In a profile without whole stacks, the places where threads waited most for
+/// locks.
 pub fn stacks(profile: &Profile) -> Vec<Waits<'_>> {
     if !profile.stacks.is_empty() {
         let waits = profile.stacks.iter().map(|one| Waits {
@@ -40,8 +40,8 @@ pub fn stacks(profile: &Profile) -> Vec<Waits<'_>> {
     waits.filter(|one| one.ns > 0).collect()
 }
 
-/// The number of waits that each of these stacks represents: all of a lock's waits are counted, and
-/// they are divided among its stacks in the proportion of the samples.
+/// The number of waits that each of these stacks represents. All waits of a lock are counted, and
+/// are divided among its stacks in the proportion of the samples.
 pub fn counts(profile: &Profile, stacks: &[Waits]) -> Vec<u64> {
     let mut sampled: HashMap<usize, u64> = HashMap::new();
     for one in stacks {

@@ -21,7 +21,7 @@ pub fn line(profile: &Profile) -> String {
     )
 }
 
-/// One of them may stand for all that were not kept one by one.
+/// The table of processes. One of them may stand for all that were not kept one by one.
 fn processes(profile: &Profile) -> String {
     let (kept, many): (Vec<_>, Vec<_>) =
         profile.processes.iter().partition(|process| process.pid != 0);

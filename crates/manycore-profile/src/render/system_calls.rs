@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::profile::{FunctionCalls, MovedCalls};
 use manycore_placement::{CpuSet, Mechanism};
 
-/// Functions that are shown; the rest is in the JSON.
+/// The number of functions that are shown; the rest is in the JSON.
 const SHOWN: usize = 12;
 
 /// A line about the program, a line for each of the functions with the most moved calls, and the
@@ -43,8 +43,7 @@ pub fn text(calls: &MovedCalls) -> String {
     text
 }
 
-/// Whether all calls were to be executed by the threads that made them. Then the kinds of
-/// descriptors are unknown.
+/// Whether all calls were to be executed in place. Then the kinds of descriptors are unknown.
 fn is_in_place(calls: &MovedCalls) -> bool {
     calls.mechanism == Mechanism::InPlace.name()
 }

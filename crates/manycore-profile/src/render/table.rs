@@ -13,7 +13,7 @@ use crate::harmless;
 use crate::profile::{End, Exit, Outsider, Process, Profile};
 use crate::text::seconds;
 
-/// Processes that have a table of their own; the others have a row.
+/// The number of processes that have a table of their own; the others have a row.
 const PROCESSES: usize = 8;
 /// Rows of a process' own table.
 const ROWS_OF_PROCESS: usize = 3;
@@ -39,7 +39,7 @@ pub fn whole(profile: &Profile, view: View) -> String {
     text
 }
 
-/// Of a profile that has nothing but the kernel's side.
+/// The table of a profile that has only the kernel's side.
 pub fn kernel_alone(profile: &Profile, view: View) -> String {
     let Some(run) = &profile.kernel else { return String::new() };
     let host = profile.host.as_ref().map_or_else(|| "host unknown".to_owned(), ToString::to_string);
@@ -116,7 +116,7 @@ fn end(end: End) -> &'static str {
     }
 }
 
-/// Processes that cannot be seen into, by program and reason.
+/// Processes without statistics, by program and reason.
 pub fn outsiders(all: &[Outsider]) -> String {
     let mut grouped: Vec<(&Outsider, usize)> = Vec::new();
     for outsider in all {

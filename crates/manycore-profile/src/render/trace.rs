@@ -49,7 +49,7 @@ fn counters(profile: &Profile) -> Vec<Value> {
     events
 }
 
-/// The locks with the longest waits, most first, and a number for each.
+/// The locks with the longest waits, in descending order, with a number for each.
 fn most_waited(intervals: &[Interval]) -> Vec<(usize, usize)> {
     let mut waited: HashMap<usize, f64> = HashMap::new();
     for one in intervals.iter().flat_map(|interval| &interval.waits) {
@@ -60,7 +60,7 @@ fn most_waited(intervals: &[Interval]) -> Vec<(usize, usize)> {
     sorted.iter().take(COUNTERS).enumerate().map(|(id, (lock, _))| (*lock, id)).collect()
 }
 
-/// Spans that may overlap, so each has an identity of its own.
+/// Spans, each with an identity of its own, because they may overlap.
 fn convoys(profile: &Profile) -> Vec<Value> {
     let both = |(id, convoy): (usize, &crate::profile::Convoy)| {
         let name = format!("convoy at {}", profile.locks[convoy.lock].title());

@@ -8,9 +8,9 @@ use rustix::termios::tcgetwinsize;
 
 use crate::profile::Times;
 
-/// Width of a whole table where nothing else is known.
+/// The width of a whole table by default.
 const WIDTH: usize = 100;
-/// What the other columns of the locks' table take of it.
+/// The width of the other columns of the locks' table.
 pub(super) const NUMBERS: usize = 73;
 /// What comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// All of them: the name on the command line, and the meaning.
+    /// All sort orders: the name on the command line, and the meaning.
     pub const ALL: [(Self, &str, &str); 4] = [
         (Self::Wait, "wait", "Time waited"),
         (Self::Contended, "contended", "Acquisitions that had to wait"),
@@ -49,7 +49,7 @@ pub struct View {
 }
 
 impl View {
-    /// Room for a name in a table whose other columns take so much.
+    /// The width for a name in a table whose other columns have this width.
     pub fn name_width(&self, numbers: usize) -> usize {
         (self.name_width + NUMBERS).saturating_sub(numbers)
     }
@@ -64,7 +64,7 @@ impl View {
         Self { top, sort, table: Table::plain, name_width: WIDTH - NUMBERS }
     }
 
-    /// For the standard error, which may be a terminal of any width.
+    /// A view for the standard error, which may be a terminal of any width.
     pub fn for_stderr(top: usize, sort: Sort) -> Self {
         Self { top, sort, table: Table::for_stderr, name_width: name_width(io::stderr()) }
     }
@@ -75,13 +75,13 @@ impl View {
     }
 }
 
-/// Room for a name, where this may be a terminal.
+/// The width for a name, on what may be a terminal.
 fn name_width(terminal: impl AsFd) -> usize {
     let width = tcgetwinsize(terminal).map_or(WIDTH, |size| size.ws_col.into());
     width.saturating_sub(NUMBERS).clamp(20, 80)
 }
 
-/// A name that fits: name spaces go first, then the middle.
+/// A name that fits. Name spaces are omitted first, then the middle is cut.
 pub fn shortened(name: &str, width: usize) -> String {
     let mut name = name;
     while name.chars().count() > width

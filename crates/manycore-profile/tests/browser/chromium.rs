@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long an answer may take: the machine may be busy, and a page is drawn within a second.
+/// The longest time for an answer: a page is drawn within a second, but the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The browser, with one page.
@@ -145,7 +145,7 @@ impl Chromium {
         }
     }
 
-    /// The next message; what it says of errors is kept.
+    /// The next message. Errors in it are kept.
     fn receive(&mut self) -> Value {
         let message = self.from.recv_timeout(PATIENCE).expect("chromium answers");
         let parameters = &message["params"];

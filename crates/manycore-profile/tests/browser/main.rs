@@ -265,7 +265,7 @@ fn a_large_profile_opens(chromium: &mut Chromium, file: &Path) {
     assert_eq!(column(chromium, 0).len(), 100);
 }
 
-/// Keeps a picture of what is seen, if pictures are wanted.
+/// Keeps a screenshot, if that is requested.
 fn keep(chromium: &mut Chromium, name: &str) {
     let Some(directory) = std::env::var_os("MANYCORE_PICTURES") else { return };
     let path = Path::new(&directory).join(format!("{name}.png"));

@@ -27,7 +27,7 @@ const PARTS: [usize; 11] = [
     offset_of!(Mapping, orders),
 ];
 
-/// An input is a sequence of writes: a part, a word of it, a value.
+/// An input is a sequence of writes. Each has a part, a word of it, and a value.
 const WRITE: usize = 1 + 2 + 8;
 
 /// What is there, as words.
@@ -81,7 +81,7 @@ fn statistics() {
     );
 }
 
-/// Files of any length and content are refused, or read as empty.
+/// Files of any length and content are refused, or parsed as empty.
 #[test]
 fn files_that_are_none() {
     let directory = tempfile::tempdir().unwrap();

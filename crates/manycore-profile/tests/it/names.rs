@@ -33,7 +33,7 @@ namespace shop { Cache shared_cache; }
 int main(int argc, char **) { return shop::shared_cache.get(argc); }
 "#;
 
-/// A process whose program or library is `file`, mapped where it was linked to be, plus `BASE`.
+/// A process whose program or library is `file`, mapped at its linked address plus `BASE`.
 struct Loaded {
     process: Synthetic,
     file: PathBuf,

@@ -39,7 +39,7 @@ fn every_field_is_described() {
     assert!(missing.is_empty(), "schema.md does not describe {missing:?}");
 }
 
-/// All values of an enum: this does not compile where one is missing.
+/// All values of an enum. It does not compile if one is missing.
 macro_rules! all {
     ($of:ident: $($value:ident $(($field:expr))?),+) => {{
         let _ = |value: $of| match value { $($of::$value { .. } => ()),+ };

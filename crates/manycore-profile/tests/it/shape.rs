@@ -10,7 +10,8 @@ use manycore_profile::analyze::futex::FutexWaits;
 use manycore_profile::profile::{Outsider, Profile};
 use manycore_stats::Kind;
 
-/// One lock with `waits` of `wait` ticks each, `acquired` times held for `hold` ticks.
+/// One lock with `waits` waits of `wait` ticks each, acquired `acquired` times and held for `hold`
+/// ticks each.
 fn one_lock(waits: usize, wait: u64, acquired: u64, hold: u64) -> Profile {
     one_lock_in(run(), waits, wait, acquired, hold)
 }

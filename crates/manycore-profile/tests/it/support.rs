@@ -18,7 +18,7 @@ use manycore_profile::profile::{Exit, Profile};
 use manycore_stats::{Kind, MAGIC, MAPPED_CODE, Mapping, Record, Slot};
 use memmap2::MmapMut;
 
-/// A statistics file under construction, with the header of a process that runs.
+/// A statistics file under construction, with the header of a running process.
 pub struct Synthetic {
     map: MmapMut,
     pub path: PathBuf,
@@ -144,7 +144,8 @@ impl Synthetic {
         module.length.store(path.len() as u32, Relaxed);
     }
 
-    /// Thread `thread`, whose slab this is, waits for a record's lock since then; for none at 0.
+    /// Thread `thread`, which has this slab, waits for a record's lock since then; a time of 0
+    /// means that it does not wait.
     pub fn waits(&self, slab: usize, thread: u32, record: u32, since: u64) {
         self.get().header.slabs.fetch_max(slab as u32 + 1, Relaxed);
         let slab = &self.get().slabs[slab];
@@ -182,8 +183,8 @@ fn host() -> Host {
     }
 }
 
-/// A run of ten seconds, in which the CPU worked three in the kernel and seven elsewhere; a tick is
-/// a nanosecond.
+/// A run of ten seconds, with three seconds of CPU time in the kernel and seven elsewhere. A tick
+/// is a nanosecond.
 pub fn run() -> Run {
     Run {
         command: vec!["./server".into(), "--name".into(), "two words".into()],
@@ -229,7 +230,7 @@ pub fn compile(
     output
 }
 
-/// The address of a symbol, as the file has it.
+/// The address of a symbol in the file.
 pub fn address_of(file: &Path, symbol: &str) -> u64 {
     let output = Command::new("nm").arg("-C").arg(file).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

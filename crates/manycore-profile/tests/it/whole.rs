@@ -223,7 +223,7 @@ fn causes(profile: &Profile) -> Vec<Cause> {
     profile.notes.iter().map(|note| note.cause).collect()
 }
 
-/// A lock for which threads waited a second, and its other data.
+/// A lock for which threads waited a second, with other data.
 fn one(kind: Kind, fill: impl FnOnce(&Synthetic, &Record)) -> Profile {
     let directory = tempfile::tempdir().unwrap();
     let file = process(directory.path());

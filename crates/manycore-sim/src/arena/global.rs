@@ -18,8 +18,8 @@ static ALLOCATOR: Hook = Hook;
 
 struct Hook;
 
-/// Runs simulated code, which allocates from `heap`. The heap outlives the call, and is not used
-/// otherwise in it but within [`host`].
+/// Runs simulated code, which allocates from `heap`. The heap outlives the call, and during the
+/// call only [`host`] may use it otherwise.
 pub(crate) fn simulated<R>(heap: *mut Heap, f: impl FnOnce() -> R) -> R {
     with(heap, f)
 }
@@ -102,8 +102,8 @@ unsafe impl GlobalAlloc for Hook {
     }
 }
 
-/// Bytes that the simulated code which runs on this thread has allocated and not freed; none if
-/// none runs.
+/// The number of bytes that the simulated code on this thread has allocated and not freed; 0 if no
+/// simulated code runs.
 pub(crate) fn in_use() -> usize {
     let heap = HEAP.get();
     // SAFETY: `simulated` has set the heap, which is valid as long as it is set, and only simulated
@@ -111,8 +111,8 @@ pub(crate) fn in_use() -> usize {
     if heap.is_null() { 0 } else { unsafe { (*heap).in_use() } }
 }
 
-/// Zeroed memory, on lines of its own, for as long as the simulation runs on this thread; none if
-/// no simulation does.
+/// Zeroed memory, on lines of its own, that exists as long as the simulation on this thread; `None`
+/// if no simulation runs.
 pub(crate) fn lasting(bytes: usize) -> Option<NonNull<u8>> {
     let heap = HEAP.get();
     let layout = Layout::from_size_align(bytes, super::LINE).expect("a size of memory");

@@ -1,8 +1,7 @@
-//! Where in the arena an allocation goes: to a chunk of the core that makes it.
+//! The heap of the arena: each allocation goes to a chunk of the core that makes it.
 //!
-//! As in the allocators of real systems, cores do not share lines or pages that they have
-//! allocated, so memory is near the core that touches it first. The core that freed memory gives it
-//! out again.
+//! As in the allocators of real systems, cores do not share allocated lines or pages, so memory is
+//! near the core that touches it first. Freed memory is reused by the core that freed it.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -62,12 +61,12 @@ impl Heap {
         self.cores.resize(cores, [Class { free: null_mut(), next: 0, end: 0 }; CLASSES.len()]);
     }
 
-    /// The end of what was ever used.
+    /// The end of the memory that was ever used.
     pub(super) fn end(&self) -> usize {
         self.next
     }
 
-    /// Bytes of what is allocated and not freed.
+    /// The number of bytes that are allocated and not freed.
     pub(super) fn in_use(&self) -> usize {
         self.in_use
     }
@@ -91,7 +90,7 @@ impl Heap {
     /// uses it.
     pub(super) unsafe fn free(&mut self, block: *mut u8, layout: Layout) {
         let class = class_of(layout);
-        // One of an earlier simulation was not counted here.
+        // The memory of an earlier simulation was not counted here.
         self.in_use = self.in_use.saturating_sub(bytes(class, layout));
         let Some(class) = class else {
             let pages = layout.size().div_ceil(PAGE);
@@ -100,7 +99,7 @@ impl Heap {
         };
         let class = &mut self.cores[self.core][class];
         let block = block.cast::<usize>();
-        // SAFETY: the block is in no use, at least 16 bytes long and aligned to 16.
+        // SAFETY: no code uses the block; it is at least 16 bytes long and aligned to 16.
         unsafe { block.write(class.free.expose_provenance()) };
         class.free = block;
     }
@@ -134,7 +133,7 @@ impl Heap {
         self.reserve(pages * PAGE, layout.align())
     }
 
-    /// This many bytes that nobody had before.
+    /// Takes `size` bytes that were never allocated before.
     fn reserve(&mut self, size: usize, align: usize) -> Option<usize> {
         let start = self.next.next_multiple_of(align);
         let end = start.checked_add(size).filter(|end| *end <= self.limit)?;
@@ -143,7 +142,7 @@ impl Heap {
     }
 }
 
-/// How many bytes an allocation takes that is of this class, or gets pages of its own.
+/// The number of bytes that an allocation takes: those of its class, or whole pages.
 fn bytes(class: Option<usize>, layout: Layout) -> usize {
     match class {
         Some(class) => CLASSES[class],
@@ -151,7 +150,7 @@ fn bytes(class: Option<usize>, layout: Layout) -> usize {
     }
 }
 
-/// The number of the smallest class that a layout fits into; none if it gets pages of its own.
+/// The index of the smallest class into which a layout fits; `None` if it gets pages of its own.
 fn class_of(layout: Layout) -> Option<usize> {
     if layout.size() > LARGEST || layout.align() > PAGE {
         return None;
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_is_counted() {
+    fn bytes_in_use_are_counted() {
         let mut heap = Heap::new(1 << 20, 1 << 30);
         // Without an arena behind the addresses, no small block can be freed.
         heap.set_cores(1);
@@ -206,7 +205,7 @@ mod tests {
         let large = layout(LARGEST + 1, 8);
         let pages = heap.allocate(large).unwrap();
         assert_eq!(heap.in_use(), 32 + (LARGEST + 1).next_multiple_of(PAGE));
-        // SAFETY: allocated above, and nobody uses it.
+        // SAFETY: allocated above, and no code uses it.
         unsafe { heap.free(pages.as_ptr(), large) };
         assert_eq!(heap.in_use(), 32);
     }

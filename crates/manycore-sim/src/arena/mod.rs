@@ -19,19 +19,19 @@ pub(crate) use in_use::live;
 pub(crate) use heap::Heap;
 pub(crate) use stack::Stack;
 
-/// Where the arena begins. Linux puts nothing there by itself.
+/// The address of the arena. Linux puts nothing there by itself.
 const BASE: usize = 0x1000_0000_0000;
-/// Address space, not memory: pages are filled in when they are used.
+/// The size of the arena in address space. A page takes memory only once it is used.
 const SIZE: usize = 8 << 30;
 
-/// The upper end is for stacks.
+/// The start of the stacks, at the arena's upper end.
 const STACKS: usize = BASE + SIZE - stack::SIZE * stack::STACKS_MAX;
 
-/// Bytes a line.
+/// Bytes of a line.
 pub(crate) const LINE: usize = 64;
-/// Bytes a page.
+/// Bytes of a page.
 pub(crate) const PAGE: usize = 4096;
-/// How many lines there are.
+/// The number of lines.
 pub(crate) const LINES: usize = SIZE / LINE;
 
 /// Whether an address lies in the arena.
@@ -54,15 +54,15 @@ pub(crate) fn address_of(line: u32) -> usize {
 /// The right to the arena, and a simulation's part of it.
 pub(crate) struct Lease {
     pub(crate) heap: Heap,
-    /// How many simulations there were before.
+    /// The number of earlier simulations.
     pub(crate) epoch: u32,
     arena: MutexGuard<'static, Arena>,
 }
 
 struct Arena {
-    /// Where the next simulation begins if memory of this one is still in use then.
+    /// The start of the next simulation's memory, if memory of this one is still in use then.
     start: usize,
-    /// How many stacks have their guard page.
+    /// The number of stacks that have their guard page.
     guarded: usize,
     epoch: u32,
 }
@@ -79,7 +79,7 @@ impl Lease {
                 "no address space for simulated memory: 8 GiB at {BASE:#x} (is there a limit, as by ulimit -v?)"
             );
         });
-        // A simulation that panicked has left nothing half done here.
+        // A simulation that panicked has left no change half done here.
         let mut arena = ARENA.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(start) = in_use::start() {
             arena.start = start;
@@ -92,7 +92,7 @@ impl Lease {
         Self { heap: Heap::new(arena.start, STACKS), epoch: arena.epoch, arena }
     }
 
-    /// Where its memory begins.
+    /// The start of its memory.
     pub(crate) fn start(&self) -> usize {
         self.arena.start
     }

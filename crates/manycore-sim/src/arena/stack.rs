@@ -1,4 +1,4 @@
-//! Stacks of simulated threads, in the arena: one for each number of a thread, always at the same
+//! Stacks of simulated threads, in the arena. The stack of a thread's number is always at the same
 //! address.
 
 use corosensei::stack::StackPointer;
@@ -7,12 +7,12 @@ use super::{PAGE, STACKS};
 
 /// Address space for a stack. The part that a simulated thread does not use takes no memory.
 pub(super) const SIZE: usize = 256 << 10;
-/// How far apart the tops of neighbouring stacks are, beside `SIZE`, and how many different tops
-/// there are: at multiples of `SIZE` the lines of all stacks would compete for the same few sets of
-/// the host's caches.
+/// The distance between the tops of neighbouring stacks, beside `SIZE`, and the number of different
+/// tops. At multiples of `SIZE`, the lines of all stacks would compete for the same few sets of the
+/// host's caches.
 const COLOUR: usize = 17 * 64;
 const COLOURS: usize = 64;
-/// How many there are: this many threads a simulation can have.
+/// The number of stacks, and so of threads that a simulation can have.
 pub(crate) const STACKS_MAX: usize = 4096;
 
 /// A stack with a page below it that cannot be touched.
@@ -23,7 +23,7 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// The stack with this number, below which `guarded` have their guard page already.
+    /// The stack with this number. `guarded` stacks before it have their guard page already.
     pub(super) fn new(number: usize, guarded: &mut usize) -> Self {
         assert!(number < STACKS_MAX, "a simulation has at most {STACKS_MAX} threads");
         while *guarded <= number {
@@ -39,7 +39,7 @@ impl Stack {
 
 fn protect(page: usize) {
     let page = std::ptr::with_exposed_provenance_mut::<libc::c_void>(page);
-    // SAFETY: a page of the arena that nobody uses.
+    // SAFETY: a page of the arena that no code uses.
     let result = unsafe { libc::mprotect(page, PAGE, libc::PROT_NONE) };
     assert_eq!(result, 0, "no guard page for a simulated stack: too many mappings?");
 }

@@ -1,4 +1,4 @@
-//! A set-associative cache: which lines it has, the least recently used of each set first to go.
+//! A set-associative cache, which evicts the least recently used line of a set.
 
 use crate::arena::LINE;
 use crate::machine::Capacity;
@@ -55,8 +55,7 @@ impl Cache {
         place.is_some()
     }
 
-    /// Puts a line in, in place of an older version if there is one, and makes it the most recently
-    /// used.
+    /// Inserts a line, or replaces its older version, and makes it the most recently used one.
     #[inline]
     pub(crate) fn put(&mut self, copy: Copy) -> Put {
         let wanted = entry(copy);
@@ -64,7 +63,7 @@ impl Cache {
         if set[0] == wanted {
             return Put::Present;
         }
-        // From the front on, everything moves a place back, up to where the line was or to the end.
+        // Moves each entry back by one, from the front to the line's old position or to the end.
         let mut moved = wanted;
         for slot in set {
             let before = std::mem::replace(slot, moved);
@@ -77,12 +76,12 @@ impl Cache {
     }
 }
 
-/// What came of putting a line in.
+/// The result of inserting a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Put {
-    /// It was there, in this version.
+    /// The cache had the line in this version.
     Present,
-    /// It was not, and this had to go for it.
+    /// The cache did not have it, and evicted this line for it.
     New(Option<Copy>),
 }
 
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_line_goes() {
+    fn the_least_recently_used_line_is_evicted() {
         let mut cache = small();
         assert_eq!(cache.put(copy(1)), Put::New(None));
         assert_eq!(cache.put(copy(5)), Put::New(None));

@@ -1,4 +1,4 @@
-//! What is known about each line, and the table of all.
+//! The state of each line, and the table of all lines.
 
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -6,35 +6,35 @@ use std::sync::OnceLock;
 use crate::arena;
 use crate::machine::Cycles;
 
-/// A line. All zero is one that nobody has touched.
+/// A line. All zero means that no core has touched it.
 ///
 /// Requests are served in the order in which they reserve a time. So the directory's part can have
-/// the line's state after all requests so far, although those are yet to be served: the next
-/// request finds that state at its own time. The other part has the cores' present copies, and
-/// changes when a service starts.
+/// the line's state after all requests so far, although they are served later: the next request
+/// finds that state at its own time. The other part has the cores' present copies, and changes when
+/// a service starts.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Line {
-    /// Directory: until when its home is taken by requests so far.
+    /// Directory: the time until which the requests so far occupy its home.
     pub(super) busy: Cycles,
     /// Directory: the sockets that will have clean copies.
     pub(super) sharers: u64,
     /// Directory: the core that will own the line.
     pub(super) owner: CoreId,
-    /// Directory: whether the owner has changed it, or will have.
+    /// Directory: whether the owner has changed the line, or will have.
     pub(super) changed: bool,
-    /// Now: the core that may write without asking.
+    /// Now: the core that may write without a request.
     pub(super) holder: CoreId,
-    /// Now: how often the line has gone to a writer, or was taken over. Copies of other versions
+    /// Now: how often the line has moved to a writer, or was taken over. Copies of other versions
     /// are stale.
     pub(super) version: u32,
-    /// Now: how often it was written.
+    /// Now: how often the line was written.
     pub(crate) writes: u32,
-    /// Threads that wait for it to be written: a link of [`Watchers`](crate::engine).
+    /// The threads that wait until it is written: a link of [`Watchers`](crate::engine).
     pub(crate) watchers: u32,
     /// The simulation to which this belongs; data of an earlier one do not count.
     epoch: u32,
-    /// Whether memory has something older.
+    /// Whether memory has an older value.
     pub(super) dirty: bool,
     /// The home of the line's page, plus 1; only in the page's first line.
     page_home: u8,
@@ -73,7 +73,7 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Lines {
-    /// The table, with nothing in it that counts. The caller has the arena, and has never used this
+    /// Creates the table, without valid lines. The caller has the arena, and has never used this
     /// epoch.
     pub(crate) fn new(epoch: u32) -> Self {
         static TABLE: OnceLock<Table> = OnceLock::new();
@@ -97,7 +97,7 @@ impl Lines {
         line
     }
 
-    /// Where the home of a line's page is noted, as the home plus 1.
+    /// The home of a line's page, plus 1.
     pub(super) fn page_home(&mut self, line: u32) -> &mut u8 {
         const LINES_A_PAGE: u32 = (arena::PAGE / arena::LINE) as u32;
         &mut self.get(line - line % LINES_A_PAGE).page_home

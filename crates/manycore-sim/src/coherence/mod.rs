@@ -1,15 +1,15 @@
-//! Cache coherence: what an access costs, and when it takes effect.
+//! Cache coherence: the cost of an access, and the time at which it takes effect.
 //!
-//! Each line has a *home* that serves requests one at a time, in order of arrival. An access that
-//! its core's caches cannot satisfy reserves the next free time at the home, and *takes effect when
-//! its service starts*: until then the core that has the line may go on using it, and retry. It
-//! completes when the line has travelled.
+//! Each line has a *home* that serves requests one at a time, in order of arrival. If its core's
+//! caches cannot satisfy an access, it reserves the next free time at the home. It *takes effect
+//! when its service starts*: until then the core that has the line may continue to use it, and to
+//! retry. The access completes when the line has arrived.
 //!
-//! That point in time matters more than any latency. With an effect at the moment of the request,
-//! the owner of a line could never retry locally; if plain stores did not queue, the store that
-//! releases a lock would overtake the waiting requests, and no lock would collapse.
+//! That point in time matters more than any latency. If requests took effect at once, the owner of
+//! a line could never retry locally. If plain stores did not queue, the store that releases a lock
+//! would overtake the waiting requests, and no lock would collapse.
 //!
-//! Reads need not queue if their socket has, or is about to get, a copy: see [`Combining`].
+//! Reads need not queue if their socket has a copy, or will soon get one: see [`Combining`].
 
 mod cache;
 mod line;
@@ -24,18 +24,18 @@ pub use self::traffic::Messages;
 use self::traffic::Traffic;
 use crate::machine::{Combining, Cycles, Machine, Misses};
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Load,
-    /// A load that nobody waits for.
+    /// A load for whose result no thread waits.
     Prefetch,
     Store,
     Rmw,
 }
 
 impl Kind {
-    /// Whether it changes nothing.
+    /// Whether the access only reads.
     pub(crate) fn reads(self) -> bool {
         matches!(self, Self::Load | Self::Prefetch)
     }
@@ -44,9 +44,9 @@ impl Kind {
 /// A reserved time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Service {
-    /// When the access takes effect.
+    /// The time at which the access takes effect.
     pub(crate) start: Cycles,
-    /// When it is complete.
+    /// The time at which it is complete.
     pub(crate) done: Cycles,
     /// For a load: whether its core will own the line, since no other core has it.
     exclusive: bool,
@@ -63,12 +63,12 @@ impl Service {
     }
 }
 
-/// A read that a socket is waiting for.
+/// A read for which a socket waits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     start: Cycles,
     done: Cycles,
-    /// When the socket's last level can give a copy to the next core.
+    /// The time at which the socket's last level can give a copy to the next core.
     next: Cycles,
 }
 
@@ -209,8 +209,8 @@ impl Coherence {
         Service { start, done: start + travel, exclusive, downgrades, takes_over }
     }
 
-    /// A read of a line of which the socket has a copy, or will have one once a read that is under
-    /// way is done.
+    /// A read of a line of which the socket has a copy, or will have one after a read that is under
+    /// way.
     fn read_with_socket(&mut self, line: u32, socket: u32, now: Cycles) -> Service {
         let hit = self.machine.latency.load.shared[0];
         let occupancy = self.machine.directory.shared_read_occupancy;
@@ -220,7 +220,7 @@ impl Coherence {
             socket.llc.touch(Copy { line, version: 0 });
             return Service::of_copy(now, now + hit);
         };
-        // One core after the other gets a copy, the first of them when the line has come.
+        // One core after the other gets a copy. The first core gets it when the line has arrived.
         let (start, done) = if pending.done > now {
             self.traffic.messages.combined += 1;
             (pending.start.max(now), pending.next)
@@ -250,13 +250,13 @@ impl Coherence {
         }
     }
 
-    /// How long a line takes to a core, from where it will be after all requests so far.
+    /// The time that a line takes to a core, from where it will be after all requests so far.
     fn travel(&mut self, line: u32, kind: Kind, core: u32, now: Cycles) -> Cycles {
         let socket = self.socket_of[core as usize];
         let record = self.lines.get(line);
         let (from, modified) = match record.owner.get() {
             Some(owner) if owner != core => (self.socket_of[owner as usize], true),
-            // Evicted, or asked for twice by siblings.
+            // The line was evicted, or sibling threads have requested it twice.
             Some(_) => (socket, false),
             None if record.sharers == 0 => return self.travel_from_memory(line, kind, socket, now),
             None => {
@@ -291,8 +291,8 @@ impl Coherence {
         }
     }
 
-    /// When a line will be safe in persistent memory that its core has written back at `now`, which
-    /// keeps its copy.
+    /// The time at which a line will be safe in persistent memory. Its core has written it back at
+    /// `now`, and keeps its copy.
     pub(crate) fn persisted(&mut self, line: u32, core: u32, now: Cycles) -> Cycles {
         let socket = self.socket_of[core as usize];
         let node = self.home(line, socket);
@@ -372,11 +372,11 @@ impl Coherence {
         }
     }
 
-    /// A line leaves a core's own caches: if it was the core's alone, the socket keeps it.
+    /// A line leaves a core's own caches. If no other core had it, the socket keeps it.
     fn evict_private(&mut self, gone: Copy, core: u32) {
         let record = self.lines.get(gone.line);
         let own = CoreId::new(core);
-        // If another request has reserved it already, it is as good as gone.
+        // If another request has reserved the line already, its owner is about to lose it.
         if record.version != gone.version || record.holder != own || record.owner != own {
             return;
         }

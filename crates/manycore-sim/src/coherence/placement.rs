@@ -1,15 +1,15 @@
-//! On which node the memory of a page is.
+//! The node that has the memory of a page.
 
 use crate::arena::{LINE, PAGE};
 
-/// Which node a page goes to when it is first touched.
+/// The node to which a page goes when it is first touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryPolicy {
-    /// To that of the CPU that touches it.
+    /// The node of the CPU that touches it.
     FirstTouch,
-    /// To the nodes in turn, page by page.
+    /// The nodes in turn, page by page.
     Interleave,
-    /// To this node.
+    /// This node.
     Bind(u32),
 }
 

@@ -1,4 +1,4 @@
-//! What memory and links can carry, and what they had to.
+//! The load on memory nodes and links, and counts of line movements.
 
 use crate::machine::{Cycles, Machine};
 
@@ -11,7 +11,7 @@ struct Backlog {
 }
 
 impl Backlog {
-    /// How long somebody waits who comes now and takes `occupancy`.
+    /// Adds a request that takes `occupancy`; returns how long it waits.
     fn wait(&mut self, now: Cycles, occupancy: Cycles) -> Cycles {
         let wait = self.waiting.saturating_sub(now.saturating_sub(self.since));
         *self = Self { waiting: wait + occupancy, since: now.max(self.since) };
@@ -22,14 +22,14 @@ impl Backlog {
 /// How often lines moved, by distance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
-    /// From cache to cache, or requests for the right to write: one entry for each class of
-    /// distance.
+    /// Transfers from cache to cache, and requests for the right to write: an entry for each class
+    /// of distance.
     pub transfers: Vec<u64>,
-    /// From memory, by the distance to the node.
+    /// Transfers from memory, by the distance to the node.
     pub from_memory: Vec<u64>,
     /// Modified lines that no cache had room for.
     pub write_backs: u64,
-    /// Reads that got a copy of a line that another core of the socket was getting.
+    /// Reads that were combined: another core of the socket was already getting the line.
     pub combined: u64,
 }
 
@@ -70,7 +70,7 @@ impl Traffic {
         }
     }
 
-    /// How long a line waits for the link between two sockets.
+    /// Adds a line to the link between two sockets; returns how long it waits.
     pub(super) fn link(&mut self, from: u32, to: u32, now: Cycles) -> Cycles {
         if from == to || self.link_occupancy == 0 {
             return 0;
@@ -79,7 +79,7 @@ impl Traffic {
         link.wait(now, self.link_occupancy)
     }
 
-    /// How long a line waits for a memory node.
+    /// Adds a line to a memory node; returns how long it waits.
     pub(super) fn memory(&mut self, node: u32, now: Cycles) -> Cycles {
         if self.memory_occupancy == 0 {
             return 0;
@@ -87,7 +87,7 @@ impl Traffic {
         self.nodes[node as usize].wait(now, self.memory_occupancy)
     }
 
-    /// How long a line waits for the persistent memory of a node.
+    /// Adds a line to the persistent memory of a node; returns how long it waits.
     pub(super) fn persist(&mut self, node: u32, now: Cycles) -> Cycles {
         self.persistent[node as usize].wait(now, self.persist_occupancy)
     }

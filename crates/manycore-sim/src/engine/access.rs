@@ -5,17 +5,17 @@ use crate::arena;
 use crate::coherence::{Kind, Service};
 use crate::machine::Cycles;
 
-/// How far a thread's access has come.
+/// The state of a thread's access.
 ///
-/// A thread makes its request once, and is resumed when its access takes effect: the engine does
+/// A thread makes its request once, and is resumed when its access takes effect. The engine does
 /// the steps in between without switching to the thread's stack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pending {
-    /// There is none.
+    /// There is no access.
     Nothing,
-    /// The thread waits for its turn.
+    /// The thread waits until its CPU is the earliest.
     Asked(u32, Kind),
-    /// The home of the line has a time for it.
+    /// The home of the line has reserved a time for it.
     Reserved(u32, Kind, Service),
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn access(address: usize, kind: Kind) {
     }
 }
 
-/// Asks for a line ahead of its use, without waiting until it has come.
+/// Requests a line ahead of its use, without waiting for it.
 pub(crate) fn prefetch(address: usize) {
     let is_modelled = |handle: Handle| {
         let engine = handle.get();
@@ -80,7 +80,7 @@ pub(crate) fn write_back(address: usize) {
     assert!(persist.is_there(), "{NO_PERSISTENT_MEMORY}");
     engine.pass(persist.flush, Spent::Computing);
     let cpu = &engine.cpus[engine.cpu as usize];
-    // Behind the stores to it that are on their way.
+    // After the pending stores to the line.
     let now = cpu.stores.back().copied().unwrap_or(0).max(cpu.clock);
     let safe = engine.coherence.persisted(line, cpu.core, now);
     let thread = engine.thread();
@@ -90,7 +90,7 @@ pub(crate) fn write_back(address: usize) {
 const NO_PERSISTENT_MEMORY: &str =
     "the simulated machine has no persistent memory: give its model a section [persist]";
 
-/// Waits until all lines are safe that the caller has written back.
+/// Waits until all lines that the caller has written back are safe.
 pub(crate) fn wait_until_safe() {
     let Some(handle) = Handle::current() else { return };
     let engine = handle.get();
@@ -107,8 +107,8 @@ pub(crate) fn local_rmw(handle: Handle) {
 }
 
 impl Engine {
-    /// Moves the running thread's access on; returns whether it takes effect now. If not, others
-    /// have to go first.
+    /// Advances the running thread's access; returns whether it takes effect now. If not, other
+    /// threads have to go first.
     #[inline]
     pub(super) fn advance(&mut self) -> bool {
         match self.thread().pending {
@@ -118,7 +118,7 @@ impl Engine {
         }
     }
 
-    /// The running thread wants to access a line; returns whether that takes effect now.
+    /// The running thread accesses a line; returns whether the access takes effect now.
     fn ask(&mut self, line: u32, kind: Kind) -> bool {
         if !self.may_go_on() {
             self.thread().pending = Pending::Asked(line, kind);
@@ -138,8 +138,8 @@ impl Engine {
         self.wait_for_service(line, kind, &service)
     }
 
-    /// Returns whether it has started. The slice may end meanwhile; the request is on its way all
-    /// the same.
+    /// Returns whether the service has started. If the time slice ends first, the request remains
+    /// on its way.
     fn wait_for_service(&mut self, line: u32, kind: Kind, service: &Service) -> bool {
         if !self.is_earliest() {
             self.thread().pending = Pending::Reserved(line, kind, *service);
@@ -194,7 +194,7 @@ impl Engine {
         match kind {
             Kind::Prefetch => self.machine.caches.same_line,
             Kind::Load if self.thread().last_load == Some(line) => {
-                // Never nothing: a loop that polls is to come to an end.
+                // Never 0: a loop that polls must come to an end.
                 cost.min(self.machine.caches.same_line.max(1))
             }
             _ => cost,
@@ -225,7 +225,7 @@ impl Engine {
         if kind.reads() {
             self.coherence.loaded(line, core, service);
             if service.takes_over && self.coherence.lines.get(line).watchers != 0 {
-                // A polling thread has lost its copy: the next iteration is no hit.
+                // A polling thread has lost its copy, so its next iteration is no hit.
                 self.wake_watchers(line, service.start);
             }
         } else {
@@ -250,7 +250,7 @@ impl Engine {
         self.note_effect(line, kind, now);
     }
 
-    /// An access has taken effect: spinning depends on it.
+    /// Records an access that has taken effect, for the detection of spinning.
     #[inline]
     fn note_effect(&mut self, line: u32, kind: Kind, now: u64) {
         if kind == Kind::Prefetch {
@@ -270,7 +270,8 @@ impl Engine {
         }
     }
 
-    /// A store will be done then; the thread need not wait for it, unless there are too many.
+    /// Adds a store that will be done at `done`. The thread waits for it only if there are too
+    /// many.
     fn buffer_store(&mut self, done: u64) {
         self.pass(self.machine.latency.store_hit, Spent::Computing);
         let places = self.machine.core.store_buffer;
@@ -278,8 +279,8 @@ impl Engine {
         self.pass_until(until, Spent::Stalled);
     }
 
-    /// A prefetched line will be there then; the thread waits only if too many lines are on their
-    /// way.
+    /// Adds a prefetched line that will arrive at `done`. The thread waits only if too many lines
+    /// are on their way.
     fn buffer_prefetch(&mut self, line: u32, done: u64) {
         self.pass(self.machine.caches.same_line, Spent::Computing);
         let places = self.machine.core.prefetches;

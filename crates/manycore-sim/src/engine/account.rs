@@ -1,4 +1,4 @@
-//! What threads spend their time on.
+//! Accounts of the threads' time.
 
 use crate::machine::Cycles;
 
@@ -10,11 +10,12 @@ pub enum Phase {
     Work,
     /// Acquiring or releasing a lock.
     Lock,
-    /// Waiting until other threads have left what they read.
+    /// Waiting for a grace period, until other threads have left their sections.
     Quiescence,
     /// Keeping or applying a log.
     Log,
-    /// In a part of the operating system that it does not preempt. Set by that alone.
+    /// In a part of the operating system in which threads are not preempted. Only the operating
+    /// system sets this.
     System,
 }
 
@@ -22,7 +23,7 @@ impl Phase {
     const ALL: [Self; 5] = [Self::Work, Self::Lock, Self::Quiescence, Self::Log, Self::System];
 }
 
-/// How time passes.
+/// The kinds of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spent {
     /// Instructions, and accesses that the core's caches satisfy.
@@ -37,23 +38,23 @@ pub(crate) enum Spent {
     System,
     /// Runnable, without a CPU.
     Ready,
-    /// Sleeping because it wants to.
+    /// Sleeping for a time of its own choice.
     Idle,
 }
 
 /// A thread's time, in cycles. The parts add up to its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
-    /// Instructions of its work, and accesses that its core's caches satisfy.
+    /// The thread's own instructions, and accesses that its core's caches satisfy.
     pub compute: Cycles,
-    /// Waiting for lines, whatever for.
+    /// Waiting for lines, for any purpose.
     pub stall: Cycles,
     /// Acquiring and releasing locks on a CPU, except for the stalls: spinning, pausing, and the
     /// instructions of locks.
     pub lock_spin: Cycles,
-    /// Sleeping until there is a chance to get a lock.
+    /// Sleeping while waiting for a lock.
     pub lock_wait: Cycles,
-    /// Both, while waiting for a grace period.
+    /// Spinning or sleeping while waiting for a grace period.
     pub quiescence_wait: Cycles,
     /// Keeping or applying a log.
     pub log_work: Cycles,
@@ -61,38 +62,38 @@ pub struct Breakdown {
     pub system: Cycles,
     /// Runnable, without a CPU.
     pub ready: Cycles,
-    /// Sleeping because it wanted to, or until other threads had ended.
+    /// Sleeping for a time of its own choice, or until other threads had ended.
     pub idle: Cycles,
     /// The same time once more, as far as the thread had a CPU.
     pub cpu: CpuTime,
 }
 
-/// CPU time, as a profiler tells it apart by the functions that it finds a program in.
+/// CPU time by the functions in which a profiler would find the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     /// In the program.
     pub program: Cycles,
-    /// In the functions of locks, for any reason, including stalls; and spinning elsewhere except
+    /// In the functions of locks, for any reason, including stalls; also spinning elsewhere, except
     /// for a grace period.
     pub locks: Cycles,
-    /// Waiting for a grace period: stalls, too.
+    /// Waiting for a grace period, including stalls.
     pub quiescence: Cycles,
     /// In the operating system.
     pub system: Cycles,
 }
 
 impl CpuTime {
-    /// All of it.
+    /// The sum of all parts.
     pub fn total(&self) -> Cycles {
         self.program + self.locks + self.quiescence + self.system
     }
 }
 
-/// A thread's counted time: a row for each phase, a column for each way of passing.
+/// A thread's time: a row for each phase, a column for each kind of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times([[Cycles; WAYS]; Phase::ALL.len()]);
 
-/// How many ways there are.
+/// The number of kinds.
 const WAYS: usize = Spent::Idle as usize + 1;
 
 impl Times {
@@ -143,7 +144,7 @@ impl Times {
 }
 
 impl Breakdown {
-    /// All of it.
+    /// The sum of all parts.
     pub fn total(&self) -> Cycles {
         let Self { compute, stall, lock_spin, lock_wait, quiescence_wait, log_work, .. } = self;
         let waiting = lock_spin + lock_wait + quiescence_wait;

@@ -1,4 +1,4 @@
-//! Lines that a core was asked to fetch ahead of their use.
+//! Lines that a core has prefetched.
 
 use crate::machine::Cycles;
 
@@ -6,7 +6,7 @@ use crate::machine::Cycles;
 /// caches.
 #[derive(Default)]
 pub(crate) struct Ahead {
-    /// The lines, and when each will have come.
+    /// The lines, each with the time of its arrival.
     lines: Vec<(u32, Cycles)>,
 }
 
@@ -21,7 +21,8 @@ impl Ahead {
         *times.select_nth_unstable(late).1
     }
 
-    /// When a line will have come, whichever of the core's threads asked for it; now, if none did.
+    /// The time at which a line will have arrived, whichever of the core's threads has requested
+    /// it; `now` if none has.
     #[inline]
     pub(crate) fn arrival(&mut self, line: u32, now: Cycles) -> Cycles {
         let Some(place) = self.lines.iter().position(|(other, _)| *other == line) else {
@@ -40,12 +41,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_for_too_many_waits_until_one_fewer_than_places_is_left() {
+    fn a_request_without_a_free_buffer_waits_for_one() {
         let mut ahead = Ahead::default();
         assert_eq!(ahead.ask(1, 0, 100, 2), 0);
         assert_eq!(ahead.ask(2, 0, 50, 2), 0);
         assert_eq!(ahead.ask(3, 0, 70, 2), 50);
-        // A sibling, which has not waited: the first arriving line is not for it.
+        // The sibling has not waited, so the buffer of the first line is not free for it.
         assert_eq!(ahead.ask(4, 10, 80, 2), 70);
         assert_eq!(ahead.ask(5, 90, 190, 2), 90);
         assert_eq!(

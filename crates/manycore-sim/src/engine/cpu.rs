@@ -6,20 +6,20 @@ use super::thread::ThreadId;
 use crate::machine::Cycles;
 
 pub(crate) struct Cpu {
-    /// How far it has come.
+    /// The CPU's present time.
     pub(crate) clock: Cycles,
-    /// The thread that it runs; none if it is idle.
+    /// The thread that it runs; `None` if it is idle.
     pub(crate) current: Option<ThreadId>,
-    /// Who waits for it.
+    /// The threads that wait for it.
     pub(crate) queue: VecDeque<ThreadId>,
-    /// When the current thread got it.
+    /// The time at which the current thread got it.
     pub(crate) slice_start: Cycles,
     /// The time at which the current thread has to let another run; never while no thread waits.
     pub(crate) slice_end: Cycles,
     /// Whether this simulation uses it.
     pub(crate) allowed: bool,
     pub(crate) core: u32,
-    /// When the stores on their way will be done, the oldest first.
+    /// The times at which pending stores will be done, the oldest first.
     pub(crate) stores: VecDeque<Cycles>,
 }
 
@@ -41,8 +41,8 @@ impl Cpu {
         self.current.is_none() && self.queue.is_empty()
     }
 
-    /// A store that will be done at `done` is on its way; returns until when the core has to wait
-    /// for a free place.
+    /// Adds a pending store that will be done at `done`; returns until when the core has to wait
+    /// for a free buffer entry.
     pub(crate) fn buffer_store(&mut self, done: Cycles, places: u32) -> Cycles {
         // Stores become visible in order.
         let done = done.max(self.stores.back().copied().unwrap_or(0));
@@ -57,7 +57,7 @@ impl Cpu {
         }
     }
 
-    /// When all stores on their way will be done.
+    /// The time at which all pending stores will be done.
     pub(crate) fn drained(&mut self) -> Cycles {
         let last = self.stores.back().copied().unwrap_or(0);
         self.stores.clear();

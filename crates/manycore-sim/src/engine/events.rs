@@ -1,12 +1,12 @@
-//! When each CPU and each timer is to go on: a heap in which an entry can be moved.
+//! The next event of each CPU and each timer, in a heap whose entries can be moved.
 
 use crate::machine::Cycles;
 
 /// The owner of a time: a CPU, or, with a number beyond those, a thread's timer.
 pub(crate) type Id = u32;
 
-/// A moment, and its owner: ordered by time, then by number. Times stay below 2^48 cycles, more
-/// than a day.
+/// A moment and its owner, ordered by time, then by number. Times stay below 2^48 cycles, more than
+/// a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(u64);
 
@@ -38,16 +38,16 @@ impl Key {
 }
 
 const ABSENT: u32 = u32::MAX;
-/// Children a node: a flat heap touches fewer lines of the host.
+/// The number of children of a node. A flat heap touches fewer cache lines of the host.
 const ARITY: usize = 4;
 
-/// The moments to come, the earliest first.
+/// Future moments, the earliest first.
 #[derive(Debug)]
 pub(crate) struct Events {
     /// The heap, and [`Key::NEVER`] up to a length at which every node has all its children.
     heap: Vec<Key>,
     len: usize,
-    /// Where in the heap each id is.
+    /// The index in the heap of each id.
     places: Vec<u32>,
 }
 
@@ -58,7 +58,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Makes room for ids below the number.
+    /// Makes room for ids below `ids`.
     pub(crate) fn grow(&mut self, ids: usize) {
         if self.places.len() < ids {
             self.places.resize(ids, ABSENT);
@@ -66,13 +66,13 @@ impl Events {
         }
     }
 
-    /// The earliest; [`Key::NEVER`] if there is none.
+    /// The earliest entry; [`Key::NEVER`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> Key {
         self.heap[0]
     }
 
-    /// The earliest but for the first.
+    /// The second earliest entry.
     #[inline]
     pub(crate) fn second(&self) -> Key {
         self.first_child(0)
@@ -86,7 +86,7 @@ impl Events {
         a.earlier(b).earlier(c.earlier(d))
     }
 
-    /// All of them, in no order that means anything, but the same in every run.
+    /// All entries, in an arbitrary order that is the same in every run.
     pub(crate) fn all(&self) -> &[Key] {
         &self.heap[..self.len]
     }
@@ -109,7 +109,7 @@ impl Events {
         self.heap.get(place as usize).map(|key| key.time())
     }
 
-    /// Takes an id's moment away, if it has one.
+    /// Removes an id's moment, if it has one.
     pub(crate) fn remove(&mut self, id: Id) {
         let place = self.places[id as usize];
         if place == ABSENT {
@@ -123,7 +123,7 @@ impl Events {
         }
     }
 
-    /// Puts a key where another was, or as near as the order allows.
+    /// Stores a key at an index, and restores the heap's order.
     #[inline]
     fn replace(&mut self, place: usize, key: Key) {
         if key < self.heap[place] { self.rise(place, key) } else { self.sink(place, key) }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_first_whatever_is_moved() {
+    fn the_earliest_comes_first_after_any_move() {
         let mut random = fastrand::Rng::with_seed(3);
         let mut events = Events::default();
         events.grow(20);

@@ -1,40 +1,40 @@
-//! What went wrong in a simulation, and who waited for what.
+//! The cause of a simulation's failure, and the thing for which each thread waited.
 
 use std::fmt;
 
 use super::{Engine, State, Why};
 use crate::machine::Cycles;
 
-/// Why a simulation did not come to its end.
+/// Why a simulation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A thread panicked: its number, and the message.
     Panic {
         /// The thread.
         thread: u32,
-        /// What it said.
+        /// The message.
         message: String,
     },
-    /// No thread can go on.
+    /// No thread can continue.
     Deadlock,
-    /// Threads go on, but none has done anything but wait for too long.
+    /// Threads continue, but for too long none has done anything but wait.
     Livelock,
     /// The program has ended, and has not freed all its allocations. Checked only when schedules
     /// are explored.
     Leak {
-        /// This many allocations.
+        /// The number of allocations.
         allocations: usize,
     },
-    /// The same schedule of the same program went differently: something is not deterministic.
+    /// The same schedule of the same program had different steps: something is not deterministic.
     Nondeterminism,
 }
 
-/// A simulation that did not come to its end.
+/// A simulation that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Why.
     pub cause: Cause,
-    /// At what time, in cycles.
+    /// The time, in cycles.
     pub at: Cycles,
     /// The threads that had not ended, in the order of their numbers.
     pub blocked: Vec<Blocked>,
@@ -47,13 +47,13 @@ pub struct Blocked {
     pub thread: u32,
     /// What it was doing.
     pub doing: String,
-    /// The simulated stack, of the first threads of a deadlock or livelock: the calls, the
-    /// innermost first.
+    /// The simulated stack, for the first threads of a deadlock or livelock: the innermost call
+    /// comes first.
     pub stack: Vec<String>,
 }
 
 impl Engine {
-    /// Notes what each thread is doing, before their stacks go.
+    /// Records what each thread is doing, before its stack is gone.
     pub(super) fn describe_threads(&mut self) {
         self.doing = (0..self.threads.len() as u32).map(|thread| self.describe(thread)).collect();
     }
@@ -77,7 +77,7 @@ impl Engine {
         })
     }
 
-    /// What went wrong.
+    /// The failure, if there is one.
     pub(crate) fn into_failure(mut self) -> Option<Failure> {
         let cause = self.failure.take()?;
         self.lease.give_up();
@@ -91,11 +91,11 @@ impl Engine {
     }
 }
 
-/// The calls in a stack, in its long form, that belong to the simulated program, the innermost
-/// first.
+/// The calls in a stack in its long form that belong to the simulated program. The innermost call
+/// comes first.
 fn calls(stack: &str) -> Vec<String> {
-    // A frame is a line with its number, address and function, and one with the place if that is
-    // known.
+    // A frame has a line with its number, address and function, and a line with the source's
+    // position if that is known.
     let lines: Vec<_> = stack.lines().map(str::trim).collect();
     let frames = lines.windows(2).filter_map(|pair| {
         let (number, rest) = pair[0].split_once(": ")?;
@@ -103,13 +103,13 @@ fn calls(stack: &str) -> Vec<String> {
         let name = rest.split_once(" - ").map_or(rest, |(_address, name)| name);
         Some((name.trim(), pair[1].strip_prefix("at ")?))
     });
-    // Below the thread's own frames are those of the thread that resumed it.
+    // The thread's own frames come first; those of the thread that resumed it follow.
     let of_thread = frames.take_while(|(name, _)| !name.contains("catch_unwind_at_root"));
     let own = of_thread.filter(|(_, place)| !FOREIGN.iter().any(|part| place.contains(part)));
     own.map(|(name, place)| format!("{name} at {}", from_here(place))).collect()
 }
 
-/// A path as seen from the current directory.
+/// A path relative to the current directory.
 fn from_here(path: &str) -> &str {
     let here = std::env::current_dir().ok();
     let below = here.as_ref().and_then(|here| path.strip_prefix(here.to_str()?));

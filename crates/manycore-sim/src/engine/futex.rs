@@ -18,13 +18,13 @@ use crate::machine::Cycles;
 /// The sleepers on a word, and the thread that holds their list's lock.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
-    /// Where its line is; 0 where schedules are explored.
+    /// The address of its line; 0 where schedules are explored.
     address: usize,
-    /// Who sleeps, the longest first.
+    /// The sleeping threads, the one that has slept longest first.
     sleepers: VecDeque<ThreadId>,
-    /// How many sleep or are about to.
+    /// The number of threads that sleep or are about to.
     waiters: u32,
-    /// Who has the spin lock.
+    /// The thread that has the spin lock.
     holder: Option<ThreadId>,
     /// The threads that spin for the lock, in the order in which they get it.
     spinning: VecDeque<ThreadId>,
@@ -42,7 +42,7 @@ pub(crate) fn futex_wait(
 ) -> bool {
     let engine = handle.get();
     engine.pass_system(engine.machine.os.futex_wait);
-    // Counted before the thread has the lock, so that no waking thread overlooks it.
+    // Counted before the thread has the lock, so that no waking thread misses it.
     handle.bucket(address).waiters += 1;
     let before = handle.lock_bucket(address);
     super::access(address, Kind::Load);
@@ -62,15 +62,14 @@ pub(crate) fn futex_wait(
     std::mem::take(&mut engine.threads[engine.current as usize].timed_out)
 }
 
-/// Wakes at most `count` threads that sleep on the address, those first that have slept for
-/// longest.
+/// Wakes at most `count` threads that sleep on the address, those that have slept longest first.
 pub(crate) fn futex_wake(handle: Handle, address: usize, count: u32) {
     let engine = handle.get();
     engine.pass_system(engine.machine.os.futex_wake);
     if engine.policy.explores() {
         handle.turn();
     } else {
-        // A look at the count of waiters takes no lock.
+        // Reading the count of waiters takes no lock.
         super::access(handle.bucket(address).address, Kind::Load);
     }
     if handle.bucket(address).waiters == 0 {
@@ -83,7 +82,7 @@ pub(crate) fn futex_wake(handle: Handle, address: usize, count: u32) {
         bucket.waiters -= count as u32;
         let woken: Vec<_> = bucket.sleepers.drain(..count).collect();
         let engine = handle.get();
-        // It cannot time out any more.
+        // They cannot time out any more.
         woken.iter().for_each(|thread| engine.events.remove(engine.timer(*thread)));
         woken
     });
@@ -106,8 +105,8 @@ impl Handle {
         engine.buckets.get_mut(&address).expect("it is there now")
     }
 
-    /// When this returns, the caller has the bucket's spin lock. It is not preempted until it
-    /// releases the lock and restores its earlier activity.
+    /// Acquires the bucket's spin lock. The caller is not preempted until it releases the lock and
+    /// restores its earlier activity, which this returns.
     fn lock_bucket(self, address: usize) -> Phase {
         let engine = self.get();
         if engine.policy.explores() {
@@ -125,7 +124,7 @@ impl Handle {
         host(|| bucket.spinning.push_back(current));
         engine.spin_in_kernel();
         self.suspend();
-        // It sees that it is the next one, and writes that it has the lock.
+        // The thread sees that it is the next one, and writes that it has the lock.
         super::access(line, Kind::Load);
         super::access(line, Kind::Store);
         before
@@ -159,7 +158,7 @@ impl Engine {
         }
     }
 
-    /// The running thread wakes one that sleeps.
+    /// The running thread wakes a sleeping one.
     fn wake(&mut self, thread: ThreadId) {
         let (here, there) = (self.machine.os.wake_path, self.machine.os.wake_thread);
         if self.cpu_for(thread) == self.cpu {
@@ -174,7 +173,7 @@ impl Engine {
         }
     }
 
-    /// The time of a sleeping thread has come.
+    /// The time-out of a sleeping thread has come.
     pub(super) fn time_out(&mut self, thread: u32, at: Cycles) {
         if let State::Asleep(Why::Futex(address)) = self.threads[thread as usize].state {
             let bucket = self.buckets.get_mut(&address).expect("it sleeps there");

@@ -1,9 +1,9 @@
-//! The engine: it chooses the simulated thread that goes on next, and charges the cost.
+//! The engine: it chooses the simulated thread that runs next, and charges the cost of its actions.
 //!
-//! Each simulated CPU has a clock of its own, and the CPU with the earliest clock goes on. Its
-//! thread runs as a coroutine on the host's thread, until its clock has passed the next CPU's and
-//! it is about to do something that others could see. So effects come in the order of virtual time.
-//! That order is unique: ties go to the lower CPU.
+//! Each simulated CPU has a clock of its own, and the CPU with the earliest clock runs. Its thread
+//! is a coroutine on the host's thread. It runs until its clock has passed the next CPU's and it is
+//! about to do something that others could see. So effects come in the order of virtual time. That
+//! order is unique: of two CPUs with the same time, the one with the lower number goes first.
 
 mod access;
 mod account;
@@ -48,10 +48,11 @@ use crate::arena::{Heap, Lease};
 use crate::coherence::{Coherence, Lines};
 use crate::machine::{Cycles, Machine};
 
-/// The time-stamp counter at the start: a real one is not 0 either, and a core's may be behind.
+/// The time-stamp counter at the start. A real counter is not 0 either, and that of a core may be
+/// behind.
 pub(crate) const TSC_START: u64 = 1 << 32;
 
-/// How many numbers a simulated program has for its globals.
+/// The number of words that a simulated program has for its globals.
 pub const WORDS: usize = 16;
 
 /// One simulation.
@@ -59,42 +60,42 @@ pub(crate) struct Engine {
     pub(crate) machine: Machine,
     pub(crate) random: fastrand::Rng,
     pub(crate) policy: Policy,
-    /// Whether spinning threads are parked, rather than simulated turn by turn.
+    /// Whether spinning threads are parked, instead of simulating each iteration.
     pub(crate) parking: bool,
     pub(crate) coherence: Coherence,
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) threads: Vec<Thread>,
     /// The CPUs on which threads are put, in this order.
     pub(crate) placement: Vec<u32>,
-    /// What is on its way to each core.
+    /// The lines that are on their way to each core.
     ahead: Vec<Ahead>,
-    /// Whether threads stay where they are put.
+    /// Whether threads stay on the CPU on which they are put.
     pinned: bool,
     /// The CPU and the thread that run now.
     pub(crate) cpu: u32,
     pub(crate) current: ThreadId,
-    /// The running CPU may go on until then.
+    /// The running CPU may continue until then.
     horizon: Key,
     events: Events,
     watchers: Watchers,
-    /// By the address of the word.
+    /// Futex buckets, by the address of the word.
     buckets: BTreeMap<usize, Bucket>,
-    /// How many threads are in queues.
+    /// The number of threads in queues.
     queued: usize,
     pub(crate) unfinished: usize,
     pub(crate) stalls: Vec<Stall>,
-    /// When something was last done that is no waiting.
+    /// The time of the last action that was not waiting.
     progress: Cycles,
-    /// How long nothing may be done but waiting.
+    /// How long threads may do nothing but wait.
     pub(crate) patience: Cycles,
-    /// How many choices may be made when schedules are explored.
+    /// The number of choices that are left when schedules are explored.
     pub(crate) steps_left: u64,
     /// When schedules are explored: the latest of all clocks.
     latest: Cycles,
     pub(crate) failure: Option<Cause>,
     /// What each thread was doing when the simulation failed.
     doing: Vec<Option<String>>,
-    /// What is left of the threads is being cleared away.
+    /// Whether the remaining threads are being removed.
     killing: bool,
     /// Globals of the simulated program, 0 at its start: they replace statics. Free of charge.
     pub(crate) words: [u64; WORDS],
@@ -106,7 +107,7 @@ thread_local! {
     static ENGINE: Cell<*mut Engine> = const { Cell::new(null_mut()) };
 }
 
-/// The simulation that the caller is part of; none on the host.
+/// The simulation to which the caller belongs; none on the host.
 #[derive(Clone, Copy)]
 pub(crate) struct Handle(NonNull<Engine>);
 
@@ -117,8 +118,8 @@ impl Handle {
         NonNull::new(ENGINE.get()).map(Self)
     }
 
-    /// The engine, for a moment: no simulated code runs as long as the reference is used, and no
-    /// other is taken.
+    /// The engine, for a short time: while the reference is used, no simulated code runs and no
+    /// other reference is taken.
     #[inline]
     pub(crate) fn get<'a>(self) -> &'a mut Engine {
         // SAFETY: the engine outlives its simulated code, all of which runs on one thread of the
@@ -126,7 +127,7 @@ impl Handle {
         unsafe { &mut *self.0.as_ptr() }
     }
 
-    /// The heap that simulated code allocates from.
+    /// The heap from which simulated code allocates.
     fn heap(self) -> *mut Heap {
         // SAFETY: in bounds of the engine, which is alive; no reference is made.
         unsafe { &raw mut (*self.0.as_ptr()).lease.heap }
@@ -142,12 +143,11 @@ impl Handle {
         self.get().went_on();
     }
 
-    /// Lets others run until the engine resumes this thread.
+    /// Lets other threads run until the engine resumes this one.
     pub(crate) fn suspend(self) {
         let engine = self.get();
         if std::thread::panicking() {
-            // The simulation ends with this panic: actions of destructors on the way are not part
-            // of it.
+            // The simulation ends with this panic. What destructors do meanwhile is not part of it.
             return run::detach();
         }
         let yielder = engine.threads[engine.current as usize].yielder;
@@ -197,11 +197,11 @@ impl Engine {
         }
     }
 
-    /// Says which CPUs threads are put on, and whether they stay there.
+    /// Sets the CPUs on which threads are put, and whether threads stay there.
     ///
     /// # Panics
     ///
-    /// If there is none, or one that the machine does not have.
+    /// If there are no CPUs, or if the machine does not have one of them.
     pub(crate) fn allow(&mut self, cpus: Vec<u32>, pinned: bool) {
         assert!(!cpus.is_empty(), "a simulation needs a CPU");
         for cpu in &cpus {
@@ -217,7 +217,7 @@ impl Engine {
         self.placement.len() as u32
     }
 
-    /// Where a thread is put, and whether it stays there.
+    /// The CPU on which a thread is put, and whether the thread stays there.
     pub(crate) fn place(&self, number: u32) -> (u32, bool) {
         (self.placement[number as usize % self.placement.len()], self.pinned)
     }
@@ -229,12 +229,12 @@ impl Engine {
             && (cpu.clock < cpu.slice_end || self.in_kernel(self.current))
     }
 
-    /// Whether a thread is where the kernel does not preempt it.
+    /// Whether a thread is in a part of the kernel in which it is not preempted.
     fn in_kernel(&self, thread: ThreadId) -> bool {
         self.threads[thread as usize].phase == Phase::System
     }
 
-    /// When schedules are explored, each step is a choice anew.
+    /// When schedules are explored, each step is a new choice.
     #[inline]
     fn went_on(&mut self) {
         if self.policy.explores() {
@@ -273,7 +273,7 @@ impl Engine {
         }
     }
 
-    /// Sets when a CPU or timer other than the running CPU's is to go on.
+    /// Sets the next event of a CPU or timer. It is not the running CPU's.
     fn schedule(&mut self, id: events::Id, time: Cycles) {
         self.events.set(id, time);
         if id != self.cpu {
@@ -286,13 +286,13 @@ impl Engine {
         self.cpus.len() as u32 + thread
     }
 
-    /// Something was done.
+    /// Records that a thread has made progress.
     #[inline]
     pub(crate) fn note_progress(&mut self) {
         self.progress = self.progress.max(self.clock());
     }
 
-    /// Allocations by the running thread are its core's.
+    /// From now on, allocations belong to this CPU's core.
     fn allocate_for(&mut self, cpu: u32) {
         self.lease.heap.core = self.cpus[cpu as usize].core as usize;
     }

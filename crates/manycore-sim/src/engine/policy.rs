@@ -4,26 +4,26 @@
 use super::ThreadId;
 use crate::coherence::Kind;
 
-/// A thread that could go on.
+/// A thread that can continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Choice {
     pub(crate) thread: u32,
-    /// By the passing of time, rather than by other threads' actions.
+    /// Whether it continues because time passes, and not because another thread acts.
     pub(crate) timer: bool,
 }
 
-/// Which thread goes on next, when schedules are explored.
+/// Chooses the thread that runs next, when schedules are explored.
 pub(crate) trait Scheduler {
-    /// The place of the thread that goes on, among those that could.
+    /// The index of the chosen thread.
     fn choose(&mut self, choices: &[Choice]) -> usize;
 
-    /// A thread has nothing to do for now.
+    /// Notes that a thread has nothing to do for now.
     fn yielded(&mut self, thread: u32);
 }
 
-/// Who decides.
+/// The policy.
 pub(crate) enum Policy {
-    /// The earliest CPU goes on.
+    /// The earliest CPU runs.
     Timed,
     /// A scheduler chooses at each access; accesses cost nothing.
     Explored(Box<Explored>),
@@ -32,10 +32,10 @@ pub(crate) enum Policy {
 /// A schedule that is being explored.
 pub(crate) struct Explored {
     pub(crate) scheduler: Box<dyn Scheduler>,
-    /// All choices and actions so far, as a number: the same for the same schedule of the same
+    /// A hash of all choices and actions so far: the same for the same schedule of the same
     /// program.
     pub(crate) trace: u64,
-    /// Room for what there is to choose from.
+    /// A buffer for the choices of a step.
     choices: Vec<Choice>,
 }
 
@@ -44,7 +44,7 @@ impl Explored {
         Self { scheduler, trace: 0xCBF2_9CE4_8422_2325, choices: Vec::new() }
     }
 
-    /// One of the choices, by its place.
+    /// Makes one of the choices; returns its index.
     pub(super) fn choose(&mut self, choices: impl Iterator<Item = Choice>) -> Choice {
         self.choices.clear();
         self.choices.extend(choices);
@@ -66,14 +66,14 @@ impl Policy {
         matches!(self, Self::Explored(_))
     }
 
-    /// A thread has nothing to do for now.
+    /// Notes that a thread has nothing to do for now.
     pub(super) fn yielded(&mut self, thread: ThreadId) {
         if let Self::Explored(explored) = self {
             explored.scheduler.yielded(thread);
         }
     }
 
-    /// A thread accesses a line.
+    /// Notes that a thread accesses a line.
     pub(super) fn saw(&mut self, thread: ThreadId, line: u32, kind: Kind) {
         if let Self::Explored(explored) = self {
             explored.note(u64::from(thread) << 40 | u64::from(line) << 2 | kind as u64);

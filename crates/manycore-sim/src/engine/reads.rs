@@ -1,9 +1,10 @@
-//! The reads of a polling loop: they show whether its next iteration would be as the last.
+//! The reads of a polling loop. They show whether its next iteration would be the same as the last
+//! one.
 
 use crate::coherence::Lines;
 use crate::machine::Cycles;
 
-/// How many lines a polling loop may read.
+/// The most lines that a polling loop may read.
 pub(super) const LINES_MAX: usize = 8;
 
 /// What a thread has read since it last called `spin_loop`.
@@ -11,13 +12,13 @@ pub(super) const LINES_MAX: usize = 8;
 pub(crate) struct Reads {
     lines: [Seen; LINES_MAX],
     len: u8,
-    /// The turn cannot be skipped.
+    /// Whether the iteration cannot be skipped.
     pub(crate) unforeseen: bool,
-    /// The loop gives up then.
+    /// The time at which the loop gives up.
     pub(crate) limit: Option<Cycles>,
 }
 
-/// A line, and how often it had been written.
+/// A line, and how often it had been written when it was read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     line: u32,
@@ -31,7 +32,7 @@ impl Reads {
         }
         let len = usize::from(self.len);
         if let Some(seen) = self.lines[..len].iter_mut().find(|seen| seen.line == line) {
-            // The first look counts: a write since then may have escaped the loop.
+            // The first read counts: the loop may have missed a write after it.
             _ = seen;
         } else if len < LINES_MAX {
             self.lines[len] = Seen { line, writes };
@@ -41,7 +42,7 @@ impl Reads {
         }
     }
 
-    /// Forgets what was read; what is left of `lines` means nothing.
+    /// Forgets the reads. The contents of `lines` are then meaningless.
     #[inline]
     pub(super) fn clear(&mut self) {
         (self.len, self.unforeseen, self.limit) = (0, false, None);
@@ -51,7 +52,7 @@ impl Reads {
         self.lines[..usize::from(self.len)].iter().map(|seen| seen.line)
     }
 
-    /// Whether the next turn would be as the last.
+    /// Whether the next iteration would be the same as the last one.
     pub(super) fn are_current(&self, lines: &mut Lines) -> bool {
         let mut seen = self.lines[..usize::from(self.len)].iter();
         self.len > 0 && !self.unforeseen && seen.all(|s| lines.get(s.line).writes == s.writes)

@@ -1,4 +1,4 @@
-//! Running a simulation to its end, and clearing up after one that failed.
+//! Runs a simulation to its end, and cleans up after one that failed.
 
 use std::any::Any;
 use std::backtrace::Backtrace;
@@ -17,14 +17,14 @@ use super::{Cause, Choice, ENGINE, Engine, Handle, Pending, Policy, State, Threa
 use crate::arena::global::{host, simulated};
 use crate::machine::Cycles;
 
-/// How many stacks of a simulation that got stuck are kept: reading them takes long.
+/// The most stacks that are kept of a simulation that got stuck: reading them takes long.
 const STACKS_MAX: usize = 16;
 
-/// With this panic, the stack of a thread is unwound that must not go on.
+/// The payload of the panic that unwinds the stack of a removed thread.
 pub(crate) struct Killed;
 
-/// A simulated thread that is ready at the time of the caller. The caller, if it is simulated, goes
-/// on.
+/// Adds a simulated thread that is ready at the caller's time. If the caller is simulated, it
+/// continues to run.
 ///
 /// # Safety
 ///
@@ -52,16 +52,15 @@ pub(crate) unsafe fn spawn<'a>(
     id
 }
 
-/// Runs the simulation from its first thread on until all threads have ended, or one of them has
-/// failed.
+/// Runs the simulation from its first thread until all threads have ended, or until it has failed.
 pub(crate) fn run(engine: &mut Engine, main: impl FnOnce()) {
     print_panics_as_the_host();
     let handle = Handle(NonNull::from(engine));
     let first = handle.get().placement[0];
     // SAFETY: the body borrows from the caller's frame, and is gone when this returns.
     unsafe { spawn(handle, main, first, false) };
-    // For speed, allocations are simulated by default in here; code of the engine that could
-    // allocate runs as the host.
+    // For speed, allocations in here are simulated by default; code of the engine that may allocate
+    // runs as the host's.
     simulated(handle.heap(), || {
         while handle.get().failure.is_none() {
             match handle.get().step() {
@@ -77,13 +76,13 @@ pub(crate) fn run(engine: &mut Engine, main: impl FnOnce()) {
     detach();
 }
 
-/// What an event amounts to.
+/// The next action for an event.
 enum Step {
-    /// This thread goes on.
+    /// This thread continues.
     Resume(ThreadId),
-    /// It is done.
+    /// The event is done.
     Settled,
-    /// There is none left.
+    /// There is no event left.
     End,
 }
 
@@ -105,7 +104,7 @@ pub(super) fn detach() {
     ENGINE.set(std::ptr::null_mut());
 }
 
-/// A simulated thread goes on.
+/// A simulated thread continues.
 pub(super) fn resumed() {
     let handle = Handle::current().expect("only the engine resumes a thread");
     let engine = handle.get();
@@ -119,8 +118,8 @@ pub(super) fn resumed() {
     }
 }
 
-/// Unwinds the stacks of all threads that have not ended, the youngest first: it may borrow from
-/// the others.
+/// Unwinds the stacks of all threads that have not ended, the youngest first, because it may borrow
+/// from older ones.
 fn clear_away(handle: Handle) {
     handle.get().killing = true;
     host(|| handle.get().describe_threads());
@@ -128,7 +127,7 @@ fn clear_away(handle: Handle) {
         let engine = handle.get();
         let t = &mut engine.threads[thread as usize];
         if t.yielder.is_null() {
-            // It has not begun.
+            // The thread has not begun.
             drop(engine.threads[thread as usize].body.take());
         } else if t.body.is_some() {
             engine.current = thread;
@@ -138,7 +137,8 @@ fn clear_away(handle: Handle) {
     }
 }
 
-/// The message of a panic in simulated code, and the caches which that fills, are the host's.
+/// Makes the message of a panic in simulated code the host's, together with the caches that
+/// printing it fills.
 fn print_panics_as_the_host() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -153,7 +153,7 @@ impl Engine {
         let now = if id == 0 { 0 } else { self.clock() };
         let mut stalls = self.stalls.iter().filter(|stall| stall.thread == id);
         self.threads.push(Thread {
-            // As if it had been woken.
+            // As if the thread had been woken.
             state: State::Asleep(super::Why::Sleep),
             cpu,
             pinned,
@@ -193,7 +193,8 @@ impl Engine {
         }
     }
 
-    /// Whether an event only lets a running thread go on, as nearly always; returns that thread.
+    /// If an event only lets a running thread continue, which is nearly always so, returns that
+    /// thread.
     #[inline]
     fn plainly(&self, key: Key) -> Option<ThreadId> {
         let thread = self.cpus.get(key.id() as usize)?.current?;
@@ -248,7 +249,7 @@ impl Engine {
         Some((time.max(self.latest), id))
     }
 
-    /// A CPU is the earliest.
+    /// Handles the event of the earliest CPU.
     fn go_on(&mut self, cpu: u32, time: Cycles) -> Step {
         let thread = self.cpus[cpu as usize].current.expect("a CPU with an event has a thread");
         let t = &self.threads[thread as usize];
@@ -270,7 +271,7 @@ impl Engine {
         }
     }
 
-    /// A thread goes on with its access, and then with its code, until the horizon.
+    /// Continues a thread: first its access, and then its code, until the horizon.
     #[inline]
     fn let_run(&mut self, cpu: u32, thread: ThreadId, horizon: Key) -> Step {
         self.cpu = cpu;

@@ -1,17 +1,18 @@
-//! The operating system's part: which thread has which CPU.
+//! The operating system's part: it gives CPUs to threads.
 //!
 //! A CPU is not a thread. Threads wait in the queue of a CPU, have the CPU for a slice of time
 //! while others wait, and may move to another CPU that is idle. A thread that spins keeps its CPU.
-//! So a thread that holds a lock can lose its CPU in the middle of a section, with all the
-//! consequences; no rule models these separately.
+//! So a thread that holds a lock can lose its CPU in the middle of a critical section. The
+//! consequences follow from the simulation; no rule models them separately.
 
 use super::events::Key;
 use super::{Engine, Spent, State, ThreadId, Why};
 use crate::arena::global::host;
 use crate::machine::Cycles;
 
-/// When a thread is woken on a CPU, the CPU's running thread goes on for this part of a slice; then
-/// it goes to the end of the queue. (Linux: the granularity of wake-ups, one to four milliseconds.)
+/// The part of a slice for which a CPU's running thread continues when another thread is woken on
+/// that CPU. Then it goes to the end of the queue. (Linux: the granularity of wake-ups, one to four
+/// milliseconds.)
 const UNDISTURBED: Cycles = 4;
 
 impl Engine {
@@ -20,7 +21,7 @@ impl Engine {
         Key::new(self.clock(), self.cpu) <= self.horizon
     }
 
-    /// The running CPU waits until it is the earliest, or its thread until it gets a CPU back.
+    /// Suspends the running thread until its CPU is the earliest, or until it gets a CPU back.
     pub(super) fn defer(&mut self) {
         let slice_is_over = self.clock() >= self.cpus[self.cpu as usize].slice_end;
         if slice_is_over && !self.in_kernel(self.current) {
@@ -30,7 +31,7 @@ impl Engine {
         }
     }
 
-    /// The running CPU waits until it is the earliest.
+    /// Suspends the running CPU until it is the earliest.
     pub(super) fn defer_to_clock(&mut self) {
         let clock = self.clock();
         self.events.set(self.cpu, clock);
@@ -41,7 +42,7 @@ impl Engine {
     pub(super) fn preempt(&mut self) {
         let cpu = &mut self.cpus[self.cpu as usize];
         if cpu.queue.is_empty() {
-            // Another CPU took who waited.
+            // Another CPU has taken the waiting thread.
             cpu.slice_end = Cycles::MAX;
             self.defer_to_clock();
         } else {
@@ -62,7 +63,7 @@ impl Engine {
         self.leave(State::Asleep(why));
     }
 
-    /// The running thread gives up its CPU, and is to be suspended.
+    /// Takes the running thread off its CPU. The caller suspends it.
     pub(crate) fn leave(&mut self, state: State) {
         let (cpu, thread) = (self.cpu, self.current);
         host(|| {
@@ -85,11 +86,11 @@ impl Engine {
         }
     }
 
-    /// The slice of a thread ends while it is parked.
+    /// Ends the slice of a thread that is parked.
     pub(super) fn preempt_parked(&mut self, cpu: u32, at: Cycles) {
         let c = &mut self.cpus[cpu as usize];
         if c.queue.is_empty() {
-            // Another CPU took who waited.
+            // Another CPU has taken the waiting thread.
             c.slice_end = Cycles::MAX;
             return self.schedule_parked(cpu);
         }
@@ -99,7 +100,7 @@ impl Engine {
         self.run_next(cpu);
     }
 
-    /// A CPU without a thread gets one, if there is one.
+    /// Gives a CPU without a thread the next one of its queue, if there is one.
     fn run_next(&mut self, cpu: u32) {
         let next = self.cpus[cpu as usize].queue.pop_front().or_else(|| self.steal(cpu));
         match next {
@@ -111,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// A thread gets a CPU.
+    /// Gives a CPU to a thread.
     fn switch_to(&mut self, cpu: u32, thread: ThreadId) {
         let os = &self.machine.os;
         let t = &mut self.threads[thread as usize];
@@ -128,14 +129,14 @@ impl Engine {
         c.slice_start = c.clock;
         c.slice_end = if c.queue.is_empty() { Cycles::MAX } else { c.clock + os.time_slice };
         let clock = c.clock;
-        // The running CPU may go on with another thread, but then it has to be the earliest again.
+        // The running CPU may continue with another thread, but only once it is the earliest again.
         self.events.set(cpu, clock);
         if cpu != self.cpu {
             self.horizon = self.horizon.min(Key::new(clock, cpu));
         }
     }
 
-    /// A thread that unnecessarily waits for another CPU, for a CPU that has none.
+    /// Takes a thread that waits for another CPU, for a CPU that has none.
     fn steal(&mut self, cpu: u32) -> Option<ThreadId> {
         if self.queued == 0 || !self.cpus[cpu as usize].allowed {
             return None;
@@ -155,7 +156,7 @@ impl Engine {
         self.cpus[from as usize].queue.remove(place)
     }
 
-    /// A thread can go on: `at` that moment another thread woke or made it.
+    /// Makes a thread ready. `at` is the time at which another thread woke or created it.
     pub(super) fn make_ready(&mut self, thread: ThreadId, at: Cycles) {
         let timer = self.timer(thread);
         self.events.remove(timer);
@@ -173,8 +174,8 @@ impl Engine {
         self.enqueue(cpu, thread, at);
     }
 
-    /// The CPU of a woken thread: its last one, or if that is taken an idle one, in the same socket
-    /// if possible.
+    /// The CPU for a woken thread: its last one or, if that is in use, an idle one, in the same
+    /// socket if possible.
     pub(super) fn cpu_for(&self, thread: ThreadId) -> u32 {
         let t = &self.threads[thread as usize];
         if t.pinned || self.cpus[t.cpu as usize].is_idle() {
@@ -199,7 +200,7 @@ impl Engine {
             None => {
                 if !explores {
                     let idle_for = at.saturating_sub(c.clock);
-                    // It has to have left the thread before: a switch to its idle task.
+                    // The CPU has to complete a switch to its idle task first.
                     let way = (at + os.wake_path).max(c.clock + os.context_switch);
                     c.clock = way + os.idle_exit(idle_for);
                 }

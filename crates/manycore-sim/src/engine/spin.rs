@@ -1,14 +1,14 @@
-//! Spinning without simulating each turn.
+//! Spinning without a simulation of each iteration.
 //!
-//! An iteration of a polling loop that changes nothing costs its own CPU time and no other CPU
-//! anything: its reads are hits. So a thread that calls `spin_loop` is *parked* on its CPU, until a
-//! line is written that it has read since the last call. It goes on when the service of that write
-//! starts, plus a random part of an iteration, since it would have been somewhere within an
+//! An iteration of a polling loop that changes nothing costs CPU time, and affects no other CPU:
+//! its reads are hits. So a thread that calls `spin_loop` is *parked* on its CPU until another
+//! thread writes a line that it has read since the last call. It continues when the service of that
+//! write starts, plus a random part of an iteration: it would have been somewhere within an
 //! iteration.
 //!
-//! An iteration is not skipped if it wrote something (a test-and-set loop never parks), if it read
-//! the clock in a way that the simulator cannot foresee, or if it read more lines than are
-//! remembered. A loop that gives up after a time announces that (`clock::has_passed`), and is
+//! An iteration is not skipped in three cases: it wrote something (a test-and-set loop never
+//! parks), it read the clock in a way that the simulator cannot foresee, or it read more lines than
+//! are recorded. A loop that gives up after a time announces that (`clock::has_passed`), and is
 //! parked until then at most.
 
 use super::reads::{LINES_MAX, Reads};
@@ -18,8 +18,8 @@ use crate::arena;
 use crate::coherence::Lines;
 use crate::machine::Cycles;
 
-/// Lists of the threads that are parked at each line, through the lines: each thread has
-/// [`LINES_MAX`] links, which are numbered from 1.
+/// For each line, a list of the threads that are parked at it. The lists run through the lines:
+/// each thread has [`LINES_MAX`] links, which are numbered from 1.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
     links: Vec<Link>,
@@ -88,7 +88,7 @@ impl Engine {
         true
     }
 
-    /// The running thread, which is to be suspended, spins in the kernel until it is unparked.
+    /// Makes the running thread spin in the kernel until it is unparked. The caller suspends it.
     pub(super) fn spin_in_kernel(&mut self) {
         let clock = self.clock();
         let thread = self.thread();
@@ -98,8 +98,8 @@ impl Engine {
         self.schedule_parked(self.cpu);
     }
 
-    /// When the CPU of a parked thread has something to do: at the end of the loop's patience or of
-    /// the slice.
+    /// Sets the next event of a CPU whose thread is parked: the end of the loop's time or of the
+    /// slice.
     pub(crate) fn schedule_parked(&mut self, cpu: u32) {
         let c = &self.cpus[cpu as usize];
         let parked = c.current.expect("a parked thread is on its CPU");
@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// A write to the line takes effect: threads that spin on it go on.
+    /// Unparks the threads that spin on a line, when a write to it takes effect.
     #[cold]
     pub(crate) fn wake_watchers(&mut self, line: u32, now: Cycles) {
         let turn = self.machine.core.pause + self.machine.caches.l1_hit;
@@ -128,7 +128,7 @@ impl Engine {
         }
     }
 
-    /// A parked thread goes on where it is.
+    /// Unparks a thread, which continues on its CPU.
     pub(crate) fn unpark(&mut self, thread: ThreadId, at: Cycles) {
         let cpu = self.end_parking(thread, at);
         self.threads[thread as usize].state = State::Running;
@@ -136,7 +136,7 @@ impl Engine {
         self.schedule(cpu, clock);
     }
 
-    /// A thread is not parked any more; returns its CPU, whose clock has come to `at`.
+    /// Ends the parking of a thread; returns its CPU, whose clock is now at `at`.
     pub(crate) fn end_parking(&mut self, thread: ThreadId, at: Cycles) -> u32 {
         let t = &mut self.threads[thread as usize];
         debug_assert_eq!(t.state, State::Parked);
@@ -148,7 +148,7 @@ impl Engine {
         t.cpu
     }
 
-    /// What a parked thread has read, for a report.
+    /// The lines that a parked thread has read, for a report.
     pub(crate) fn spins_on(&self, thread: ThreadId) -> Vec<usize> {
         self.threads[thread as usize].reads.lines().map(arena::address_of).collect()
     }

@@ -1,11 +1,11 @@
-//! Passing time, and telling it.
+//! Passing time, and reading clocks.
 
 use super::{Engine, Handle, Spent, State, TSC_START, Why};
 use crate::machine::Cycles;
 
-/// A computation this long is interrupted to see whether the slice has ended.
+/// A computation of this length is interrupted to check whether the slice has ended.
 const LONG: Cycles = 10_000;
-/// How far the clock jumps at each look in an explored schedule, so that spinning for a time ends
+/// How far the clock jumps at each read in an explored schedule, so that spinning for a time ends
 /// soon.
 const EXPLORED_JUMP: Cycles = 1000;
 
@@ -43,7 +43,7 @@ pub(crate) fn delay(handle: Handle, cycles: Cycles) {
 }
 
 fn spend(handle: Handle, mut cycles: Cycles, spent: Spent) {
-    // The slice can end only if there are others.
+    // The slice can end only if other threads wait.
     while cycles > LONG && handle.get().queued > 0 {
         handle.get().pass(LONG, spent);
         cycles -= LONG;
@@ -52,7 +52,7 @@ fn spend(handle: Handle, mut cycles: Cycles, spent: Spent) {
     handle.get().pass(cycles, spent);
 }
 
-/// One turn of a polling loop.
+/// One iteration of a polling loop.
 pub(crate) fn spin_loop(handle: Handle) {
     if handle.get().end_of_turn() {
         handle.suspend();
@@ -105,7 +105,7 @@ pub(crate) fn has_passed(handle: Handle, start: u64, ticks: u64) -> bool {
     false
 }
 
-/// The result of two cores that measure the difference of their counters.
+/// The difference that two cores would measure between their counters.
 pub(crate) fn boundary(handle: Handle) -> Option<u64> {
     let engine = handle.get();
     (!engine.policy.explores()).then_some(engine.ticks(engine.machine.core.clock_boundary))
@@ -129,19 +129,19 @@ impl Engine {
         self.ticks((TSC_START + self.clock()).wrapping_add_signed(skew))
     }
 
-    /// Cycles in ticks of the time-stamp counter.
+    /// Converts cycles to ticks of the time-stamp counter.
     fn ticks(&self, cycles: Cycles) -> u64 {
         let core = &self.machine.core;
         core.counter_ghz.map_or(cycles, |ghz| (cycles as f64 * ghz / core.ghz) as u64)
     }
 
-    /// Ticks of the time-stamp counter in cycles.
+    /// Converts ticks of the time-stamp counter to cycles.
     pub(crate) fn cycles(&self, ticks: u64) -> Cycles {
         let core = &self.machine.core;
         core.counter_ghz.map_or(ticks, |ghz| (ticks as f64 * core.ghz / ghz).ceil() as Cycles)
     }
 
-    /// How long a computation takes if siblings of the hardware thread compute, too.
+    /// The time of a computation, longer if other hardware threads of the core compute as well.
     fn slowed(&self, cycles: Cycles) -> Cycles {
         let topology = &self.machine.topology;
         if topology.threads_per_core == 1 {

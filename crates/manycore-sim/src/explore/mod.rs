@@ -55,7 +55,7 @@ use crate::engine::{self, Engine, Policy, Scheduler};
 use crate::machine::{Capacity, Machine, Topology};
 use crate::{Cause, Failure};
 
-/// How schedules are made up.
+/// How schedules are generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// At each step, any thread.
@@ -64,14 +64,14 @@ pub enum Strategy {
     /// `changes` preemptions and one more with a probability that can be computed (S. Burckhardt et
     /// al., "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010).
     Pct {
-        /// At how many.
+        /// The number of points.
         changes: u32,
     },
-    /// Both in turn, with one to three changes.
+    /// Both kinds in turn; the second with one to three changes.
     Mixed,
 }
 
-/// How many schedules of a program are tried, and how.
+/// The number of schedules to try, and their kind.
 #[derive(Clone, Debug)]
 pub struct Exploration {
     strategy: Strategy,
@@ -96,12 +96,12 @@ impl Default for Exploration {
     }
 }
 
-/// What was tried without a failure.
+/// The schedules that were tried without a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Explored {
-    /// Schedules.
+    /// The number of schedules.
     pub schedules: u64,
-    /// Steps of all of them.
+    /// The number of steps in all of them.
     pub steps: u64,
 }
 
@@ -110,13 +110,13 @@ pub struct Explored {
 pub struct FailingSchedule {
     /// The seed of the schedule: with `MANYCORE_SEED` set to it, only this one is tried.
     pub seed: u64,
-    /// What happens then.
+    /// The failure under this schedule.
     pub failure: Failure,
-    /// What was tried before.
+    /// The schedules that were tried before.
     pub before: Explored,
 }
 
-/// Tries a program under as many schedules as by [`Exploration::default`].
+/// Tries a program with the schedules of [`Exploration::default`].
 ///
 /// # Panics
 ///
@@ -126,42 +126,43 @@ pub fn check(program: impl Fn()) {
     Exploration::default().check(program);
 }
 
-/// Every this many schedules, one is repeated to see whether it goes the same way.
+/// One in this many schedules is repeated, to check that it has the same steps.
 const REPEATED: u64 = 16;
 
 impl Exploration {
-    /// How schedules are made up.
+    /// Sets how schedules are generated.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
         self
     }
 
-    /// How many schedules are tried at most.
+    /// Sets the most schedules to try.
     pub fn schedules(mut self, schedules: u64) -> Self {
         self.schedules = schedules;
         self
     }
 
-    /// How few schedules are too few, where there is not the time for all: [`check`](Self::check)
-    /// panics then.
+    /// Sets the fewest schedules to try. If there is not enough time for them,
+    /// [`check`](Self::check) panics.
     pub fn at_least(mut self, schedules: u64) -> Self {
         self.at_least = schedules;
         self
     }
 
-    /// The limit of CPU time for schedules: on a busy machine they take longer, and find as much.
+    /// Sets the limit of CPU time. On a busy machine the schedules take longer, but as many are
+    /// tried.
     pub fn time(mut self, time: Duration) -> Self {
         self.time = time;
         self
     }
 
-    /// The seed of the first schedule; each has the next.
+    /// Sets the seed of the first schedule; each later schedule has the next seed.
     pub fn first_seed(mut self, seed: u64) -> Self {
         self.first_seed = seed;
         self
     }
 
-    /// How many steps a schedule may have, before it counts as a livelock.
+    /// Sets the most steps of a schedule. One with more counts as a livelock.
     pub fn steps_max(mut self, steps: u64) -> Self {
         self.steps_max = steps;
         self
@@ -171,8 +172,8 @@ impl Exploration {
     ///
     /// # Panics
     ///
-    /// If it fails under a schedule; the message has the seed. If [too few](Self::at_least) were
-    /// tried.
+    /// If the program fails under a schedule; the message has the seed. Also if [too
+    /// few](Self::at_least) schedules were tried.
     #[track_caller]
     pub fn check(&self, program: impl Fn()) -> Explored {
         let explored = self.run(program).unwrap_or_else(|found| panic!("{found}"));
@@ -185,11 +186,11 @@ impl Exploration {
         explored
     }
 
-    /// Tries the program under schedules, or under the one whose seed is in `MANYCORE_SEED`.
+    /// Tries the program with several schedules, or with the one whose seed is in `MANYCORE_SEED`.
     ///
     /// # Errors
     ///
-    /// The first schedule under which the program fails, or which goes another way when it is
+    /// The first schedule under which the program fails, or which has other steps when it is
     /// repeated.
     pub fn run(&self, program: impl Fn()) -> Result<Explored, FailingSchedule> {
         let (first, schedules) = match replayed() {
@@ -251,7 +252,7 @@ impl Exploration {
 }
 
 thread_local! {
-    /// Of the last schedule that this host thread has tried.
+    /// The seed of the last schedule that this host thread has tried.
     static SEED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
@@ -269,14 +270,14 @@ fn replayed() -> Option<u64> {
 /// One execution of a program.
 struct Execution {
     trace: u64,
-    /// Where its memory began.
+    /// The start of its memory.
     start: usize,
     steps: u64,
     failure: Option<Failure>,
 }
 
 impl Execution {
-    /// Whether it took other steps than a schedule that should have been the same.
+    /// Whether its steps differ from those of another execution of the same schedule.
     fn differs(&self, other: &Self) -> bool {
         // If a caller keeps memory of the first execution, addresses differ, and so do traces.
         let cause =
@@ -285,7 +286,7 @@ impl Execution {
     }
 }
 
-/// A CPU for each thread, on two sockets; costs and caches play no part.
+/// A machine with a CPU for each thread, on two sockets. Costs and caches play no part.
 fn machine() -> Machine {
     let mut machine = Machine::example_with(Topology::uniform(2, 32, 1));
     let least = Capacity { bytes: 64, ways: 1 };
@@ -293,7 +294,7 @@ fn machine() -> Machine {
     machine
 }
 
-/// What the sources are, if they are in a repository.
+/// The commit of the sources, if they are in a repository.
 fn commit() -> Option<String> {
     let output = Command::new("git").args(["rev-parse", "--short", "HEAD"]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -1,9 +1,8 @@
 //! Threads with priorities that change at few points.
 //!
 //! Most mistakes need few preemptions, at the right places. So the thread with the highest priority
-//! goes on. At some steps, chosen in advance, the running thread falls behind all others. A thread
-//! that announces that it has nothing to do falls behind, too, since otherwise it would run for
-//! ever.
+//! runs. At some steps, chosen in advance, the running thread falls behind all others. A thread
+//! that announces that it has nothing to do falls behind as well; otherwise it would run for ever.
 
 use crate::engine::{Choice, Scheduler};
 
@@ -12,7 +11,8 @@ const LENGTHS: std::ops::RangeInclusive<u32> = 5..=12;
 
 pub(super) struct Pct {
     random: fastrand::Rng,
-    /// The priority of each thread; the highest goes on. A thread gets one when it is first seen.
+    /// The priority of each thread. The thread with the highest one runs. A thread gets one when it
+    /// is first seen.
     priorities: Vec<i64>,
     /// The steps at which the running thread falls behind.
     changes: Vec<u64>,
@@ -54,7 +54,7 @@ impl Scheduler for Pct {
             chosen = highest(self).unwrap_or(0);
         }
         if choices[chosen].timer {
-            // Once is enough: time passes for the others, too.
+            // Once is enough: time passes for the other threads as well.
             self.fall_behind(choices[chosen].thread);
         }
         self.step += 1;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_thread_goes_on_but_for_the_changes() {
+    fn the_same_thread_runs_except_at_changes() {
         for seed in 0..100 {
             let mut pct = Pct::new(seed, 2);
             let order: Vec<_> = (0..5000).map(|_| pct.choose(&choices(4))).collect();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_nothing_to_do_falls_behind() {
+    fn a_thread_with_nothing_to_do_falls_behind() {
         let mut pct = Pct::new(1, 0);
         let first = pct.choose(&choices(3));
         pct.yielded(first as u32);

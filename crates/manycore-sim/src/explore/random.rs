@@ -1,9 +1,9 @@
-//! Any thread that could go on.
+//! Chooses any thread that can continue.
 
 use crate::engine::{Choice, Scheduler};
 
-/// Time passes only now and then while any other thread could go on: otherwise no timeout would
-/// ever be long enough.
+/// One in this many choices may let time pass while another thread could continue. Otherwise no
+/// timeout would ever be long enough.
 const TIMERS: u32 = 16;
 
 pub(super) struct Random(fastrand::Rng);

@@ -6,8 +6,8 @@ use super::{
 };
 
 impl Machine {
-    /// A made-up machine of two sockets with four cores of two hardware threads, for examples and
-    /// tests. Its numbers are round, and of no real machine.
+    /// A made-up machine of two sockets, each with four cores of two hardware threads, for examples
+    /// and tests. Its numbers are round, and not those of a real machine.
     pub fn example() -> Self {
         Self::example_with(Topology::uniform(2, 4, 2))
     }

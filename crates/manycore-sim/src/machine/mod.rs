@@ -1,8 +1,8 @@
-//! What the simulator has to know about a machine.
+//! The simulator's description of a machine.
 //!
-//! Plain numbers, as the engine uses them. The module that fills them in documents their sources,
-//! and how certain each is. All times are in cycles of the core's clock unless a field says
-//! otherwise.
+//! It consists of plain numbers, as the engine uses them. The module that fills them in documents
+//! their sources, and how certain each is. All times are in cycles of the core's clock unless a
+//! field says otherwise.
 //!
 //! A *socket* is a group of cores that share a last-level cache. A package with several such
 //! groups, as AMD's EPYC, is several sockets at a short distance, with one memory node for all of
@@ -20,10 +20,10 @@ pub use topology::Topology;
 /// A length of time in cycles of the core's clock.
 pub type Cycles = u64;
 
-/// A machine, as the simulator sees it.
+/// A machine, as the simulator uses it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// What reports call it.
+    /// The machine's name in reports.
     pub name: String,
     /// Sockets, cores and the distances between them.
     pub topology: Topology,
@@ -31,22 +31,22 @@ pub struct Machine {
     pub latency: Latencies,
     /// How the home of a line serves requests.
     pub directory: Directory,
-    /// Capacity and hits.
+    /// The sizes of caches, and the costs of hits.
     pub caches: Caches,
-    /// What memory and the links between sockets can carry.
+    /// The bandwidth of memory and of the links between sockets.
     pub bandwidth: Bandwidth,
-    /// Memory that keeps what it has without power.
+    /// Memory that keeps its contents without power.
     pub persist: Persist,
-    /// What is particular to a core.
+    /// The properties of a core.
     pub core: Core,
     /// The operating system.
     pub os: Os,
 }
 
 impl Machine {
-    /// The assumed [`Core::clock_boundary`] where no measured one is known. Two threads that send
-    /// each other their counters' values measure: a message's way between the cores that are
-    /// furthest apart, two reads of a counter, and the skew.
+    /// An assumed [`Core::clock_boundary`], for models without a measured one. Threads measure it
+    /// by sending each other their counters' values. So it consists of a message's way between the
+    /// two cores that are farthest apart, two reads of a counter, and the skew.
     pub fn derived_clock_boundary(&self) -> Cycles {
         let furthest = |costs: &[Cycles]| costs.iter().copied().max().unwrap_or(0);
         let message =
@@ -56,7 +56,7 @@ impl Machine {
 }
 
 impl Core {
-    /// By how much the time-stamp counters of two cores differ at most.
+    /// The largest difference between the time-stamp counters of two cores.
     pub fn clock_difference(&self) -> Cycles {
         let skews = || self.tsc_skew.iter().copied();
         skews().max().unwrap_or(0).abs_diff(skews().min().unwrap_or(0))
@@ -68,8 +68,8 @@ impl Core {
 pub struct Latencies {
     /// A load that misses.
     pub load: Misses,
-    /// A store that misses: until the line can be written. The store buffer may hide it from the
-    /// thread.
+    /// A store that misses: the time until the line can be written. The store buffer may hide it
+    /// from the thread.
     pub store: Misses,
     /// An atomic read-modify-write that misses.
     pub rmw: Misses,
@@ -95,18 +95,17 @@ pub struct Misses {
 /// How the home of a line serves requests: one at a time, in order of arrival.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Directory {
-    /// The least time that a core keeps a line that it has got for writing, before the line can be
-    /// taken away.
+    /// The shortest time for which a core keeps a line that it has got for writing.
     pub hold: Cycles,
     /// Whether reads are served together.
     pub combining: Combining,
     /// Whether a load of a line that another core has changed takes the line over, so that this
     /// core can change it next without a request. If not, both cores have a copy afterwards.
     pub migratory: bool,
-    /// How long a load that gets a clean copy from its socket's last level blocks other cores of
-    /// the socket from the same line there. Requests to the home block it for their whole duration.
+    /// How long a load that gets a clean copy from its socket's last level keeps other cores of the
+    /// socket from the same line there. Requests to the home do so for their whole duration.
     pub shared_read_occupancy: Cycles,
-    /// How long a load of a line with clean copies elsewhere keeps the line's home busy: for its
+    /// How long a load of a line with clean copies elsewhere occupies the line's home: for its
     /// whole way, or less if a home serves the next request meanwhile. Where a socket's reads are
     /// combined, this is about the first of them.
     pub read_occupancy: Cycles,
@@ -118,10 +117,10 @@ pub struct Directory {
 /// Which reads of a line are served together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combining {
-    /// None: each takes its turn.
+    /// None: each is served by itself.
     None,
-    /// The same within a socket: a core that asks while another core of the socket is being served
-    /// gets a copy of that core's answer.
+    /// Reads of a socket: a core that requests a line while another core of the socket is being
+    /// served gets a copy of that core's answer.
     Socket,
 }
 
@@ -143,7 +142,7 @@ pub struct Caches {
     pub llc: Capacity,
 }
 
-/// How much a cache holds. Replacement is least recently used within a set.
+/// The size of a cache. Replacement is least recently used within a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// Its size in bytes, at least `ways` lines. The number of sets need not be a power of two.
@@ -155,9 +154,10 @@ pub struct Capacity {
 /// The bandwidth of memory and links: how long one line occupies each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bandwidth {
-    /// A memory node, by reading or writing back a line. 0: without limit.
+    /// The time for which reading or writing back a line occupies a memory node. 0: without limit.
     pub memory_occupancy: Cycles,
-    /// The link between two sockets, in one direction, by one line. 0: without limit.
+    /// The time for which a line occupies the link between two sockets, in one direction. 0:
+    /// without limit.
     pub link_occupancy: Cycles,
 }
 
@@ -165,48 +165,47 @@ pub struct Bandwidth {
 /// instruction, such as x86's `clwb`, has written it back. All zeros if there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Persist {
-    /// That instruction, beside a load that hits.
+    /// The cost of that instruction, beside a load that hits.
     pub flush: Cycles,
-    /// From then on until the line is safe in the memory of its core's node. 0: there is no such
-    /// memory.
+    /// The time from then on until the line is safe in the memory of its core's node. 0: there is
+    /// no such memory.
     pub latency: Cycles,
     /// How long a line occupies the memory of a node; it is safe at the start of that time.
     pub occupancy: Cycles,
 }
 
 impl Persist {
-    /// Whether there is such memory.
+    /// Whether the machine has such memory.
     pub fn is_there(&self) -> bool {
         self.latency > 0
     }
 }
 
-/// What is particular to a core.
+/// The properties of a core.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Core {
     /// Frequency, to convert cycles to seconds.
     pub ghz: f64,
     /// The frequency of the time-stamp counter; none if it counts cycles, as in all models.
     pub counter_ghz: Option<f64>,
-    /// How many stores may be on their way before a core has to wait for the oldest. 0: each store
-    /// is waited for.
+    /// The most pending stores before a core has to wait for the oldest. 0: the core waits for each
+    /// store.
     pub store_buffer: u32,
-    /// A fence, beside waiting for the stores on their way.
+    /// The cost of a fence, beside the wait for pending stores.
     pub fence: Cycles,
     /// The number of prefetched lines that may be on their way at a time, for all of its hardware
     /// threads. With 0, none is prefetched.
     pub prefetches: u32,
-    /// What a branch costs whose way was guessed wrong.
+    /// The cost of a mispredicted branch.
     pub branch_miss: Cycles,
-    /// One turn of a polling loop: the pause instruction.
+    /// One iteration of a polling loop: the pause instruction.
     pub pause: Cycles,
-    /// Reading the time-stamp counter.
+    /// The cost of reading the time-stamp counter.
     pub clock_read: Cycles,
-    /// The factor by which a hardware thread computes more slowly while a sibling computes, too. At
-    /// least 1.
+    /// The factor by which a hardware thread computes more slowly while a sibling computes as well.
+    /// At least 1.
     pub smt_slowdown: f64,
-    /// How far the time-stamp counter of each core is ahead of true time; empty if all agree. One a
-    /// core.
+    /// For each core, how far its time-stamp counter is ahead of true time; empty if all agree.
     pub tsc_skew: Vec<i64>,
     /// The largest difference between the counters of two cores, as measured by threads. This is
     /// Ordo's boundary, the time to wait where an order of times matters. It is no less than the
@@ -219,31 +218,31 @@ pub struct Core {
 pub struct Os {
     /// How long a thread may run while others wait for its CPU.
     pub time_slice: Cycles,
-    /// From one thread to another on the same CPU.
+    /// The cost of a switch from one thread to another on the same CPU.
     pub context_switch: Cycles,
     /// A thread's additional cost when it first runs on another CPU than before.
     pub migration: Cycles,
-    /// `futex` wait: from the call to the moment at which the CPU is free for others; also a wait
-    /// that does not sleep.
+    /// `futex` wait: the time from the call until the CPU is free for others; also the cost of a
+    /// wait that does not sleep.
     pub futex_wait: Cycles,
-    /// `futex` wake that finds nobody.
+    /// `futex` wake that finds no sleeping thread.
     pub futex_wake: Cycles,
     /// The additional cost of `futex` wake to its caller, for each thread woken on another CPU.
     pub wake_thread: Cycles,
     /// The time from waking a thread to the moment at which its CPU can switch to it. If that is
     /// the waking thread's own CPU, the caller pays this, and not `wake_thread`.
     pub wake_path: Cycles,
-    /// The additional time of a CPU without a thread to leave its idle state.
+    /// The additional time that a CPU without a thread takes to leave its idle state.
     pub idle_exit: Cycles,
     /// `sched_yield` that finds no other thread to run.
     pub yield_call: Cycles,
-    /// How much later than asked for a sleeping thread is woken (Linux: the timer slack).
+    /// The delay with which a sleeping thread is woken (Linux: the timer slack).
     pub timer_slack: Cycles,
 }
 
 impl Os {
     /// The time that a CPU takes to leave its idle state, if it has been without a thread for this
-    /// long. While it switches to its idle task it is in no idle state yet, and notices a new
+    /// long. While it switches to its idle task it is not in an idle state yet, and notices a new
     /// thread by itself.
     pub fn idle_exit(&self, idle_for: Cycles) -> Cycles {
         if idle_for < self.context_switch { 0 } else { self.idle_exit }

@@ -1,4 +1,4 @@
-//! A number with its range, and how it is known.
+//! A number with its range and its provenance.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,17 +9,17 @@ use super::field::{CHOICES, Unit};
 /// One number of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constant {
-    /// Which one.
+    /// The field that it sets.
     pub field: &'static Field,
-    /// For which class of distance, where there is one for each.
+    /// The class of distance, for fields that have a value for each.
     pub class: Option<usize>,
-    /// What is used when nothing else is said.
+    /// The value that is used by default.
     pub value: f64,
-    /// The least that the true value is thought to be.
+    /// The lowest value that the true one may have.
     pub low: f64,
-    /// The most.
+    /// The highest value that the true one may have.
     pub high: f64,
-    /// How it is known.
+    /// The kind of its origin.
     pub provenance: Provenance,
     /// The key of its source.
     pub from: Option<String>,
@@ -28,25 +28,25 @@ pub struct Constant {
     pub note: Option<String>,
 }
 
-/// How something is known, and from where.
+/// The origin of a piece of information.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// How.
+    /// The kind of origin.
     pub provenance: Provenance,
     /// The key of its source.
     pub from: Option<String>,
-    /// What else there is to say.
+    /// Further remarks.
     pub note: Option<String>,
 }
 
-/// How a number is known.
+/// The kinds of origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Provenance {
     /// Measured by this project on such a machine; the note names the program.
     Measured,
     /// Read in a source.
     Cited,
-    /// Computed from what a source says; the note says how.
+    /// Computed from information in a source; the note says how.
     Derived,
     /// Chosen so that simulated results agree with measured ones; the note says which.
     Fitted,
@@ -57,7 +57,7 @@ pub enum Provenance {
 }
 
 impl Provenance {
-    /// All of them, the surest first.
+    /// All kinds, the most certain first.
     pub const ALL: [Self; 6] =
         [Self::Measured, Self::Cited, Self::Derived, Self::Fitted, Self::Unverified, Self::Assumed];
 
@@ -99,7 +99,7 @@ impl FromStr for Provenance {
 }
 
 impl Constant {
-    /// Its path, with the class of distance if there is one a class.
+    /// The path of its field, with the class of distance if there is a value for each.
     pub fn name(&self) -> String {
         match self.class {
             Some(class) => format!("{}[{class}]", self.field.path),
@@ -107,7 +107,7 @@ impl Constant {
         }
     }
 
-    /// One of its numbers as a file has it.
+    /// Formats one of its numbers as in a file.
     pub fn show(&self, number: f64) -> String {
         match self.field.unit {
             Unit::Choice => CHOICES[(number as usize).min(1)].to_owned(),

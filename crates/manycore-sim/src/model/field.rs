@@ -1,30 +1,31 @@
-//! The constants that a machine has.
+//! The constants of a machine.
 
 use crate::machine::{Combining, Machine};
 
 /// One constant, or one for each class of distance.
 pub struct Field {
-    /// What it is called in a file.
+    /// Its name in a file.
     pub path: &'static str,
-    /// What it counts.
+    /// Its unit.
     pub unit: Unit,
-    /// What it means, in one line.
+    /// Its meaning, in one line.
     pub what: &'static str,
     /// Whether there is one for each class of distance.
     pub per_distance: bool,
-    /// Whether it belongs to an optional part of a machine: the section then has all of them.
+    /// The optional part of a machine to which it belongs. A file has all fields of such a section,
+    /// or none.
     pub section: Option<&'static str>,
-    /// The least that makes sense.
+    /// The smallest valid value.
     pub least: f64,
-    /// The most that makes sense.
+    /// The largest valid value.
     pub most: f64,
-    place: fn(&mut Machine, usize) -> Place<'_>,
+    place: fn(&mut Machine, usize) -> FieldRef<'_>,
 }
 
-/// What a constant counts.
+/// The unit of a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Things: cores, ways.
+    /// A number of things, such as cores or ways.
     Count,
     /// Bytes.
     Bytes,
@@ -42,7 +43,7 @@ pub enum Unit {
 pub const CHOICES: [&str; 2] = ["none", "socket"];
 
 impl Unit {
-    /// Its name in tables; empty for what has none.
+    /// Its name in tables; empty for a unit without a name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bytes => "bytes",
@@ -52,14 +53,14 @@ impl Unit {
         }
     }
 
-    /// Whether only whole numbers make sense.
+    /// Whether only whole numbers are valid.
     pub fn is_whole(self) -> bool {
         !matches!(self, Self::Gigahertz | Self::Factor)
     }
 }
 
-/// Where in a machine a number goes.
-enum Place<'a> {
+/// The field of a machine that a number sets.
+enum FieldRef<'a> {
     Wide(&'a mut u64),
     Narrow(&'a mut u32),
     Real(&'a mut f64),
@@ -76,24 +77,23 @@ impl Field {
         self.per_distance
     }
 
-    /// Puts a number into a machine.
+    /// Stores a number in a machine.
     pub fn set(&self, machine: &mut Machine, class: usize, value: f64) {
         match (self.place)(machine, class) {
-            Place::Wide(place) => *place = value.round() as u64,
-            Place::Narrow(place) => *place = value.round() as u32,
-            Place::Real(place) => *place = value,
-            Place::Flag(place) => *place = value != 0.0,
-            Place::Combining(place) => {
+            FieldRef::Wide(place) => *place = value.round() as u64,
+            FieldRef::Narrow(place) => *place = value.round() as u32,
+            FieldRef::Real(place) => *place = value,
+            FieldRef::Flag(place) => *place = value != 0.0,
+            FieldRef::Combining(place) => {
                 *place = if value == 0.0 { Combining::None } else { Combining::Socket };
             }
-            Place::Skew(machine) => machine.core.tsc_skew = skew(machine, value),
+            FieldRef::Skew(machine) => machine.core.tsc_skew = skew(machine, value),
         }
     }
 }
 
-/// Sockets start their counters at different times; the cores of one socket agree. The sockets'
-/// offsets are spread evenly from `-most` to `most`, by the golden ratio, so they are the same in
-/// every run.
+/// Sockets start their counters at different times; the cores of one socket agree. The golden ratio
+/// spreads the sockets' offsets evenly from `-most` to `most`, so they are the same in every run.
 fn skew(machine: &Machine, most: f64) -> Vec<i64> {
     const GOLDEN: f64 = 0.618_033_988_749_895;
     let topology = &machine.topology;
@@ -119,7 +119,7 @@ impl PartialEq for Field {
     }
 }
 
-/// The section of a field, if a machine need not have that.
+/// The section of a field that belongs to an optional part of a machine.
 const fn section(path: &str) -> Option<&'static str> {
     match path.as_bytes() {
         [b'p', b'e', b'r', b's', b'i', b's', b't', b'.', ..] => Some("persist"),
@@ -130,7 +130,7 @@ const fn section(path: &str) -> Option<&'static str> {
 macro_rules! fields {
     ($($unit:ident $path:literal, $least:literal to $most:literal, $what:literal
         => $kind:ident $($part:ident).* $([$class:ident])?;)*) => {
-        /// All of them, in the order of a file.
+        /// All fields, in the order of a file.
         pub const FIELDS: &[Field] = &[$(Field {
             path: $path,
             unit: Unit::$unit,
@@ -141,7 +141,7 @@ macro_rules! fields {
             most: $most as f64,
             place: |machine, _class| {
                 $(let $class = _class;)?
-                Place::$kind(&mut (*machine)$(.$part)* $([$class])?)
+                FieldRef::$kind(&mut (*machine)$(.$part)* $([$class])?)
             },
         }),*];
     };

@@ -47,8 +47,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name)
 }
 
-/// The model of this name, with or without `-like`; or, where there is a slash or the ending
-/// `.toml`, the one in this file.
+/// Finds a model. A name with a slash, or with the ending `.toml`, is the path of a file. Other
+/// names are those of models that come with the crate, with or without `-like`.
 pub fn find(name: &str) -> Result<Model, Problem> {
     if name.contains('/') || name.ends_with(".toml") {
         return read(Path::new(name));

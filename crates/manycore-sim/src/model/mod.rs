@@ -46,15 +46,15 @@ pub use problem::Problem;
 /// A machine with the origin of its numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// What reports call it.
+    /// The machine's name in reports.
     pub name: String,
-    /// What it is, in one line.
+    /// A description of the machine, in one line.
     pub summary: String,
     /// Publications and pages by the key that constants name in `from`.
     pub sources: BTreeMap<String, String>,
     /// The class of distance for each pair of sockets.
     pub distance: Vec<Vec<u8>>,
-    /// Where the distances come from.
+    /// The origin of the distances.
     pub distance_origin: Origin,
     /// In the order of [`FIELDS`]; fields with an entry for each distance class in the order of the
     /// classes. For an optional part of a machine, all of its fields or none.
@@ -62,12 +62,12 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads a model. `file` is what errors call it.
+    /// Reads a model. Errors refer to its file as `file`.
     pub fn parse(file: &str, text: &str) -> Result<Self, Problem> {
         parse::parse(file, text)
     }
 
-    /// The constant at this path, for a class of distance where it has one a class (otherwise 0).
+    /// The constant at this path, for a class of distance if it has a value for each (otherwise 0).
     pub fn constant(&self, path: &str, class: usize) -> Option<&Constant> {
         let same = |constant: &&Constant| {
             constant.field.path == path && constant.class.unwrap_or(0) == class
@@ -80,7 +80,7 @@ impl Model {
         self.machine_with(|constant| constant.value)
     }
 
-    /// The machine with each constant as `choose` says.
+    /// The machine with each constant at the value that `choose` returns.
     pub fn machine_with(&self, choose: impl Fn(&Constant) -> f64) -> Machine {
         let mut machine = blank(&self.name, &self.distance);
         for constant in &self.constants {
@@ -89,7 +89,7 @@ impl Model {
         machine
     }
 
-    /// Sockets, cores and hardware threads, as people write them.
+    /// Sockets, cores and hardware threads, in the usual notation.
     pub fn shape(&self) -> String {
         let topology = self.machine().topology;
         let Topology { sockets, cores_per_socket, threads_per_core, .. } = topology;

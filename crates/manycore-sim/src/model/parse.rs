@@ -18,7 +18,7 @@ const CPUS_MAX: u32 = 4_096;
 const A_CONSTANT: &str =
     "write { value = .., low = .., high = .., provenance = \"..\", and `from` or `note` }";
 
-/// What is being read.
+/// The file that is being read.
 pub(super) struct Reader<'a> {
     file: &'a str,
     sources: BTreeMap<String, String>,
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         self.sources
     }
 
-    /// The key of a source that has to be there.
+    /// A required key of a source.
     pub(super) fn source(
         &self,
         table: &mut Table,
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A line of text that has to be there.
+    /// A required line of text.
     pub(super) fn line(&self, table: &mut Table, key: &str) -> Result<String, Problem> {
         match table.remove(key) {
             Some(Value::String(text)) if !text.trim().is_empty() && !text.contains('\n') => {
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
         Ok(Origin { provenance, from, note })
     }
 
-    /// Whatever has not been taken out is a mistake.
+    /// Checks that no key is left that was not read.
     pub(super) fn nothing_left(&self, table: &Table, prefix: &str) -> Result<(), Problem> {
         for (key, value) in table {
             let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
@@ -306,14 +306,14 @@ fn take(table: &mut Table, path: &str) -> Option<Value> {
     }
 }
 
-/// Whether fields lie below this path.
+/// Whether there are fields below this path.
 fn is_section(path: &str) -> bool {
     FIELDS
         .iter()
         .any(|field| field.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Whether the parts fit each other.
+/// Checks that the parts fit each other.
 fn check_shape(file: &str, model: &Model) -> Result<(), Problem> {
     let machine = model.machine();
     let topology = &machine.topology;

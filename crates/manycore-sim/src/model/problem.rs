@@ -1,4 +1,4 @@
-//! Why a model cannot be used.
+//! The reason why a model cannot be used.
 
 use std::fmt;
 

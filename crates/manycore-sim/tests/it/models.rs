@@ -5,7 +5,7 @@ use manycore_sim::model::{self, EMBEDDED, FIELDS, Provenance};
 
 const GOOD: &str = include_str!("../../machines/xeon-e5-2697-2x18x2-like.toml");
 
-/// The message about the good model when one text is replaced by another.
+/// The error for the good model with one text replaced by another.
 fn complaint(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "`{from}` is not in the model");
     match Model::parse("own.toml", &GOOD.replacen(from, to, 1)) {
@@ -15,7 +15,7 @@ fn complaint(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn all_models_are_sound_and_called_like_their_files() {
+fn all_models_are_valid_and_named_like_their_files() {
     for (name, text) in EMBEDDED {
         let model = Model::parse(name, text).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(model.name, *name);
@@ -81,7 +81,7 @@ fn farther_costs_more() {
 }
 
 #[test]
-fn guesses_are_wide() {
+fn assumed_values_have_wide_ranges() {
     for name in model::names() {
         for constant in model::find(name).unwrap().constants {
             let guessed = matches!(constant.provenance, Provenance::Assumed);
@@ -93,7 +93,7 @@ fn guesses_are_wide() {
 
 const L1: &str = "l1_hit = { value = 4, low = 4, high = 5";
 
-/// Mistakes: the text, its replacement, and the message about it.
+/// Mistakes: the text, its replacement, and the error.
 const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "schema = 1",
@@ -160,7 +160,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn complaints_name_file_field_and_remedy() {
+fn errors_name_file_field_and_remedy() {
     for (from, to, expected) in MISTAKES {
         let found = complaint(from, to);
         assert!(found.starts_with("own.toml: ") && found.contains(expected), "{found}");
@@ -169,7 +169,7 @@ fn complaints_name_file_field_and_remedy() {
 }
 
 #[test]
-fn persistent_memory_is_there_as_a_whole_or_not_at_all() {
+fn persistent_memory_has_all_of_its_fields_or_none() {
     let name = "xeon-8280m-2x28x2-like";
     let model = model::find(name).unwrap();
     assert!(model.machine().persist.is_there());

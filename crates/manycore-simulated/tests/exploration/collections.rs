@@ -1,7 +1,7 @@
 //! Every set and map: an order explains the threads' results.
 
 use manycore_history::run::{self, Explored, Mix};
-use manycore_history::specification::{First, Last, PileOperation};
+use manycore_history::specification::{First, Last, SequenceOperation};
 use manycore_simulated::ConcurrentSet;
 use manycore_simulated::collections::Sizes;
 use manycore_simulated::collections::hash::{GrowingTable, LockedTable};
@@ -115,10 +115,10 @@ fn take_all() {
         let mix = Mix { inserts: 70, removes: 30, ..Mix::explored(3, seed) };
         explore().schedules(1000).check(|| {
             let queue = TakeAll::new();
-            run::check_pile::<First, _>(Explored, &mix, &[PileOperation::TakeAll], || {
+            run::check_sequence::<First, _>(Explored, &mix, &[SequenceOperation::TakeAll], || {
                 |operation| {
                     match operation {
-                        PileOperation::Push(value) => queue.push(value),
+                        SequenceOperation::Push(value) => queue.push(value),
                         _ => return queue.take().collect(),
                     }
                     Vec::new()
@@ -134,11 +134,11 @@ fn treiber() {
         let mix = Mix { inserts: 55, removes: 45, ..Mix::explored(3, seed) };
         explore().schedules(1000).check(|| {
             let stack = TreiberStack::new(eager());
-            run::check_pile::<Last, _>(Explored, &mix, &[PileOperation::Pop], || {
+            run::check_sequence::<Last, _>(Explored, &mix, &[SequenceOperation::Pop], || {
                 |operation| {
                     let mut handle = stack.handle();
                     match operation {
-                        PileOperation::Push(value) => handle.push(value),
+                        SequenceOperation::Push(value) => handle.push(value),
                         _ => return handle.pop().into_iter().collect(),
                     }
                     Vec::new()

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use manycore_history::run::{self, Explored, Mix};
-use manycore_history::specification::{End, First, Last, PileOperation};
+use manycore_history::specification::{End, First, Last, SequenceOperation};
 use manycore_sim::thread;
 use manycore_simulated::clock::{Clock, Counter};
 use manycore_simulated::ldu::ordered::{Discipline, Newest, Oldest, Ordered};
@@ -13,22 +13,22 @@ use manycore_simulated::sync::hint;
 use crate::explore;
 use manycore_simulated::clock::Skewed;
 
-/// Operations on a pile, by one thread.
+/// Operations on a ordered, by one thread.
 fn operate<'a, D: Discipline, C: Clock>(
-    pile: &'a Ordered<u64, D, C>,
+    ordered: &'a Ordered<u64, D, C>,
     handles_change: bool,
-) -> impl FnMut(PileOperation) -> Vec<u64> + 'a {
+) -> impl FnMut(SequenceOperation) -> Vec<u64> + 'a {
     let mut own = None;
     move |operation| {
-        let handle = own.get_or_insert_with(|| pile.handle());
+        let handle = own.get_or_insert_with(|| ordered.handle());
         let mut popped = Vec::new();
         match operation {
-            PileOperation::Push(value) => handle.push(value),
-            PileOperation::TakeBack => popped.extend(handle.take_back()),
-            PileOperation::PopSome => {
-                pile.pop_into(2, &mut popped);
+            SequenceOperation::Push(value) => handle.push(value),
+            SequenceOperation::TakeBack => popped.extend(handle.take_back()),
+            SequenceOperation::PopSome => {
+                ordered.pop_into(2, &mut popped);
             }
-            _ => popped.extend(pile.pop()),
+            _ => popped.extend(ordered.pop()),
         }
         own = own.take().filter(|_| !handles_change);
         popped
@@ -41,9 +41,12 @@ fn is_linearizable<E: End, D: Discipline, C: Clock>(clock: impl Fn() -> C, handl
         // More pushes than pops, so that there is something to be out of order.
         let mix = Mix { operations: 5, inserts: 50, removes: 35, ..Mix::explored(3, seed) };
         explore().schedules(700).check(|| {
-            let pile = Ordered::<u64, D, C>::with_clock(clock());
-            let removals = &[PileOperation::Pop, PileOperation::PopSome, PileOperation::TakeBack];
-            run::check_pile::<E, _>(Explored, &mix, removals, || operate(&pile, handles_change));
+            let ordered = Ordered::<u64, D, C>::with_clock(clock());
+            let removals =
+                &[SequenceOperation::Pop, SequenceOperation::PopSome, SequenceOperation::TakeBack];
+            run::check_sequence::<E, _>(Explored, &mix, removals, || {
+                operate(&ordered, handles_change)
+            });
         });
     }
 }
@@ -78,9 +81,9 @@ fn stack_by_clocks_that_differ() {
 #[test]
 fn two_at_a_time() {
     explore().check(|| {
-        let pile = Ordered::<u64, Newest, Counter>::with_clock(Counter::default());
+        let ordered = Ordered::<u64, Newest, Counter>::with_clock(Counter::default());
         // The handle that was made last is looked at first.
-        let handles = [1, 3, 2].map(|item| Cell::new(Some((pile.handle(), item))));
+        let handles = [1, 3, 2].map(|item| Cell::new(Some((ordered.handle(), item))));
         let [first, ..] = &handles;
         first.take().into_iter().for_each(|(mut handle, item)| handle.push(item));
         let is_there = AtomicU32::new(0);
@@ -88,7 +91,7 @@ fn two_at_a_time() {
             let mut taken = Vec::new();
             match handles.get(number as usize).and_then(Cell::take) {
                 None => {
-                    pile.pop_into(2, &mut taken);
+                    ordered.pop_into(2, &mut taken);
                 }
                 Some((mut handle, item)) => {
                     while item == 3 && is_there.load(Ordering::Acquire) == 0 {

@@ -16,11 +16,12 @@ use crate::{counters, real, thread};
 
 /// `close`.
 ///
-/// The entry goes first: once the descriptor is closed, its number may be another thread's.
+/// Removes the entry before the descriptor is closed: afterwards its number may be another
+/// thread's.
 ///
 /// # Safety
 ///
-/// As the manual page says; so for all functions here.
+/// As the manual page says. This holds for all functions here.
 pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     if is_ours(fd) {
         return not_open();
@@ -30,11 +31,11 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     known::closing(fd, || unsafe { close_found(fd, found) })
 }
 
-/// `close` of a descriptor that has this route, or none for this reason.
+/// `close` of a descriptor that has this route, or that has no route for this reason.
 ///
 /// # Safety
 ///
-/// Closing the descriptor is right: the program asks for it.
+/// The descriptor may be closed: the program asks for it.
 unsafe fn close_found(fd: c_int, found: Result<Held, Outcome>) -> c_int {
     let shape = Shape::quick(Function::Close).cancels();
     let held = match found {
@@ -57,13 +58,13 @@ unsafe fn close_found(fd: c_int, found: Result<Held, Outcome>) -> c_int {
     }
 }
 
-/// The result of a call that is given a descriptor of our workers'.
+/// The result of a call on a descriptor of our workers'.
 pub fn not_open() -> c_int {
     moved::result(-(libc::EBADF as isize)) as c_int
 }
 
-/// Whether a descriptor is private to our workers: to the program it has to look closed. A child
-/// that shares memory has descriptors of its own, and is free to close them.
+/// Whether a descriptor is private to our workers, so that it has to look closed to the program. A
+/// child that shares memory has descriptors of its own, and is free to close them.
 pub fn is_ours(fd: c_int) -> bool {
     OFFLOAD.owns(fd) && !thread::shares_memory()
 }
@@ -166,8 +167,8 @@ pub unsafe extern "C-unwind" fn dup(fd: c_int) -> c_int {
     duplicated(fd, made)
 }
 
-/// Runs `f`, which puts something where this number is, so that the number does not become a
-/// worker's meanwhile.
+/// Runs `f`, which puts an open file at this number. Meanwhile the number does not become a
+/// worker's.
 fn at_rest_for<R>(number: c_int, f: impl FnOnce() -> R) -> R {
     if has_ours() && OFFLOAD.may_own(number) { OFFLOAD.with_descriptors_at_rest(f) } else { f() }
 }
@@ -189,11 +190,11 @@ pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
     at_rest_for(to, replace)
 }
 
-/// `dup2`, of which the second descriptor is not known any more.
+/// `dup2`, after the entry of the second descriptor was removed.
 ///
 /// # Safety
 ///
-/// Replacing the second descriptor is allowed: the program requests it, and it is none of ours.
+/// The second descriptor may be replaced: the program requests it, and it is none of ours.
 unsafe fn dup2_of(fd: c_int, to: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup2);
     let args = [fd as usize, to as usize, 0, 0, 0, 0];
@@ -227,7 +228,7 @@ pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
     at_rest_for(to, replace)
 }
 
-/// `dup3`, of which the second descriptor is not known any more.
+/// `dup3`, after the entry of the second descriptor was removed.
 ///
 /// # Safety
 ///
@@ -264,8 +265,8 @@ pub unsafe extern "C-unwind" fn signalfd(
     made
 }
 
-/// The result for a program that wants to put a file at the number of one of our workers'
-/// descriptors: if it could, calls would hang.
+/// The result for a program that asks to put a file at the number of one of our workers'
+/// descriptors. If it did so, calls would hang.
 pub fn in_use() -> c_int {
     static SAID: AtomicBool = AtomicBool::new(false);
     // Relaxed: at worst two threads say it.
@@ -282,14 +283,15 @@ fn duplicated(fd: c_int, made: c_int) -> c_int {
     made
 }
 
-/// Whether any thread may do it: commands that concern only the descriptor or its open description.
-/// Locks can wait, and commands that set an owner or a lease may mean the calling thread.
+/// Whether any thread may execute the command. It may if the command concerns only the descriptor
+/// or its open description. Locks can wait, and commands that set an owner or a lease may mean the
+/// calling thread.
 fn is_movable(command: c_int) -> bool {
     use libc::{F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL};
     [F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC].contains(&command)
 }
 
-/// `fcntl`, with its third argument as it is in its register, whatever the command takes.
+/// `fcntl`. The third argument is passed on as it is in its register, whatever the command takes.
 ///
 /// # Safety
 ///
@@ -320,7 +322,7 @@ pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize
     result
 }
 
-/// `ioctl`, with its third argument as it is in its register.
+/// `ioctl`. The third argument is passed on as it is in its register.
 ///
 /// # Safety
 ///

@@ -22,7 +22,7 @@ moved_as_they_are! {
     fdatasync(fd) -> c_int = SYS_fdatasync, Shape::waits(Function::Fdatasync);
 }
 
-/// Notes a descriptor that has just been made by opening something with these flags.
+/// Notes a new descriptor that was opened with these flags.
 ///
 /// # Safety
 ///
@@ -41,12 +41,12 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
     fd
 }
 
-/// The file to be opened: directory, path, flags and mode.
+/// The arguments for opening a file: directory, path, flags and mode.
 type Opening = (c_int, *const c_char, c_int, mode_t);
 
-/// Opens it in another thread, where calls on files are moved; none if it has to be opened in
-/// place. Its route is for this call alone: at its first use, the kernel is asked for the kind of
-/// the descriptor.
+/// Opens a file in another thread, if calls on files are moved; `None` if it has to be opened in
+/// place. The route is for this call alone: at the descriptor's first use, the kernel is asked for
+/// its kind.
 ///
 /// # Safety
 ///
@@ -119,7 +119,8 @@ opening! {
     creat64 = creat64(path: *const c_char, mode: mode_t) as (libc::AT_FDCWD, path, CREATES, mode);
 }
 
-/// The same in a program that was compiled with checks: libc ends it if a mode is missing.
+/// The same for programs that were compiled with checks: libc ends such a program if a mode is
+/// missing.
 macro_rules! opening_checked {
     ($($name:ident = $real:ident or $plain:ident($($arg:ident: $ty:ty),*);)*) => {
         $(
@@ -127,7 +128,7 @@ macro_rules! opening_checked {
             ///
             /// # Safety
             ///
-            /// As the manual page says of the function without checks.
+            /// As the manual page says for the function without checks.
             pub unsafe extern "C-unwind" fn $name($($arg: $ty,)* flags: c_int) -> c_int {
                 const UNNAMED: c_int = libc::O_TMPFILE;
                 // SAFETY: the arguments are valid for the function without checks (contract of this

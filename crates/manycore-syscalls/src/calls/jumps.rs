@@ -47,7 +47,7 @@ extern "C" fn note_syscall(number: c_long, first: usize, second: usize, third: u
     real::syscall.address()
 }
 
-/// `syscall(SYS_close, ...)`: in place, and no place at which a thread can be cancelled.
+/// `syscall(SYS_close, ...)`: executed in place. A thread cannot be cancelled in it.
 extern "C" fn close_by_number(_number: c_long, fd: c_int) -> c_long {
     if is_ours(fd) {
         return not_open().into();
@@ -70,7 +70,7 @@ extern "C" fn replace_ours() -> c_long {
     in_use().into()
 }
 
-/// `syscall(SYS_close_range, ...)`, as the function of that name does it.
+/// `syscall(SYS_close_range, ...)`, implemented by the function of that name.
 unsafe extern "C-unwind" fn close_range_by_number(
     _number: c_long,
     first: c_uint,
@@ -127,15 +127,15 @@ unsafe extern "C" fn note_longjmp_chk(target: *const [usize; 8]) -> usize {
     real::__longjmp_chk.address()
 }
 
-/// Where the stack pointer is in a `jmp_buf` of libc's.
+/// The index of the stack pointer in a `jmp_buf` of libc's.
 const STACK_POINTER: usize = 6;
 
-/// A handler may jump out of the call that it interrupted: the call has to be over before its frame
-/// is gone.
+/// Ends a moved call from which a handler jumps out: the call has to be over before its frame is
+/// gone.
 ///
 /// # Safety
 ///
-/// The calling thread is about to jump to the target, which is a `jmp_buf` of libc's.
+/// The calling thread will jump to the target, which is a `jmp_buf` of libc's.
 unsafe fn leave(target: *const [usize; 8]) {
     let Some(flight) = thread::in_flight() else { return };
     // SAFETY: the target is a `jmp_buf` of libc's (contract of this function).
@@ -154,8 +154,8 @@ unsafe fn leave(target: *const [usize; 8]) {
     }
 }
 
-/// Whether a handler on a stack of its own jumps within that: it leaves no call, wherever that
-/// stack is.
+/// Whether a handler on a stack of its own jumps to a frame on the same stack. Then it leaves no
+/// call, wherever that stack is.
 fn stays_on_handlers_stack(to: usize, flight: usize) -> bool {
     let none = core::ptr::null_mut();
     let mut stack = libc::stack_t { ss_sp: none, ss_flags: libc::SS_DISABLE, ss_size: 0 };

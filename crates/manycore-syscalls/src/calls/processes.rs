@@ -9,9 +9,9 @@ use crate::real::{self, RunClone};
 use crate::table::OFFLOAD;
 use crate::{state, threads};
 
-/// A process that is about to be made with this one's memory would mistake itself for this one. A
-/// process with this one's descriptors can close the shared ones, and must not mistake our workers'
-/// descriptors for copies.
+/// Notes the flags with which a process will be made. If it shares this one's memory, it would
+/// mistake itself for this one. If it shares this one's descriptors, it can close them, and must
+/// not mistake our workers' descriptors for copies.
 pub fn note_flags(flags: usize) {
     let flags = flags as c_int;
     let has = |flag: c_int| flags & flag != 0;
@@ -33,8 +33,8 @@ struct Start {
     argument: *mut c_void,
 }
 
-/// `clone`. A process that returns from its function ends when that thread ends, not when all its
-/// threads do: ours have to end first.
+/// `clone`. A process whose function returns ends when that thread ends, not when all its threads
+/// do. So our threads have to end first.
 ///
 /// # Safety
 ///

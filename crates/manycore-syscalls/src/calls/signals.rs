@@ -28,7 +28,7 @@ fn refuse(handler: sighandler_t) {
 ///
 /// # Safety
 ///
-/// As the manual page says; so for all functions here.
+/// As the manual page says. This holds for all functions here.
 pub unsafe extern "C-unwind" fn sigaction(
     signal: c_int,
     new: *const Action,

@@ -36,8 +36,8 @@ moved_as_they_are! {
         };
 }
 
-/// Creates an object on the route that will serve it, so that the kernel's memory for the object is
-/// there, too; or returns that it has to be created in place.
+/// Creates an object on the route that will serve it, so that the kernel's memory for it is on the
+/// same node. Reports if the object has to be created in place.
 ///
 /// # Safety
 ///
@@ -61,7 +61,7 @@ pub unsafe fn make(route: Route, shape: Shape, call: Call) -> Option<Answer> {
 ///
 /// # Safety
 ///
-/// As the manual page says; so for all functions here.
+/// As the manual page says. This holds for all functions here.
 pub unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     let route = descriptors::new_route(Function::Socket);
     let args = [domain as usize, kind as usize, protocol as usize, 0, 0, 0];
@@ -113,8 +113,8 @@ pub unsafe extern "C-unwind" fn socketpair(
     }
 }
 
-/// Notes an accepted connection: it has the time-outs of the socket that listens, and lingers as
-/// that.
+/// Notes an accepted connection. It inherits the time-outs and the linger option of the listening
+/// socket.
 fn accepted(listening: c_int, made: c_int) {
     if made >= 0 {
         descriptors::opened(made, descriptors::traits_of(listening) & (TIMED | LINGERS));

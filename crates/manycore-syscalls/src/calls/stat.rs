@@ -53,7 +53,7 @@ stat_calls! {
 ///
 /// # Safety
 ///
-/// No other thread changes the path or takes its memory away meanwhile.
+/// No other thread changes the path or frees its memory meanwhile.
 pub unsafe fn note_own_threads(path: *const c_char) {
     // SAFETY: no other thread changes the path (contract of this function).
     if threads::are_ours_alone() && is_of_own_threads(unsafe { memory::text(path) }) {

@@ -17,7 +17,7 @@ unsafe extern "C" {
 ///
 /// # Safety
 ///
-/// The stream is null or one of libc's that is not closed meanwhile.
+/// The stream is null, or one of libc's that no thread closes meanwhile.
 unsafe fn descriptor(stream: *mut FILE) -> c_int {
     if stream.is_null() {
         return -1;
@@ -33,7 +33,7 @@ unsafe fn descriptor(stream: *mut FILE) -> c_int {
     }
 }
 
-/// A stream has just been made or given another file.
+/// Notes the descriptor of a stream that is new or has got another file.
 ///
 /// # Safety
 ///
@@ -58,7 +58,7 @@ unsafe fn closing<R>(stream: *mut FILE, close: impl FnOnce() -> R) -> R {
 ///
 /// # Safety
 ///
-/// As the manual page says; so for all functions here.
+/// As the manual page says. This holds for all functions here.
 pub unsafe extern "C-unwind" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
     // SAFETY: the arguments are valid for libc's function of this name (contract of this function),
     // which makes or takes one of libc's streams.

@@ -12,7 +12,7 @@ struct Start<R> {
     argument: *mut c_void,
 }
 
-/// Takes the start from where it was put, and notes that the thread runs.
+/// Takes the thread's start out of its slot, and notes that the thread runs.
 ///
 /// # Safety
 ///
@@ -28,7 +28,7 @@ unsafe fn take<R: Copy>(start: *mut c_void) -> (R, *mut c_void) {
     (run, argument)
 }
 
-/// Puts a start where the new thread finds it, and counts the thread; null if there is no memory.
+/// Stores a start for the new thread, and counts the thread; null if there is no memory.
 fn put<R>(run: R, argument: *mut c_void) -> *mut c_void {
     // SAFETY: `malloc` returns memory for any type of this size, or null.
     let start = unsafe { libc::malloc(size_of::<Start<R>>()) }.cast::<Start<R>>();

@@ -15,8 +15,8 @@ use manycore_stats::syscalls::Outcome;
 use crate::table::OFFLOAD;
 use crate::{counters, program_threads, real, state, thread, threads};
 
-/// Executes all calls in place from now on, if there is a thread that lacks the state that the
-/// caller has changed or is about to change.
+/// Executes all calls in place from now on, if a thread lacks the state that the caller has changed
+/// or will change.
 pub fn tie() {
     prepare();
     tie_prepared();
@@ -29,15 +29,16 @@ fn tie_prepared() {
     }
 }
 
-/// Executes all calls in place from now on: the system calls that move them may be forbidden.
+/// Executes all calls in place from now on, because the system calls that move them may be
+/// forbidden.
 fn restrict() {
     if may_restrict() {
         state::end(Outcome::ThreadState);
     }
 }
 
-/// Before a change: makes everything that may be forbidden afterwards. A child that was forked past
-/// libc forgets its parent's workers.
+/// Before a change: creates everything that may be forbidden afterwards. A child that was forked
+/// without libc's knowledge forgets its parent's workers.
 fn prepare() {
     let _ = state::check();
     counters::prepare();
@@ -66,8 +67,8 @@ pub fn tie_after(change: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Tries a change that may need a process with one thread. If it is refused for that reason, tries
-/// it again without our threads.
+/// Tries a change that may be possible only for a process with one thread. If it is refused for
+/// that reason, tries it again without our threads.
 fn alone_if_needed(change: impl Fn() -> c_int) -> c_int {
     let before = errno();
     let result = change();
@@ -88,7 +89,7 @@ fn set_errno(value: c_int) {
     unsafe { *libc::__errno_location() = value };
 }
 
-/// What `unshare` does for a process with one thread only.
+/// The flags of `unshare` that need a process with one thread.
 const NEEDS_ONE_THREAD: c_int =
     libc::CLONE_NEWUSER | libc::CLONE_THREAD | libc::CLONE_SIGHAND | libc::CLONE_VM;
 
@@ -103,7 +104,7 @@ pub unsafe extern "C-unwind" fn unshare(flags: c_int) -> c_int {
     tie_after(|| if flags & NEEDS_ONE_THREAD == 0 { change() } else { alone_if_needed(change) })
 }
 
-/// `setns`: some kinds are entered by a process with one thread only.
+/// `setns`. Only a process with one thread can enter some kinds of namespaces.
 ///
 /// # Safety
 ///
@@ -175,8 +176,8 @@ pub unsafe extern "C-unwind" fn chroot(path: *const c_char) -> c_int {
     unsafe { real::chroot(path) }
 }
 
-/// Functions with the same effect that also change the process' identity: in all of its threads,
-/// but in none of the kernel's.
+/// Functions that change the identity of all threads of the process, but not of the kernel's
+/// threads that work for it.
 macro_rules! changing {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
         $(
@@ -213,8 +214,8 @@ changing! {
     initgroups(user: *const c_char, group: libc::gid_t);
 }
 
-/// `pthread_setschedparam`: ties the calls of a thread to it, unless it is and was scheduled as
-/// threads are.
+/// `pthread_setschedparam`: ties the calls of a thread to it, unless both its old and its new
+/// scheduling are the usual ones.
 ///
 /// # Safety
 ///
@@ -256,8 +257,8 @@ pub unsafe extern "C-unwind" fn pthread_setschedprio(
     failed
 }
 
-/// A file was opened for writing. A file in `/proc/PID/attr` holds a thread's own state: the label
-/// of its calls.
+/// Notes a file that was opened for writing. A file in `/proc/PID/attr` holds a thread's own state:
+/// the label of its calls.
 ///
 /// # Safety
 ///
@@ -273,7 +274,7 @@ pub unsafe fn opened_to_write(path: *const c_char) {
 
 /// Whether this `prctl` changes what a thread may do.
 fn is_tying(option: c_int) -> bool {
-    /// Flags for threads that do the input and output of others, as in the kernel's headers.
+    /// Flags of threads that do the input and output of other threads, as in the kernel's headers.
     const PR_SET_IO_FLUSHER: c_int = 57;
     [
         libc::PR_SET_NO_NEW_PRIVS,
@@ -318,7 +319,7 @@ pub unsafe extern "C-unwind" fn prctl(
     result
 }
 
-/// A system call of the program's own, made by `syscall`: its result is not seen.
+/// Notes a system call that the program makes by `syscall`. Its result is not known.
 pub fn note(number: libc::c_long, first: usize) {
     match number {
         libc::SYS_seccomp | libc::SYS_landlock_restrict_self => restrict(),

@@ -41,7 +41,7 @@ fn wants_all(flags: c_int) -> bool {
 ///
 /// # Safety
 ///
-/// As the manual page says; so for all functions here.
+/// As the manual page says. This holds for all functions here.
 pub unsafe extern "C-unwind" fn send(
     fd: c_int,
     buffer: *const c_void,
@@ -155,11 +155,12 @@ pub unsafe extern "C-unwind" fn recvmmsg(
     result
 }
 
-/// Notes the descriptors that came with a message: numbers that may have been another's.
+/// Notes the descriptors that came with a message. Their numbers may have been those of other
+/// files.
 ///
 /// # Safety
 ///
-/// The kernel has filled in the message, and its control messages are still there.
+/// The kernel has filled in the message, and its control messages are still valid.
 unsafe fn note_received(message: &msghdr) {
     // SAFETY: the kernel has filled in the message (contract of this function), and the macros stay
     // within its control messages.

@@ -23,8 +23,8 @@ moved_as_they_are! {
         };
 }
 
-/// Moves a call to the route of the first descriptor that has one. `mask` is the signal mask during
-/// the wait: it is the caller's.
+/// Moves a call to the route of the first descriptor that has one. `mask` is the caller's signal
+/// mask during the wait.
 ///
 /// # Safety
 ///
@@ -63,10 +63,10 @@ unsafe fn with_first(
     }
 }
 
-/// Up to this many descriptors are searched for one that has a route.
+/// The number of descriptors that are searched for one with a route.
 const PROBES: usize = 16;
 
-/// The descriptors of a list, as far as there is memory.
+/// The descriptors of a list, up to the end of readable memory.
 ///
 /// # Safety
 ///
@@ -83,7 +83,7 @@ unsafe fn listed(list: *mut pollfd, count: nfds_t) -> impl Iterator<Item = c_int
 ///
 /// # Safety
 ///
-/// As the manual page says; so for all functions here.
+/// As the manual page says. This holds for all functions here.
 pub unsafe extern "C-unwind" fn poll(list: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
     let shape = Shape::timed(Function::Poll).quick_if(timeout == 0);
     let args = [list as usize, count as usize, timeout as usize, 0, 0, 0];
@@ -102,7 +102,8 @@ pub unsafe extern "C-unwind" fn poll(list: *mut pollfd, count: nfds_t, timeout: 
     }
 }
 
-/// `ppoll`. The kernel would write to the time-out, libc's callers do not expect that.
+/// `ppoll`. The time-out is copied, because the kernel would write to it, and libc's callers do not
+/// expect that.
 ///
 /// # Safety
 ///
@@ -175,7 +176,7 @@ pub unsafe extern "C-unwind" fn ppoll_chk(
     }
 }
 
-/// The descriptors in any of three sets, as far as there is memory.
+/// The descriptors in any of three sets, up to the end of readable memory.
 ///
 /// # Safety
 ///
@@ -198,7 +199,7 @@ unsafe fn in_sets(count: c_int, sets: [*mut fd_set; 3]) -> impl Iterator<Item = 
     words.flat_map(bits).take_while(move |fd| *fd < end).map(|fd| fd as c_int)
 }
 
-/// `select`: the kernel's `pselect6`, after which libc tells the time that is left.
+/// `select`: by the kernel's `pselect6`. As libc does, it then stores the time that is left.
 ///
 /// # Safety
 ///
@@ -261,7 +262,7 @@ pub unsafe extern "C-unwind" fn pselect(
     }
 }
 
-/// `epoll_create`: what it makes has a route as sockets have.
+/// `epoll_create`. The new descriptor gets a route, as sockets do.
 ///
 /// # Safety
 ///

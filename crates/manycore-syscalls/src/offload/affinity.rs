@@ -29,7 +29,7 @@ const PERIOD: u64 = 500_000_000;
 
 static LOOKED: AtomicU64 = AtomicU64::new(0);
 
-/// A number that changes with the mask; 0 before the mask was first read.
+/// A number that changes with the mask; 0 until the mask is first read.
 static VERSION: AtomicU32 = AtomicU32::new(0);
 
 /// Whether the process may use one CPU.
@@ -59,7 +59,8 @@ fn look_now(looked: u64, now: u64) {
     }
 }
 
-/// Reads the mask. Two threads at a time store the same value, or one that the next read corrects.
+/// Reads the mask. Two threads that read it at the same time store the same value, or the next read
+/// corrects it.
 fn read() {
     let (mut mask, mut own) = ([0_u64; WORDS], [0_u64; WORDS]);
     // If the process' first thread has ended, nobody can say.
@@ -82,7 +83,8 @@ fn read() {
     }
 }
 
-/// Reads the mask of a thread, 0 for the calling one; false if the kernel knows of none.
+/// Reads the mask of a thread, 0 for the calling one. Returns false if the kernel has no such
+/// thread.
 fn mask_of(thread: u32, mask: &mut [u64; WORDS]) -> bool {
     // SAFETY: the kernel writes no more bytes than the mask has.
     let length = unsafe {
@@ -110,8 +112,8 @@ pub fn has(cpu: u16) -> bool {
     word.is_none_or(|word| word.load(Ordering::Relaxed) >> (cpu % 64) & 1 != 0) // Relaxed: as in `read`
 }
 
-/// Binds the calling thread, which was just made, to a CPU, or to the permitted CPUs if the process
-/// may not use that one. Returns the mask that it used.
+/// Binds the calling thread, which is new, to a CPU; or to the permitted CPUs if the process may
+/// not use that one. Returns the mask that it used.
 pub fn bind_new(cpu: Option<u16>) -> Version {
     read();
     let version = version();
@@ -119,7 +121,7 @@ pub fn bind_new(cpu: Option<u16>) -> Version {
     version
 }
 
-/// The same for a thread that is bound by an older mask, if there is a newer one.
+/// As [`bind_new`], for a thread that was bound by an older mask, if there is a newer one.
 #[inline]
 pub fn bind_again(cpu: Option<u16>, bound: &mut Version) {
     let version = version();
@@ -149,7 +151,7 @@ pub fn forked() {
 mod tests {
     use super::*;
 
-    /// Gives a thread a mask, 0 for the calling one.
+    /// Sets the mask of a thread, 0 for the calling one.
     fn give(thread: u32, mask: &[u64; WORDS]) {
         // SAFETY: the kernel reads no more bytes than the mask has.
         let failed = unsafe {
@@ -162,7 +164,7 @@ mod tests {
         core::array::from_fn(|word| if word == cpu / 64 { 1 << (cpu % 64) } else { 0 })
     }
 
-    /// In a child: the masks are everybody's in a process.
+    /// In a child process, because the masks are shared by all threads of a process.
     #[test]
     fn a_thread_follows_the_masks_of_the_first_thread_and_of_who_looks() {
         // SAFETY: the child has one thread, which uses memory that the fork has copied, and ends by

@@ -19,7 +19,7 @@ use manycore_channel::call::{Answer, Call, Kind};
 pub enum Attempt {
     /// The answer.
     Done(Answer),
-    /// None yet: try again when the descriptor is ready for these events of epoll's.
+    /// No answer yet: try again when the descriptor is ready for these events of epoll's.
     Later { descriptor: i32, events: u32, timeout: Timeout },
     /// This may block the thread that executes it.
     Blocks,
@@ -36,11 +36,11 @@ pub enum Timeout {
 /// other flag it may wait for more, or not at all.
 pub const RECEIVE_TRIES: i32 =
     libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_NOSIGNAL | libc::MSG_CMSG_CLOEXEC;
-/// The same for sends, for what makes the socket writable.
+/// As [`RECEIVE_TRIES`], for sends: they wait only for the event that makes the socket writable.
 pub const SEND_TRIES: i32 =
     libc::MSG_NOSIGNAL | libc::MSG_MORE | libc::MSG_EOR | libc::MSG_DONTROUTE | libc::MSG_CONFIRM;
 
-/// Tries a call. `done`: how many of its bytes were transferred by attempts before.
+/// Tries a call. `done` is the number of its bytes that earlier attempts have transferred.
 ///
 /// # Safety
 ///
@@ -134,8 +134,8 @@ fn with_flag(call: &Call, at: usize) -> Call {
     tried
 }
 
-/// Makes `readv` or `writev` as `preadv2` or `pwritev2` at the current position, because these take
-/// a flag. With the flag they act on a socket like `readv` and `writev` on a non-blocking one.
+/// Executes `readv` or `writev` by `preadv2` or `pwritev2` at the current position, because these
+/// take a flag. With the flag they act on a socket like `readv` and `writev` on a non-blocking one.
 fn vectored(number: i64, call: &Call) -> Call {
     let [descriptor, vector, count, ..] = call.args;
     let here = usize::MAX;
@@ -164,8 +164,8 @@ unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
     later(call.args[0], libc::EPOLLIN, Timeout::Never)
 }
 
-/// A send of `length` bytes: a blocking send ends when all bytes have gone, or after an error with
-/// those that went before.
+/// A send of `length` bytes. A blocking send ends when all bytes were sent, or after an error with
+/// those sent before it.
 ///
 /// # Safety
 ///
@@ -197,9 +197,9 @@ fn after_send(call: &Call, answer: Answer, length: usize, done: &mut usize) -> A
     later_send(call)
 }
 
-/// To be called for a send that has to wait. On a local socket epoll does not report every event
-/// that ends a waiting send (`shutdown` of its own side), and the same send made again may have
-/// another answer.
+/// The result for a send that has to wait. On a local socket epoll does not report every event that
+/// ends a waiting send (`shutdown` of its own side), and the same send made again may have another
+/// result.
 fn later_send(call: &Call) -> Attempt {
     let descriptor = call.args[0];
     let is_internet = matches!(
@@ -347,9 +347,9 @@ pub fn is_plain_send(call: &Call) -> bool {
     matches!(call.number as i64, libc::SYS_write | libc::SYS_sendto | libc::SYS_sendmsg)
 }
 
-/// On a blocking socket there is no way to accept without blocking: another process may take a
+/// A blocking socket has no call that accepts without blocking: another process may take a
 /// connection first. So the call is left to a thread that may block, but only when there is a
-/// connection; and at once if none can come.
+/// connection; and immediately if none can come.
 ///
 /// # Safety
 ///

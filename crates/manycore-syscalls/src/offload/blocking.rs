@@ -7,7 +7,7 @@ use super::worker_pool::{WorkerPool, refuse};
 use manycore_channel::slot::Slot;
 use manycore_channel::stack::Stack;
 
-/// WorkerPool of the pool at most, for calls that may block.
+/// The most workers of the pool for calls that may block.
 const SPARE_MAX: u32 = 4;
 
 /// The workers of the pool.
@@ -24,11 +24,11 @@ impl Blocking {
         Self { pool: WorkerPool::new(), idle: Stack::new(), workers: AtomicU32::new(0) }
     }
 
-    /// Called in the child of a fork: there are none.
+    /// Empties the pool, in the child of a fork.
     ///
     /// # Safety
     ///
-    /// The caller is the only thread, and executes nothing here.
+    /// The calling thread is the only one of the process, and executes nothing here.
     pub unsafe fn forked(&self) {
         // SAFETY: the caller is the only thread (contract of this function).
         unsafe { self.pool.forked() };
@@ -36,9 +36,9 @@ impl Blocking {
         self.workers.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
     }
 
-    /// Passes a call to a worker that may block. If there is no such worker, the answer says so.
-    /// Then the caller makes the call, and closes the duplicate of the descriptor that the call may
-    /// have by now, because the duplicate keeps open a file that the program may have closed
+    /// Passes a call to a worker that may block. If there is no such worker, the answer tells the
+    /// caller to make the call itself. The caller then also closes the duplicate of the descriptor
+    /// that the call may have by now: it would keep open a file that the program may have closed
     /// meanwhile.
     ///
     /// # Safety
@@ -55,13 +55,13 @@ impl Blocking {
         }
     }
 
-    /// Sends a call to a worker, which is made if there are not this many yet; false if there is
-    /// none.
+    /// Sends a call to a worker. Makes a worker if there are not this many yet; returns false if
+    /// there is none.
     ///
     /// # Safety
     ///
-    /// The slot is written, no other thread has it, and it stays until it is answered; all signals
-    /// are blocked.
+    /// The slot is initialised, no other thread has it, and it stays until it is answered; all
+    /// signals are blocked.
     pub unsafe fn send(&'static self, slot: *const Slot, maker: Maker) -> bool {
         let worker = self.pool.take(&self.idle);
         // SAFETY: all signals are blocked (contract of this function).

@@ -38,19 +38,19 @@ use manycore::sync::{clock, cpu};
 pub const PERIOD: u32 = 8192;
 /// A burst is `BURST` calls in a row.
 pub const BURST: u32 = 8;
-/// One of `SAMPLE` calls in place is timed: a prime, so that programs that alternately send and
-/// receive have both timed.
+/// One of this many calls in place is timed. It is a prime, so that programs that alternately send
+/// and receive have both timed.
 pub const SAMPLE: u32 = 61;
-/// One of `ROUTES` routes begins with a trial, and among the first `ROUTES` each whose number is a
-/// power of two.
+/// One of this many routes begins with a trial. Among the first ones, each whose number is a power
+/// of two does.
 const ROUTES: u32 = 1024;
 /// Before `FIRST` calls were timed their duration is unknown.
 const FIRST: u32 = 8;
 
-/// Relaxed throughout: measurements, which may be lost where threads meet.
+/// Relaxed throughout: these are measurements, which concurrent threads may overwrite.
 const ORDER: Ordering = Ordering::Relaxed;
 
-/// What calls take, in ticks: a quarter of them takes less.
+/// An estimate of the lower quartile of durations, in ticks: a quarter of the calls takes less.
 #[derive(Debug, Default)]
 struct Quartile {
     /// The second shortest of the first calls.
@@ -94,7 +94,7 @@ impl Quartile {
     }
 }
 
-/// What calls take in both ways, and which is the habit.
+/// The durations of calls in both ways, and the preferred way.
 #[derive(Debug, Default)]
 pub struct PathPreference {
     moved: Quartile,
@@ -104,7 +104,7 @@ pub struct PathPreference {
 }
 
 impl PathPreference {
-    /// A call that was made in place, and about which nothing is known.
+    /// Prefers calls in place, without any measurement.
     pub const fn new() -> Self {
         Self {
             moved: Quartile::new(),
@@ -142,7 +142,7 @@ impl PathPreference {
         Some(if is_timed { clock::now() } else { 0 })
     }
 
-    /// A call in place that began at this time is over: it counts for its route, and for the shared
+    /// Records a call in place that began at this time, for its route and for the shared
     /// preference.
     pub fn stayed(&self, began: u64, all: &Self) {
         if began != 0 {
@@ -154,9 +154,8 @@ impl PathPreference {
         }
     }
 
-    /// A moved call that began at this time is over. It counts in the same way, but if it is no
-    /// trial, the shared preference learns from only one in [`SAMPLE`]: all processes of a server
-    /// write its line.
+    /// Records a moved call that began at this time, in the same way. If it is no trial, the shared
+    /// preference learns from only one in [`SAMPLE`]: all processes of a server write its line.
     pub fn moved(&self, began: u64, all: &Self) {
         let ticks = clock::now().wrapping_sub(began);
         let call = self.calls.load(ORDER).wrapping_sub(1);
@@ -167,7 +166,7 @@ impl PathPreference {
         }
     }
 
-    /// Changes the habit if the other way is faster by a quarter.
+    /// Changes the preferred way if the other one is faster by a quarter.
     fn prefer(&self) {
         let (Some(moved), Some(in_place)) = (self.moved.get(), self.in_place.get()) else { return };
         let is_moving = self.is_moving.load(ORDER);
@@ -182,8 +181,8 @@ impl PathPreference {
 mod tests {
     use super::*;
 
-    /// Simulates calls with these durations, one way and the other; returns how many of the last
-    /// thousands were moved.
+    /// Simulates calls with these durations for both ways; returns how many of the last thousands
+    /// were moved.
     fn moved_of(moved: u64, in_place: u64, calls: u32) -> u32 {
         let habit = PathPreference { calls: AtomicU32::new(BURST), ..PathPreference::default() };
         let mut count = 0;

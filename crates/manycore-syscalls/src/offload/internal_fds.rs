@@ -46,17 +46,17 @@ pub fn owns(descriptor: i32) -> bool {
 /// All descriptors of ours have lower numbers.
 static BEYOND: AtomicU32 = AtomicU32::new(0);
 
-/// A process was made that shares its descriptors with this one. From then on no child closes any,
-/// because it does not know which ones it shares with whom.
+/// Whether a process was made that shares its descriptors with this one. From then on no child
+/// closes any, because it does not know which ones it shares with whom.
 static SHARED: AtomicBool = AtomicBool::new(false);
 
-/// A process is about to be made that has its descriptors together with this one.
+/// Notes that a process will be made that shares its descriptors with this one.
 pub fn share() {
     SHARED.store(true, Ordering::Relaxed); // Relaxed: read in children only
 }
 
-/// Called in the child of a fork: closes all descriptors of ours, which are the parent's workers'.
-/// By its one thread.
+/// Closes all our descriptors in the child of a fork: they belong to the parent's workers. Its only
+/// thread calls this.
 pub fn forked() {
     let is_shared = SHARED.load(Ordering::Relaxed); // Relaxed, as in `share`
     FORKING.store(0, Ordering::Relaxed); // Relaxed, all: nobody else is there
@@ -75,10 +75,10 @@ pub fn forked() {
     }
 }
 
-/// Threads that change what is ours now, apart for some CPUs.
+/// Threads that are changing the set of our descriptors, counted for groups of CPUs.
 static CHANGING: [Stripe; STRIPES] = [const { Stripe(AtomicU32::new(0)) }; STRIPES];
 
-/// How many threads fork now, or otherwise need our descriptors to stay.
+/// The number of threads that fork now, or need our descriptors to stay for another reason.
 static FORKING: AtomicU32 = AtomicU32::new(0);
 
 const STRIPES: usize = 16;
@@ -116,7 +116,7 @@ fn has_waited(since: &mut Option<u64>) -> bool {
     now.wrapping_sub(*since.get_or_insert(now)) > PATIENCE
 }
 
-/// A fork is about to be made: waits until nothing is half done.
+/// Waits before a fork until no change is half done.
 pub fn before_fork() {
     // SeqCst: as in `whole`.
     FORKING.fetch_add(1, Ordering::SeqCst);
@@ -129,7 +129,7 @@ pub fn before_fork() {
     }
 }
 
-/// The fork has been made, or was refused: in the parent.
+/// In the parent, after the fork was made or refused.
 pub fn after_fork() {
     // Relaxed, both: a waiting thread needs no other data. A child that a handler forked earlier
     // has none to take back.
@@ -137,8 +137,8 @@ pub fn after_fork() {
     _ = FORKING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
 }
 
-/// Runs `f` while no descriptor becomes ours, and none of ours is closed: answers of [`owns`] stay
-/// true as long as `f` runs. `f` itself makes and closes none of ours.
+/// Runs `f` while no descriptor becomes ours and none of ours is closed, so that answers of
+/// [`owns`] stay true. `f` itself makes and closes none of ours.
 pub fn at_rest<R>(f: impl FnOnce() -> R) -> R {
     before_fork();
     let result = f();
@@ -159,7 +159,7 @@ pub fn close(descriptor: i32) {
     whole(|| end(descriptor));
 }
 
-/// As part of a change: notes that a descriptor is not ours any more, and closes it.
+/// Notes, as part of a change, that a descriptor is not ours any more, and closes it.
 fn end(descriptor: i32) {
     if let Some((word, bit)) = bit(descriptor) {
         word.fetch_and(!bit, Ordering::Relaxed); // Relaxed: as in `owns`
@@ -168,11 +168,11 @@ fn end(descriptor: i32) {
     unsafe { raw_syscall!(Sysno::close, descriptor) };
 }
 
-/// Our descriptors have numbers from here on, or from three quarters of the process' limit: the
-/// program's keep the numbers that it knows.
+/// Our descriptors have numbers from here on, or from three quarters of the process' limit on. The
+/// program's descriptors keep the usual numbers.
 const NUMBERS_FROM: u64 = 2048;
 
-/// A process with a smaller limit has none of ours, since it may need each of its descriptors.
+/// A process with a smaller limit has none of our descriptors, since it may need every number.
 const NUMBERS_MIN: u64 = 256;
 
 /// From which number on ours are, and to which: the last eighth is the program's. None if it may
@@ -190,13 +190,12 @@ pub fn has_numbers() -> bool {
     numbers().is_some()
 }
 
-/// A duplicate under a number of ours, which an executed program does not get; none if there is no
-/// room.
+/// Duplicates a descriptor under a number of ours, closed on exec; `None` if there is no room.
 pub fn duplicate(descriptor: i32) -> Option<i32> {
     whole(|| copy(descriptor))
 }
 
-/// As part of a change: makes a duplicate, and notes that it is ours.
+/// As part of a change: duplicates a descriptor, and notes that the duplicate is ours.
 fn copy(descriptor: i32) -> Option<i32> {
     let numbers = numbers()?;
     // SAFETY: `fcntl` with this command takes numbers only.
@@ -214,8 +213,8 @@ fn copy(descriptor: i32) -> Option<i32> {
     Some(copy)
 }
 
-/// Makes a descriptor, and gives it a number of ours, or closes it if there is no room; errors are
-/// passed on.
+/// Makes a descriptor and gives it a number of ours. If there is no room, closes it. Passes errors
+/// on.
 pub fn make(make: impl FnOnce() -> i32) -> i32 {
     whole(|| {
         let descriptor = make();
@@ -232,7 +231,7 @@ pub fn make(make: impl FnOnce() -> i32) -> i32 {
 mod tests {
     use super::*;
 
-    /// Children are made while descriptors of ours come and go: each closes all that there are.
+    /// Forks while other threads create and close our descriptors: each child closes all of them.
     #[test]
     fn a_fork_at_any_time_leaves_nothing_open() {
         const CHILDREN: u32 = 300;
@@ -253,7 +252,7 @@ mod tests {
         assert_eq!(left, 0, "descriptors left open in {CHILDREN} children");
     }
 
-    /// How many of the first numbers that are ours are open in a new child.
+    /// The number of descriptors among the first ones of ours that are open in a new child.
     fn left_open(begin: i32) -> i32 {
         before_fork();
         // SAFETY: the child makes system calls only, and ends by `_exit`.

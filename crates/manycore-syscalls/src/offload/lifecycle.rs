@@ -20,8 +20,8 @@ use super::uring::Feed;
 use manycore_channel::call::{Answer, Kind};
 use manycore_channel::stack::Stack;
 
-/// Where the calls on one open descriptor are executed: chosen when it is opened. All zero is
-/// nowhere.
+/// The CPU and the worker for the calls on one open descriptor. They are chosen when it is opened.
+/// All zero: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Route {
@@ -34,7 +34,7 @@ impl Route {
     pub const NONE: Self = Self { number: 0 };
 }
 
-/// When a call in place began, in ticks; 0 if it is not measured.
+/// The start of a call in place, in ticks; 0 if it is not measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timer(u64);
 
@@ -48,7 +48,7 @@ impl Timer {
 const OFF: u32 = 0;
 const ON: u32 = 1;
 
-/// All routes and workers of a process. One, in a `static`.
+/// All routes and workers of a process, which has one of these in a `static`.
 #[derive(Debug)]
 pub struct Offload {
     state: AtomicU32,
@@ -57,8 +57,7 @@ pub struct Offload {
     pub(crate) cpu_workers: Slab<CpuWorker, CPUS_MAX>,
     pub(crate) feeds: Slab<Feed, CPUS_MAX>,
     pub(crate) blocking: Blocking,
-    /// For the mechanism `thread`: workers of routes that are closed, for new routes of the same
-    /// CPU.
+    /// For the mechanism `thread`: workers of closed routes, for new routes of the same CPU.
     pub(crate) resting: [Stack; CPUS_MAX],
     pub(crate) rest: AtomicU32,
     pub(crate) family: SharedAcrossFork,
@@ -67,7 +66,7 @@ pub struct Offload {
 // SAFETY: `start` writes the settings once, before the state announces them; all else is atomic.
 unsafe impl Sync for Offload {}
 
-/// WorkerPool of closed routes that are kept for new ones.
+/// The most workers of closed routes that are kept for new ones.
 const RESTING_MAX: u32 = 64;
 
 impl Offload {
@@ -86,9 +85,9 @@ impl Offload {
         }
     }
 
-    /// Takes the settings, and installs the handler of [`INTERRUPT`](super::INTERRUPT). Threads are
-    /// made at the first calls. To be called once in a process, before anything else, by one
-    /// thread. Does nothing if there is no CPU, or the mechanism is `in-place`.
+    /// Stores the settings, and installs the handler of [`INTERRUPT`](super::INTERRUPT). Threads
+    /// are made at the first calls. One thread calls this once in a process, before anything else.
+    /// Does nothing if there is no CPU, or the mechanism is `in-place`.
     pub fn start(&'static self, settings: &Settings) {
         let is_empty = (0..settings.groups.groups()).any(|g| settings.groups.range(g).is_empty());
         if settings.groups.is_empty() || is_empty || settings.mechanism == Mechanism::InPlace {
@@ -103,7 +102,7 @@ impl Offload {
         self.state.store(ON, Ordering::Release);
     }
 
-    /// What was chosen, and the workers; none if nothing was started.
+    /// The settings and the workers; `None` if nothing was started.
     #[inline]
     pub(crate) fn chosen(&'static self) -> Option<(&'static Settings, &'static [CpuWorker])> {
         // Acquire: partner of the Release in `start`.
@@ -115,8 +114,8 @@ impl Offload {
         Some((unsafe { (*self.settings.get()).as_ref()? }, self.cpu_workers.get()?))
     }
 
-    /// Chooses where calls on a new descriptor are executed; [`Route::NONE`] if there is no room.
-    /// No thread is made.
+    /// Chooses the CPU that executes calls on a new descriptor; [`Route::NONE`] if there is no
+    /// room. Makes no thread.
     pub fn open(&'static self) -> Route {
         let Some((settings, cpu_workers)) = self.chosen() else { return Route::NONE };
         affinity::look();
@@ -125,8 +124,8 @@ impl Offload {
         number.map_or(Route::NONE, |number| Route { number })
     }
 
-    /// The CPU that executes calls of a kind on a route; none if the calls stay in place, or if any
-    /// free CPU executes them.
+    /// The CPU that executes calls of a kind on a route; `None` if the calls stay in place, or if
+    /// any free CPU executes them.
     pub fn cpu(&'static self, route: &Route, kind: Kind) -> Option<u16> {
         let (settings, _) = self.chosen()?;
         if kind == Kind::File && settings.mechanism != Mechanism::Thread {
@@ -135,7 +134,7 @@ impl Offload {
         self.routes.get(route.number).map(|route| settings.groups.cpus()[RouteTable::at(route)])
     }
 
-    /// No call will come on this route any more, and none is in flight on it.
+    /// Closes a route. No call is in flight on it, and none will come.
     pub fn close(&'static self, route: Route) {
         let (Some(state), Some(cpu_workers)) =
             (self.routes.get(route.number), self.cpu_workers.get())
@@ -148,7 +147,7 @@ impl Offload {
         self.routes.close(route.number, cpu_workers);
     }
 
-    /// Keeps a worker for another route, or has it end.
+    /// Keeps a worker for another route, or ends it.
     fn rest(&self, worker: u32, at: usize) {
         let more = |rest| (rest < RESTING_MAX).then_some(rest + 1);
         // Relaxed, both: only the number matters.
@@ -160,23 +159,23 @@ impl Offload {
         }
     }
 
-    /// Interrupts the call in flight, waits until it is over, and returns its answer; none if there
-    /// is no call in flight. For a thread that was cancelled in [`perform`](Self::perform), or has
-    /// jumped out of a handler that interrupted it.
+    /// Interrupts the call in flight, waits until it is over, and returns its answer; `None` if
+    /// there is no call in flight. For a thread that was cancelled in [`perform`](Self::perform),
+    /// or has jumped out of a handler that interrupted it.
     pub fn abandon(&'static self, flight: &PendingCall) -> Option<Answer> {
         flight.abandon()
     }
 
-    /// To be called in the child of a fork that a handler has made: the call that the handler
-    /// interrupted ends with `EINTR` here, whatever becomes of it in the parent. The child's only
-    /// thread calls it, before [`forked`](Self::forked), with the thread's flight.
+    /// Ends, in the child of a fork that a handler has made, the call that the handler interrupted:
+    /// it returns `EINTR` here, whatever happens to it in the parent. The child's only thread calls
+    /// this before [`forked`](Self::forked), with the thread's flight.
     pub fn forked_in_flight(&'static self, flight: &PendingCall) {
         flight.forked();
     }
 
     /// Counts a call on a route. If measurements say to execute it in place, returns a timer, which
-    /// has to be [stopped](Self::stop) at the end of the call, if it runs. Otherwise the call is
-    /// for [`perform`](Self::perform).
+    /// has to be [stopped](Self::stop) at the end of the call if it is running. Otherwise the call
+    /// is for [`perform`](Self::perform).
     #[inline]
     pub fn bypass(&'static self, route: &Route) -> Option<Timer> {
         self.chosen().filter(|(settings, _)| settings.bypass)?;
@@ -190,33 +189,33 @@ impl Offload {
         }
     }
 
-    /// The process has changed its user or groups. (Threads made here have the new ones: `setuid`
-    /// and its like reach all threads.)
+    /// Notes that the process has changed its user or groups. (Our threads have the new ones:
+    /// `setuid` and similar functions reach all threads.)
     pub fn change_rights(&'static self) {
         self.feeds.mapped().unwrap_or(&[]).iter().for_each(Feed::change_rights);
     }
 
-    /// A fork is about to be made: waits, not for long, until no thread made here has a descriptor
-    /// that the child would not know. The parent then calls [`after_fork`](Self::after_fork), and
-    /// the child [`forked`](Self::forked).
+    /// Waits before a fork, briefly, until none of our threads has a descriptor that the child
+    /// would not know. The parent then calls [`after_fork`](Self::after_fork), and the child
+    /// [`forked`](Self::forked).
     pub fn before_fork(&'static self) {
         internal_fds::before_fork();
     }
 
-    /// In the parent of a fork, whether it was made or not.
+    /// Ends the wait in the parent, whether or not the fork was made.
     pub fn after_fork(&'static self) {
         internal_fds::after_fork();
     }
 
-    /// To be called before a process is made that shares its descriptors with this one. From then
-    /// on no descriptors of threads that are made here are closed in children.
+    /// Call it before a process is made that shares its descriptors with this one. From then on,
+    /// children close no descriptors of our threads.
     pub fn share_descriptors(&'static self) {
         internal_fds::share();
     }
 
-    /// To be called in the child of a fork, by its only thread, before any other call here: the
-    /// parent's threads are not there. Routes stay valid in both; the child's routes get threads of
-    /// their own at their first calls. Waits for no thread.
+    /// Call it in the child of a fork, from its only thread, before any other call here: the
+    /// parent's threads do not exist in the child. Routes stay valid in both. The child's routes
+    /// get threads of their own at their first calls. Waits for no thread.
     pub fn forked(&'static self) {
         thread::forked();
         internal_fds::forked();
@@ -238,8 +237,8 @@ impl Offload {
         }
     }
 
-    /// All threads made here end; calls are executed in place from now on. Only when no call is in
-    /// flight. Does not wait.
+    /// Ends all our threads; from now on calls are executed in place. No call may be in flight.
+    /// Does not wait.
     pub fn retire(&'static self) {
         let Some((settings, cpu_workers)) = self.chosen() else { return };
         // Relaxed: no call is in flight.
@@ -258,7 +257,7 @@ impl Offload {
     ///
     /// # Safety
     ///
-    /// After [`retire`](Self::retire), when no thread made here lives any more.
+    /// [`retire`](Self::retire) was called, and none of our threads exists any more.
     pub unsafe fn close_rings(&'static self) {
         // SAFETY: no thread made here lives any more (contract of this function), so no thread uses
         // a ring.

@@ -20,16 +20,18 @@ use manycore_channel::slot::{IN_PLACE, Reply, Slot};
 /// [`Offload::perform`](super::Offload::perform), and empty again after it, unless `perform` is
 /// unwound or jumped out of; then [`Offload::abandon`](super::Offload::abandon) ends the call.
 ///
-/// All is atomic: a signal handler may look at it, and in the child that it forks change it, while
-/// the call that it interrupted goes on.
+/// All fields are atomic. A signal handler may read them while the call that it interrupted is in
+/// flight; the child that it forks may change them.
 // Relaxed throughout: one thread reads and writes it, and its handlers.
 #[derive(Debug, Default)]
 pub struct PendingCall {
     /// Call and answer; null if there is none.
     slot: AtomicPtr<Slot>,
-    /// For the pool: the worker in whose queue it is; null if a worker or a ring has it.
+    /// For the pool: the worker in whose queue the call is; null if a worker or a ring has taken
+    /// it.
     cpu_worker: AtomicPtr<CpuWorker>,
-    /// For `uring`: the ring in which it is, and the worker that listens to that; null otherwise.
+    /// For `uring`: the ring in which the call is, and the worker that waits for the ring;
+    /// otherwise null.
     feed: AtomicPtr<Feed>,
     epoll: AtomicI32,
     /// Whether that worker was asked to listen.
@@ -37,11 +39,11 @@ pub struct PendingCall {
     _of_one_thread: PhantomData<*mut ()>,
 }
 
-/// After so long a thread that has not ended its call gets another signal.
+/// A thread that has not ended its call after this time gets another signal.
 const REPEAT_NS: i64 = 1_000_000;
 
 impl PendingCall {
-    /// The call, which is being sent or was; null if there is none.
+    /// The call that is being sent or was sent; null if there is none.
     pub(crate) fn slot(&self) -> *mut Slot {
         self.slot.load(Ordering::Relaxed)
     }
@@ -51,13 +53,13 @@ impl PendingCall {
         self.slot.store(slot, Ordering::Relaxed);
     }
 
-    /// Notes that the call goes into the queue of a worker.
+    /// Notes that the call will be in the queue of a worker.
     pub(crate) fn goes_to(&self, cpu_worker: &'static CpuWorker) {
         self.cpu_worker.store(core::ptr::from_ref(cpu_worker).cast_mut(), Ordering::Relaxed);
     }
 
-    /// Notes that the call goes into a ring, to which a worker listens by this descriptor; or, with
-    /// none, has not.
+    /// Notes that the call will be in a ring for which a worker waits by this descriptor. `None`:
+    /// it is in no ring.
     pub(crate) fn goes_into(&self, feed: Option<&'static Feed>, epoll: i32) {
         let feed = feed.map_or(null_mut(), |feed| core::ptr::from_ref(feed).cast_mut());
         self.feed.store(feed, Ordering::Relaxed);
@@ -74,7 +76,7 @@ impl PendingCall {
         unsafe { self.feed.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// Waits for the answer: spins for a while, unless that keeps the answering thread from its
+    /// Waits for the answer. It spins for a while, unless that keeps the answering thread from its
     /// CPU, and then sleeps.
     pub(crate) fn wait(&self, settings: &Settings, kind: Kind, there: u16) -> Reply {
         // SAFETY: the flight's slot was sent, or is about to be answered: it is valid, and this
@@ -108,7 +110,7 @@ impl PendingCall {
         slot.reply()
     }
 
-    /// Has the executing thread end the call, and waits for the answer: `EINTR`, or the result so
+    /// Makes the executing thread end the call, and waits for the answer: `EINTR`, or the result so
     /// far.
     fn interrupt(&self) -> Reply {
         // SAFETY: the flight's slot was sent, or is about to be answered: it is valid, and this
@@ -160,7 +162,8 @@ impl PendingCall {
         }
     }
 
-    /// Interrupts the call, waits until it is over, and returns its answer; none if there is none.
+    /// Interrupts the call, waits until it is over, and returns its answer; `None` if there is no
+    /// call.
     pub(crate) fn abandon(&self) -> Option<Answer> {
         if self.slot().is_null() {
             return None;
@@ -179,7 +182,7 @@ impl PendingCall {
         Some(reply.answer)
     }
 
-    /// Called in the child of a fork: the thread that has the call is not there.
+    /// Empties this in the child of a fork, where the thread that has the call does not exist.
     pub(crate) fn forked(&self) {
         // SAFETY: null, or this thread's until `land`; the thread that executed the call is not in
         // this process.
@@ -200,8 +203,8 @@ impl PendingCall {
     }
 }
 
-/// Sleeps until the answer is there, or until a handler ends the sleep, which is then reported. A
-/// send with a part already done is never restarted.
+/// Sleeps until there is an answer, or until a handler ends the sleep, which is then reported. A
+/// send of which a part is done is never restarted.
 fn sleep(settings: &Settings, kind: Kind, slot: &Slot) -> bool {
     let gate = slot.gate();
     while gate.doze().is_none() && gate.poll().is_none() {

@@ -19,17 +19,18 @@ use manycore_channel::call::{Answer, Call, Kind, Reason};
 use manycore_channel::slot::{IN_PLACE, Order, Reply, Slot};
 
 impl Offload {
-    /// Has the call executed where the route says, and waits for the answer; or says why it is to
-    /// be executed in place.
+    /// Executes the call on the route's CPU, and waits for the answer; or returns the reason why it
+    /// has to be executed in place.
     ///
-    /// SIGPIPE or SIGXFSZ that the call brought about has been raised in the caller when this
-    /// returns.
+    /// If the call causes SIGPIPE or SIGXFSZ, the signal has been raised in the calling thread when
+    /// this returns.
     ///
     /// # Safety
     ///
     /// Any thread of the process may execute the call. Its arguments' targets are valid until this
-    /// returns; if this is left without returning, they are valid until [`abandon`](Self::abandon)
-    /// has returned, which is called only in that case. The flight is empty.
+    /// returns. If the thread leaves this without returning, they are valid until
+    /// [`abandon`](Self::abandon) has returned, which is called only in that case. The flight is
+    /// empty.
     pub unsafe fn perform(
         &'static self,
         route: &Route,
@@ -45,7 +46,7 @@ impl Offload {
         let state = self.routes.get(route.number).ok_or(Reason::Off)?;
         let at = RouteTable::at(state);
         let cpu = settings.groups.cpus()[at];
-        let place = Place { settings, route: state, cpu_worker: &cpu_workers[at], at, cpu };
+        let place = Destination { settings, route: state, cpu_worker: &cpu_workers[at], at, cpu };
         let (began, threads) =
             if settings.bypass { (clock::now(), self.threads()) } else { (0, 0) };
         // SAFETY: the targets of the call's arguments are valid until this returns or `abandon`
@@ -82,14 +83,14 @@ impl Offload {
         Ok(answer)
     }
 
-    /// Sends the call and waits for the answer; none if there is no thread for it.
+    /// Sends the call and waits for the answer; `None` if there is no thread for it.
     ///
     /// # Safety
     ///
     /// As in [`perform`](Self::perform).
     unsafe fn execute(
         &'static self,
-        place: Place,
+        place: Destination,
         (call, kind): (&Call, Kind),
         flight: &PendingCall,
         way: Way,
@@ -115,17 +116,17 @@ impl Offload {
         })
     }
 
-    /// The worker has found no worker that could block with the call, and makes none. Sends the
-    /// call to a worker that is made here, or returns the call's result; none if it was not
+    /// Continues a call for which the worker found no worker that can block, and may not make one.
+    /// Sends it to a worker that is made here; or returns the call's result, `None` if it was not
     /// executed.
     ///
     /// # Safety
     ///
-    /// The flight's slot is answered; the rest as in [`perform`](Self::perform).
+    /// The flight's slot is answered; otherwise as for [`perform`](Self::perform).
     #[cold]
     unsafe fn hand_on(
         &'static self,
-        place: Place,
+        place: Destination,
         (call, kind): (&Call, Kind),
         flight: &PendingCall,
         is_rest: bool,
@@ -167,22 +168,22 @@ impl Offload {
         Some(Meaning::Answer(Reply { answer, signal: 0 }))
     }
 
-    /// Sends the call; none if there is no thread for it: then it is not in flight, so a handler
-    /// that jumps out does not wait for its end.
+    /// Sends the call. Returns `None` if there is no thread for it: then it is not in flight, so a
+    /// handler that jumps out does not wait for its end.
     ///
     /// # Safety
     ///
-    /// All signals are blocked, but `before` outside of this; no call is in flight; the rest as in
-    /// [`perform`](Self::perform).
+    /// All signals are blocked, and `before` are those that were blocked before; no call is in
+    /// flight; otherwise as for [`perform`](Self::perform).
     unsafe fn send(
         &'static self,
-        place: Place,
+        place: Destination,
         (call, kind): (&Call, Kind),
         flight: &PendingCall,
         way: Way,
         before: u64,
     ) -> Option<By> {
-        let Place { settings, route, cpu_worker, at, cpu } = place;
+        let Destination { settings, route, cpu_worker, at, cpu } = place;
         let maker = Maker { settings, blocked: before };
         let slot = node::take::<Slot>().as_ptr();
         // SAFETY: the slot is new, and no other thread has it until it is handed on below.
@@ -221,13 +222,13 @@ impl Offload {
         is_sent.then_some(by)
     }
 
-    /// The mechanism `uring`: puts the call into the ring of its CPU; false if it is one for the
-    /// pool.
+    /// The mechanism `uring`: puts the call into the ring of its CPU; returns false if it is a call
+    /// for the pool.
     ///
     /// # Safety
     ///
-    /// The flight's slot is written, no other thread has it, and it stays until it is answered; all
-    /// signals are blocked.
+    /// The flight's slot is initialised, no other thread has it, and it stays until it is answered;
+    /// all signals are blocked.
     unsafe fn feed(
         &'static self,
         call: &Call,
@@ -260,13 +261,13 @@ impl Offload {
         is_sent
     }
 
-    /// The mechanism `thread`: sends the call to a worker of the route; a resting or a new one if
-    /// all are in calls.
+    /// The mechanism `thread`: sends the call to a worker of the route. If all of them are busy,
+    /// uses a resting or a new one.
     ///
     /// # Safety
     ///
-    /// The slot is written, no other thread has it, and it stays until it is answered; all signals
-    /// are blocked.
+    /// The slot is initialised, no other thread has it, and it stays until it is answered; all
+    /// signals are blocked.
     unsafe fn give(
         &'static self,
         cpu: u16,
@@ -291,13 +292,13 @@ impl Offload {
     }
 }
 
-/// Where the calls on a route are executed.
+/// The CPU and the worker that execute the calls on a route.
 #[derive(Clone, Copy)]
-struct Place {
+struct Destination {
     settings: &'static Settings,
     route: &'static RouteState,
     cpu_worker: &'static CpuWorker,
-    /// Which of the CPUs, and its number.
+    /// The CPU: its index among the route's CPUs, and its number.
     at: usize,
     cpu: u16,
 }
@@ -311,19 +312,19 @@ enum By {
 /// How a call is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Through the ring of the route's CPU, if it is one for that.
+    /// Through the ring of the route's CPU, if the call is suitable.
     Ring,
     /// To threads of ours.
     Threads,
-    /// The rest of a send has to be sent by a new call, after a part was sent.
+    /// After a part of a send was sent: by a new call for the rest.
     Rest,
-    /// To a worker of the pool, which is made if there is none: after `done` bytes of a send, or of
-    /// the rest of one. `descriptor`: a duplicate of ours, which the call uses and which is closed
-    /// when it is over; -1 if there is none.
+    /// By a worker of the pool, which is made if there is none, after `done` bytes of a send or of
+    /// its rest. `descriptor` is a duplicate of ours, which the call uses and which is closed
+    /// afterwards; -1 if there is none.
     BlockingWorker { is_rest: bool, done: usize, descriptor: i32 },
 }
 
-/// A send of what comes after the bytes that are gone.
+/// A send of the bytes that remain after `sent` bytes.
 fn after(call: &Call, sent: usize) -> Call {
     let mut rest = *call;
     rest.args[1] += sent;
@@ -331,7 +332,8 @@ fn after(call: &Call, sent: usize) -> Call {
     rest
 }
 
-/// The answer to a send in two parts: the second part's result counts only by its sent bytes.
+/// The answer to a send in two parts. Of the second part's result, only the number of sent bytes
+/// counts.
 fn both(sent: usize, rest: Option<Meaning>) -> Reply {
     let more = match rest {
         Some(Meaning::Answer(Reply { answer, .. })) if answer > 0 => answer,
@@ -340,7 +342,7 @@ fn both(sent: usize, rest: Option<Meaning>) -> Reply {
     Reply { answer: sent as Answer + more, signal: 0 }
 }
 
-/// The caller's answer. The caller is also sent the signal that belongs to it.
+/// The caller's answer. Also sends the caller the signal that belongs to it.
 fn deliver(reply: Reply) -> Answer {
     if reply.signal != 0 {
         raw::signal(raw::thread_id(), reply.signal);

@@ -16,7 +16,7 @@ pub const fn error(errno: c_int) -> Answer {
 ///
 /// # Safety
 ///
-/// What the call does to memory is what its caller wants.
+/// The caller wants the call's effects on memory.
 #[inline]
 pub unsafe fn execute(call: &Call) -> Answer {
     let [a, b, c, d, e, f] = call.args;
@@ -48,7 +48,7 @@ pub unsafe fn execute(call: &Call) -> Answer {
     result as Answer
 }
 
-/// Memory that is zero, takes up room only where it is written to, and is never given back; null if
+/// Zeroed memory, which takes up room only where it is written to, and is never unmapped; null if
 /// the kernel refuses.
 pub fn map(bytes: usize) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -61,7 +61,7 @@ pub fn map(bytes: usize) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut(address)
 }
 
-/// Memory that is zero, and that the children of forks share; null if the kernel refuses.
+/// Zeroed memory that is shared with the children of forks; null if the kernel refuses.
 pub fn map_for_children(bytes: usize) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
@@ -73,8 +73,8 @@ pub fn map_for_children(bytes: usize) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut(address)
 }
 
-/// Memory that a descriptor of the kernel's shares, and that the child of a fork does not have;
-/// null if it refuses.
+/// Memory that is shared by a descriptor of the kernel's, and that the child of a fork does not
+/// have; null if the kernel refuses.
 pub fn map_shared(descriptor: i32, offset: usize, bytes: usize) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
@@ -93,7 +93,7 @@ pub fn map_shared(descriptor: i32, offset: usize, bytes: usize) -> *mut u8 {
 ///
 /// # Safety
 ///
-/// The memory came from [`map_shared`], with as many bytes, and no code uses it.
+/// The memory came from [`map_shared`], with this number of bytes, and no code uses it.
 pub unsafe fn unmap(address: *mut u8, bytes: usize) {
     // SAFETY: `map_shared` has mapped this many bytes there, and no code uses them (contract of
     // this function).
@@ -117,33 +117,34 @@ pub fn process_id() -> u32 {
     unsafe { raw_syscall!(Sysno::getpid) as u32 }
 }
 
-/// The calling thread's id. Not cached: it is asked once by each thread.
+/// The calling thread's id. It is not cached, because each thread asks for it once.
 pub fn thread_id() -> u32 {
     // SAFETY: the call takes no arguments, and changes nothing in memory.
     unsafe { raw_syscall!(Sysno::gettid) as u32 }
 }
 
-/// Sends a signal to a thread of this process, if it is there.
+/// Sends a signal to a thread of this process, if the thread exists.
 pub fn signal(thread: u32, signal: c_int) {
     // SAFETY: the calls take only numbers; a signal's effect in its thread is up to its handler,
     // and this one's handler does nothing.
     unsafe { raw_syscall!(Sysno::tgkill, raw_syscall!(Sysno::getpid), thread, signal) };
 }
 
-/// Binds the calling thread to a CPU; false if the kernel refuses.
+/// Binds the calling thread to a CPU; returns false if the kernel refuses.
 pub fn bind(cpu: u16) -> bool {
     let mut mask = [0u64; 1024];
     mask[usize::from(cpu) / 64] = 1 << (cpu % 64);
     bind_within(&mask)
 }
 
-/// Binds the calling thread to a set of CPUs, a bit each; false if the kernel refuses.
+/// Binds the calling thread to a set of CPUs, one bit for each; returns false if the kernel
+/// refuses.
 pub fn bind_within(mask: &[u64]) -> bool {
     // SAFETY: the kernel reads no more bytes than the mask has.
     unsafe { raw_syscall!(Sysno::sched_setaffinity, 0, size_of_val(mask), mask.as_ptr()) == 0 }
 }
 
-/// The signals with these numbers, as the kernel has sets.
+/// The set of signals with these numbers, in the kernel's form.
 pub const fn signals(numbers: &[c_int]) -> u64 {
     let mut set = 0;
     let mut at = 0;
@@ -175,7 +176,7 @@ pub fn take_pending(signal: c_int) -> bool {
     taken == signal as usize
 }
 
-/// Sleeps while the word is as expected, for this many nanoseconds at most (below 10^9).
+/// Sleeps while the word has the expected value, for this many nanoseconds at most (below 10^9).
 pub fn sleep(word: *const u32, expected: u32, nanoseconds: i64) {
     let limit = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -183,12 +184,12 @@ pub fn sleep(word: *const u32, expected: u32, nanoseconds: i64) {
     unsafe { raw_syscall!(Sysno::futex, word, operation, expected, &raw const limit) };
 }
 
-/// The type of a socket; none if the descriptor is of something else.
+/// The type of a socket; `None` if the descriptor is not a socket.
 pub fn socket_type(descriptor: usize) -> Option<c_int> {
     socket_option(descriptor, libc::SO_TYPE)
 }
 
-/// An option of a socket that is a number; none if the descriptor is of something else.
+/// A numeric option of a socket; `None` if the descriptor is not a socket.
 pub fn socket_option(descriptor: usize, option: c_int) -> Option<c_int> {
     let (mut value, mut size) = (0i32, 4u32);
     // SAFETY: the kernel writes no more than `size` says that there is room for.
@@ -239,7 +240,7 @@ pub fn coarse_nanoseconds() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The handler of [`INTERRUPT`](super::INTERRUPT): that it ran is all it does.
+/// The handler of [`INTERRUPT`](super::INTERRUPT). It has to do nothing but run.
 extern "C" fn interrupted(_: c_int) {}
 
 /// Installs the handler of the signal that interrupts our threads, without `SA_RESTART`.

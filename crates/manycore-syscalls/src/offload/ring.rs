@@ -118,10 +118,10 @@ const ENTRIES_BYTES: usize = SUBMISSIONS as usize * size_of::<Entry>();
 /// program.
 const IDLE_MS: u32 = 1;
 
-/// How often a lock is tried. It is held for some dozen instructions.
+/// How often a thread tries to acquire a lock. The lock is held for some dozen instructions.
 const TRIES: u32 = 100;
 
-/// Rings with a thread of the kernel that looks into them. All zero is none.
+/// Rings with a thread of the kernel that polls them. All zero: not set up.
 #[derive(Debug)]
 pub struct Ring {
     pub descriptor: i32,
@@ -141,7 +141,8 @@ pub struct Ring {
 unsafe impl Sync for Ring {}
 
 impl Ring {
-    /// Sets rings up with a thread of the kernel on a CPU, or says which error the kernel gave.
+    /// Sets up rings with a thread of the kernel on a CPU; returns the kernel's error if it
+    /// refuses.
     pub fn new(cpu: u16) -> Result<Self, i32> {
         let mut parameters = Parameters {
             flags: SETUP_SQPOLL | SETUP_SQ_AFF | SETUP_CQSIZE,
@@ -189,7 +190,7 @@ impl Ring {
         unsafe { &*self.submission.add(offset as usize).cast() }
     }
 
-    /// Puts an entry in; false if there is no room, or others hold the lock.
+    /// Queues an entry; returns false if there is no room, or other threads hold the lock.
     pub fn submit(&self, entry: &Entry) -> bool {
         if !lock(&self.submitting) {
             return false;
@@ -238,7 +239,7 @@ impl Ring {
             != self.word(offsets.tail).load(Ordering::Relaxed)
     }
 
-    /// Takes all completions out; false if others are at it.
+    /// Takes all completions; returns false if another thread does so.
     pub fn reap(&self, mut done: impl FnMut(&Completion)) -> bool {
         // Relaxed: a hint; the kernel keeps overflowing completions until they are requested.
         if self.word(self.offsets.submission.flags).load(Ordering::Relaxed) & OVERFLOW != 0 {
@@ -296,7 +297,7 @@ fn probe(descriptor: i32) -> u64 {
         .fold(0, |set, operation| set | 1 << operation[0])
 }
 
-/// The kernel ends the ring's thread when neither descriptor nor memory of it is left.
+/// The kernel ends the ring's thread when neither a descriptor nor memory of the ring is left.
 impl Drop for Ring {
     fn drop(&mut self) {
         for (address, bytes) in

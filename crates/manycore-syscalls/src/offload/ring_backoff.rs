@@ -29,13 +29,13 @@ const REST: u64 = 1 << 28;
 /// The number of rests that each are twice the one before; the last takes about three seconds.
 const LONGEST: u32 = 5;
 
-/// Relaxed throughout: measurements, which may be lost where threads meet.
+/// Relaxed throughout: these are measurements, which concurrent threads may overwrite.
 const ORDER: Ordering = Ordering::Relaxed;
 
 /// The history of a ring's answers. All zero means that none was late.
 #[derive(Debug, Default)]
 pub struct RingBackoff {
-    /// Late answers by their weight, less those that were not.
+    /// Late answers by their weight, less the timely ones.
     weight: AtomicU32,
     /// Rests in a row.
     rests: AtomicU32,
@@ -62,7 +62,7 @@ impl RingBackoff {
         }
     }
 
-    /// An answer for which somebody slept from `began` on came now.
+    /// Records an answer that came at `now`, and for which a caller had slept since `began`.
     pub fn note(&self, began: u64, now: u64) {
         if now.wrapping_sub(began) < LATE {
             return self.note_soon();

@@ -23,7 +23,7 @@ pub const ROUTES_MAX: usize = 1 << 20;
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct RouteState {
-    /// For the mechanism `thread`: workers of this route that have nothing to do.
+    /// For the mechanism `thread`: idle workers of this route.
     pub idle: Stack,
     /// The next unused route.
     below: AtomicU32,
@@ -49,7 +49,7 @@ impl RouteTable {
         Self { all: Slab::new(), free: Stack::new(), used: AtomicU32::new(0) }
     }
 
-    /// A new route on one of the CPUs: its number plus one.
+    /// Opens a route on one of the CPUs; returns its number plus one.
     pub fn open(
         &self,
         groups: &Groups,
@@ -98,9 +98,9 @@ impl RouteTable {
     }
 }
 
-/// Chooses the CPU that serves a new route of a thread that runs on `here`. `turn` counts up; `may`
-/// says whether the process may use a CPU now. A group without any permitted CPU is as good as
-/// another.
+/// Chooses the CPU for a new route of a thread that runs on `here`. `turn` increases with each
+/// call; `may` returns whether the process may use a CPU now. If no group has a permitted CPU, any
+/// group will do.
 fn choose(
     groups: &Groups,
     rule: Rule,
@@ -186,8 +186,8 @@ mod tests {
         assert_eq!(at(9, 1), 1, "a CPU of no group has the first");
     }
 
-    /// Processes without routes yet, one after the other, like a server's children: only their
-    /// turns differ.
+    /// Processes without routes that start one after the other, like a server's children: only
+    /// their turns differ.
     #[test]
     fn those_that_begin_together_begin_with_different_ones() {
         let cpu_workers = cpu_workers();

@@ -12,7 +12,7 @@ pub enum Mechanism {
     Thread = 1,
     /// A worker for each CPU, which serves all routes of that CPU.
     Pool = 2,
-    /// io_uring with a submission thread of the kernel on each CPU; calls that io_uring does not
+    /// io_uring with a submission thread of the kernel on each CPU. Calls that io_uring does not
     /// have go to the pool.
     Uring = 3,
 }
@@ -39,12 +39,12 @@ pub enum Rule {
     First,
     /// The group of the CPU on which the route is opened, or the first group if none has it.
     Own,
-    /// The first group with a CPU that serves fewer routes of this process than this number; the
-    /// group with the fewest if there is none.
+    /// The first group with a CPU that serves fewer routes of this process than this number; if
+    /// there is none, the group with the fewest.
     Spill(u32),
 }
 
-/// CPUs that a route may be put on, at most.
+/// The most CPUs on which routes can be put.
 pub const CPUS_MAX: usize = 1024;
 /// Groups of them, at most.
 pub const GROUPS_MAX: usize = 64;
@@ -73,8 +73,8 @@ impl Groups {
         true
     }
 
-    /// Adds a CPU to the last group; false if there is no group, no room, or no such CPU on any
-    /// machine.
+    /// Adds a CPU to the last group; returns false if there is no group, no room, or no machine has
+    /// such a CPU.
     pub const fn add(&mut self, cpu: u32) -> bool {
         if self.groups == 0 || self.len() == CPUS_MAX || cpu > u16::MAX as u32 {
             return false;
@@ -122,17 +122,17 @@ impl Default for Groups {
 }
 
 /// Makes a detached thread with the C library's own `pthread_create`, so that the library's actions
-/// on all threads (such as a change of user) reach it; returns 0 or an error number. All signals
-/// are blocked when it is called, and [`MayCreateThread`] has just said yes.
+/// on all threads (such as a change of user) reach it. Returns 0 or an error number. All signals
+/// are blocked when it is called, and [`MayCreateThread`] has just returned true.
 pub type CreateThread = unsafe extern "C" fn(
     run: extern "C" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
 ) -> c_int;
 
-/// Whether the calling thread may make a thread; this is checked before anything is set up for it.
-/// `blocked` are the signals that were blocked before the thread's call; all signals are blocked
-/// when this is called. The answer is no if the calling thread is in a signal handler, which may
-/// have interrupted it in the allocator.
+/// Whether the calling thread may make a thread; checked before any preparation. `blocked` are the
+/// signals that were blocked before the thread's call; all signals are blocked when this is called.
+/// Returns false if the calling thread is in a signal handler, which may have interrupted it in the
+/// allocator.
 pub type MayCreateThread = unsafe extern "C" fn(blocked: u64) -> bool;
 
 /// Makes threads for a call that needs one, on behalf of the calling thread. No other thread does

@@ -41,7 +41,7 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
         (!first.is_null()).then(|| unsafe { core::slice::from_raw_parts(first, LENGTH) })
     }
 
-    /// The first element, for one thread that owns all of them and may write to them; null if the
+    /// The first element, for one thread that owns all elements and may write them; null if the
     /// kernel refuses the memory.
     pub fn first(&self) -> *mut T {
         // Acquire: partner of the Release in `map`.

@@ -39,7 +39,7 @@ const STARTING: u32 = 1;
 const RUNNING: u32 = 2;
 const FAILED: u32 = 3;
 
-/// The ring of a CPU. All zero is not set up.
+/// The ring of a CPU. All zero: it is not set up.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Feed {
@@ -67,8 +67,8 @@ impl Feed {
             .then(|| unsafe { (*self.ring.get()).assume_init_ref() })
     }
 
-    /// The ring, which is set up if necessary. None if the kernel refuses, which is reported once
-    /// in the process, or if there is no worker to listen to it, and none can be made now.
+    /// The ring, which is set up if necessary. `None` if the kernel refuses, which is reported once
+    /// in the process; or if no worker waits for it, and none can be made now.
     pub fn started(
         &self,
         cpu: u16,
@@ -85,8 +85,8 @@ impl Feed {
         }
     }
 
-    /// The process has changed its user or groups: a ring that is set up, or is being set up, may
-    /// have the old ones.
+    /// Notes that the process has changed its user or groups: a ring that is set up, or is being
+    /// set up, may have the old ones.
     pub fn change_rights(&self) {
         // Relaxed, both: a ring that is set up later has the new user and groups; the program
         // itself orders its calls and the change.
@@ -125,11 +125,11 @@ impl Feed {
         self.ring()
     }
 
-    /// WorkerPool a call to the kernel's thread; false if it is one for the pool.
+    /// Passes a call to the kernel's thread; returns false if it is a call for the pool.
     ///
     /// # Safety
     ///
-    /// The slot is written, no other thread has it, and it stays until it is answered, and so do
+    /// The slot is initialised, no other thread has it, and it stays until it is answered. So do
     /// the targets of the call's arguments.
     pub unsafe fn send(&self, ring: &Ring, call: &Call, kind: Kind, slot: *mut Slot) -> bool {
         let Some(mut entry) = entry(call, kind) else { return false };
@@ -137,7 +137,7 @@ impl Feed {
         ring.has(entry.opcode) && ring.submit(&entry)
     }
 
-    /// Answers the calls that are over; false if another is at it.
+    /// Answers the calls that are over; returns false if another thread does so.
     pub fn reap(&self) -> bool {
         let answer = |completion: &Completion| {
             let slot = core::ptr::with_exposed_provenance::<Slot>(completion.data as usize);
@@ -172,7 +172,8 @@ impl Feed {
         }
     }
 
-    /// A caller is about to sleep: the pool's worker, which has this epoll descriptor, answers it.
+    /// Tells the pool's worker, which has this epoll descriptor, that it has to answer a caller
+    /// that will sleep.
     pub fn enlist(&self, epoll: i32) {
         self.sleepers.fetch_add(1, Ordering::SeqCst); // SeqCst: against the look in `attend`
         self.listen(epoll);
@@ -230,12 +231,12 @@ impl Feed {
         }
     }
 
-    /// Called in the child of a fork: the ring is the parent's. It is closed by
-    /// [`internal_fds::forked`].
+    /// Forgets the ring in the child of a fork: it belongs to the parent. [`internal_fds::forked`]
+    /// closes it.
     ///
     /// # Safety
     ///
-    /// The caller is the only thread, and executes nothing here.
+    /// The calling thread is the only one of the process, and executes nothing here.
     pub unsafe fn forked(&self) {
         // Relaxed, all: nobody else is there. What was refused stays so.
         if self.state.load(Ordering::Relaxed) != FAILED {
@@ -246,7 +247,7 @@ impl Feed {
     }
 }
 
-/// A ring to which the worker listens, or which error the kernel gave.
+/// Sets up a ring for which the worker waits; returns the kernel's error if it refuses.
 fn set_up(cpu: u16, listen: impl FnOnce(i32) -> bool) -> Result<Ring, i32> {
     let ring = Ring::new(cpu)?;
     if !NEEDED.iter().all(|opcode| ring.has(*opcode)) {
@@ -266,7 +267,7 @@ pub fn listen(epoll: i32, operation: i32, ring: i32) -> bool {
     unsafe { raw_syscall!(Sysno::epoll_ctl, epoll, operation, ring, &raw const event) == 0 }
 }
 
-/// A call as an entry; none if io_uring has nothing that gives the same answer.
+/// The entry for a call; `None` if io_uring has no operation with the same result.
 ///
 /// Only calls that need not wait go into the ring. io_uring does not check whether the descriptor
 /// is in non-blocking mode, so every entry says that it must not wait. If there is no data, the
@@ -310,7 +311,7 @@ fn entry(call: &Call, kind: Kind) -> Option<Entry> {
 const ACCEPT_AT_ONCE: u16 = 1 << 1;
 
 /// The reply to a call that a handler interrupted while the kernel's thread executed it. io_uring
-/// answers that with an error of its own, and says EAGAIN where the system call would have waited.
+/// then answers with an error of its own, and with EAGAIN where the system call would have waited.
 pub fn interrupted(call: &Call, reply: Reply) -> Reply {
     let is_other = |errno| reply.answer == raw::error(errno);
     let was_to_wait = is_other(libc::EAGAIN)
@@ -325,13 +326,13 @@ pub fn interrupted(call: &Call, reply: Reply) -> Reply {
 /// What the kernel's answer to an entry means.
 pub enum Meaning {
     Answer(Reply),
-    /// The call has to wait, or the operation is not the call's: the pool makes it.
+    /// The call has to wait, or io_uring did not execute it: the pool does.
     Other,
-    /// This many bytes of a send are gone, and a blocking one goes on with the rest.
+    /// This many bytes of a send were sent, and a blocking send continues with the rest.
     Part(usize),
 }
 
-/// The answer to the call, from that to its entry.
+/// The answer to the call, derived from that to its entry.
 pub fn meaning(call: &Call, reply: Reply) -> Meaning {
     let answer = reply.answer;
     let (is_transfer, is_send, flags) = match call.number as i64 {

@@ -18,19 +18,19 @@ use manycore_channel::slot::Slot;
 /// As many calls as may wait at one worker.
 const WAITS_MAX: usize = 1 << 20;
 
-/// A call that waits. All zero is an unused place.
+/// A waiting call. All zero: an unused entry.
 #[derive(Debug)]
 pub struct Wait {
     pub slot: *const Slot,
     /// Ours.
     pub descriptor: i32,
-    /// How often it looked ready and was not, in a row.
+    /// How often in a row epoll wrongly reported its descriptor as ready.
     pub tries: u32,
     /// Bytes transferred before it had to wait.
     pub done: usize,
-    /// When it gives up, in nanoseconds of the monotonic clock; 0 for never.
+    /// The time at which it gives up, in nanoseconds of the monotonic clock; 0 for never.
     until: u64,
-    /// In an unused place: the next one's number plus one.
+    /// In an unused entry: the next unused one's number plus one.
     next: u32,
 }
 
@@ -53,7 +53,7 @@ pub struct Waits {
 pub const BELL: u64 = u64::MAX;
 
 impl Waits {
-    /// None yet, in a table that belongs to the calling worker.
+    /// Creates an empty set, in a table that belongs to the calling worker.
     pub fn new(table: &Table, epoll: i32) -> Option<Self> {
         let places = table.0.first();
         (!places.is_null()).then_some(Self {
@@ -79,8 +79,8 @@ impl Waits {
         unsafe { &mut *self.places.add(place as usize) }
     }
 
-    /// Has a call wait until a descriptor is ready; false if it cannot: no room, no descriptor, or
-    /// a descriptor for which epoll cannot wait.
+    /// Makes a call wait until a descriptor is ready. Returns false if it cannot: there is no room,
+    /// no descriptor, or epoll cannot wait for the descriptor.
     pub fn add(
         &mut self,
         slot: &Slot,
@@ -122,7 +122,7 @@ impl Waits {
         control(epoll, libc::EPOLL_CTL_MOD, descriptor, events, u64::from(place))
     }
 
-    /// The call waits no more. Returns the descriptor of ours, which is the caller's now.
+    /// Removes a waiting call. Returns our descriptor, which the caller owns now.
     pub fn remove(&mut self, place: u32) -> i32 {
         let free = self.free;
         let epoll = self.epoll;
@@ -145,7 +145,7 @@ impl Waits {
         descriptor
     }
 
-    /// For how long `epoll_wait` may sleep, in milliseconds; -1 for ever.
+    /// How long `epoll_wait` may sleep, in milliseconds; -1 for ever.
     pub fn patience(&self) -> i32 {
         if self.earliest == u64::MAX {
             return -1;
@@ -154,7 +154,7 @@ impl Waits {
         i32::try_from(left.div_ceil(1_000_000)).unwrap_or(i32::MAX)
     }
 
-    /// A call whose time is over now, if there is one. To be called until there is none.
+    /// A call whose time is over, if there is one. Call it until there is none.
     pub fn late(&mut self) -> Option<u32> {
         if self.earliest == u64::MAX {
             return None;
@@ -188,13 +188,13 @@ pub struct Table(Slab<Wait, WAITS_MAX>);
 unsafe impl Zeroed for Table {}
 
 impl Table {
-    /// Has the memory mapped; false if the kernel refuses it.
+    /// Maps the memory if necessary; returns false if the kernel refuses it.
     pub fn is_there(&self) -> bool {
         !self.0.first().is_null()
     }
 
-    /// Called in the child of a fork: no call waits. Their descriptors are closed by
-    /// [`internal_fds::forked`].
+    /// Removes all waiting calls in the child of a fork. [`internal_fds::forked`] closes their
+    /// descriptors.
     ///
     /// # Safety
     ///
@@ -206,7 +206,8 @@ impl Table {
     }
 }
 
-/// Changes the events for which an epoll descriptor waits: once, until the next such call.
+/// Changes the events for which an epoll descriptor waits. They are reported once for each such
+/// call.
 fn control(epoll: i32, operation: i32, descriptor: i32, events: u32, data: u64) -> bool {
     let event = libc::epoll_event { events: events | libc::EPOLLONESHOT as u32, u64: data };
     // SAFETY: the kernel reads the event, which is in this frame.

@@ -21,8 +21,8 @@ use manycore_channel::call::{Answer, Kind};
 use manycore_channel::slot::{IN_PLACE, Order, Reply, Slot};
 use manycore_channel::stack::Stack;
 
-/// As many workers as a process has at most, whatever the mechanism: beyond that, calls that may
-/// block stay in place.
+/// The most workers of a process, with any mechanism. Beyond that, calls that may block stay in
+/// place.
 pub const WORKERS_MAX: usize = 4096;
 
 /// A worker, and its thread.
@@ -30,7 +30,7 @@ pub const WORKERS_MAX: usize = 4096;
 #[repr(C)]
 pub struct Record {
     worker: BlockingWorker,
-    /// The CPU that it is bound to, plus one; 0: none.
+    /// The CPU to which it is bound, plus one; 0: none.
     cpu: AtomicU32,
     /// The kernel's id; 0 before it runs.
     thread: AtomicU32,
@@ -80,15 +80,15 @@ impl WorkerPool {
         home.pop(Self::link(self.all.get()?))
     }
 
-    /// Puts a worker that was taken, and not sent anything, onto another stack.
+    /// Puts a worker that was taken, and was sent nothing, onto another stack.
     pub fn put(&self, worker: u32, home: &Stack) {
         if let Some(all) = self.all.get() {
             home.push(worker, Self::link(all));
         }
     }
 
-    /// A new thread, bound to the CPU if one is given. `limit` is the largest number of threads.
-    /// None if there are `limit`, or if the kernel refuses one.
+    /// Makes a thread, bound to the CPU if one is given. `limit` is the largest number of threads.
+    /// Returns `None` if there are `limit`, or if the kernel refuses one.
     ///
     /// # Safety
     ///
@@ -133,12 +133,12 @@ impl WorkerPool {
         })
     }
 
-    /// Has the worker execute the call, and wait on `home` after it.
+    /// Makes the worker execute the call, and wait on `home` afterwards.
     ///
     /// # Safety
     ///
     /// The caller has taken the worker off a stack, or made it, and has sent it nothing; the slot
-    /// is written, no other thread has it, and it stays until it is answered; `home` is never
+    /// is initialised, no other thread has it, and it stays until it is answered; `home` is never
     /// freed.
     pub unsafe fn send(&self, worker: u32, slot: *const Slot, home: *const Stack) {
         if let Some(all) = self.all.get() {
@@ -161,11 +161,11 @@ impl WorkerPool {
         }
     }
 
-    /// Called in the child of a fork: there are none.
+    /// Empties the pool in the child of a fork.
     ///
     /// # Safety
     ///
-    /// The caller is the only thread, and executes nothing here.
+    /// The calling thread is the only one of the process, and executes nothing here.
     pub unsafe fn forked(&self) {
         // SAFETY: the caller is the only thread (contract of this function), so that no record is
         // in use.
@@ -176,8 +176,8 @@ impl WorkerPool {
     }
 }
 
-/// Signals that our threads do not block: glibc's two, by which it reaches all threads, and the one
-/// that interrupts.
+/// Signals that our threads do not block: glibc's two, by which it reaches all threads, and the
+/// interrupting one.
 pub const OPEN_SIGNALS: u64 = raw::signals(&[32, 33, super::INTERRUPT]);
 
 /// A worker's life.
@@ -247,15 +247,15 @@ unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
     Reply { answer, signal: signal_of(answer) }
 }
 
-/// Makes the call; repeats it if a signal that was meant for an earlier call interrupted it,
+/// Executes the call. Repeats it if a signal interrupted it that was meant for an earlier call,
 /// because nothing was transferred then.
 ///
-/// A send is tried first, so that its caller knows when a part of it is done.
+/// First tries a send without blocking, so that the caller learns when a part of it is done.
 ///
 /// # Safety
 ///
-/// The order is the slot's, and only this thread executes it: the targets of its call's arguments
-/// are valid until it is answered.
+/// `order` is the slot's, and only this thread executes it: the targets of its call's arguments are
+/// valid until it is answered.
 unsafe fn until_done(slot: &Slot, order: &Order) -> Answer {
     let mut done = order.done;
     let is_cancelled = || slot.is_cancelled();
@@ -281,8 +281,8 @@ unsafe fn until_done(slot: &Slot, order: &Order) -> Answer {
     }
 }
 
-/// The signal that the call sent to the calling thread and that is no longer pending; 0 if there is
-/// none.
+/// The signal that the call sent to the calling thread, and that is not pending any more; 0 if
+/// there is none.
 pub fn signal_of(answer: Answer) -> i32 {
     let of = |errno, signal| answer == raw::error(errno) && raw::take_pending(signal);
     if of(libc::EPIPE, libc::SIGPIPE) {

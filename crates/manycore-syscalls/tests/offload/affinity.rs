@@ -7,13 +7,14 @@ use std::time::Duration;
 use crate::offload::{Mechanism, Route};
 use crate::rig::{MECHANISMS, Rig, cpus};
 
-/// Gives the process' first thread a mask, as `taskset -p` does.
+/// Sets the mask of the process' first thread, as `taskset -p` does.
 fn give_first(cpus: &[u32]) {
     // SAFETY: touches no memory.
     give(unsafe { libc::getpid() }, cpus);
 }
 
-/// Gives it to the calling thread as well, as `taskset -ap` does; and waits until that is known.
+/// Sets the mask of the calling thread as well, as `taskset -ap` does, and waits until that is
+/// known.
 fn give_all(cpus: &[u32]) {
     give_first(cpus);
     give(0, cpus);

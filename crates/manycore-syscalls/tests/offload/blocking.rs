@@ -32,7 +32,7 @@ fn full_duplex() {
     }
 }
 
-/// The call goes on with the file that it began with, as in the kernel.
+/// The call continues with the file with which it began, as in the kernel.
 #[test]
 fn closed_while_blocked() {
     for mechanism in MECHANISMS {
@@ -74,7 +74,7 @@ fn shut_down_while_blocked() {
     }
 }
 
-/// More calls block than the pool has threads for: it needs none for sockets.
+/// More calls block than the pool has threads for: sockets need no threads.
 #[test]
 fn many_block_at_once() {
     for mechanism in MECHANISMS {

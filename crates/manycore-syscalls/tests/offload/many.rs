@@ -6,7 +6,7 @@ use crate::rig::{Rig, cpus, socketpair};
 
 const ROUTES: usize = 10_000;
 
-/// Memory of this process that is its own, in bytes.
+/// Private memory of this process, in bytes.
 fn own_memory() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     let mut fields = text.split(' ').skip(1).map(|field| field.parse::<usize>().unwrap());
@@ -14,7 +14,7 @@ fn own_memory() -> usize {
     (resident - shared) * 4096
 }
 
-/// In a process of its own: other tests take memory, too.
+/// In a process of its own, because other tests take memory as well.
 #[test]
 fn idle_routes_cost_little() {
     let inner = std::env::var_os("MANYCORE_TEST_ALONE").is_some();

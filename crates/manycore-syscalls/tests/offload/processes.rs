@@ -7,7 +7,7 @@ use crate::offload::{Mechanism, Rule};
 
 use crate::rig::{MECHANISMS, Rig, a_while, cpus, socketpair};
 
-/// While a call blocks in the parent the child makes calls on the same routes.
+/// The child makes calls on the same routes while a call blocks in the parent.
 #[test]
 fn a_child_has_workers_of_its_own() {
     for mechanism in MECHANISMS {
@@ -64,7 +64,7 @@ fn first_route_of_a_child(rig: &'static Rig) -> bool {
     libc::WEXITSTATUS(status) == 1
 }
 
-/// A server that has a child for each connection uses all CPUs, not one.
+/// A server with a child for each connection uses all CPUs, not one.
 #[test]
 fn children_do_not_all_choose_the_same() {
     if cpus().len() < 2 {

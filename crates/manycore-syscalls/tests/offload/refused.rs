@@ -30,7 +30,7 @@ unsafe extern "C" fn refuse(
     libc::EAGAIN
 }
 
-/// Ends the call as if it jumped out of it.
+/// A handler that ends the call as if it jumped out of it.
 extern "C" fn jumps(_: c_int) {
     HANDLED.fetch_add(1, Ordering::SeqCst);
     let (rig, flight) = (RIG.load(Ordering::SeqCst), FLIGHT.load(Ordering::SeqCst));
@@ -39,8 +39,8 @@ extern "C" fn jumps(_: c_int) {
     ENDED.fetch_add(u32::from(answer.is_some()), Ordering::SeqCst);
 }
 
-/// A handler that ends the call does not wait for a thread to execute it: there is none. SIGALRM
-/// ends the test if it does.
+/// If no thread could be made for a call, a handler that ends the call does not wait. SIGALRM ends
+/// the test if it does.
 #[test]
 fn a_handler_finds_no_call_that_was_not_sent() {
     // SAFETY: zero is a value of the structure.

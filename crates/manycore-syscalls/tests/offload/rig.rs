@@ -68,9 +68,9 @@ impl Rig {
         Self::with_sleep(mechanism, sleep)
     }
 
-    /// With its workers, for tests in which several threads make their first calls at the same
-    /// time: a thread that finds another one making a worker waits for some milliseconds, and
-    /// executes its call in place if the machine is too busy.
+    /// A rig that has its workers already, for tests in which several threads make their first
+    /// calls at the same time. Otherwise, a thread that finds another one making a worker waits for
+    /// some milliseconds, and executes its call in place if the machine is too busy.
     pub fn ready(mechanism: Mechanism) -> &'static Self {
         let rig = Self::new(mechanism);
         let routes: Vec<_> = cpus().iter().map(|_| rig.steer.open()).collect();
@@ -155,7 +155,7 @@ impl Rig {
         self.call(route, libc::SYS_close, &[fd as usize], Kind::Quick)
     }
 
-    /// The CPUs that may be used by the thread that executes a call on a route.
+    /// The CPUs that the thread which executes calls on a route may use.
     pub fn executed_within(&self, route: Route) -> Vec<u32> {
         let mut mask = [0_u8; 128];
         let args = [0, mask.len(), mask.as_mut_ptr() as usize];
@@ -180,8 +180,8 @@ pub fn socketpair(kind: c_int) -> [i32; 2] {
     pair
 }
 
-/// Long enough for a thread to be asleep in a call: only makes tests meaner, they pass however
-/// short it is.
+/// Waits until a thread is probably asleep in a call. Tests pass however short the wait is; a long
+/// one makes them stricter.
 pub fn a_while() {
     std::thread::sleep(std::time::Duration::from_millis(100));
 }

@@ -28,7 +28,7 @@ fn errors() {
     }
 }
 
-/// Nothing to read is nothing read, and not the end of a message.
+/// A read without data returns nothing, and does not mean the end of a message.
 #[test]
 fn empty_reads() {
     for mechanism in MECHANISMS {
@@ -44,7 +44,7 @@ fn empty_reads() {
     }
 }
 
-/// What is no socket: read by a thread that may block.
+/// A thread that may block reads files that are not sockets.
 #[test]
 fn pipes_and_files() {
     for mechanism in MECHANISMS {
@@ -117,7 +117,7 @@ fn epolls() {
     }
 }
 
-/// A call with a limit of its own on how long it may take.
+/// A call with a time limit of its own.
 #[test]
 fn receive_timeouts() {
     for mechanism in MECHANISMS {

@@ -37,8 +37,8 @@ unsafe extern "C-unwind" fn sleep(word: *const u32, expected: u32, never_restart
     unsafe { rig::sleep(word, expected, never_restarts) }
 }
 
-/// Runs `call` in a thread, sends it the signal when it sleeps, and calls `after` when the handler
-/// has run.
+/// Runs `call` in a thread, sends that thread the signal when it sleeps, and calls `after` when the
+/// handler has run.
 fn interrupt(signal: i32, call: impl FnOnce() -> isize + Send, after: impl FnOnce()) -> isize {
     let (send, receive) = mpsc::channel();
     let awake = ASLEEP.load(Ordering::SeqCst);
@@ -100,7 +100,7 @@ fn handlers() {
     }
 }
 
-/// A read that only a thread that blocks can make.
+/// A read that only a blocking thread can execute.
 fn interrupted_pipe(rig: &Rig) {
     let mut pipe = [0; 2];
     // SAFETY: writes two descriptors into the array.
@@ -148,7 +148,7 @@ fn broken_pipe(rig: &Rig) {
     assert_eq!(HANDLED.load(Ordering::SeqCst), before + 1);
 }
 
-/// A caller that is torn out of its call ends the call, and gets its slot back.
+/// A caller that leaves its call without returning ends the call, and gets its slot back.
 #[test]
 fn abandoned() {
     thread_local! {

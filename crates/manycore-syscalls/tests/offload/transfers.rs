@@ -69,7 +69,7 @@ fn socket_pairs() {
     }
 }
 
-/// A pair of TCP sockets over loopback, all of whose calls are moved.
+/// A pair of TCP sockets over loopback whose calls are all moved.
 fn tcp_pair(rig: &'static Rig) -> [i32; 2] {
     let route = rig.steer.open();
     let quick = |number, args: &[usize]| {
@@ -113,7 +113,7 @@ fn tcp() {
     }
 }
 
-/// A blocking send returns when all has been taken, however small the buffers are: as one piece,
+/// A blocking send returns when all bytes were taken, however small the buffers are, as one piece
 /// and in many.
 #[test]
 fn sends_that_are_longer_than_the_buffers() {

@@ -71,8 +71,8 @@ impl Decision {
         }
     }
 
-    /// The stamp of the transaction; none if it is still open. In that case the stamp will from now
-    /// on be later than `limit`.
+    /// The stamp of the transaction; `None` if it is still open. Then its stamp will be later than
+    /// `limit`.
     #[cold]
     pub fn fate(&self, limit: u64) -> Option<u64> {
         // Acquire, here and below: partner of the Release in `open` and `decide`.

@@ -34,9 +34,9 @@ use crate::sync::hint;
 /// Times are below 2^63. If [`is_exact`](Self::is_exact) returns true, the promises of the methods
 /// hold.
 ///
-/// If a clock does not keep these promises (its boundary was measured on some of the CPUs only, or
-/// the virtual machine has moved), snapshots are not of one moment, and items are out of order.
-/// Reads are still of valid memory: no mechanism uses such a clock to decide what it frees.
+/// A clock may fail to keep these promises, if its boundary was measured on some of the CPUs only,
+/// or if the virtual machine has moved. Then snapshots are not of one moment, and items are out of
+/// order. Reads are still of valid memory: no mechanism uses such a clock to decide what it frees.
 pub unsafe trait Clock: Send + Sync {
     /// Whether the promises follow from the memory orderings alone, without knowledge of the
     /// hardware.
@@ -55,8 +55,8 @@ pub unsafe trait Clock: Send + Sync {
     fn stamp(&self) -> u64;
 
     /// The time of a snapshot that begins now and has to see every commit that has returned, even
-    /// one without a wait after it: not before any [`stamp`](Self::stamp) that was returned, on any
-    /// thread, before this was called. Otherwise as [`present`](Self::present).
+    /// one without a wait after it. The time is not before any [`stamp`](Self::stamp) that was
+    /// returned, on any thread, before this was called. Otherwise as [`present`](Self::present).
     fn fresh(&self) -> u64;
 
     /// Returns a time that is not later than any `present` that a thread asks for after this call.

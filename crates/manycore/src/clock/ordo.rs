@@ -33,8 +33,8 @@ pub struct Ordo {
 }
 
 impl Ordo {
-    /// The largest boundary in the paper is 1,214 cycles, on 224 cores; this is twice that, in
-    /// ticks of 0.3 ns and more.
+    /// Twice the largest boundary in the paper, which is 1,214 cycles, on 224 cores. A tick is 0.3
+    /// ns or more.
     pub const GENEROUS: u64 = 2500;
 
     /// Creates one with a boundary that was measured before, in ticks of the CPU's counter. If two
@@ -52,10 +52,11 @@ impl Ordo {
         Self { boundary: ticks }
     }
 
-    /// With the boundary of this machine, in whose process it is measured once: a few milliseconds
-    /// for each pair of CPUs, and longer if they are busy; on a simulated machine the model gives
-    /// it. Where no measurement is possible (without the feature `std`, where threads cannot be put
-    /// onto CPUs, or where the simulator explores schedules) it is [`GENEROUS`](Self::GENEROUS).
+    /// A clock with the boundary of this machine. The first call in a process measures it, which
+    /// takes a few milliseconds for each pair of CPUs, and longer if they are busy. On a simulated
+    /// machine the model gives the boundary. Where no measurement is possible, it is
+    /// [`GENEROUS`](Self::GENEROUS): without the feature `std`, where threads cannot be put onto
+    /// CPUs, or where the simulator explores schedules.
     #[must_use]
     pub fn measured() -> Self {
         Self { boundary: clock::boundary().unwrap_or(Self::GENEROUS) }

@@ -29,7 +29,7 @@ impl Skewed {
         Self(Ordo::with_boundary(0))
     }
 
-    /// None for a thread that cleans up after a simulation that has failed.
+    /// The thread's skew; `None` for a thread that cleans up after a simulation that has failed.
     fn skew() -> u64 {
         if backend::is_simulating() { u64::from(thread::id() % 3) * SKEW } else { 0 }
     }

@@ -5,7 +5,7 @@
 //! There is no best way to wait, only a best one for a length of wait, a number of waiters, a load.
 //!
 //! *Many CPUs, and enough of them.* Waiters queue. Only the first polls the word that is the lock;
-//! the others poll places of their own. A thread that gets the lock as the first keeps its place if
+//! the others poll nodes of their own. A thread that gets the lock as the first keeps its node if
 //! another is behind it, and hands the lock over to that one directly: one transfer of a line, as
 //! in `mcs`. So does the next, and so on. But who comes back sooner than a line travels need not
 //! give the lock away. Where most that are handed the lock had just released it, holders leave the
@@ -61,15 +61,15 @@
 //!
 //! Most acquisitions are a compare-and-swap that sets `HELD` (Acquire), most releases a
 //! read-modify-write of the same word that clears it (Release), so each section sees the ones
-//! before it. A hand-over in the queue leaves `HELD` set; the message to the next one's place
-//! orders the sections (Release, Acquire). A waiter sets `SLEEPERS` before it sleeps on the word
-//! that it has set; a thread that clears the mark wakes one. A woken thread sets the mark again
-//! when it acquires, because it cannot know whether others sleep on. What is learned is Relaxed:
-//! numbers that steer waiting and order nothing.
+//! before it. A hand-over in the queue leaves `HELD` set; the message to the next one's node orders
+//! the sections (Release, Acquire). A waiter sets `SLEEPERS` before it sleeps on the word that it
+//! has set; a thread that clears the mark wakes one. A woken thread sets the mark again when it
+//! acquires, because it cannot know whether others sleep on. What is learned is Relaxed: numbers
+//! that steer waiting and order nothing.
 //!
 //! # Fork
 //!
-//! In the child, places of the parent's other threads do not count: the first that comes contends
+//! In the child, nodes of the parent's other threads do not count: the first that comes contends
 //! for the word. Pollers may be counted there that it does not have, so that a forked process wakes
 //! a sleeper at each release.
 //!
@@ -91,7 +91,7 @@
 
 mod learned;
 mod noted;
-mod place;
+mod queue_node;
 mod row;
 mod scarcity;
 mod waiter;
@@ -100,7 +100,7 @@ pub(super) use scarcity::has_sign as is_oversubscribed;
 
 use learned::Spins;
 use noted::SOON;
-use place::{Passes, Place, PlaceRef, Told};
+use queue_node::{Passes, QueueNode, QueueNodeRef, Told};
 use waiter::{
     ENOUGH_POLLERS, HELD, LED, POLLER, POLLERS, RESERVED, ROTATES, Role, SLEEPERS, Waiter,
 };
@@ -158,7 +158,7 @@ pub struct Adaptive {
     /// What spinning has brought of late, see [`Spins`].
     spins: AtomicU32,
     /// The last in the queue.
-    tail: Link<Place>,
+    tail: Link<QueueNode>,
 }
 
 impl Default for Adaptive {
@@ -175,17 +175,17 @@ impl Adaptive {
         }
     }
 
-    /// The place by which the calling thread holds the lock.
+    /// The node by which the calling thread holds the lock.
     #[inline]
-    fn noted_place_ref(&self) -> Option<PlaceRef<'_>> {
-        PlaceRef::noted(self.address(), &self.tail)
+    fn noted_place_ref(&self) -> Option<QueueNodeRef<'_>> {
+        QueueNodeRef::noted(self.address(), &self.tail)
     }
 
-    /// The holder's place, if it has one and another thread releases the lock.
-    fn find_led(&self) -> Option<PlaceRef<'_>> {
+    /// The holder's node, if it has one and another thread releases the lock.
+    fn find_led(&self) -> Option<QueueNodeRef<'_>> {
         // Relaxed: only holders set and clear the mark.
         let is_led = self.word.load(Ordering::Relaxed) & LED != 0;
-        if is_led { PlaceRef::find(&self.tail) } else { None }
+        if is_led { QueueNodeRef::find(&self.tail) } else { None }
     }
 
     /// Acquires the lock unless the deadline passes first; returns whether it did.
@@ -202,7 +202,7 @@ impl Adaptive {
             return self.contend(&mut waiter, start, deadline);
         }
         let (place_ref, others) =
-            PlaceRef::join(&self.tail, noted::has_left_soon_before(self.address(), start));
+            QueueNodeRef::join(&self.tail, noted::has_left_soon_before(self.address(), start));
         if others {
             match place_ref.wait(deadline, JUMP) {
                 Told::First => {}
@@ -231,19 +231,19 @@ impl Adaptive {
     }
 
     /// Whether it is better to wait in the queue than to poll the word: where there are many CPUs,
-    /// if all threads have one, and this thread has no place in another lock's queue.
+    /// if all threads have one, and this thread has no node in another lock's queue.
     fn queues(&self, now: u64) -> bool {
         cpu::count() > tuning::few_cpus()
             && !scarcity::is_oversubscribed(now)
-            && !place::has_noted()
+            && !queue_node::has_noted()
     }
 
     fn address(&self) -> usize {
         core::ptr::from_ref(self).addr()
     }
 
-    /// The first in the queue has the lock, and keeps its place if it is to hand over.
-    fn settle(&self, place_ref: PlaceRef<'_>) {
+    /// The first in the queue has the lock, and keeps its node if it is to hand over.
+    fn settle(&self, place_ref: QueueNodeRef<'_>) {
         if self.spins().stays() || scarcity::has_sign() {
             place_ref.make_next_first();
         } else if place_ref.keep_as_holder() {
@@ -481,9 +481,9 @@ impl Adaptive {
         }
     }
 
-    /// Releases the lock, which is marked, or whose holder has a place in the queue.
+    /// Releases the lock, which is marked, or whose holder has a node in the queue.
     #[cold]
-    fn release_contended(&self, noted: Option<PlaceRef<'_>>) {
+    fn release_contended(&self, noted: Option<QueueNodeRef<'_>>) {
         if let Some(place_ref) = noted {
             noted::note_leaving(self.address());
             return self.release_from(place_ref);
@@ -494,8 +494,8 @@ impl Adaptive {
         }
     }
 
-    /// Releases the lock as the holder that has this place.
-    fn release_from(&self, place_ref: PlaceRef<'_>) {
+    /// Releases the lock as the holder that has this node.
+    fn release_from(&self, place_ref: QueueNodeRef<'_>) {
         let Passes { passes, soon } = place_ref.passes();
         let mut next = Passes { passes: passes + 1, soon };
         let mut frees = scarcity::has_sign();

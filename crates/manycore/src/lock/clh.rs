@@ -52,7 +52,7 @@ use crate::{LockInfo, Order};
 /// What the successor is told: that the lock is its.
 const GRANTED: u32 = MESSAGE;
 
-/// A thread's place in the queue: it opens the gate when it releases.
+/// A thread's node in the queue: the thread opens the gate when it releases.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Node {

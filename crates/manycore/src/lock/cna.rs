@@ -23,10 +23,10 @@
 //!
 //! # Memory order
 //!
-//! The same as for [`Queue`]. The holder reads and writes the links between places that have joined
-//! it, and the notes in them: the message that hands the lock over orders them (Release, Acquire).
-//! When the second queue takes the place of an empty first one, that also publishes them (Release)
-//! to the thread that comes behind (Acquire).
+//! The same as for [`Queue`]. The holder reads and writes the links between queue nodes that have
+//! joined it, and the notes in them: the message that hands the lock over orders them (Release,
+//! Acquire). When the second queue takes the place of an empty first one, that also publishes them
+//! (Release) to the thread that comes behind (Acquire).
 //!
 //! # Cost
 //!
@@ -42,7 +42,7 @@ use core::ptr::null_mut;
 use super::gate::MESSAGE;
 use super::held_queue::HeldQueue;
 use super::plain::{PlainLock, without_node};
-use super::queue::{Place, Queue};
+use super::queue::{Queue, QueueNode};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{const_new, cpu, mutation, tuning};
 use crate::{LockInfo, Order};
@@ -53,17 +53,17 @@ const GRANTED: u32 = MESSAGE;
 /// The NUMA node of a holder that has not waited, and so has not determined it.
 const NOWHERE: u32 = u32::MAX;
 
-/// The notes in a place. Relaxed throughout: `node` is written before the place joins the queue,
-/// and the holder writes the rest before it hands over.
+/// The notes in a queue node. Relaxed throughout: `node` is written before the queue node joins the
+/// queue, and the holder writes the rest before it hands over.
 #[derive(Debug)]
 struct Notes {
     /// The node of memory on which its thread waits.
     node: u32,
     /// How often the lock has been passed on within a node while others were set aside.
     passes: AtomicU32,
-    /// The second queue, if this is the holder's place: its first, and its last; or null.
-    first: AtomicPtr<Place<Notes>>,
-    last: AtomicPtr<Place<Notes>>,
+    /// The second queue, if this is the holder's queue node: its first, and its last; or null.
+    first: AtomicPtr<QueueNode<Notes>>,
+    last: AtomicPtr<QueueNode<Notes>>,
 }
 
 impl Notes {
@@ -80,17 +80,17 @@ impl Default for Notes {
     }
 }
 
-/// The second queue, which the holder owns. If it has a first place it has a last, and none is
+/// The second queue, which the holder owns. If it has a first queue node it has a last, and none is
 /// behind that.
 struct Aside {
-    first: *mut Place<Notes>,
-    last: *mut Place<Notes>,
+    first: *mut QueueNode<Notes>,
+    last: *mut QueueNode<Notes>,
 }
 
 impl Aside {
     /// What the holder was handed.
     #[inline]
-    fn of(holder: &Place<Notes>) -> Self {
+    fn of(holder: &QueueNode<Notes>) -> Self {
         let notes = &holder.notes;
         let (first, last) =
             (notes.first.load(Ordering::Relaxed), notes.last.load(Ordering::Relaxed));
@@ -113,9 +113,9 @@ impl Aside {
     /// The caller is the holder.
     unsafe fn pass_over(
         &mut self,
-        next: *mut Place<Notes>,
+        next: *mut QueueNode<Notes>,
         node: u32,
-    ) -> Option<*mut Place<Notes>> {
+    ) -> Option<*mut QueueNode<Notes>> {
         let (mut passed_over, mut waiter) = (null_mut(), next);
         // SAFETY: waiters stay. The last waiter that was passed over has another behind it, so no
         // other thread writes its link.
@@ -142,9 +142,9 @@ impl Aside {
     /// # Safety
     ///
     /// The caller is the holder.
-    unsafe fn put_back(&mut self, next: *mut Place<Notes>) -> *mut Place<Notes> {
-        // SAFETY: the last place of the second queue waits for its message, and only the holder
-        // sends one. No place is behind it, so no other thread writes its link.
+    unsafe fn put_back(&mut self, next: *mut QueueNode<Notes>) -> *mut QueueNode<Notes> {
+        // SAFETY: the last node of the second queue waits for its message, and only the holder
+        // sends one. No queue node is behind it, so no other thread writes its link.
         match unsafe { self.last.as_ref() } {
             None => next,
             Some(last) => {
@@ -155,7 +155,7 @@ impl Aside {
     }
 
     /// The first, behind which are the others.
-    fn take_all(&mut self) -> *mut Place<Notes> {
+    fn take_all(&mut self) -> *mut QueueNode<Notes> {
         self.last = null_mut();
         core::mem::replace(&mut self.first, null_mut())
     }
@@ -186,14 +186,18 @@ impl Cna {
 ///
 /// # Safety
 ///
-/// The place is the holder's.
+/// The queue node is the holder's.
 #[cold]
-unsafe fn hand_over(place: *mut Place<Notes>, next: Option<*mut Place<Notes>>, mut aside: Aside) {
-    // SAFETY: the place is the holder's own (contract of this function). The others belong to
+unsafe fn hand_over(
+    qnode: *mut QueueNode<Notes>,
+    next: Option<*mut QueueNode<Notes>>,
+    mut aside: Aside,
+) {
+    // SAFETY: the queue node is the holder's own (contract of this function). The others belong to
     // threads in one of the two queues, which wait there until they get a message, and only the
     // holder sends one.
     unsafe {
-        let notes = &(*place).notes;
+        let notes = &(*qnode).notes;
         let passes = notes.passes.load(Ordering::Relaxed);
         let near = match next {
             Some(next) if passes < tuning::passes() => {
@@ -211,7 +215,7 @@ unsafe fn hand_over(place: *mut Place<Notes>, next: Option<*mut Place<Notes>>, m
         heirs.passes.store(passes, Ordering::Relaxed);
         heirs.first.store(aside.first, Ordering::Relaxed);
         heirs.last.store(aside.last, Ordering::Relaxed);
-        Place::tell(heir, GRANTED);
+        QueueNode::tell(heir, GRANTED);
     }
 }
 
@@ -238,20 +242,20 @@ unsafe impl PlainLock for Cna {
 
     #[inline]
     unsafe fn release(&self) {
-        let pass_on = |queue: &Queue<Notes>, place: *mut Place<Notes>| {
-            // SAFETY: `HeldQueue::release` passes the holder's place, which is at the head; no
-            // place is behind the last one of the second queue, by `Aside`'s invariant.
+        let pass_on = |queue: &Queue<Notes>, qnode: *mut QueueNode<Notes>| {
+            // SAFETY: `HeldQueue::release` passes the holder's queue node, which is at the head; no
+            // other is behind the last one of the second queue, by `Aside`'s invariant.
             unsafe {
-                let aside = Aside::of(&*place);
+                let aside = Aside::of(&*qnode);
                 let last = if mutation!("cna-forgets") { null_mut() } else { aside.last };
-                let next = queue.leave_to(place, last);
+                let next = queue.leave_to(qnode, last);
                 if next.is_some() || !last.is_null() {
-                    hand_over(place, next, aside);
+                    hand_over(qnode, next, aside);
                 }
             }
         };
         // SAFETY: the caller holds the lock (contract of `PlainLock::release`), and
-        // `queue.leave_to` has made the place leave when `pass_on` returns.
+        // `queue.leave_to` has made the queue node leave when `pass_on` returns.
         unsafe { self.0.release(pass_on) }
     }
 }

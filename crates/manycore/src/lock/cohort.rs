@@ -17,11 +17,11 @@
 //! # Fork
 //!
 //! In the child of a fork, queues of the parent's threads count as empty, except for the holder's
-//! place if the holder is the forking thread.
+//! queue node if the holder is the forking thread.
 //!
 //! # Memory order
 //!
-//! Within a queue, the message from one place to the next (Release, Acquire) carries the lock.
+//! Within a queue, the message from one queue node to the next (Release, Acquire) carries the lock.
 //! Between queues, the lock between the nodes carries it. Only the holder reads and writes the
 //! notes about the holder.
 //!
@@ -37,7 +37,7 @@
 use core::ptr::{NonNull, null_mut};
 
 use super::gate::MESSAGE;
-use super::queue::{Place, Queue};
+use super::queue::{Queue, QueueNode};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{CachePadded, array_of, const_new, cpu, node};
 
@@ -57,8 +57,8 @@ const PASSED: u32 = MESSAGE + 1;
 #[derive(Debug)]
 pub(super) struct Cohorts {
     queues: [CachePadded<Queue>; QUEUES],
-    /// The holder's place, or null. This and the next two are written by the holder.
-    holder: AtomicPtr<Place>,
+    /// The holder's queue node, or null. This and the next two are written by the holder.
+    holder: AtomicPtr<QueueNode>,
     /// Which queue it is in.
     queue: AtomicU32,
     /// How often the lock has been passed on in a row.
@@ -80,11 +80,11 @@ impl Cohorts {
     /// Acquires the lock; `climb` is called with the number of a queue at whose head the caller is.
     pub(super) fn acquire(&self, climb: impl FnOnce(usize)) {
         let number = cpu::node() as usize % QUEUES;
-        let place: NonNull<Place> = node::take();
-        // SAFETY: the place comes from `node::take`, so no other thread knows it; it is returned
-        // only in `release`, after it has left the queue.
+        let qnode: NonNull<QueueNode> = node::take();
+        // SAFETY: the queue node comes from `node::take`, so no other thread knows it; it is
+        // returned only in `release`, after it has left the queue.
         let message = unsafe {
-            self.queues[number].enter(place.as_ptr(), || match self.holding_queue() {
+            self.queues[number].enter(qnode.as_ptr(), || match self.holding_queue() {
                 Some(holding) if holding == number => self.holder(),
                 _ => null_mut(),
             })
@@ -96,28 +96,29 @@ impl Cohorts {
             }
             Some(passed) => passed - PASSED,
         };
-        self.note(place, number, passes);
+        self.note(qnode, number, passes);
     }
 
     /// Acquires the lock if that needs no wait; returns whether it did. `climb` does the same.
     pub(super) fn try_acquire(&self, climb: impl FnOnce(usize) -> bool) -> bool {
         let number = cpu::node() as usize % QUEUES;
-        let enter = |place: NonNull<Place>| {
+        let enter = |qnode: NonNull<QueueNode>| {
             let queue = &self.queues[number];
-            if !(queue.is_empty() && queue.try_enter(place.as_ptr())) {
+            if !(queue.is_empty() && queue.try_enter(qnode.as_ptr())) {
                 return false;
             }
             let climbed = climb(number);
             if climbed {
-                self.note(place, number, 0);
+                self.note(qnode, number, 0);
             } else {
-                // SAFETY: `try_enter` has put the place at the head, where it is until it leaves.
-                unsafe { self.leave(place.as_ptr(), number) };
+                // SAFETY: `try_enter` has put the queue node at the head, where it is until it
+                // leaves.
+                unsafe { self.leave(qnode.as_ptr(), number) };
             }
             climbed
         };
-        // SAFETY: if the result is false, the place was never in the queue, or `leave` has taken it
-        // out.
+        // SAFETY: if the result is false, the queue node was never in the queue, or `leave` has
+        // taken it out.
         unsafe { node::lend(enter) }
     }
 
@@ -129,25 +130,25 @@ impl Cohorts {
     /// The caller holds the lock.
     pub(super) unsafe fn release(&self, descend: impl FnOnce(usize)) {
         // Relaxed, here and below: written by the holder.
-        let (place, number) = (self.holder(), self.queue.load(Ordering::Relaxed) as usize);
+        let (qnode, number) = (self.holder(), self.queue.load(Ordering::Relaxed) as usize);
         let passes = self.passes.load(Ordering::Relaxed);
-        // SAFETY: the caller holds the lock (contract of this function), so `holder` has its place,
-        // which is at the head of its queue. After the next thread has its message, or the place
-        // has left, no thread follows a link to it.
+        // SAFETY: the caller holds the lock (contract of this function), so `holder` has its queue
+        // node, which is at the head of its queue. After the next thread has its message, or the
+        // queue node has left, no thread follows a link to it.
         unsafe {
-            if (*place).is_of_this_process() {
+            if (*qnode).is_of_this_process() {
                 // A thread that finds a ghost, in the child of a fork that happens now, is alone.
                 // Relaxed: as above.
                 self.holder.store(null_mut(), Ordering::Relaxed);
             }
-            match (*place).next() {
-                Some(next) if passes < PASSES => _ = Place::tell(next, PASSED + passes + 1),
+            match (*qnode).next() {
+                Some(next) if passes < PASSES => _ = QueueNode::tell(next, PASSED + passes + 1),
                 _ => {
                     descend(number);
-                    self.leave(place, number);
+                    self.leave(qnode, number);
                 }
             }
-            node::give_back(NonNull::new_unchecked(place));
+            node::give_back(NonNull::new_unchecked(qnode));
         }
     }
 
@@ -158,28 +159,28 @@ impl Cohorts {
         (!self.holder().is_null()).then(|| self.queue.load(Ordering::Relaxed) as usize)
     }
 
-    fn holder(&self) -> *mut Place {
+    fn holder(&self) -> *mut QueueNode {
         self.holder.load(Ordering::Relaxed) // Relaxed: as above
     }
 
-    fn note(&self, place: NonNull<Place>, number: usize, passes: u32) {
+    fn note(&self, qnode: NonNull<QueueNode>, number: usize, passes: u32) {
         // Relaxed, all: read by this thread, and see `holding_queue`.
         self.queue.store(number as u32, Ordering::Relaxed);
         self.passes.store(passes, Ordering::Relaxed);
-        self.holder.store(place.as_ptr(), Ordering::Relaxed);
+        self.holder.store(qnode.as_ptr(), Ordering::Relaxed);
     }
 
     /// Leaves a queue without the lock.
     ///
     /// # Safety
     ///
-    /// The place is at the head of the queue.
-    unsafe fn leave(&self, place: *mut Place, number: usize) {
-        // SAFETY: the place is at the head (contract of this function), and a thread behind it
-        // stays in its place until it has a message.
+    /// The queue node is at the head of the queue.
+    unsafe fn leave(&self, qnode: *mut QueueNode, number: usize) {
+        // SAFETY: the queue node is at the head (contract of this function), and a thread behind it
+        // waits at its queue node until it has a message.
         unsafe {
-            if let Some(next) = self.queues[number].leave(place) {
-                Place::tell(next, CLIMB);
+            if let Some(next) = self.queues[number].leave(qnode) {
+                QueueNode::tell(next, CLIMB);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use super::queue::{Place, Queue};
+use super::queue::{Queue, QueueNode};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{const_new, node};
 
@@ -11,8 +11,8 @@ use crate::sync::{const_new, node};
 #[repr(C)]
 pub(super) struct HeldQueue<N> {
     queue: Queue<N>,
-    /// The holder's place. Written by the holder.
-    holder: AtomicPtr<Place<N>>,
+    /// The holder's node. Written by the holder.
+    holder: AtomicPtr<QueueNode<N>>,
 }
 
 impl<N: Default> HeldQueue<N> {
@@ -25,59 +25,59 @@ impl<N: Default> HeldQueue<N> {
     /// Acquires the lock if the queue is empty; returns whether it did.
     #[inline]
     pub(super) fn try_acquire(&self) -> bool {
-        let enter = |place: NonNull<Place<N>>| {
-            let entered = self.queue.try_enter(place.as_ptr());
+        let enter = |qnode: NonNull<QueueNode<N>>| {
+            let entered = self.queue.try_enter(qnode.as_ptr());
             if entered {
-                self.note(place);
+                self.note(qnode);
             }
             entered
         };
-        // SAFETY: a place that did not enter the queue is visible to no other thread.
+        // SAFETY: a node that did not enter the queue is visible to no other thread.
         self.queue.is_empty() && unsafe { node::lend(enter) }
     }
 
-    /// Acquires the lock, at a place with these notes.
+    /// Acquires the lock, at a node with these notes.
     pub(super) fn acquire(&self, notes: N) {
-        let mut place: NonNull<Place<N>> = node::take();
-        // SAFETY: the place comes from `node::take`, so no other thread knows it; it is returned
+        let mut qnode: NonNull<QueueNode<N>> = node::take();
+        // SAFETY: the node comes from `node::take`, so no other thread knows it; it is returned
         // only in `release`, after it has left the queue.
         unsafe {
-            place.as_mut().notes = notes;
-            self.queue.enter(place.as_ptr(), || self.holder());
+            qnode.as_mut().notes = notes;
+            self.queue.enter(qnode.as_ptr(), || self.holder());
         }
-        self.note(place);
+        self.note(qnode);
     }
 
-    /// Releases the lock: `pass_on` has the holder's place leave the queue, and tells another if
+    /// Releases the lock: `pass_on` has the holder's node leave the queue, and tells another if
     /// there is one.
     ///
     /// # Safety
     ///
-    /// The caller holds the lock, and its place has left when `pass_on` returns.
+    /// The caller holds the lock, and its node has left when `pass_on` returns.
     #[inline]
-    pub(super) unsafe fn release(&self, pass_on: impl FnOnce(&Queue<N>, *mut Place<N>)) {
-        let place = self.holder();
-        // SAFETY: the caller holds the lock, so that `holder` has its place, at the head; when
-        // `pass_on` returns the place has left (contract of this function), and no thread follows a
+    pub(super) unsafe fn release(&self, pass_on: impl FnOnce(&Queue<N>, *mut QueueNode<N>)) {
+        let qnode = self.holder();
+        // SAFETY: the caller holds the lock, so that `holder` has its node, at the head; when
+        // `pass_on` returns the node has left (contract of this function), and no thread follows a
         // link to it.
         unsafe {
-            if (*place).is_of_this_process() {
+            if (*qnode).is_of_this_process() {
                 // A thread that finds a ghost, in the child of a fork that happens now, is alone.
                 // Relaxed: as in `note`.
                 self.holder.store(null_mut(), Ordering::Relaxed);
             }
-            pass_on(&self.queue, place);
-            node::give_back(NonNull::new_unchecked(place));
+            pass_on(&self.queue, qnode);
+            node::give_back(NonNull::new_unchecked(qnode));
         }
     }
 
-    fn note(&self, place: NonNull<Place<N>>) {
+    fn note(&self, qnode: NonNull<QueueNode<N>>) {
         // Relaxed, here and in `holder`: read by this thread, and by one that finds a ghost at the
         // end of the queue; in that process only the forking thread has held the lock.
-        self.holder.store(place.as_ptr(), Ordering::Relaxed);
+        self.holder.store(qnode.as_ptr(), Ordering::Relaxed);
     }
 
-    fn holder(&self) -> *mut Place<N> {
+    fn holder(&self) -> *mut QueueNode<N> {
         self.holder.load(Ordering::Relaxed) // Relaxed: as in `note`
     }
 }

@@ -3,9 +3,10 @@
 //! # Idea
 //!
 //! The threads of a NUMA node queue as in `mcs`, and the head of such a queue enters its node's
-//! place into the queue of the nodes. A release passes the lock on within the node, with a message
-//! that counts such passes in a row. After 64 of them, or if no thread waits there, it releases to
-//! the next node, and tells the next thread of its own node that the node has to queue again.
+//! queue node into the queue of the nodes. A release passes the lock on within the node, with a
+//! message that counts such passes in a row. After 64 of them, or if no thread waits there, it
+//! releases to the next node, and tells the next thread of its own node that the node has to queue
+//! again.
 //!
 //! # Source
 //!
@@ -16,8 +17,8 @@
 //!
 //! # Memory order
 //!
-//! As for `mcs`, at each level. The head of a node's queue initialises the node's place; it became
-//! the head with the lock, or by the message that it has to climb.
+//! As for `mcs`, at each level. The head of a NUMA node's queue initialises the queue node of that
+//! NUMA node; it became the head with the lock, or by the message that it has to climb.
 //!
 //! # Cost
 //!
@@ -32,7 +33,7 @@
 use super::cohort::{Cohorts, QUEUES};
 use super::gate::MESSAGE;
 use super::plain::{PlainLock, without_node};
-use super::queue::{Place, Queue};
+use super::queue::{Queue, QueueNode};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, array_of, const_new};
 use crate::{LockInfo, Order};
@@ -45,11 +46,12 @@ const GRANTED: u32 = MESSAGE;
 pub struct Hmcs {
     cohorts: Cohorts,
     root: CachePadded<Queue>,
-    /// The nodes' places in the root, each for the thread that is at the head of the node's queue.
-    places: [CachePadded<UnsafeCell<Place>>; QUEUES],
+    /// The queue nodes of the NUMA nodes in the root, each for the thread that is at the head of
+    /// the node's queue.
+    qnodes: [CachePadded<UnsafeCell<QueueNode>>; QUEUES],
 }
 
-// SAFETY: only the thread at the head of queue `n` writes `places[n]`, and there is one at a time;
+// SAFETY: only the thread at the head of queue `n` writes `qnodes[n]`, and there is one at a time;
 // others reach it through the root's queue, by its atomics.
 unsafe impl Sync for Hmcs {}
 
@@ -66,23 +68,24 @@ impl Hmcs {
             Self {
                 cohorts: Cohorts::new(),
                 root: CachePadded(Queue::new()),
-                places: array_of!(CachePadded(UnsafeCell::new(Place::new(0))); QUEUES),
+                qnodes: array_of!(CachePadded(UnsafeCell::new(QueueNode::new(0))); QUEUES),
             }
         }
     }
 
-    /// A new place for a node, at the head of whose queue the caller is.
-    fn new_place(&self, queue: usize) -> *mut Place {
-        self.places[queue].with_mut(|place| {
+    /// A new queue node for a NUMA node. The caller is at the head of that node's queue.
+    fn new_qnode(&self, queue: usize) -> *mut QueueNode {
+        self.qnodes[queue].with_mut(|qnode| {
             // SAFETY: the caller is at the head of the node's queue, which only one thread is, and
-            // the place is in the root's queue only from `enter` to `leave`, both by such a head.
-            unsafe { *place = Place::default() };
-            place
+            // the queue node is in the root's queue only from `enter` to `leave`, both by such a
+            // head.
+            unsafe { *qnode = QueueNode::default() };
+            qnode
         })
     }
 
-    fn place(&self, queue: usize) -> *mut Place {
-        self.places[queue].with(<*const Place>::cast_mut)
+    fn qnode(&self, queue: usize) -> *mut QueueNode {
+        self.qnodes[queue].with(<*const QueueNode>::cast_mut)
     }
 }
 
@@ -99,19 +102,19 @@ unsafe impl PlainLock for Hmcs {
     #[inline]
     fn try_acquire(&self) -> bool {
         self.cohorts
-            .try_acquire(|queue| self.root.is_empty() && self.root.try_enter(self.new_place(queue)))
+            .try_acquire(|queue| self.root.is_empty() && self.root.try_enter(self.new_qnode(queue)))
     }
 
     #[cold]
     fn acquire_contended(&self) {
         self.cohorts.acquire(|queue| {
             let holding = || self.cohorts.holding_queue();
-            // SAFETY: `new_place` has initialised the place, and it stays in `self`. The next
+            // SAFETY: `new_qnode` has initialised the queue node, and it stays in `self`. The next
             // thread of this node that climbs, and initialises it again, does so only after `leave`
             // has taken it out of the root's queue.
             unsafe {
-                self.root.enter(self.new_place(queue), || {
-                    holding().map_or(core::ptr::null_mut(), |holding| self.place(holding))
+                self.root.enter(self.new_qnode(queue), || {
+                    holding().map_or(core::ptr::null_mut(), |holding| self.qnode(holding))
                 });
             }
         });
@@ -120,11 +123,11 @@ unsafe impl PlainLock for Hmcs {
     #[inline]
     unsafe fn release(&self) {
         let descend = |queue| {
-            // SAFETY: the lock is held for this node, so its place is at the head of the root's
-            // queue; a thread behind it stays in its place until it gets a message.
+            // SAFETY: the lock is held for this node, so its queue node is at the head of the
+            // root's queue; a thread behind it waits at its queue node until it gets a message.
             unsafe {
-                if let Some(next) = self.root.leave(self.place(queue)) {
-                    Place::tell(next, GRANTED);
+                if let Some(next) = self.root.leave(self.qnode(queue)) {
+                    QueueNode::tell(next, GRANTED);
                 }
             }
         };

@@ -24,7 +24,7 @@
 //!
 //! # Memory order
 //!
-//! That of [`Queue`]. Only the owner reads and writes the links between places that have joined the
+//! That of [`Queue`]. Only the owner reads and writes the links between nodes that have joined the
 //! queue, and the notes in them: the message that hands the lock over orders these accesses
 //! (Release, Acquire). Where a waiter of the passive set is put at the end of the queue, that
 //! publishes it (Release) to the next thread to join (Acquire).
@@ -45,7 +45,7 @@ use core::ptr::null_mut;
 use super::gate::MESSAGE;
 use super::held_queue::HeldQueue;
 use super::plain::{PlainLock, without_node};
-use super::queue::{Place, Queue};
+use super::queue::{Queue, QueueNode};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{const_new, mutation, tuning};
 use crate::{LockInfo, Order};
@@ -53,7 +53,7 @@ use crate::{LockInfo, Order};
 /// To the one that gets the lock.
 const GRANTED: u32 = MESSAGE;
 
-/// The holder's notes in a place, written before it hands over. Relaxed throughout: the message
+/// The holder's notes in a node, written before it hands over. Relaxed throughout: the message
 /// orders.
 #[derive(Debug, Default)]
 struct Notes {
@@ -63,13 +63,13 @@ struct Notes {
     /// If it is the holder's: the passive set, or null.
     youngest: Pointer,
     eldest: Pointer,
-    /// In the holder's place: the number of hand-overs since the eldest was last called.
+    /// In the holder's node: the number of hand-overs since the eldest was last called.
     passes: AtomicU32,
 }
 
-/// A pointer to a place.
+/// A pointer to a node.
 #[derive(Debug)]
-struct Pointer(AtomicPtr<Place<Notes>>);
+struct Pointer(AtomicPtr<QueueNode<Notes>>);
 
 impl Default for Pointer {
     #[inline]
@@ -80,25 +80,25 @@ impl Default for Pointer {
 
 impl Pointer {
     #[inline]
-    fn get(&self) -> *mut Place<Notes> {
+    fn get(&self) -> *mut QueueNode<Notes> {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn set(&self, place: *mut Place<Notes>) {
-        self.0.store(place, Ordering::Relaxed);
+    fn set(&self, qnode: *mut QueueNode<Notes>) {
+        self.0.store(qnode, Ordering::Relaxed);
     }
 }
 
 /// The passive set, in the holder's hands. With a youngest it has an eldest.
 struct Passive {
-    youngest: *mut Place<Notes>,
-    eldest: *mut Place<Notes>,
+    youngest: *mut QueueNode<Notes>,
+    eldest: *mut QueueNode<Notes>,
 }
 
 impl Passive {
     /// What the holder was handed.
     #[inline]
-    fn of(holder: &Place<Notes>) -> Self {
+    fn of(holder: &QueueNode<Notes>) -> Self {
         let (youngest, eldest) = (holder.notes.youngest.get(), holder.notes.eldest.get());
         if youngest.is_null() || holder.is_of_this_process() {
             Self { youngest, eldest }
@@ -116,19 +116,19 @@ impl Passive {
     ///
     /// # Safety
     ///
-    /// The caller is the holder, and the place one of a thread that waits.
-    unsafe fn put(&mut self, place: *mut Place<Notes>) {
-        // SAFETY: a place stays until its thread has its message, and only the holder, which is the
-        // caller, sends one: so `place` and the places of the passive set are valid.
+    /// The caller is the holder, and the node one of a thread that waits.
+    unsafe fn put(&mut self, qnode: *mut QueueNode<Notes>) {
+        // SAFETY: a node stays until its thread has its message, and only the holder, which is the
+        // caller, sends one: so `qnode` and the nodes of the passive set are valid.
         unsafe {
-            (*place).set_next(null_mut());
-            (*place).notes.elder.set(self.youngest);
+            (*qnode).set_next(null_mut());
+            (*qnode).notes.elder.set(self.youngest);
             match self.youngest.as_ref() {
-                Some(youngest) => youngest.notes.younger.set(place),
-                None => self.eldest = place,
+                Some(youngest) => youngest.notes.younger.set(qnode),
+                None => self.eldest = qnode,
             }
         }
-        self.youngest = place;
+        self.youngest = qnode;
     }
 
     /// Takes the youngest out.
@@ -136,10 +136,10 @@ impl Passive {
     /// # Safety
     ///
     /// The caller is the holder, and there is one.
-    unsafe fn take_youngest(&mut self) -> *mut Place<Notes> {
+    unsafe fn take_youngest(&mut self) -> *mut QueueNode<Notes> {
         let taken = self.youngest;
         // SAFETY: there is one to take (contract of this function), and the threads of the passive
-        // set stay in their places until the holder, which the caller is, tells them.
+        // set wait at their nodes until the holder, which the caller is, tells them.
         unsafe {
             self.youngest = (*taken).notes.elder.get();
             match self.youngest.as_ref() {
@@ -155,10 +155,10 @@ impl Passive {
     /// # Safety
     ///
     /// The caller is the holder, and there is one.
-    unsafe fn take_eldest(&mut self) -> *mut Place<Notes> {
+    unsafe fn take_eldest(&mut self) -> *mut QueueNode<Notes> {
         let taken = self.eldest;
         // SAFETY: there is one to take (contract of this function), and the threads of the passive
-        // set stay in their places until the holder, which the caller is, tells them.
+        // set wait at their nodes until the holder, which the caller is, tells them.
         unsafe {
             self.eldest = (*taken).notes.younger.get();
             match self.eldest.as_ref() {
@@ -195,15 +195,15 @@ impl Malthusian {
 ///
 /// # Safety
 ///
-/// The place is the holder's.
+/// The node is the holder's.
 #[cold]
 unsafe fn hand_over(
-    place: *mut Place<Notes>,
-    next: Option<*mut Place<Notes>>,
+    qnode: *mut QueueNode<Notes>,
+    next: Option<*mut QueueNode<Notes>>,
     mut passive: Passive,
     is_eldests_turn: bool,
 ) {
-    // SAFETY: the place is the holder's own (contract of this function). The others belong to
+    // SAFETY: the node is the holder's own (contract of this function). The others belong to
     // threads in the queue or the passive set, which stay there until they get a message, and only
     // the holder sends one. `is_eldests_turn`, or no `next`, implies that the passive set is not
     // empty.
@@ -224,13 +224,13 @@ unsafe fn hand_over(
             None if is_eldests_turn => passive.take_eldest(),
             None => passive.take_youngest(),
         };
-        let passes = (*place).notes.passes.load(Ordering::Relaxed);
+        let passes = (*qnode).notes.passes.load(Ordering::Relaxed);
         let passes = if is_eldests_turn || passive.is_empty() { 0 } else { passes + 1 };
         let heirs = &(*heir).notes;
         heirs.passes.store(passes, Ordering::Relaxed);
         heirs.youngest.set(passive.youngest);
         heirs.eldest.set(passive.eldest);
-        Place::tell(heir, GRANTED);
+        QueueNode::tell(heir, GRANTED);
     }
 }
 
@@ -257,23 +257,23 @@ unsafe impl PlainLock for Malthusian {
 
     #[inline]
     unsafe fn release(&self) {
-        let pass_on = |queue: &Queue<Notes>, place: *mut Place<Notes>| {
-            // SAFETY: `HeldQueue::release` passes the holder's place, which is at the head;
-            // `called` is in the passive set, where `put` has cleared its link.
+        let pass_on = |queue: &Queue<Notes>, qnode: *mut QueueNode<Notes>| {
+            // SAFETY: `HeldQueue::release` passes the holder's node, which is at the head; `called`
+            // is in the passive set, where `put` has cleared its link.
             unsafe {
-                let passive = Passive::of(&*place);
-                let passes = (*place).notes.passes.load(Ordering::Relaxed);
+                let passive = Passive::of(&*qnode);
+                let passes = (*qnode).notes.passes.load(Ordering::Relaxed);
                 let is_eldests_turn = passes >= tuning::passes() && !passive.is_empty();
                 let called = if is_eldests_turn { passive.eldest } else { passive.youngest };
                 let last = if mutation!("malthusian-forgets") { null_mut() } else { called };
-                let next = queue.leave_to(place, last);
+                let next = queue.leave_to(qnode, last);
                 if next.is_some() || !last.is_null() {
-                    hand_over(place, next, passive, is_eldests_turn);
+                    hand_over(qnode, next, passive, is_eldests_turn);
                 }
             }
         };
         // SAFETY: the caller holds the lock (contract of `PlainLock::release`), and
-        // `queue.leave_to` has made the place leave when `pass_on` returns.
+        // `queue.leave_to` has made the node leave when `pass_on` returns.
         unsafe { self.0.release(pass_on) }
     }
 }

@@ -50,7 +50,7 @@ use core::ptr::{NonNull, null_mut};
 
 use super::gate::MESSAGE;
 use super::plain::{PlainLock, lock_api_form};
-use super::queue::{Place, Queue};
+use super::queue::{Queue, QueueNode};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{Deadline, const_new, hint, node};
 use crate::{LockInfo, Order, RawLock};
@@ -60,9 +60,9 @@ const GRANTED: u32 = MESSAGE;
 
 /// Other threads write to it while its owner still has a `&mut` to it, which is allowed only in a
 /// type that cannot be assumed to move.
-type Pinned = Place<PhantomPinned>;
+type Pinned = QueueNode<PhantomPinned>;
 
-/// A waiter's or the holder's place in the queue.
+/// A waiter's or the holder's node in the queue.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct McsNode(Pinned);
@@ -72,7 +72,7 @@ pub struct McsNode(Pinned);
 #[repr(C)]
 pub struct Mcs {
     queue: Queue<PhantomPinned>,
-    /// The holder's place if it comes from `sync::node`. Written by the holder.
+    /// The holder's node if it comes from `sync::node`. Written by the holder.
     holder: AtomicPtr<Pinned>,
 }
 
@@ -97,19 +97,19 @@ impl Mcs {
         self.holder.load(Ordering::Relaxed) // Relaxed: as said
     }
 
-    fn note_holder(&self, place: *mut Pinned) {
-        self.holder.store(place, Ordering::Relaxed); // Relaxed: as said
+    fn note_holder(&self, qnode: *mut Pinned) {
+        self.holder.store(qnode, Ordering::Relaxed); // Relaxed: as said
     }
 
     /// As `enter`, with a node of the thread's own.
     #[cold]
     fn enter_inline(&self, deadline: Option<Deadline>) -> bool {
-        let place: NonNull<Pinned> = node::take();
+        let qnode: NonNull<Pinned> = node::take();
         // SAFETY: `node::take` has just made it, no other thread knows it, and if it enters only
         // `release` gives it back; all leave the queue by `hand_over`.
-        let entered = unsafe { self.queue.enter_until(place.as_ptr(), || self.holder(), deadline) };
+        let entered = unsafe { self.queue.enter_until(qnode.as_ptr(), || self.holder(), deadline) };
         if entered {
-            self.note_holder(place.as_ptr());
+            self.note_holder(qnode.as_ptr());
         }
         entered
     }
@@ -161,10 +161,10 @@ unsafe impl PlainLock for Mcs {
 
     #[inline]
     fn try_acquire(&self) -> bool {
-        let enter = |place: NonNull<Pinned>| {
-            let taken = self.queue.try_enter(place.as_ptr());
+        let enter = |qnode: NonNull<Pinned>| {
+            let taken = self.queue.try_enter(qnode.as_ptr());
             if taken {
-                self.note_holder(place.as_ptr());
+                self.note_holder(qnode.as_ptr());
             }
             taken
         };
@@ -201,13 +201,13 @@ unsafe impl PlainLock for Mcs {
 
     #[inline]
     unsafe fn release(&self) {
-        let place = self.holder();
+        let qnode = self.holder();
         // SAFETY: the caller holds the lock by this trait (contract of `PlainLock::release`), so
-        // that `enter_inline` or `try_acquire` has noted its place: it is not null, comes from
+        // that `enter_inline` or `try_acquire` has noted its node: it is not null, comes from
         // `sync::node`, and is at the head. When `hand_over` returns, no thread has a link to it.
         unsafe {
-            self.queue.hand_over(place, GRANTED);
-            node::give_back(NonNull::new_unchecked(place));
+            self.queue.hand_over(qnode, GRANTED);
+            node::give_back(NonNull::new_unchecked(qnode));
         }
     }
 }

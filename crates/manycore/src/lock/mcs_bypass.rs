@@ -50,7 +50,7 @@ const QUEUED: u32 = 0;
 const QUEUED_ASLEEP: u32 = 1;
 const HEAD: u32 = 2;
 
-/// A waiter's place in the queue.
+/// A waiter's node in the queue.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Node {

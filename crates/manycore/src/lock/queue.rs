@@ -1,4 +1,4 @@
-//! A queue in which each waits at a place of its own until the one before it leaves it a message.
+//! A queue in which each waits at a node of its own until the one before it leaves it a message.
 //!
 //! The lock `mcs` is this queue alone. Locks that consist of several queues, or that choose the
 //! next owner, are built of it. Each lock defines the role of the queue's head.
@@ -10,18 +10,18 @@ use super::link::{Link, Linked};
 use crate::sync::atomic::Ordering;
 use crate::sync::{Deadline, const_new, hint, mutation, node, order, process};
 
-/// A place in a queue, with a lock's further data about a waiter or a hand-over.
+/// A node in a queue, with a lock's further data about a waiter or a hand-over.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(super) struct Place<N = ()> {
-    next: Link<Place<N>>,
+pub(super) struct QueueNode<N = ()> {
+    next: Link<QueueNode<N>>,
     gate: Gate,
     /// The [`process::generation`] in which it joined the queue.
     generation: u32,
     pub(super) notes: N,
 }
 
-impl<N: Default> Default for Place<N> {
+impl<N: Default> Default for QueueNode<N> {
     #[inline]
     fn default() -> Self {
         let generation = process::generation();
@@ -29,7 +29,7 @@ impl<N: Default> Default for Place<N> {
     }
 }
 
-impl Place {
+impl QueueNode {
     const_new! {
         pub(super) fn new(generation: u32) -> Self {
             Self { next: Link::new(), gate: Gate::new(), generation, notes: () }
@@ -37,7 +37,7 @@ impl Place {
     }
 }
 
-impl<N> Place<N> {
+impl<N> QueueNode<N> {
     /// Whether it joined the queue in this process.
     pub(super) fn is_of_this_process(&self) -> bool {
         self.generation == process::generation()
@@ -61,24 +61,24 @@ impl<N> Place<N> {
         self.next.store(next, Ordering::Relaxed);
     }
 
-    /// Leaves a message for the thread that waits at this place, which then may be gone; returns
+    /// Leaves a message for the thread that waits at this node, which then may be gone; returns
     /// whether it waits. A thread that has [given up](Queue::enter_until) does not.
     ///
     /// # Safety
     ///
-    /// The place has joined a queue, is not at its head, and has no message.
-    pub(super) unsafe fn tell(place: *mut Self, message: u32) -> bool {
-        // SAFETY: a thread in the queue keeps its place until its gate has a message, and it has
+    /// The node has joined a queue, is not at its head, and has no message.
+    pub(super) unsafe fn tell(qnode: *mut Self, message: u32) -> bool {
+        // SAFETY: a thread in the queue keeps its node until its gate has a message, and it has
         // none (contract of this function): no other thread sends one.
-        unsafe { Gate::open(&raw const (*place).gate, message) }
+        unsafe { Gate::open(&raw const (*qnode).gate, message) }
     }
 }
 
-/// The queue: a pointer to the last place. All zero is an empty one.
+/// The queue: a pointer to the last node. All zero is an empty one.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(super) struct Queue<N = ()> {
-    tail: Link<Place<N>>,
+    tail: Link<QueueNode<N>>,
 }
 
 impl<N> Queue<N> {
@@ -97,71 +97,75 @@ impl<N> Queue<N> {
     /// Joins the queue if it is still empty, as [`is_empty`](Self::is_empty) found; returns whether
     /// it did.
     #[inline]
-    pub(super) fn try_enter(&self, place: *mut Place<N>) -> bool {
+    pub(super) fn try_enter(&self, qnode: *mut QueueNode<N>) -> bool {
         // AcqRel: Acquire, partner of the Release in `leave_to`; Release, partner of the Acquire
         // in the successor's swap.
-        self.tail.fill(place, order!(AcqRel, "queue-try"))
+        self.tail.fill(qnode, order!(AcqRel, "queue-try"))
     }
 
     /// Joins the queue, and returns at its head: with the message of the one before it, or none if
     /// the queue was empty.
     ///
-    /// In the child of a fork, the places of the parent's other threads do not count: `holder` is
-    /// then the place at the head that belongs to the thread which has forked, or null.
+    /// In the child of a fork, the nodes of the parent's other threads do not count: `holder` is
+    /// then the node at the head that belongs to the thread which has forked, or null.
     ///
     /// # Safety
     ///
-    /// The place is new, and stays until `leave`.
+    /// The node is new, and stays until `leave`.
     pub(super) unsafe fn enter(
         &self,
-        place: *mut Place<N>,
-        holder: impl FnOnce() -> *mut Place<N>,
+        qnode: *mut QueueNode<N>,
+        holder: impl FnOnce() -> *mut QueueNode<N>,
     ) -> Option<u32> {
-        // SAFETY: the place is new, and stays (contract of this function).
-        unsafe { self.join(place, holder).then(|| (*place).gate.wait()) }
+        // SAFETY: the node is new, and stays (contract of this function).
+        unsafe { self.join(qnode, holder).then(|| (*qnode).gate.wait()) }
     }
 
     /// As [`enter`](Self::enter), but gives up when the deadline has passed; returns whether the
-    /// place is at the head. If not, it is for a thread that would [hand](Self::hand_over) the head
+    /// node is at the head. If not, it is for a thread that would [hand](Self::hand_over) the head
     /// to it.
     ///
     /// # Safety
     ///
-    /// As for [`enter`](Self::enter). With a deadline the place comes from `sync::node`, every
+    /// As for [`enter`](Self::enter). With a deadline the node comes from `sync::node`, every
     /// thread leaves this queue by [`hand_over`](Self::hand_over), and if the result is false the
-    /// place is not the caller's any more.
+    /// node is not the caller's any more.
     pub(super) unsafe fn enter_until(
         &self,
-        place: *mut Place<N>,
-        holder: impl FnOnce() -> *mut Place<N>,
+        qnode: *mut QueueNode<N>,
+        holder: impl FnOnce() -> *mut QueueNode<N>,
         deadline: Option<Deadline>,
     ) -> bool {
-        // SAFETY: the place is new, and stays (contract of this function), until its gate is
+        // SAFETY: the node is new, and stays (contract of this function), until its gate is
         // abandoned, after which this function does not touch it.
-        unsafe { !self.join(place, holder) || (*place).gate.wait_until(deadline).is_some() }
+        unsafe { !self.join(qnode, holder) || (*qnode).gate.wait_until(deadline).is_some() }
     }
 
-    /// Puts the place at the end of the queue; returns whether there is another before it.
+    /// Puts the node at the end of the queue; returns whether there is another before it.
     ///
     /// # Safety
     ///
     /// As of [`enter`](Self::enter).
-    unsafe fn join(&self, place: *mut Place<N>, holder: impl FnOnce() -> *mut Place<N>) -> bool {
+    unsafe fn join(
+        &self,
+        qnode: *mut QueueNode<N>,
+        holder: impl FnOnce() -> *mut QueueNode<N>,
+    ) -> bool {
         // AcqRel: Acquire, partner of the Release in `leave_to` and of this one in the
-        // predecessor's swap, which shows its place; Release, partner of the Acquire in the
+        // predecessor's swap, which shows its node; Release, partner of the Acquire in the
         // successor's swap.
-        let before = match self.tail.swap(place, order!(AcqRel, "queue-swap")) {
+        let before = match self.tail.swap(qnode, order!(AcqRel, "queue-swap")) {
             Linked::Nothing => null_mut(),
             Linked::Node(before) => before,
             Linked::Ghost => holder(),
         };
-        // SAFETY: a place at the tail cannot leave before it has seen a successor, and only the
-        // store below shows it one; `holder` is the place of the one thread that the child of a
-        // fork has.
+        // SAFETY: a node at the tail cannot leave before it has seen a successor, and only the
+        // store below shows it one; `holder` is the node of the one thread that the child of a fork
+        // has.
         unsafe {
             // Release: partner of the Acquire in `Place::next`.
             let before = before.as_ref();
-            before.map(|before| before.next.store(place, order!(Release, "queue-link"))).is_some()
+            before.map(|before| before.next.store(qnode, order!(Release, "queue-link"))).is_some()
         }
     }
 
@@ -170,69 +174,69 @@ impl<N> Queue<N> {
     ///
     /// # Safety
     ///
-    /// The place is at the head.
+    /// The node is at the head.
     #[inline]
-    pub(super) unsafe fn leave(&self, place: *mut Place<N>) -> Option<*mut Place<N>> {
-        // SAFETY: the place is at the head (contract of this function), and null as the last means
-        // that no place is behind it.
-        unsafe { self.leave_to(place, null_mut()) }
+    pub(super) unsafe fn leave(&self, qnode: *mut QueueNode<N>) -> Option<*mut QueueNode<N>> {
+        // SAFETY: the node is at the head (contract of this function), and null as the last means
+        // that no node is behind it.
+        unsafe { self.leave_to(qnode, null_mut()) }
     }
 
     /// Leaves the head to the next in the queue that has not given up, with a message, or leaves
-    /// the queue empty. The places of those that have are given back.
+    /// the queue empty. The nodes of those that have are given back.
     ///
     /// # Safety
     ///
-    /// The place is at the head.
+    /// The node is at the head.
     #[inline]
-    pub(super) unsafe fn hand_over(&self, place: *mut Place<N>, message: u32) {
-        // SAFETY: the place is at the head (contract of this function).
-        if let Some(next) = unsafe { self.leave(place) } {
-            // SAFETY: it is behind the place that has left the head, and has no message.
+    pub(super) unsafe fn hand_over(&self, qnode: *mut QueueNode<N>, message: u32) {
+        // SAFETY: the node is at the head (contract of this function).
+        if let Some(next) = unsafe { self.leave(qnode) } {
+            // SAFETY: it is behind the node that has left the head, and has no message.
             unsafe { self.tell_first(next, message) };
         }
     }
 
     /// # Safety
     ///
-    /// The place is the first, and has no message.
+    /// The node is the first, and has no message.
     #[cold]
-    unsafe fn tell_first(&self, mut place: *mut Place<N>, message: u32) {
-        // SAFETY: the place is the first, and has no message: by the contract of this function, or
+    unsafe fn tell_first(&self, mut qnode: *mut QueueNode<N>, message: u32) {
+        // SAFETY: the node is the first, and has no message: by the contract of this function, or
         // as the next of one that was.
-        while !unsafe { Place::tell(place, message) } {
+        while !unsafe { QueueNode::tell(qnode, message) } {
             // SAFETY: its thread has given up, so that this one is at the head with it.
-            let next = unsafe { self.leave(place) };
-            // SAFETY: such places come from `sync::node` (contract of `enter_until`); it has left
+            let next = unsafe { self.leave(qnode) };
+            // SAFETY: such nodes come from `sync::node` (contract of `enter_until`); it has left
             // the queue, so that no thread has a link to it.
-            unsafe { node::give_back(NonNull::new_unchecked(place)) };
+            unsafe { node::give_back(NonNull::new_unchecked(qnode)) };
             let Some(next) = next else { return };
-            place = next;
+            qnode = next;
         }
     }
 
-    /// As [`leave`](Self::leave), but if there is no next, this place that is in no queue becomes
+    /// As [`leave`](Self::leave), but if there is no next, this node that is in no queue becomes
     /// the last (and is for the caller to tell), or null for none.
     ///
     /// # Safety
     ///
-    /// The place is at the head, and has become the last.
+    /// The node is at the head, and has become the last.
     #[inline]
     pub(super) unsafe fn leave_to(
         &self,
-        place: *mut Place<N>,
-        last: *mut Place<N>,
-    ) -> Option<*mut Place<N>> {
-        // SAFETY: a place at the head is the caller's, and stays until it has left (contract of
-        // this function).
-        let this = unsafe { &*place };
+        qnode: *mut QueueNode<N>,
+        last: *mut QueueNode<N>,
+    ) -> Option<*mut QueueNode<N>> {
+        // SAFETY: a node at the head is the caller's, and stays until it has left (contract of this
+        // function).
+        let this = unsafe { &*qnode };
         loop {
             if let Some(next) = this.next() {
                 return Some(next);
             }
             // Release: partner of the Acquire in `enter` and `try_enter`.
             let release = order!(Release, "queue-empty");
-            if self.tail.pass(place, this.generation, last, release)
+            if self.tail.pass(qnode, this.generation, last, release)
                 || !this.is_of_this_process() && self.tail.clear_ghost(release)
             {
                 return None;

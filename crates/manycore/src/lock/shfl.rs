@@ -62,8 +62,8 @@ const HEAD_OF_NEW_GROUP: u32 = 3;
 /// How many of a node of memory go ahead of others: as many as in the paper.
 const GROUP: u32 = 1024;
 
-/// A waiter's place in the queue. The fields that shufflers read are on a line of their own, so
-/// that they do not disturb hand-overs.
+/// A waiter's node in the queue. The fields that shufflers read are on a line of their own, so that
+/// they do not disturb hand-overs.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Node {

@@ -187,7 +187,7 @@ pub mod node {
 
     /// The node comes first, so that a pointer to the node is one to its place.
     #[repr(C)]
-    struct Place<T> {
+    struct TrackedNode<T> {
         node: ManuallyDrop<T>,
         given_back: ManuallyDrop<Track<()>>,
     }
@@ -227,12 +227,13 @@ pub mod node {
 
     /// A node in its initial state.
     pub fn take<T: Default>() -> NonNull<T> {
-        let layout = Layout::new::<Place<T>>();
-        let place = free_place(layout).unwrap_or_else(|| new_place(layout)).cast::<Place<T>>();
+        let layout = Layout::new::<TrackedNode<T>>();
+        let place =
+            free_place(layout).unwrap_or_else(|| new_place(layout)).cast::<TrackedNode<T>>();
         let node = ManuallyDrop::new(T::default());
         // SAFETY: the memory was allocated with this layout, and is in no other use: new, or taken
         // out of `FREE`.
-        unsafe { place.write(Place { node, given_back: ManuallyDrop::new(Track::new(())) }) };
+        unsafe { place.write(TrackedNode { node, given_back: ManuallyDrop::new(Track::new(())) }) };
         place.cast()
     }
 
@@ -245,11 +246,11 @@ pub mod node {
         // SAFETY: from `take`, of the same type: the first field of a place, both of whose fields
         // are dropped here and nowhere else.
         unsafe {
-            let place = node.cast::<Place<T>>().as_mut();
+            let place = node.cast::<TrackedNode<T>>().as_mut();
             ManuallyDrop::drop(&mut place.node);
             ManuallyDrop::drop(&mut place.given_back);
         }
-        FREE.0.borrow_mut().push((node.cast(), Layout::new::<Place<T>>()));
+        FREE.0.borrow_mut().push((node.cast(), Layout::new::<TrackedNode<T>>()));
     }
 }
 

@@ -18,7 +18,7 @@ use manycore::lock::{Adaptive, Mcs};
 use manycore::reclaim::{Config, Qsbr};
 use manycore::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 use manycore_history::run::{self, Mix, Native, unless_interpreted};
-use manycore_history::specification::{First, Last, PileOperation};
+use manycore_history::specification::{First, Last, SequenceOperation};
 
 /// Few buckets, so that keys share them.
 const SIZES: Sizes = Sizes { keys: 8, buckets: 3 };
@@ -80,10 +80,10 @@ fn take_all() {
             seed,
             ..Mix::native(unless_interpreted(4, 2))
         };
-        run::check_pile::<First, _>(Native, &mix, &[PileOperation::TakeAll], || {
+        run::check_sequence::<First, _>(Native, &mix, &[SequenceOperation::TakeAll], || {
             |operation| {
                 match operation {
-                    PileOperation::Push(value) => queue.push(value),
+                    SequenceOperation::Push(value) => queue.push(value),
                     _ => return queue.take().collect(),
                 }
                 Vec::new()
@@ -104,11 +104,11 @@ fn treiber() {
             seed,
             ..Mix::native(4)
         };
-        run::check_pile::<Last, _>(Native, &mix, &[PileOperation::Pop], || {
+        run::check_sequence::<Last, _>(Native, &mix, &[SequenceOperation::Pop], || {
             |operation| {
                 let mut handle = stack.handle();
                 match operation {
-                    PileOperation::Push(value) => handle.push(value),
+                    SequenceOperation::Push(value) => handle.push(value),
                     _ => return handle.pop().into_iter().collect(),
                 }
                 Vec::new()

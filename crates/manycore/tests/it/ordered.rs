@@ -14,10 +14,10 @@ use manycore::ldu::ordered::{Discipline, Newest, Oldest, Ordered};
 use manycore::lock::{Adaptive, Mcs};
 use manycore::sync::hint;
 use manycore_history::run::{self, Mix, Native, unless_interpreted};
-use manycore_history::specification::{End, First, Last, PileOperation};
+use manycore_history::specification::{End, First, Last, SequenceOperation};
 use proptest::prelude::*;
 
-/// In pieces: a pile is judged as a whole.
+/// In pieces: a ordered is judged as a whole.
 fn is_linearizable<E: End, D: Discipline, C: Clock>(clock: impl Fn() -> C) {
     for seed in 0..unless_interpreted(200, 2) {
         let mix = Mix {
@@ -27,23 +27,24 @@ fn is_linearizable<E: End, D: Discipline, C: Clock>(clock: impl Fn() -> C) {
             seed,
             ..Mix::native(4)
         };
-        let pile = Ordered::<u64, D, C, Adaptive>::with_clock(clock());
-        let removals = &[PileOperation::Pop, PileOperation::PopSome, PileOperation::TakeBack];
-        run::check_pile::<E, _>(Native, &mix, removals, || {
-            let (pile, mut handle) = (&pile, pile.handle());
+        let ordered = Ordered::<u64, D, C, Adaptive>::with_clock(clock());
+        let removals =
+            &[SequenceOperation::Pop, SequenceOperation::PopSome, SequenceOperation::TakeBack];
+        run::check_sequence::<E, _>(Native, &mix, removals, || {
+            let (ordered, mut handle) = (&ordered, ordered.handle());
             move |operation| {
                 let result = match operation {
-                    PileOperation::Push(value) => {
+                    SequenceOperation::Push(value) => {
                         handle.push(value);
                         None
                     }
-                    PileOperation::TakeBack => handle.take_back(),
-                    PileOperation::PopSome => {
+                    SequenceOperation::TakeBack => handle.take_back(),
+                    SequenceOperation::PopSome => {
                         let mut popped = Vec::new();
-                        pile.pop_into(2, &mut popped);
+                        ordered.pop_into(2, &mut popped);
                         return popped;
                     }
-                    _ => pile.pop(),
+                    _ => ordered.pop(),
                 };
                 result.into_iter().collect()
             }
@@ -88,8 +89,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// By one thread. `pop` returns the model's result. Whether an item can be taken back is known only
 /// by trying: if one is, it has to be the handle's last one.
 fn agrees<D: Discipline>(steps: Vec<Step>, pop: fn(&mut VecDeque<usize>) -> Option<usize>) {
-    let pile = Ordered::<usize, D, Counter, Mcs>::with_clock(Counter::default());
-    let mut handles = [0, 1, 2].map(|_| Some(pile.handle()));
+    let ordered = Ordered::<usize, D, Counter, Mcs>::with_clock(Counter::default());
+    let mut handles = [0, 1, 2].map(|_| Some(ordered.handle()));
     let (mut model, mut own) = (VecDeque::new(), [const { Vec::new() }; 3]);
     for (number, step) in steps.into_iter().enumerate() {
         match step {
@@ -105,10 +106,10 @@ fn agrees<D: Discipline>(steps: Vec<Step>, pop: fn(&mut VecDeque<usize>) -> Opti
                     model.remove(at.expect("it was not taken out"));
                 }
             }
-            Step::Pop => assert_eq!(pile.pop(), pop(&mut model)),
+            Step::Pop => assert_eq!(ordered.pop(), pop(&mut model)),
             Step::PopInto(most) => {
                 let mut popped = Vec::new();
-                assert_eq!(pile.pop_into(most, &mut popped), popped.len());
+                assert_eq!(ordered.pop_into(most, &mut popped), popped.len());
                 let expected: Vec<_> =
                     std::iter::from_fn(|| pop(&mut model)).take(popped.len()).collect();
                 assert_eq!(popped, expected);
@@ -116,11 +117,11 @@ fn agrees<D: Discipline>(steps: Vec<Step>, pop: fn(&mut VecDeque<usize>) -> Opti
             }
             Step::Renew(by) => {
                 handles[by] = None;
-                handles[by] = Some(pile.handle());
+                handles[by] = Some(ordered.handle());
             }
         }
     }
-    let rest: Vec<_> = std::iter::from_fn(|| pile.pop()).collect();
+    let rest: Vec<_> = std::iter::from_fn(|| ordered.pop()).collect();
     assert_eq!(rest, std::iter::from_fn(|| pop(&mut model)).collect::<Vec<_>>());
 }
 
@@ -182,13 +183,13 @@ const EACH: u64 = unless_interpreted(30_000, 60);
 /// its order, and all are dropped.
 fn stress<D: Discipline, C: Clock>(clock: C, ascends: bool) {
     let alive = AtomicU64::new(0);
-    let pile = Ordered::<Counted<'_>, D, C, Adaptive>::with_clock(clock);
+    let ordered = Ordered::<Counted<'_>, D, C, Adaptive>::with_clock(clock);
     let (seen, left) = (AtomicU64::new(0), AtomicU64::new(PRODUCERS));
     thread::scope(|scope| {
         for producer in 0..PRODUCERS {
-            let (pile, alive, seen, left) = (&pile, &alive, &seen, &left);
+            let (ordered, alive, seen, left) = (&ordered, &alive, &seen, &left);
             scope.spawn(move || {
-                let mut handle = pile.handle();
+                let mut handle = ordered.handle();
                 for number in 0..EACH {
                     handle.push(Counted::new(producer << 32 | number, alive));
                     if number % 5 == 0
@@ -199,22 +200,22 @@ fn stress<D: Discipline, C: Clock>(clock: C, ascends: bool) {
                     }
                     if number % (EACH / 3) == 0 {
                         drop(handle);
-                        handle = pile.handle(); // perhaps another's
+                        handle = ordered.handle(); // perhaps another's
                     }
                 }
                 left.fetch_sub(1, Ordering::Release);
             });
         }
         for consumer in 0..CONSUMERS {
-            let (pile, seen, left) = (&pile, &seen, &left);
+            let (ordered, seen, left) = (&ordered, &seen, &left);
             scope.spawn(move || {
                 let (mut last, mut batch) = ([None; PRODUCERS as usize], Vec::new());
                 loop {
                     let over = left.load(Ordering::Acquire) == 0;
                     match consumer % 2 {
-                        0 => batch.extend(pile.pop()),
+                        0 => batch.extend(ordered.pop()),
                         _ => {
-                            pile.pop_into(100, &mut batch);
+                            ordered.pop_into(100, &mut batch);
                         }
                     }
                     if over && batch.is_empty() {

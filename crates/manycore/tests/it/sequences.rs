@@ -180,27 +180,27 @@ maps! {
 
 /// What is done to a pile.
 #[derive(Clone, Copy, Debug)]
-enum Pile {
+enum BagOperation {
     Push,
     Take,
 }
 
-fn pile() -> impl Strategy<Value = Pile> {
-    prop_oneof![3 => Just(Pile::Push), 2 => Just(Pile::Take)]
+fn bag_operation() -> impl Strategy<Value = BagOperation> {
+    prop_oneof![3 => Just(BagOperation::Push), 2 => Just(BagOperation::Take)]
 }
 
 #[test]
 fn a_stack_is_a_vector() {
-    for_any(pile(), |steps| {
+    for_any(bag_operation(), |steps| {
         let stack = TreiberStack::new(Config::default().with_batch(2));
         let (mut handle, mut model) = (stack.handle(), Vec::new());
         for (number, step) in steps.iter().enumerate() {
             match step {
-                Pile::Push => {
+                BagOperation::Push => {
                     handle.push(Box::new(number));
                     model.push(Box::new(number));
                 }
-                Pile::Take => assert_eq!(handle.pop(), model.pop()),
+                BagOperation::Take => assert_eq!(handle.pop(), model.pop()),
             }
         }
         drop(handle);
@@ -209,15 +209,15 @@ fn a_stack_is_a_vector() {
 
 #[test]
 fn a_queue_is_a_deque() {
-    for_any(pile(), |steps| {
+    for_any(bag_operation(), |steps| {
         let (queue, mut model) = (TakeAll::new(), VecDeque::new());
         for (number, step) in steps.iter().enumerate() {
             match step {
-                Pile::Push => {
+                BagOperation::Push => {
                     queue.push(Box::new(number));
                     model.push_back(Box::new(number));
                 }
-                Pile::Take => assert!(queue.take().eq(model.drain(..))),
+                BagOperation::Take => assert!(queue.take().eq(model.drain(..))),
             }
         }
     });

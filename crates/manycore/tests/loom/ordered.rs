@@ -17,10 +17,10 @@ struct Value(UnsafeCell<u32>);
 // SAFETY: the model fails if two threads are at it.
 unsafe impl Send for Value {}
 
-type Pile<D> = Ordered<Value, D, Counter, Futex>;
+type OrderedValues<D> = Ordered<Value, D, Counter, Futex>;
 
-fn pile<D: Discipline>() -> Arc<Pile<D>> {
-    Arc::new(Pile::with_clock(Counter::default()))
+fn ordered<D: Discipline>() -> Arc<OrderedValues<D>> {
+    Arc::new(OrderedValues::with_clock(Counter::default()))
 }
 
 fn value(value: Value) -> u32 {
@@ -33,15 +33,15 @@ fn push<D: Discipline>(handle: &mut Handle<'_, Value, D, Counter, Futex>, value:
 }
 
 /// All that comes out.
-fn rest<D: Discipline>(pile: &Pile<D>) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(|| pile.pop().map(value))
+fn rest<D: Discipline>(ordered: &OrderedValues<D>) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(|| ordered.pop().map(value))
 }
 
 /// From one segment to the next, and back.
 #[test]
 fn one_adds_and_one_takes() {
     check(3, || {
-        let queue = pile::<Oldest>();
+        let queue = ordered::<Oldest>();
         let adder = {
             let queue = queue.clone();
             thread::spawn(move || {
@@ -61,7 +61,7 @@ fn one_adds_and_one_takes() {
 #[test]
 fn taken_or_taken_back() {
     check(3, || {
-        let queue = pile::<Oldest>();
+        let queue = ordered::<Oldest>();
         let taker = {
             let queue = queue.clone();
             thread::spawn(move || queue.pop().map(value))
@@ -83,18 +83,19 @@ fn taken_or_taken_back() {
 /// results, by whether they came before all had been added.
 fn two_add<D: Discipline + 'static>(judge: fn(meanwhile: &[u32], then: &[u32]) -> bool) {
     check(3, move || {
-        let pile = pile::<D>();
+        let ordered = ordered::<D>();
         let adder = {
-            let pile = pile.clone();
+            let ordered = ordered.clone();
             thread::spawn(move || {
-                let (mut one, mut other) = (pile.handle(), pile.handle());
+                let (mut one, mut other) = (ordered.handle(), ordered.handle());
                 push(&mut one, 1);
                 push(&mut other, 2);
             })
         };
-        let meanwhile: Vec<_> = [pile.pop(), pile.pop()].into_iter().flatten().map(value).collect();
+        let meanwhile: Vec<_> =
+            [ordered.pop(), ordered.pop()].into_iter().flatten().map(value).collect();
         adder.join().unwrap();
-        let then: Vec<_> = rest(&pile).collect();
+        let then: Vec<_> = rest(&ordered).collect();
         assert!(judge(&meanwhile, &then), "{meanwhile:?}, and then {then:?}");
     });
 }
@@ -116,7 +117,7 @@ fn two_add_to_a_stack() {
 #[test]
 fn a_handle_changes_hands() {
     check(3, || {
-        let queue = pile::<Oldest>();
+        let queue = ordered::<Oldest>();
         let adders = [1, 2].map(|number| {
             let queue = queue.clone();
             thread::spawn(move || push(&mut queue.handle(), number))

@@ -188,19 +188,19 @@ impl Extend<Live> for Picky {
 #[test]
 fn who_takes_several_takes_less() {
     macro_rules! takes {
-        ($pile:expr) => {{
-            let pile = $pile;
-            let mut handle = pile.handle();
+        ($ordered:expr) => {{
+            let ordered = $ordered;
+            let mut handle = ordered.handle();
             let mut picky = Picky(0, Vec::new());
             for number in 0..10 * crate::ROUNDS {
                 handle.push(Live::new(number));
                 if number.is_multiple_of(3) {
-                    let take = || pile.pop_into(7, &mut picky);
+                    let take = || ordered.pop_into(7, &mut picky);
                     _ = catch_unwind(AssertUnwindSafe(take));
                 }
             }
             let mut numbers: Vec<u64> = picky.1.iter().map(|value| *value.number).collect();
-            numbers.extend(std::iter::from_fn(|| pile.pop()).map(|value| *value.number));
+            numbers.extend(std::iter::from_fn(|| ordered.pop()).map(|value| *value.number));
             numbers.sort_unstable();
             let expected: Vec<u64> = (0..10 * crate::ROUNDS).collect();
             assert_eq!(numbers, expected);

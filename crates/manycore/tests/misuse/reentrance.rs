@@ -68,9 +68,9 @@ thread_local! {
 }
 
 /// Runs when the value is dropped, in a section of the handle whose section has ended.
-struct Looks(&'static Domain);
+struct PinsOnDrop(&'static Domain);
 
-impl Drop for Looks {
+impl Drop for PinsOnDrop {
     fn drop(&mut self) {
         let Some(handle) = HANDLE.with_borrow(|handle| *handle) else { return };
         let guard = handle.pin();
@@ -93,7 +93,7 @@ fn sections_of_destructors_protect() {
         // This thread does not collect the results of `is_inside`, so only the first destructors
         // ask for it.
         while SEEN.get() < 20 {
-            let looks = Looks(domain);
+            let looks = PinsOnDrop(domain);
             guard.defer(move || drop(looks));
             if by_repin {
                 guard.repin();

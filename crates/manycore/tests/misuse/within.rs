@@ -105,17 +105,17 @@ fn values_of_queues_and_stacks() {
     macro_rules! uses {
         ($type:ty, $push:expr, $pop:expr) => {
             gets_on(|| {
-                static PILE: OnceLock<$type> = OnceLock::new();
-                let pile = PILE.get_or_init(Default::default);
+                static ORDERED: OnceLock<$type> = OnceLock::new();
+                let ordered = ORDERED.get_or_init(Default::default);
                 let (push, pop): (fn(&$type, Uses), fn(&$type)) = ($push, $pop);
                 let uses: Use = Arc::new(move || {
-                    push(pile, Uses(Arc::new(|| ())));
-                    pop(pile);
+                    push(ordered, Uses(Arc::new(|| ())));
+                    pop(ordered);
                 });
                 for _ in 0..crate::ROUNDS {
-                    push(pile, Uses(Arc::clone(&uses)));
-                    push(pile, Uses(Arc::clone(&uses)));
-                    pop(pile);
+                    push(ordered, Uses(Arc::clone(&uses)));
+                    push(ordered, Uses(Arc::clone(&uses)));
+                    pop(ordered);
                 }
             })
         };

@@ -25,7 +25,7 @@ use super::bell::Bell;
 use super::domain::Domain;
 use super::frames::Collected;
 use super::monitor::{Held, Monitor};
-use super::wakers::{Place, Wakers};
+use super::wakers::{WaiterKey, Wakers};
 use crate::device::Storage;
 use crate::error::{Error, Result};
 use crate::heap::Heap;
@@ -264,9 +264,14 @@ impl Flusher {
     }
 
     /// Whether a commit is on the disk; if not, the waker's task has a place, and is woken.
-    pub fn poll(&self, stamp: u64, place: &mut Option<Place>, waker: &Waker) -> Poll<Result<()>> {
+    pub fn poll(
+        &self,
+        stamp: u64,
+        waiter: &mut Option<WaiterKey>,
+        waker: &Waker,
+    ) -> Poll<Result<()>> {
         let is_durable = || self.has(stamp);
-        let (state, is_new) = self.wakers.poll(stamp, place, waker, is_durable);
+        let (state, is_new) = self.wakers.poll(stamp, waiter, waker, is_durable);
         if is_new {
             self.note(Duration::ZERO);
         }

@@ -10,7 +10,7 @@ use manycore::clock::Clock as _;
 use super::flusher::{Flusher, Progress};
 use super::shared::Shared;
 use super::terms::Durability;
-use super::wakers::Place;
+use super::wakers::WaiterKey;
 use crate::error::Result;
 
 /// A commit on its way to the disk.
@@ -31,7 +31,7 @@ pub struct Committing<'s, R> {
     stamp: u64,
     /// None once it was returned.
     value: Option<R>,
-    place: Option<Place>,
+    waiter: Option<WaiterKey>,
 }
 
 impl<'s, R> Ticket<'s, R> {
@@ -105,7 +105,7 @@ impl<'s, R> IntoFuture for Ticket<'s, R> {
 
     fn into_future(self) -> Committing<'s, R> {
         let Self { shared, stamp, value } = self;
-        Committing { flusher: &shared.flusher, stamp, value: Some(value), place: None }
+        Committing { flusher: &shared.flusher, stamp, value: Some(value), waiter: None }
     }
 }
 
@@ -118,7 +118,7 @@ impl<R> Future for Committing<'_, R> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<R>> {
         let this = self.get_mut();
         let value = |value: &mut Option<R>| value.take().expect("a future is not polled when done");
-        match this.flusher.poll(this.stamp, &mut this.place, context.waker()) {
+        match this.flusher.poll(this.stamp, &mut this.waiter, context.waker()) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(done) => {
                 let value = value(&mut this.value);
@@ -133,8 +133,8 @@ impl<R> Unpin for Committing<'_, R> {}
 
 impl<R> Drop for Committing<'_, R> {
     fn drop(&mut self) {
-        if let Some(place) = self.place.take() {
-            self.flusher.wakers.leave(place);
+        if let Some(waiter) = self.waiter.take() {
+            self.flusher.wakers.leave(waiter);
         }
     }
 }

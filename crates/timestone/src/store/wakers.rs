@@ -11,9 +11,9 @@ use std::task::{Poll, Waker};
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
 
-/// What a task waits for, and its number.
+/// The key of a waiting task: the stamp that it waits for, and a number of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct WaiterKey {
     stamp: u64,
     number: u64,
 }
@@ -24,7 +24,7 @@ pub struct Wakers(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
-    tasks: BTreeMap<Place, Waker>,
+    tasks: BTreeMap<WaiterKey, Waker>,
     next: u64,
     /// Why the tasks that have no place any more were woken, if their commits are not on the disk.
     failure: Option<Error>,
@@ -36,21 +36,21 @@ impl Wakers {
     pub fn poll(
         &self,
         stamp: u64,
-        place: &mut Option<Place>,
+        waiter: &mut Option<WaiterKey>,
         waker: &Waker,
         is_durable: impl Fn() -> bool,
     ) -> (Poll<Result<()>>, bool) {
         let mut waiting = self.0.lock();
         // With the lock: later durable commits wake the task after it has its place.
         if is_durable() {
-            place.take().map(|place| waiting.tasks.remove(&place));
+            waiter.take().map(|waiter| waiting.tasks.remove(&waiter));
             return (Poll::Ready(Ok(())), false);
         }
-        let Some(known) = *place else {
-            let new = Place { stamp, number: waiting.next };
+        let Some(known) = *waiter else {
+            let new = WaiterKey { stamp, number: waiting.next };
             waiting.next += 1;
             waiting.tasks.insert(new, waker.clone());
-            *place = Some(new);
+            *waiter = Some(new);
             return (Poll::Pending, true);
         };
         match waiting.tasks.get_mut(&known) {
@@ -59,7 +59,7 @@ impl Wakers {
                 (Poll::Pending, false)
             }
             None => {
-                *place = None;
+                *waiter = None;
                 let failure = waiting.failure.as_ref().expect("a task that was woken early");
                 (Poll::Ready(Err(failure.again())), false)
             }
@@ -67,8 +67,8 @@ impl Wakers {
     }
 
     /// The future is gone.
-    pub fn leave(&self, place: Place) {
-        drop(self.0.lock().tasks.remove(&place));
+    pub fn leave(&self, waiter: WaiterKey) {
+        drop(self.0.lock().tasks.remove(&waiter));
     }
 
     /// Wakes those whose commits have stamps up to this; after a failure, all.
@@ -76,7 +76,7 @@ impl Wakers {
         let woken = {
             let mut waiting = self.0.lock();
             let later = match failure {
-                None => waiting.tasks.split_off(&Place { stamp: durable + 1, number: 0 }),
+                None => waiting.tasks.split_off(&WaiterKey { stamp: durable + 1, number: 0 }),
                 Some(_) => BTreeMap::new(),
             };
             waiting.failure = failure.or(waiting.failure.take());
@@ -97,8 +97,8 @@ mod tests {
     fn a_task_has_one_place_and_leaves_it() {
         let (wakers, waker, mut places) = (Wakers::default(), Waker::noop(), [None; 3]);
         for _ in 0..3 {
-            for (place, stamp) in places.iter_mut().zip([5, 6, 7]) {
-                assert!(wakers.poll(stamp, place, waker, || false).0.is_pending());
+            for (waiter, stamp) in places.iter_mut().zip([5, 6, 7]) {
+                assert!(wakers.poll(stamp, waiter, waker, || false).0.is_pending());
             }
         }
         assert_eq!(wakers.0.lock().tasks.len(), 3);

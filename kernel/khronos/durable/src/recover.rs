@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use khronos_disk::{Block, Device, Disk, File, ROOT, zeros};
-use khronos_fs::{Errno, Kind, Node, Restored};
+use khronos_fs::{Errno, InodeHandle, Kind, Restored};
 
 use crate::Tree;
 
@@ -49,8 +49,8 @@ impl core::error::Error for RecoverError {}
 
 /// Files with several names, and directories whose names are still to be made.
 struct Recovery<'fs> {
-    linked: BTreeMap<u64, Node<'fs>>,
-    left: Vec<(u64, Node<'fs>)>,
+    linked: BTreeMap<u64, InodeHandle<'fs>>,
+    left: Vec<(u64, InodeHandle<'fs>)>,
     made: u64,
 }
 
@@ -86,7 +86,7 @@ impl<'fs> Recovery<'fs> {
         &mut self,
         tree: &impl Tree<'fs>,
         disk: &Disk<D>,
-        (number, directory): (u64, &Node<'fs>),
+        (number, directory): (u64, &InodeHandle<'fs>),
         (name, inode): (&[u8], u64),
         block: &mut Block,
     ) -> Result<(), RecoverError> {
@@ -118,7 +118,7 @@ impl<'fs> Recovery<'fs> {
 fn read<'fs, D: Device>(
     tree: &impl Tree<'fs>,
     disk: &Disk<D>,
-    node: &Node<'fs>,
+    node: &InodeHandle<'fs>,
     file: &File,
     block: &mut Block,
     failed: impl Fn(Errno) -> RecoverError,

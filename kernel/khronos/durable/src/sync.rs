@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use khronos_disk::{Device, Disk, Error, Image, Page, Record, Staged};
-use khronos_fs::{Changed, Changes, Node, Taken, Which};
+use khronos_fs::{Changed, Changes, InodeHandle, Taken, Which};
 
 use crate::Tree;
 
@@ -13,7 +13,7 @@ const PIECE: usize = 64;
 
 /// What is written of a file, for the batch.
 struct Written<'fs> {
-    file: Node<'fs>,
+    file: InodeHandle<'fs>,
     cut: Option<u64>,
     pages: BTreeMap<u64, Staged>,
 }

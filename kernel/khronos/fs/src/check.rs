@@ -10,7 +10,7 @@ use manycore::session::View;
 use crate::fs::{Ask, Cx};
 use crate::inode::{Inode, Kind};
 use crate::name::Key;
-use crate::sync::held::Node;
+use crate::sync::held::InodeHandle;
 
 /// What is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Totals {
 /// A directory's children, held, and its parent's number.
 struct Listed<'fs> {
     parent: u64,
-    children: Vec<Node<'fs>>,
+    children: Vec<InodeHandle<'fs>>,
     error: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl<'fs> Cx<'fs> {
     fn check_directory(
         &mut self,
         directory: &Inode,
-        left: &mut Vec<Node<'fs>>,
+        left: &mut Vec<InodeHandle<'fs>>,
         names: &mut BTreeMap<u64, (u64, u64)>,
         totals: &mut Totals,
     ) -> Result<(), String> {
@@ -98,7 +98,7 @@ impl<'fs> Cx<'fs> {
         result
     }
 
-    fn hold_root(&mut self) -> Node<'fs> {
+    fn hold_root(&mut self) -> InodeHandle<'fs> {
         self.hold(self.fs.root()).expect("the root is there until the end")
     }
 
@@ -129,7 +129,7 @@ impl<'fs> Cx<'fs> {
             }
             Ok((parent, error))
         });
-        let children = held.into_iter().map(Node::new).collect();
+        let children = held.into_iter().map(InodeHandle::new).collect();
         let number = directory.number();
         let ((parent, error), _) =
             listed.map_err(|errno| format!("directory {number}: {errno}"))?;

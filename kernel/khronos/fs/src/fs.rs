@@ -13,10 +13,10 @@ use crate::errno::Errno;
 use crate::inode::{Body, Inode};
 use crate::options::{Options, Sync, Walk};
 use crate::record::{ATTRIBUTES, Noted, Noting, Recorder};
-use crate::sync::held::{Held, Node};
+use crate::sync::held::{Held, InodeHandle};
 use crate::sync::locked::{Locked, Locks};
 use crate::sync::versioned::Versioned;
-use crate::sync::{Brought, Mechanism, Names, Place, Start, Stop, Tx};
+use crate::sync::{Brought, EntryName, Mechanism, Names, Start, Stop, Tx};
 
 /// A file system in memory.
 ///
@@ -203,14 +203,14 @@ impl<'fs> Cx<'fs> {
     }
 
     /// The inode of somebody who holds it, once more.
-    pub fn hold(&self, inode: &Inode) -> Option<Node<'fs>> {
+    pub fn hold(&self, inode: &Inode) -> Option<InodeHandle<'fs>> {
         self.check(inode);
-        Held::acquire(inode).map(Node::new)
+        Held::acquire(inode).map(InodeHandle::new)
     }
 
     /// Returns a reference to an inode. If the inode has no names, and no other references, it is
     /// freed.
-    pub fn close(&mut self, node: Node<'fs>) {
+    pub fn close(&mut self, node: InodeHandle<'fs>) {
         self.check(&node);
         self.release(node.into_held());
     }
@@ -340,7 +340,7 @@ impl<'fs> Holds<'fs> {
     }
 
     /// Names that the attempt is going to change, for the record of changes.
-    pub fn note(&mut self, places: &[Place<'_>]) -> Result<(), Stop> {
+    pub fn note(&mut self, places: &[EntryName<'_>]) -> Result<(), Stop> {
         for place in places {
             if let Some(noting) = &self.noting {
                 // Nobody has the directory any more: it was removed.

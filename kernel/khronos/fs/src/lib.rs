@@ -23,9 +23,9 @@
 //!   same CPU: that is the borrow `&mut Cx`. A call does not sleep, does no I/O and touches no
 //!   memory but the slices that it is given, which have to be the kernel's own: bytes of a program
 //!   are copied before and after.
-//! - An open file and a working directory are a [`Node`], which is given back by [`Cx::close`],
-//!   from any CPU. Paths are followed from any [`Inode`], as `openat` has it; one that begins with
-//!   a slash begins at [`Fs::root`].
+//! - An open file and a working directory are a [`InodeHandle`], which is given back by
+//!   [`Cx::close`], from any CPU. Paths are followed from any [`Inode`], as `openat` has it; one
+//!   that begins with a slash begins at [`Fs::root`].
 //! - [`Errno::number`] is what Linux' programs expect. Devices and pipes are names only:
 //!   [`Cx::mknod`], and the kernel looks at [`Stat::device`].
 //! - [`Cx::set_time`] sets the time that calls write into inodes. It may be a tick: a line of times
@@ -74,6 +74,6 @@ pub use self::inode::{Inode, Kind, MODE_KIND};
 pub use self::name::NAME_MAX;
 pub use self::options::{Options, Sync, UnknownSync, Walk};
 pub use self::record::{Changed, ChangedData, ChangedName, Changes, Restored, Which};
-pub use self::sync::held::Node;
+pub use self::sync::held::InodeHandle;
 pub use self::view::{Again, Current, Item, Moment};
 pub use self::walk::PATH_MAX;

@@ -35,9 +35,9 @@ use crate::fs::{Ask, Cx};
 use crate::inode::{Body, Inode, Kind};
 use crate::name::Key;
 use crate::sync::gate::{Gate, Shut, Update};
-use crate::sync::held::{Held, Node};
+use crate::sync::held::{Held, InodeHandle};
 use crate::sync::page::Guarded;
-use crate::sync::{Line, Place, Stop};
+use crate::sync::{EntryName, Line, Stop};
 
 /// Logs of contexts; with more contexts some share.
 const LOGS: u64 = 64;
@@ -79,7 +79,7 @@ impl Recorder {
     }
 
     /// An attempt's note before it changes a name; nothing if the directory is gone.
-    fn note(&self, context: u64, place: &Place<'_>) -> Option<Noted> {
+    fn note(&self, context: u64, place: &EntryName<'_>) -> Option<Noted> {
         let directory = place.directory.number();
         let is_known = self.log(context).read(|log| log.directories.contains_key(&directory));
         let held = if is_known { None } else { Some(Held::acquire(&place.directory)?) };
@@ -96,7 +96,7 @@ pub(crate) struct Noting<'fs> {
 
 impl Noting<'_> {
     /// An attempt's note before it changes a name; nothing if the directory is gone.
-    pub fn note(&self, place: &Place<'_>) -> Option<Noted> {
+    pub fn note(&self, place: &EntryName<'_>) -> Option<Noted> {
         self.recorder.note(self.context, place)
     }
 }
@@ -135,7 +135,7 @@ pub struct ChangedName {
 /// Bytes of a file that have changed.
 pub struct ChangedData<'fs> {
     /// The file.
-    pub file: Node<'fs>,
+    pub file: InodeHandle<'fs>,
     /// What has changed.
     pub taken: Taken,
 }
@@ -226,13 +226,14 @@ impl<'fs> Cx<'fs> {
     }
 
     /// Files whose bytes have changed, held.
-    pub fn changed_files(&mut self) -> Vec<Node<'fs>> {
+    pub fn changed_files(&mut self) -> Vec<InodeHandle<'fs>> {
         let Some(recorder) = &self.fs.recorder else { return Vec::new() };
         let mut files = Vec::new();
         for log in &recorder.logs {
             log.read(|log| {
                 let changed = log.inodes.values().filter(|inode| inode.marks() & DATA != 0);
-                files.extend(changed.filter_map(|inode| Held::acquire(inode)).map(Node::new));
+                files
+                    .extend(changed.filter_map(|inode| Held::acquire(inode)).map(InodeHandle::new));
             });
         }
         files
@@ -328,7 +329,7 @@ impl<'fs> Cx<'fs> {
             {
                 inode.unmark(DATA);
                 let held = Held::acquire(inode).expect("it has names");
-                let file_node = Node::new(held);
+                let file_node = InodeHandle::new(held);
                 changes.data.push(ChangedData { file: file_node, taken: file.take(usize::MAX) });
             }
         }

@@ -26,11 +26,11 @@ use crate::errno::Errno;
 use crate::fs::{Ask, Cx};
 use crate::inode::Kind;
 use crate::name::Key;
-use crate::sync::{Found, Stop, Tx};
+use crate::sync::{InodeRef, Stop, Tx};
 
 /// Something that a view has found.
 #[derive(Clone, Copy)]
-pub struct Item<'v>(Found<'v>);
+pub struct Item<'v>(InodeRef<'v>);
 
 impl Item<'_> {
     /// Its number.
@@ -59,7 +59,7 @@ impl core::fmt::Debug for Item<'_> {
 /// the second.
 pub struct Current<'a, 'v> {
     tx: &'a dyn Tx<'v>,
-    root: Found<'v>,
+    root: InodeRef<'v>,
     seed: u64,
 }
 
@@ -155,7 +155,7 @@ impl Cx<'_> {
         mut f: impl for<'v> FnMut(Current<'_, 'v>) -> Result<R, Again>,
     ) -> R {
         let looked = self.run(View::Latest, Ask::default(), |tx, brought, _| {
-            let now = Current { tx, root: Found::root(&brought), seed: brought.seed };
+            let now = Current { tx, root: InodeRef::root(&brought), seed: brought.seed };
             f(now).map_err(|Again(())| Stop::Again(Conflict::Retry))
         });
         looked.expect("a view of the root does not fail").0
@@ -165,7 +165,7 @@ impl Cx<'_> {
     pub fn moment<R>(&mut self, f: impl for<'v> FnOnce(Moment<'_, 'v>) -> R) -> R {
         let mut f = Some(f);
         let looked = self.run(View::Snapshot, Ask::default(), |tx, brought, _| {
-            let now = Current { tx, root: Found::root(&brought), seed: brought.seed };
+            let now = Current { tx, root: InodeRef::root(&brought), seed: brought.seed };
             let f = f.take().expect("a view that only reads is not made again");
             Ok(f(Moment { now, asked: RefCell::default() }))
         });

@@ -3,7 +3,7 @@
 use crate::Errno;
 use crate::inode::{Body, Kind};
 use crate::name::Key;
-use crate::sync::{Brought, Found, Place, Seen, Start, Stop, Tx};
+use crate::sync::{Brought, EntryName, InodeRef, Seen, Start, Stop, Tx};
 
 /// The longest path, in bytes.
 pub const PATH_MAX: usize = 4095;
@@ -14,9 +14,9 @@ const SYMLINKS_MAX: usize = 40;
 /// Where a path leads.
 pub(crate) struct End<'v> {
     /// The last name, unless the path ends with `.`, `..`, or is `/`.
-    pub place: Option<Place<'v>>,
+    pub place: Option<EntryName<'v>>,
     /// What is there.
-    pub found: Option<Found<'v>>,
+    pub found: Option<InodeRef<'v>>,
     /// Whether the path says that it is a directory.
     pub has_slash: bool,
     /// Whether the last part is `.`.
@@ -25,7 +25,7 @@ pub(crate) struct End<'v> {
 
 impl<'v> End<'v> {
     /// What is there.
-    pub fn existing(&self) -> Result<Found<'v>, Errno> {
+    pub fn existing(&self) -> Result<InodeRef<'v>, Errno> {
         self.found.ok_or(Errno::NoEntry)
     }
 
@@ -39,7 +39,7 @@ impl<'v> End<'v> {
 
     /// An existing name, and its target. If a path ends in another way, it leads to a directory
     /// that is in use: `errno`.
-    pub fn present(&self, errno: Errno) -> Result<(Seen<'v>, Found<'v>), Errno> {
+    pub fn present(&self, errno: Errno) -> Result<(Seen<'v>, InodeRef<'v>), Errno> {
         let place = self.place.ok_or(errno)?;
         let inode = self.existing()?;
         Ok((Seen { place, inode: Some(inode) }, inode))
@@ -134,7 +134,7 @@ pub(crate) fn walk<'v>(
     last: Last,
 ) -> Result<End<'v>, Stop> {
     checked(start.path)?;
-    let root = Found::root(brought);
+    let root = InodeRef::root(brought);
     let begin = |path: &[u8]| if path.first() == Some(&b'/') { Some(root) } else { None };
     let mut at = match begin(start.path) {
         Some(root) => root,
@@ -153,7 +153,7 @@ pub(crate) fn walk<'v>(
             b"." => {}
             b".." => at = tx.parent(at).ok_or(Errno::NoEntry)?,
             name => {
-                let place = Place { directory: at, key: Key::new(name, brought.seed)? };
+                let place = EntryName { directory: at, key: Key::new(name, brought.seed)? };
                 end.place = Some(place);
                 let found = tx.find(place.directory, place.key);
                 let Some(found) = found else {

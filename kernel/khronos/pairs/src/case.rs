@@ -7,14 +7,14 @@ use crate::call::{Call, Mistake, Path};
 
 /// Where the two calls are made: always on two CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum Callers {
     /// By two processes.
     Processes,
     /// By two threads of one process, with common descriptors and memory.
     Threads,
 }
 
-impl Place {
+impl Callers {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Processes, Self::Threads];
 
@@ -37,7 +37,7 @@ pub struct Case {
     /// By which the report knows it.
     pub number: u32,
     /// Two processes or two threads.
-    pub place: Place,
+    pub place: Callers,
     /// What is done before.
     pub setup: Vec<(Side, Call)>,
     /// The two calls.
@@ -88,7 +88,7 @@ impl FromStr for Case {
         let mut next = |what| words.next().ok_or_else(|| mistake(what));
         let number = next("no number")?.parse().map_err(|_| mistake("no number"))?;
         let place = next("no place")?;
-        let place = Place::ALL.into_iter().find(|one| one.name() == place);
+        let place = Callers::ALL.into_iter().find(|one| one.name() == place);
         let place = place.ok_or_else(|| mistake("neither processes nor threads"))?;
         let mut call = || -> Result<(Call, bool), Mistake> {
             Ok((next("no call")?.parse()?, next("no result")? == "succeeds"))

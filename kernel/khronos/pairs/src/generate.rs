@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::call::{Call, Path};
-use crate::case::{Case, Place, Side};
+use crate::case::{Callers, Case, Side};
 use crate::model;
 
 /// Cases of two calls at a place, at most, that are kept; evenly from all. Renames alone would have
@@ -137,7 +137,7 @@ fn next_paths(used: &[Path]) -> Vec<Path> {
 }
 
 /// The shape with all arguments that make a difference, for a caller that has made `other` before.
-fn arguments(shape: Shape, side: Side, place: Place, other: Option<&Made>) -> Vec<Made> {
+fn arguments(shape: Shape, side: Side, place: Callers, other: Option<&Made>) -> Vec<Made> {
     let used = other.map_or(&[][..], |other| &other.paths);
     match shape {
         One(call) => next_paths(used)
@@ -176,14 +176,14 @@ fn arguments(shape: Shape, side: Side, place: Place, other: Option<&Made>) -> Ve
 }
 
 /// The possible targets of a descriptor: the same as the other call's, or another object.
-fn targets(used: &[Path], place: Place, other: Option<&Made>) -> Vec<Target> {
+fn targets(used: &[Path], place: Callers, other: Option<&Made>) -> Vec<Target> {
     let mut all: Vec<_> = next_paths(used).into_iter().map(Target::File).collect();
     let Some((slot, target)) = other.and_then(|other| other.target) else {
         all.extend([Target::Reader(0), Target::Writer(0)]);
         return all;
     };
     all.extend([Target::Reader(1), Target::Writer(1)]);
-    if place == Place::Threads {
+    if place == Callers::Threads {
         all.extend([Target::Same, Target::TheOne(slot)]);
         match target {
             Target::Reader(_) => all.push(Target::Writer(0)),
@@ -195,10 +195,10 @@ fn targets(used: &[Path], place: Place, other: Option<&Made>) -> Vec<Target> {
 }
 
 /// The pages that a call can be on. Processes have each their own.
-fn pages(place: Place, other: Option<&Made>) -> Vec<(u8, Page)> {
+fn pages(place: Callers, other: Option<&Made>) -> Vec<(u8, Page)> {
     let there = [Page::Unmapped, Page::Untouched, Page::Written];
     match (place, other.and_then(|other| other.page)) {
-        (Place::Threads, Some(of_other)) => {
+        (Callers::Threads, Some(of_other)) => {
             let mut all: Vec<_> = there.map(|there| (1, there)).into();
             all.push((of_other.0, Page::AsMade));
             all
@@ -300,7 +300,7 @@ fn make_target(slot: u8, target: Target, pipes: &mut Vec<u8>) -> Vec<Call> {
 }
 
 /// All cases of two shapes that commute.
-fn of_shapes(shapes: [Shape; 2], place: Place) -> Vec<Case> {
+fn of_shapes(shapes: [Shape; 2], place: Callers) -> Vec<Case> {
     let mut cases = Vec::new();
     for one in arguments(shapes[0], 0, place, None) {
         for two in arguments(shapes[1], 1, place, Some(&one)) {
@@ -360,8 +360,8 @@ pub fn is_of_different_names(case: &Case) -> bool {
 /// All cases: of two calls at a place at most `most`, evenly from all that there are, and those of
 /// [different names](is_of_different_names).
 pub fn cases(most: usize) -> Vec<Case> {
-    let mut all: BTreeMap<(Place, [&str; 2]), Vec<Case>> = BTreeMap::new();
-    for place in Place::ALL {
+    let mut all: BTreeMap<(Callers, [&str; 2]), Vec<Case>> = BTreeMap::new();
+    for place in Callers::ALL {
         for (number, &one) in SHAPES.iter().enumerate() {
             for &two in &SHAPES[number..] {
                 for case in of_shapes([one, two], place) {

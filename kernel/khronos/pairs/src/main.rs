@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 use khronos_pairs::call::Mistake;
-use khronos_pairs::case::{Case, Place};
+use khronos_pairs::case::{Callers, Case};
 use khronos_pairs::generate::{self, MOST};
 use khronos_pairs::report::{self, Counted};
 use khronos_pairs::symbols::Symbols;
@@ -56,7 +56,7 @@ fn report(cases: &str, counts: &str, symbols: Option<&str>) -> Result<(), String
     for ([one, two], lines) in report::different_names(&counted) {
         println!("{one} {two}: {lines}");
     }
-    for place in Place::ALL {
+    for place in Callers::ALL {
         println!("\n{}", report::table(&counted, place));
     }
     if let Some(symbols) = symbols {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
 use crate::call::{Call, Path};
-use crate::case::{Place, Side};
+use crate::case::{Callers, Side};
 
 /// What a call has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ struct Process {
 /// All that there is.
 #[derive(Clone, Debug)]
 pub struct Model {
-    place: Place,
+    place: Callers,
     names: BTreeMap<Path, Id>,
     inodes: Vec<Inode>,
     opens: Vec<Open>,
@@ -88,7 +88,7 @@ type Result<T> = std::result::Result<T, NotForPairs>;
 
 impl Model {
     /// Nothing there but two directories.
-    pub fn new(place: Place) -> Self {
+    pub fn new(place: Callers) -> Self {
         Self {
             place,
             names: BTreeMap::new(),
@@ -100,7 +100,7 @@ impl Model {
     }
 
     fn process(&mut self, side: Side) -> &mut Process {
-        &mut self.processes[if self.place == Place::Threads { 0 } else { side }]
+        &mut self.processes[if self.place == Callers::Threads { 0 } else { side }]
     }
 
     fn make(&mut self, path: Path, is_directory: bool) -> Id {
@@ -398,7 +398,7 @@ fn place(all: &mut Vec<Id>, one: Id) -> usize {
 }
 
 /// Whether the two calls commute after the setup, and each succeeds.
-pub fn commute(place: Place, setup: &[(Side, Call)], calls: [Call; 2]) -> Option<[bool; 2]> {
+pub fn commute(place: Callers, setup: &[(Side, Call)], calls: [Call; 2]) -> Option<[bool; 2]> {
     let mut before = Model::new(place);
     for &(side, call) in setup {
         before.apply(side, call).ok().filter(Answer::succeeds)?;
@@ -426,15 +426,15 @@ mod tests {
     #[test]
     fn names_that_differ_commute_and_the_same_do_not() {
         let open = |name| Call::OpenNew { path: path(name), slot: 0 };
-        assert_eq!(commute(Place::Processes, &[], [open(0), open(1)]), Some([true, true]));
-        assert_eq!(commute(Place::Processes, &[], [open(0), open(0)]), None);
+        assert_eq!(commute(Callers::Processes, &[], [open(0), open(1)]), Some([true, true]));
+        assert_eq!(commute(Callers::Processes, &[], [open(0), open(0)]), None);
         // The lowest descriptor that is free goes to who comes first.
-        assert_eq!(commute(Place::Threads, &[], [open(0), open(1)]), None);
+        assert_eq!(commute(Callers::Threads, &[], [open(0), open(1)]), None);
         let both = [Call::Stat { path: path(0) }, Call::Unlink { path: path(1) }];
         let linked = [(0, open(0)), (0, Call::Link { from: path(0), to: path(1) })];
-        assert_eq!(commute(Place::Processes, &linked, both), None, "stat tells links");
+        assert_eq!(commute(Callers::Processes, &linked, both), None, "stat tells links");
         let other = [(0, open(0)), (1, open(1))];
-        assert_eq!(commute(Place::Processes, &other, both), Some([true, true]));
+        assert_eq!(commute(Callers::Processes, &other, both), Some([true, true]));
     }
 
     #[test]
@@ -444,25 +444,25 @@ mod tests {
             [(0, Call::OpenNew { path: path(0), slot: 0 }), (0, Call::Pwrite { slot: 0, page: 1 })];
         let calls = [Call::Read { slot: 0 }, Call::Lseek { slot: 1, page: 1 }];
         let two = [&file[..], &[open(1)]].concat();
-        assert_eq!(commute(Place::Threads, &two, calls), Some([true, true]));
+        assert_eq!(commute(Callers::Threads, &two, calls), Some([true, true]));
         let copy = [&file[..], &[(0, Call::Dup { slot: 0, to: 1 })]].concat();
-        assert_eq!(commute(Place::Threads, &copy, calls), None);
+        assert_eq!(commute(Callers::Threads, &copy, calls), None);
     }
 
     #[test]
     fn a_pipe_with_bytes_is_read_and_written_in_any_order() {
         let pipe = [(0, Call::Pipe { reader: 0, writer: 1 })];
         let calls = [Call::Read { slot: 0 }, Call::Write { slot: 1 }];
-        assert_eq!(commute(Place::Threads, &pipe, calls), None, "one order waits");
+        assert_eq!(commute(Callers::Threads, &pipe, calls), None, "one order waits");
         let filled = [&pipe[..], &[(0, Call::Write { slot: 1 })]].concat();
-        assert_eq!(commute(Place::Threads, &filled, calls), Some([true, true]));
+        assert_eq!(commute(Callers::Threads, &filled, calls), Some([true, true]));
     }
 
     #[test]
     fn memory_is_common_to_threads_only() {
         let map = [(0, Call::Mmap { page: 0 }), (1, Call::Mmap { page: 0 })];
         let calls = [Call::MemWrite { page: 0 }, Call::MemRead { page: 0 }];
-        assert_eq!(commute(Place::Processes, &map, calls), Some([true, true]));
-        assert_eq!(commute(Place::Threads, &map, calls), None);
+        assert_eq!(commute(Callers::Processes, &map, calls), Some([true, true]));
+        assert_eq!(commute(Callers::Threads, &map, calls), None);
     }
 }

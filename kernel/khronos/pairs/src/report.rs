@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::call::{Mistake, NAMES};
-use crate::case::{Case, Place};
+use crate::case::{Callers, Case};
 use crate::generate::is_of_different_names;
 use crate::symbols::Symbols;
 
@@ -97,14 +97,14 @@ pub fn summary(counted: &[Counted<'_>]) -> String {
         let _ = writeln!(text, "{name}: {free} of {all} share no line: {} %", percent(free, all));
     };
     line("all", &|_| true);
-    for place in Place::ALL {
+    for place in Callers::ALL {
         line(place.name(), &|one| one.case.place == place);
     }
     text
 }
 
 /// Cases that share lines, of all: a row and a column for each call.
-pub fn table(counted: &[Counted<'_>], place: Place) -> String {
+pub fn table(counted: &[Counted<'_>], place: Callers) -> String {
     let mut cells: BTreeMap<[&str; 2], (usize, usize)> = BTreeMap::new();
     for one in counted.iter().filter(|one| one.case.place == place) {
         let cell = cells.entry(one.case.names()).or_default();

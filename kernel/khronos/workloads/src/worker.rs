@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use khronos_fs::{At, Cx, Inode, Node, Open, Rename, Retries};
+use khronos_fs::{At, Cx, Inode, InodeHandle, Open, Rename, Retries};
 
 use crate::stage::{FILES, NAMES, PAGE, Stage};
 use crate::workload::{Operation, Shared};
@@ -23,7 +23,7 @@ pub struct Worker<'s> {
     /// How many operations there were.
     done: usize,
     /// An open file, where pages are read or written at a place; or a directory that is listed.
-    open: Option<(Node<'s>, u64)>,
+    open: Option<(InodeHandle<'s>, u64)>,
     page: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What is simulated in place of what was measured: a job for each point, and what comes of it.
+//! The simulations that stand for published measurements: a job for each point, and its result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::simulated::{Beside, Finding, Job, Program};
 use crate::slice::Pinning;
 use crate::structure::Load;
 
-/// What is simulated, with the numbers that a case has.
+/// The experiment of a case, with its numbers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Experiment {
@@ -25,30 +25,30 @@ pub(super) enum Experiment {
     Set {
         structure: String,
         initial: u64,
-        /// Updates, in percent.
+        /// The share of updates, in percent.
         update: f64,
-        /// The exponent of the popularity of keys; all alike without it.
+        /// The exponent of the keys' popularity; without it, all keys are equally popular.
         zipf: Option<f64>,
-        /// Of a hash table; a tenth of the keys without it.
+        /// The number of buckets of a hash table; without it, a tenth of the number of keys.
         buckets: Option<u64>,
-        /// What an operation takes beside its accesses.
+        /// The time of an operation beside its accesses.
         #[serde(default = "beside")]
         beside_ns: f64,
         simulate_us: u64,
     },
-    /// Threads use a table of lists, whose nodes a scheme frees.
+    /// Threads use a table of lists, whose nodes a reclamation scheme frees.
     Reclaim { program: Reclaim, simulate_us: u64 },
     /// Threads take one lock, or change one word.
     Sections {
         section_ns: f64,
         outside_ns: f64,
-        /// The same, of mechanisms that take longer or less beside a section.
+        /// Other times beside a section, by mechanism.
         #[serde(default)]
         outside_of: BTreeMap<String, f64>,
-        /// Sections that only read, in percent.
+        /// The share of sections that only read, in percent.
         #[serde(default)]
         reads: f64,
-        /// Lines that a section moves.
+        /// The number of lines that a section uses.
         #[serde(default = "one")]
         data: u32,
         #[serde(default = "usual_time")]
@@ -62,7 +62,7 @@ pub(super) enum Experiment {
     },
     /// Cores access a line.
     Lines { accesses: Accesses },
-    /// Nothing that is here can show it; the set says why.
+    /// Not simulated: the set says why.
     PublishedOnly {},
 }
 
@@ -78,7 +78,7 @@ fn usual_time() -> u64 {
     200
 }
 
-/// A point of the grid, whatever is simulated there.
+/// A point of the grid, for any experiment.
 pub(super) struct Asked<'a> {
     pub model: &'a Model,
     pub filling: Filling,
@@ -88,12 +88,12 @@ pub(super) struct Asked<'a> {
 }
 
 impl Experiment {
-    /// Whether there is something to simulate.
+    /// Whether the experiment can be simulated.
     pub fn is_simulated(&self) -> bool {
         !matches!(self, Self::PublishedOnly {})
     }
 
-    /// The simulation of a point, of an experiment that is simulated.
+    /// The simulation of a point. The experiment can be simulated.
     pub fn job(&self, asked: &Asked) -> Job {
         let cpus = asked.model.machine().topology.cpus();
         let (program, micros) = self.program(asked);
@@ -102,7 +102,7 @@ impl Experiment {
             _ => 1,
         };
         let threads = asked.threads * each;
-        // Waits that end in sleep have to be seen until they do.
+        // The simulation has to last until waits that end in sleep have done so.
         let oversubscribed = threads > cpus;
         let micros = if oversubscribed { micros.max(20_000) } else { micros };
         Job {
@@ -115,7 +115,7 @@ impl Experiment {
             pinning: Pinning::Auto,
             seed: asked.seed,
             every_turn: false,
-            // No thread waits for a CPU, so that waiters of queues have no reason to sleep.
+            // No thread waits for a CPU, so waiters in queues have no reason to sleep.
             patient: !oversubscribed,
         }
     }
@@ -157,7 +157,7 @@ impl Experiment {
         }
     }
 
-    /// What a simulation says in the unit of what was published.
+    /// The result of a simulation, in the unit of the published value.
     pub fn value(&self, finding: &Finding, measure: Measure, threads: u32, ghz: f64) -> f64 {
         let throughput = finding.slice.throughput();
         let cycles = || finding.sight.get(lines::CYCLES).copied().unwrap_or(f64::NAN);

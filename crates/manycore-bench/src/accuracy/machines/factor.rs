@@ -1,24 +1,24 @@
-//! Factors, orders and knees: what published and simulated points say when they are compared with
-//! each other, and not with an absolute rate.
+//! Factors, orders and knees. They compare published points with each other, and simulated points
+//! with each other, so they need no absolute rate.
 
 use std::collections::BTreeMap;
 
 use super::Compared;
 
-/// Subjects are told apart that differ by this factor.
+/// Two subjects differ if one is faster by this factor.
 pub(super) const APART: f64 = 1.3;
 
-/// A knee is where a curve first comes this close to its peak.
+/// A curve has its knee where it first reaches this share of its peak.
 const KNEE: f64 = 0.9;
 
-/// What is compared.
+/// The kinds of factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Of {
     /// The peak over one thread.
     Rise,
     /// The most threads over the peak.
     Fall,
-    /// A subject over the first one of the set, with the same number of threads.
+    /// A subject over the first subject of the set, with the same number of threads.
     Subject,
 }
 
@@ -38,26 +38,26 @@ impl Of {
 #[derive(Clone, Debug)]
 pub(super) struct Factor<'a> {
     pub of: Of,
-    /// The point that it ends at.
+    /// The point at which it ends.
     pub at: &'a Compared,
     pub published: f64,
     pub simulated: f64,
 }
 
 impl Factor<'_> {
-    /// By how much the simulated factor is off, either way.
+    /// The ratio of the simulated and the published factor, inverted if it is less than 1.
     pub fn off(&self) -> f64 {
         let ratio = self.simulated / self.published;
         ratio.max(1.0 / ratio)
     }
 
-    /// Whether it is within the band of its set.
+    /// Whether the simulated factor is within the band of its set.
     pub fn is_within(&self) -> bool {
         self.off() <= self.at.band
     }
 }
 
-/// The points of one subject in one case on one machine, by threads.
+/// For each subject, case and machine: its points, by threads.
 pub(super) fn curves(compared: &[Compared]) -> Vec<Vec<&Compared>> {
     let mut curves: BTreeMap<(usize, usize, usize, usize), Vec<&Compared>> = BTreeMap::new();
     for one in compared {
@@ -69,7 +69,7 @@ pub(super) fn curves(compared: &[Compared]) -> Vec<Vec<&Compared>> {
     curves
 }
 
-/// All subjects of one case on one machine with the same number of threads.
+/// The groups of points with the same case, machine and number of threads.
 fn groups(compared: &[Compared]) -> Vec<Vec<&Compared>> {
     let mut groups: BTreeMap<(usize, usize, usize, u32), Vec<&Compared>> = BTreeMap::new();
     for one in compared {
@@ -88,7 +88,7 @@ pub(super) fn factors(compared: &[Compared]) -> Vec<Factor<'_>> {
     of_curves.chain(of_groups).collect()
 }
 
-/// Of a curve that begins with one thread.
+/// The factors of a curve that begins with one thread.
 fn of_curve<'a>(curve: &[&'a Compared]) -> Vec<Factor<'a>> {
     let (first, last) = (curve[0], curve[curve.len() - 1]);
     if first.point.threads != 1 || curve.len() < 2 {
@@ -103,7 +103,7 @@ fn of_curve<'a>(curve: &[&'a Compared]) -> Vec<Factor<'a>> {
     ]
 }
 
-/// Of all subjects of a group but the first, over that.
+/// The factors of a group: each subject over the first one.
 fn of_group<'a>(group: &[&'a Compared]) -> Vec<Factor<'a>> {
     let base = group[0];
     let over_base = |one: &&'a Compared| Factor {
@@ -115,7 +115,7 @@ fn of_group<'a>(group: &[&'a Compared]) -> Vec<Factor<'a>> {
     group[1..].iter().map(over_base).collect()
 }
 
-/// A pair of subjects of which the first was measured [`APART`] times as fast, or more.
+/// Two subjects. Published measurements show the first to be faster by [`APART`] or more.
 pub(super) struct Pair<'a> {
     pub faster: &'a Compared,
     pub slower: &'a Compared,
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!((of(Of::Rise).published, of(Of::Rise).simulated), (4.0, 4.0));
         assert!(of(Of::Rise).is_within());
         assert_eq!((of(Of::Fall).off(), of(Of::Fall).is_within()), (2.0, false));
-        // 3 times as fast, simulated 2 times.
+        // Published: 3 times as fast. Simulated: 2 times.
         assert_eq!(of(Of::Subject).off(), 1.5);
         assert_eq!(factors.len(), 3);
         let pairs = pairs(&all);

@@ -1,4 +1,4 @@
-//! The sets that come with manycore: the files in `figures/measured`.
+//! The published sets that come with manycore: the files in `figures/measured`.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 
 macro_rules! embedded {
     ($($name:literal),* $(,)?) => {
-        /// Names, descriptions and tables, in the order in which they are shown.
+        /// Names, descriptions and tables, in the order of the output.
         const EMBEDDED: &[(&str, &str, &str)] = &[$((
             $name,
             include_str!(concat!("../../../../../figures/measured/", $name, ".toml")),
@@ -33,13 +33,13 @@ embedded!(
     "kernel-80-files",
 );
 
-/// Their names.
+/// The sets' names.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, ..)| *name)
 }
 
-/// All of them, read; or, of these names, those that are paths of descriptions: with a slash, or
-/// ending in `.toml`. The table lies beside.
+/// Reads sets: all of them if there are no names. A name with a slash, or with the ending `.toml`,
+/// is the path of a description; the table is in the same directory.
 pub(super) fn sets(names: &[String]) -> Result<Vec<PublishedSet>, Failure> {
     let of_file = |name: &&String| name.contains('/') || name.ends_with(".toml");
     let own = names.iter().filter(of_file).map(|path| read(Path::new(path)));
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_set_is_read_and_has_models() {
+    fn every_set_parses_and_has_models() {
         for set in sets(&[]).unwrap() {
             for machine in &set.machines {
                 let model = model::find(&machine.model).unwrap();

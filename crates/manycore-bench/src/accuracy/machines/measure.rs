@@ -1,25 +1,25 @@
-//! What published values are, and how they become something of which more is better.
+//! The units of published values, and their conversion to rates, of which more is better.
 
 use serde::Deserialize;
 
-/// What a value is.
+/// The unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Measure {
-    /// Operations in a time, of all threads.
+    /// Operations of all threads in a unit of time.
     Rate,
-    /// Time for an operation, of each thread: all threads do as many operations in it as they are.
+    /// Time of an operation, as each thread sees it. In that time each thread does one.
     TimeOfThread,
     /// Time divided by the operations of all threads.
     Time,
-    /// How long one access takes until it is done.
+    /// The time that one access takes.
     Latency,
-    /// The same, in cycles of the core's clock.
+    /// The time that one access takes, in cycles of the core's clock.
     Cycles,
 }
 
 impl Measure {
-    /// A value as something of which more is better.
+    /// Converts a value to a rate.
     pub fn rate(self, value: f64, threads: u32) -> f64 {
         match self {
             Self::Rate => value,
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_is_better() {
+    fn every_unit_becomes_a_rate() {
         assert_eq!(Measure::Rate.rate(4.0, 2), 4.0);
         assert_eq!(Measure::TimeOfThread.rate(4.0, 2), 0.5);
         assert_eq!(Measure::Time.rate(4.0, 2), 0.25);

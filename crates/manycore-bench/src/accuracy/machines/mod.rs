@@ -1,5 +1,5 @@
-//! `manycore sim accuracy --of machines`: what others measured on real machines beside simulations
-//! of models of these.
+//! `manycore sim accuracy --of machines`: published measurements of real machines beside
+//! simulations of models of these machines.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | `render`, `page`, `records` | what came out, for a person and for programs |
 //! | `mutexes` | the set whose sections are read off its own points, which is judged by time |
 //!
-//! The models' constants come from elsewhere: from hand-overs between cores and bursts on lines
-//! (the sets that `calibrates` marks), and not from what is judged.
+//! The models' constants do not come from the judged points. They come from hand-overs between
+//! cores and from bursts on lines: the sets that `calibrates` marks.
 
 mod experiment;
 mod factor;
@@ -39,23 +39,22 @@ use self::set::{Grade, Point, PublishedSet};
 use crate::failure::Failure;
 use crate::simulated::{Finding, Job, SimulatorPool};
 
-/// What to compare.
+/// The study's settings.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Names of sets, or paths of their descriptions; all that come with manycore if there are
-    /// none.
+    /// Names of sets, or paths of their descriptions. None: all sets that come with manycore.
     pub sets: Vec<String>,
-    /// Names of measured machines or of their models; all if there are none.
+    /// Names of measured machines or of their models. None: all machines.
     pub machines: Vec<String>,
-    /// Kinds of sets; all if there are none.
+    /// Kinds of sets. None: all kinds.
     pub kinds: Vec<Kind>,
-    /// Numbers of threads; those that the sets name if there are none.
+    /// Numbers of threads. None: the numbers that the sets name.
     pub threads: Vec<u32>,
-    /// Every case and every number of threads that the machine has CPUs for, or few of them.
+    /// How many cases and numbers of threads are simulated.
     pub extent: Extent,
     /// The seed of every random choice.
     pub seed: u64,
-    /// Who simulates.
+    /// The pool that runs simulations.
     pub pool: SimulatorPool,
 }
 
@@ -77,31 +76,31 @@ impl Options {
 /// How many of the points are simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// One case of each set with one thread and a few: shows that it works.
+    /// One case of each set, with one thread and a few threads: a quick test that the study works.
     Quick,
-    /// The cases and numbers of threads that the sets name for it.
+    /// The cases and numbers of threads that the sets name for this.
     Usual,
-    /// All of them.
+    /// Every case, and every number of threads for which the machine has CPUs.
     Full,
 }
 
-/// A published point and what was simulated in its place.
+/// A published point and its simulated counterpart.
 #[derive(Clone, Debug)]
 struct Compared {
-    /// The number of its set.
+    /// The index of its set.
     set: usize,
     kind: Kind,
-    /// Within which factor a factor has to be.
+    /// By which factor the simulation may differ.
     band: f64,
-    /// Whether it counts: constants come from those that do not, or nobody trusts them.
+    /// Whether the point is judged. Points that calibrate a model, or that nobody trusts, are not.
     judged: bool,
     point: Point,
-    /// As something of which more is better.
+    /// The published value as a rate.
     published: f64,
     simulated: f64,
-    /// In the unit of what was published.
+    /// The simulated value in the unit of the published one.
     simulated_value: f64,
-    /// Where time went, and how far lines did.
+    /// Where simulated time went, and how far lines moved.
     sight: BTreeMap<String, f64>,
 }
 
@@ -115,19 +114,19 @@ impl Compared {
     }
 }
 
-/// What was found.
+/// The results of the study.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct PublishedAccuracy {
     /// Published and simulated records.
     pub measurements: Vec<Measurement>,
-    /// What is asked of the simulator.
+    /// What the study claims about the simulator.
     pub claims: Vec<Claim>,
-    /// What could not be compared, a line each.
+    /// A line for each point that could not be compared.
     pub failures: Vec<String>,
     sets: Vec<PublishedSet>,
     compared: Vec<Compared>,
-    /// The set that is judged by time.
-    mutexes: Option<mutexes::Found>,
+    /// The results of the set that is judged by time.
+    mutexes: Option<mutexes::MutexAccuracy>,
 }
 
 /// Names of all sets.
@@ -135,8 +134,8 @@ pub fn names() -> Vec<&'static str> {
     library::names().chain([mutexes::NAME]).collect()
 }
 
-/// Simulates and compares.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+/// Runs the study.
+pub fn run(options: &Options) -> Result<PublishedAccuracy, Failure> {
     let sets = library::sets(&options.sets)?;
     options.check(&sets)?;
     let asked = options.chosen(&sets);
@@ -157,8 +156,14 @@ pub fn run(options: &Options) -> Result<Found, Failure> {
             Err(error) => failures.push(format!("{}: {error}", set.in_words(&point))),
         }
     }
-    let mut found =
-        Found { measurements: Vec::new(), claims: Vec::new(), failures, sets, compared, mutexes };
+    let mut found = PublishedAccuracy {
+        measurements: Vec::new(),
+        claims: Vec::new(),
+        failures,
+        sets,
+        compared,
+        mutexes,
+    };
     found.measurements = records::of(&found, options.seed);
     found.claims = tally::claims(&found);
     if let Some(mutexes) = &found.mutexes {
@@ -204,7 +209,8 @@ fn models(sets: &[PublishedSet]) -> Result<BTreeMap<String, Model>, Failure> {
 }
 
 impl Options {
-    /// The points that are asked for and that we have something for, with the number of their set.
+    /// The requested points for which there is a model and a simulation, each with the index of its
+    /// set.
     fn chosen(&self, sets: &[PublishedSet]) -> Vec<(usize, Point)> {
         let of_set = |(number, set)| {
             let points = PublishedSet::points(set).filter(|point| self.is_chosen(set, point));
@@ -213,7 +219,7 @@ impl Options {
         sets.iter().enumerate().flat_map(of_set).collect()
     }
 
-    /// What is asked of the set that is judged by time, if anything is.
+    /// The settings for the set that is judged by time, if it is requested.
     fn mutexes(&self) -> Option<mutexes::Options> {
         let named = self.sets.is_empty() || self.sets.iter().any(|name| name == mutexes::NAME);
         let of_kind = self.kinds.is_empty() || self.kinds.contains(&Kind::Locks);
@@ -293,7 +299,7 @@ impl Options {
         set.cases[point.case].run.job(&Asked {
             model: &models[&machine.model],
             filling: machine.filling,
-            ours: ours.expect("others are not chosen"),
+            ours: ours.expect("points without a counterpart are not chosen"),
             threads: point.threads,
             seed: self.seed,
         })

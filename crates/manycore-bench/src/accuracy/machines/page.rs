@@ -1,5 +1,5 @@
-//! What came out, as a page that loads nothing: for each set its source, pictures of what was
-//! measured and simulated, and what was found.
+//! The results as a page that loads nothing from elsewhere. For each set it has the source,
+//! pictures of published and simulated curves, and the findings.
 
 use std::fmt::{self, Write};
 
@@ -9,7 +9,7 @@ use super::factor::{curves, factors};
 use super::render::{lines, time};
 use super::set::PublishedSet;
 use super::tally::{Tally, share};
-use super::{Compared, Found};
+use super::{Compared, PublishedAccuracy};
 
 const STYLE: &str = "\
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
@@ -17,14 +17,14 @@ table { border-collapse: collapse; font-size: 14px } td, th { padding: .2rem .6r
 tr:nth-child(even) { background: #f4f4f4 } .source { color: #555 } svg { max-width: 100% }
 ";
 
-/// The page of all sets that were compared.
-pub fn page(found: &Found) -> String {
+/// The page of all sets.
+pub fn page(found: &PublishedAccuracy) -> String {
     let mut page = String::new();
-    write(found, &mut page).expect("a string takes everything");
+    write(found, &mut page).expect("writing to a string cannot fail");
     page
 }
 
-fn write(found: &Found, page: &mut String) -> fmt::Result {
+fn write(found: &PublishedAccuracy, page: &mut String) -> fmt::Result {
     let title = "The simulator beside real machines";
     writeln!(page, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">")?;
     writeln!(page, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
@@ -78,7 +78,7 @@ fn section(set: &PublishedSet, members: &[Compared], page: &mut String) -> fmt::
     writeln!(page, "</section>")
 }
 
-/// A picture for each machine and case: measured lines, and simulated ones that are thin.
+/// A picture for each machine and case. Simulated curves have thin lines.
 fn pictures(set: &PublishedSet, members: &[Compared], page: &mut String) -> fmt::Result {
     for (place, machine) in set.machines.iter().enumerate() {
         let panels: Vec<Panel> = (0..set.cases.len())
@@ -94,15 +94,15 @@ fn pictures(set: &PublishedSet, members: &[Compared], page: &mut String) -> fmt:
         if !panels.is_empty() {
             let title = format!("{} and {}", machine.name, machine.model);
             let svg = Figure { title, panels }.svg();
-            // It is a document of its own, which begins with what only a file may have.
+            // The picture is a document of its own, with a head that is valid only in a file.
             writeln!(page, "{}", svg.find("<svg").map_or("", |start| &svg[start..]))?;
         }
     }
     Ok(())
 }
 
-/// Rates over that of the first point of each curve, measured and simulated; the interval of a
-/// measured value is the band of its set.
+/// Rates relative to the first point of each curve, published and simulated. The interval of a
+/// published value is the band of its set.
 fn panel(set: &PublishedSet, case: &str, there: &[Compared]) -> Option<Panel> {
     let mut threads: Vec<u32> = there.iter().map(|one| one.point.threads).collect();
     threads.sort_unstable();
@@ -141,7 +141,7 @@ fn panel(set: &PublishedSet, case: &str, there: &[Compared]) -> Option<Panel> {
     }))
 }
 
-/// The factors out of the band, with where simulated time went and how far lines did.
+/// The factors outside the band, with where simulated time went and how far lines moved.
 fn deviations(set: &PublishedSet, members: &[Compared], page: &mut String) -> fmt::Result {
     let mut off: Vec<_> =
         factors(members).into_iter().filter(|factor| !factor.is_within()).collect();

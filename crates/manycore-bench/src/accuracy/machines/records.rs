@@ -1,15 +1,15 @@
-//! What was compared, as records.
+//! Records of the compared points.
 
 use manycore_measure::{Measurement, Mechanism, Provenance};
 
-use super::{Compared, Found};
+use super::{Compared, PublishedAccuracy};
 
-/// The published record of each point, and the simulated one.
-pub(super) fn of(found: &Found, seed: u64) -> Vec<Measurement> {
+/// For each point the published record and the simulated one.
+pub(super) fn of(found: &PublishedAccuracy, seed: u64) -> Vec<Measurement> {
     found.compared.iter().flat_map(|one| both(found, one, seed)).collect()
 }
 
-fn both(found: &Found, one: &Compared, seed: u64) -> [Measurement; 2] {
+fn both(found: &PublishedAccuracy, one: &Compared, seed: u64) -> [Measurement; 2] {
     let set = &found.sets[one.set];
     let machine = &set.machines[one.point.machine];
     let subject = &set.subjects[one.point.subject];

@@ -1,4 +1,4 @@
-//! The study of real machines for a person.
+//! Tables of the study of real machines.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use manycore_measure::{Cell, Claim, Column, Table, significant};
 use super::factor::{Factor, Of, curves, factors, knee};
 use super::set::PublishedSet;
 use super::tally::{Tally, judged, kinds, share};
-use super::{Compared, Found, mutexes};
+use super::{Compared, PublishedAccuracy, mutexes};
 
-/// For each set and machine the published values with the simulated ones, what agrees, and the
+/// For each set and machine the published and the simulated values; then the agreement, and the
 /// claims.
-pub fn render(found: &Found) -> String {
+pub fn render(found: &PublishedAccuracy) -> String {
     let mut text = String::new();
     for (number, set) in found.sets.iter().enumerate() {
         let members: Vec<&Compared> =
@@ -48,7 +48,7 @@ pub fn render(found: &Found) -> String {
     )
 }
 
-/// Rows are subjects in a case, columns numbers of threads.
+/// A table of values. Rows are subjects in a case, columns are numbers of threads.
 fn values(set: &PublishedSet, there: &[&Compared]) -> Table {
     let mut threads: Vec<u32> = there.iter().map(|one| one.point.threads).collect();
     threads.sort_unstable();
@@ -79,8 +79,8 @@ fn values(set: &PublishedSet, there: &[&Compared]) -> Table {
     table
 }
 
-/// By kind, by machine and by what is compared.
-fn agreement(found: &Found) -> Table {
+/// The agreement by kind of set, by machine, and by kind of factor.
+fn agreement(found: &PublishedAccuracy) -> Table {
     let numbers = ["factors", "within", "median off", "p90", "pairs in order", "knees"];
     let columns = [Column::words("of")].into_iter().chain(numbers.map(Column::number));
     let mut table = Table::new(columns);
@@ -120,11 +120,11 @@ fn row(name: &str, tally: &Tally) -> [Cell; 7] {
     ]
 }
 
-/// How many are shown of the factors that are off the most.
+/// How many of the factors with the largest errors are shown.
 const SHOWN: usize = 15;
 
-/// The factors that are off the most, with where simulated time went.
-fn farthest(found: &Found) -> Table {
+/// The factors with the largest errors, with where simulated time went.
+fn farthest(found: &PublishedAccuracy) -> Table {
     let words = ["set", "machine", "case", "subject", "factor"].map(Column::words);
     let numbers = ["threads", "published", "simulated", "off"].map(Column::number);
     let looked = [Column::words("simulated time"), Column::words("lines an operation")];
@@ -154,14 +154,14 @@ fn farthest(found: &Found) -> Table {
     table
 }
 
-/// Where threads' time went: all parts of at least a twentieth.
+/// The parts of the threads' time, if they are at least a twentieth.
 pub(super) fn time(sight: &BTreeMap<String, f64>) -> String {
     let parts = sight.iter().filter_map(|(name, share)| Some((name.strip_prefix("time_")?, share)));
     let large = parts.filter(|(_, share)| **share >= 5.0);
     large.map(|(name, share)| format!("{name} {share:.0} %")).collect::<Vec<_>>().join(", ")
 }
 
-/// Lines that moved for each operation, by class of distance, and those from memory.
+/// Line transfers for each operation, by class of distance, and loads from memory.
 pub(super) fn lines(sight: &BTreeMap<String, f64>) -> String {
     let with = |prefix: &str, short: &str| -> Vec<String> {
         let named =

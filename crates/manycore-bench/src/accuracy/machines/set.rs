@@ -1,8 +1,8 @@
-//! A set of published measurements: what was run on which machines, in one form.
+//! A set of published measurements, in one form for all sources.
 //!
-//! A set is two files in `figures/measured`: `NAME.toml` says what was measured, by whom, how far
-//! it can be trusted and what is simulated in its place; `NAME.csv` has the points. The reader is
-//! strict: whatever one of them names the other has to know, and a mistake is told by file, line
+//! A set is two files in `figures/measured`. `NAME.toml` describes the workload, the source, how
+//! far the set can be trusted, and what is simulated in its place. `NAME.csv` has the points. The
+//! parser is strict: each name in one file must be known to the other. An error names file, line
 //! and remedy.
 
 use std::collections::BTreeSet;
@@ -18,35 +18,36 @@ use crate::failure::Failure;
 /// The header of every table of points.
 const HEADER: &str = "machine,case,subject,threads,value";
 
-/// What was published, and what is simulated in its place.
+/// The description of a set, with its points.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PublishedSet {
     schema: u32,
-    /// The name of its files.
+    /// The name of the set's files.
     #[serde(skip)]
     pub name: String,
-    /// What is judged by it.
+    /// The kind of structure or mechanism that the set judges.
     pub kind: Kind,
-    /// How far it can be trusted.
+    /// How far the set can be trusted.
     pub grade: Grade,
-    /// Who published it, and where.
+    /// The source: who published it, and where.
     pub source: String,
-    /// What was run.
+    /// The published workload.
     pub workload: String,
-    /// What is simulated, and how it differs.
+    /// The simulated workload, and how it differs.
     pub simulated: String,
-    /// What values are.
+    /// The unit of the values, for conversion to rates.
     pub measure: Measure,
-    /// Their unit, for a person.
+    /// The unit of the values, in words.
     pub unit: String,
-    /// Operations a second that a rate of 1 is.
+    /// The number of operations a second that a rate of 1 stands for.
     #[serde(default = "one")]
     pub scale: f64,
-    /// Whether constants of models come from it: then it is shown and does not count.
+    /// Whether constants of models come from this set. Then the output shows it, and does not judge
+    /// it.
     #[serde(default)]
     pub calibrates: bool,
-    /// What was found by looking at deviations.
+    /// Explanations of deviations.
     #[serde(default)]
     pub findings: Vec<String>,
     pub machines: Vec<MeasuredMachine>,
@@ -110,12 +111,13 @@ pub(super) enum Grade {
     A,
     /// One of these is missing.
     B,
-    /// A single run, an unnamed machine, or a known defect: shown, and not judged.
+    /// A single run, an unnamed machine, or a known defect. The output shows it, and does not judge
+    /// it.
     C,
 }
 
 impl Grade {
-    /// Within which factor a simulation has to be.
+    /// By which factor a simulation may differ.
     pub fn band(self) -> f64 {
         match self {
             Self::A => 1.5,
@@ -124,23 +126,23 @@ impl Grade {
     }
 }
 
-/// A machine on which was measured.
+/// A measured machine.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MeasuredMachine {
-    /// What the table calls it.
+    /// The machine's name in the table.
     pub name: String,
-    /// The model of it.
+    /// The name of the machine's model.
     pub model: String,
-    /// The numbers of threads that are simulated unless others are asked for.
+    /// The numbers of threads that are simulated unless options ask for others.
     pub threads: Vec<u32>,
-    /// In which order threads were put on CPUs.
+    /// The order in which threads were put on CPUs.
     #[serde(default)]
     pub filling: Filling,
 }
 
 impl MeasuredMachine {
-    /// Whether this name means it: its own or its model's, which may be without its ending.
+    /// Whether a name means this machine: its own name, or its model's, which may omit the ending.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.model == name || self.model.strip_suffix("-like") == Some(name)
     }
@@ -150,25 +152,25 @@ impl MeasuredMachine {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
-    /// What the table calls it.
+    /// The case's name in the table.
     pub name: String,
-    /// Whether it is simulated unless asked for by `--full`.
+    /// Whether only `--full` simulates it.
     #[serde(default)]
     pub only_full: bool,
-    /// What is simulated.
+    /// The simulation.
     pub run: Experiment,
 }
 
-/// What was measured under each workload.
+/// A mechanism or structure that was measured with each workload.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Subject {
-    /// What the table calls it.
+    /// The subject's name in the table.
     pub name: String,
-    /// What stands for it here; nothing if we have none.
+    /// Its counterpart in manycore; empty if there is none.
     #[serde(default)]
     pub ours: Option<String>,
-    /// How that differs, or why there is none.
+    /// How the counterpart differs, or why there is none.
     #[serde(default)]
     pub note: Option<String>,
 }
@@ -184,13 +186,16 @@ pub(super) struct Point {
 }
 
 impl PublishedSet {
-    /// Reads both files of a set; `file` is what errors call them.
+    /// Parses both files of a set. Errors refer to it as `file`.
     pub fn parse(name: &str, file: &str, description: &str, table: &str) -> Result<Self, Failure> {
         let fault = |what: String| Failure::Failed(format!("{file}: {what}"));
         let mut set: Self = toml::from_str(description)
             .map_err(|error| fault(format!("the description: {}", error.to_string().trim_end())))?;
         if set.schema != 1 {
-            return Err(fault(format!("schema {} cannot be read; this reads 1", set.schema)));
+            return Err(fault(format!(
+                "schema {} is unknown; this version reads schema 1",
+                set.schema
+            )));
         }
         set.name = name.to_owned();
         set.check().map_err(&fault)?;
@@ -203,7 +208,7 @@ impl PublishedSet {
         self.points.iter()
     }
 
-    /// A point, for a message.
+    /// A point, for messages.
     pub fn in_words(&self, point: &Point) -> String {
         format!(
             "{}, {}, {}, {}, {} threads",
@@ -219,7 +224,7 @@ impl PublishedSet {
         let twice = |what: &str, names: Vec<&str>| {
             let mut seen = BTreeSet::new();
             match names.iter().find(|name| !seen.insert(**name)) {
-                Some(name) => Err(format!("{what} `{name}` is there twice: keep one")),
+                Some(name) => Err(format!("{what} `{name}` occurs twice: keep one")),
                 None => Ok(()),
             }
         };
@@ -234,13 +239,19 @@ impl PublishedSet {
             ));
         }
         if let Some(subject) = self.subjects.iter().find(unexplained) {
-            return Err(format!("subject `{}`: say in `note` why none is ours", subject.name));
+            return Err(format!(
+                "subject `{}`: it has no counterpart; say in `note` why",
+                subject.name
+            ));
         }
         let unsorted = |one: &&MeasuredMachine| {
             one.threads.is_empty() || !one.threads.is_sorted_by(|a, b| a < b)
         };
         if let Some(machine) = self.machines.iter().find(unsorted) {
-            return Err(format!("machine `{}`: `threads` has to rise, and have one", machine.name));
+            return Err(format!(
+                "machine `{}`: `threads` must be an ascending list with at least one number",
+                machine.name
+            ));
         }
         Ok(())
     }
@@ -256,13 +267,15 @@ impl PublishedSet {
             let at = |what: String| format!("line {}: {what}", number + 1);
             let point = self.point(line).map_err(at)?;
             if !seen.insert((point.machine, point.case, point.subject, point.threads)) {
-                return Err(at("the same point is there twice: give their median once".into()));
+                return Err(at(
+                    "the same point occurs twice: keep one line, with the median".into()
+                ));
             }
             points.push(point);
         }
         let unused = (0..self.cases.len()).find(|case| points.iter().all(|one| one.case != *case));
         if let Some(case) = unused {
-            return Err(format!("case `{}` has no point: take it out", self.cases[case].name));
+            return Err(format!("case `{}` has no point: remove it", self.cases[case].name));
         }
         Ok(points)
     }
@@ -333,7 +346,7 @@ run = { kind = "sections", section_ns = 100.0, outside_ns = 0.0 }
     }
 
     #[test]
-    fn a_set_is_read() {
+    fn a_set_parses() {
         let set =
             PublishedSet::parse("x", "x.toml", DESCRIPTION, &format!("{HEADER}\nm,c,s,2,3.5\n"));
         let set = set.unwrap();
@@ -354,7 +367,7 @@ run = { kind = "sections", section_ns = 100.0, outside_ns = 0.0 }
         refused(DESCRIPTION, &table(""), "case `c` has no point");
         refused(&DESCRIPTION.replace("schema = 1", "schema = 2"), &good, "schema 2");
         refused(&DESCRIPTION.replace("grade", "rank"), &good, "rank");
-        refused(&DESCRIPTION.replace("[1, 2]", "[2, 1]"), &good, "has to rise");
+        refused(&DESCRIPTION.replace("[1, 2]", "[2, 1]"), &good, "ascending");
         refused(&DESCRIPTION.replace(", ours = \"mcs\"", ""), &good, "say in `note`");
     }
 }

@@ -1,20 +1,20 @@
-//! How many factors are within their band, how many pairs are in order, how many knees agree: of
-//! all points, or of those of a kind or a machine.
+//! Counts of the factors within their band, of the pairs in order, and of the knees that agree: for
+//! all points, or for those of a kind or a machine.
 
 use manycore_measure::{Bound, Claim};
 
 use super::factor::{Factor, curves, factors, knees_agree, pairs};
 use super::set::Kind;
-use super::{Compared, Found};
+use super::{Compared, PublishedAccuracy};
 use crate::accuracy::comparison::{median, p90};
 use crate::accuracy::judge::claim;
 
-/// What is counted of some points.
+/// The counts of some points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tally {
     pub factors: usize,
     pub within: usize,
-    /// By how much factors are off: the median, and what nine of ten do not exceed.
+    /// The errors of factors: the median, and the 90th percentile.
     pub median: Option<f64>,
     pub p90: Option<f64>,
     pub pairs: usize,
@@ -36,7 +36,7 @@ impl Tally {
         }
     }
 
-    /// Of these factors, and of nothing else.
+    /// Counts these factors, and nothing else.
     pub fn of_factors<'a>(factors: impl IntoIterator<Item = &'a Factor<'a>>) -> Self {
         let factors: Vec<&Factor> = factors.into_iter().collect();
         let mut off: Vec<f64> = factors.iter().map(|factor| factor.off()).collect();
@@ -51,12 +51,12 @@ impl Tally {
     }
 }
 
-/// A share; nothing of nothing.
+/// `part` of `all`; `None` if there is nothing.
 pub(super) fn share(part: usize, all: usize) -> Option<f64> {
     (all > 0).then(|| part as f64 / all as f64)
 }
 
-/// The kinds of which there are judged points.
+/// The kinds of sets that have judged points.
 pub(super) fn kinds(compared: &[Compared]) -> Vec<Kind> {
     let mut kinds: Vec<Kind> =
         compared.iter().filter(|one| one.judged).map(|one| one.kind).collect();
@@ -65,14 +65,14 @@ pub(super) fn kinds(compared: &[Compared]) -> Vec<Kind> {
     kinds
 }
 
-/// Those points that are judged, of one kind or of all.
+/// The judged points of one kind, or of all kinds.
 pub(super) fn judged(compared: &[Compared], kind: Option<Kind>) -> Vec<Compared> {
     let is_asked = |one: &&Compared| one.judged && kind.is_none_or(|kind| one.kind == kind);
     compared.iter().filter(is_asked).cloned().collect()
 }
 
-/// What is asked of the simulator.
-pub(super) fn claims(found: &Found) -> Vec<Claim> {
+/// The claims about the simulator.
+pub(super) fn claims(found: &PublishedAccuracy) -> Vec<Claim> {
     let all = Tally::of(&judged(&found.compared, None));
     let of_kind = |kind: Kind| {
         let Tally { factors, within, .. } = Tally::of(&judged(&found.compared, Some(kind)));

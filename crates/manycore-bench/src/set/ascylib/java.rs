@@ -17,18 +17,18 @@ use super::nodes::{Node, Pool, Pools};
 
 const SEGMENTS: u64 = 512;
 
-/// Chains, and what they share.
+/// A segment: chains, and the lock, count and table address that they share.
 #[repr(C, align(64))]
 struct Segment {
     lock: Tas,
-    /// Keys. Of the thread with the lock.
+    /// The number of keys. Only the thread with the lock uses it.
     size: AtomicU32,
-    /// From here on it grows.
+    /// The segment grows when it has this many keys.
     limit: u32,
     buckets: Box<[Line]>,
-    /// How many buckets there are: a power of two.
+    /// The number of buckets: a power of two.
     count: usize,
-    /// The segment whose place it took.
+    /// The smaller segment that this one replaced.
     smaller: Cell<*mut Segment>,
 }
 
@@ -44,7 +44,7 @@ impl Segment {
         }))
     }
 
-    /// The first link of a chain.
+    /// The first link of a key's chain.
     fn bucket(&self, key: u64) -> &AtomicPtr<Node> {
         let number = (key / SEGMENTS) as usize & (self.count - 1);
         hint::touch(&raw const self.buckets);
@@ -56,7 +56,7 @@ impl Segment {
     }
 }
 
-/// Eight buckets, which begin with a line.
+/// Eight buckets, aligned to a cache line.
 #[repr(align(64))]
 struct Line([AtomicPtr<Node>; 8]);
 
@@ -72,28 +72,30 @@ pub(super) struct SegmentedTable {
     pools: Pools,
 }
 
-// SAFETY: segments are shared through atomics; `smaller` is written before others see a segment.
+// SAFETY: threads share segments through atomics; `smaller` is written before other threads see a
+// segment.
 unsafe impl Send for SegmentedTable {}
-// SAFETY: segments are shared through atomics; `smaller` is read when no thread is left.
+// SAFETY: threads share segments through atomics; `smaller` is read when no thread is left.
 unsafe impl Sync for SegmentedTable {}
 
 impl SegmentedTable {
     pub const NAME: &'static str = "ascylib-java";
 
-    /// For this many threads.
+    /// Creates a table for this many threads.
     pub fn new(threads: u32, buckets: u64) -> Self {
         Self::with_pools(Pools::new(threads), buckets)
     }
 
     pub fn with_pools(pools: Pools, buckets: u64) -> Self {
-        // Large enough for all keys of its range, of which there are twice as many as buckets: a
-        // segment does not shrink, and has them all once in a run of seconds.
+        // Large enough for all keys of the range, which has twice as many keys as there are
+        // buckets. A segment does not shrink, and in a run of seconds each has had all its keys at
+        // some time.
         let keys = (2 * buckets).div_ceil(SEGMENTS);
         let each = (4 * (keys + 1)).div_ceil(3).next_power_of_two() as usize;
         Self::with_segments(pools, each)
     }
 
-    /// With segments that begin with this many buckets.
+    /// Creates a table whose segments begin with this many buckets.
     pub fn with_segments(pools: Pools, each: usize) -> Self {
         let segment = |_| AtomicPtr::new(Segment::make(each, 0, null_mut()));
         Self { segments: (0..SEGMENTS).map(segment).collect(), pools }
@@ -113,27 +115,27 @@ impl Drop for SegmentedTable {
         for segment in &mut self.segments {
             let mut segment = *segment.get_mut();
             while !segment.is_null() {
-                // SAFETY: each segment is in one of these lists, and no thread is left.
+                // SAFETY: each segment is in exactly one of these lists, and no thread is left.
                 segment = unsafe { Box::from_raw(segment) }.smaller.get();
             }
         }
     }
 }
 
-/// A thread's access.
+/// A thread's handle.
 pub(super) struct Handle<'a> {
     table: &'a SegmentedTable,
     pool: Pool<'a>,
 }
 
-/// The link to a key's node, or that at the end of its chain.
+/// The link to a key's node, and that node; without such a node, the link at the end of its chain.
 fn find(segment: &Segment, key: u64) -> (&AtomicPtr<Node>, Option<&Node>) {
     let mut link = segment.bucket(key);
     loop {
         hint::unforeseen_branch();
-        // Acquire: with the release by which the node was linked.
-        // SAFETY: a node's memory stays, and the pools give it to nobody while this thread can
-        // look: it has made no step since it began, or has the lock.
+        // Acquire: partner of the Release by which the node was linked. SAFETY: a node's memory
+        // stays. The pools do not reuse it while this thread can read it: the thread has made no
+        // step since it began, or has the lock.
         let Some(node) = (unsafe { link.load(Ordering::Acquire).as_ref() }) else {
             return (link, None);
         };
@@ -150,8 +152,8 @@ impl<'a> Handle<'a> {
     }
 
     fn segment(&self, key: u64) -> &'a Segment {
-        // Acquire: with the release by which a larger one took its place.
-        // SAFETY: segments live as long as the table.
+        // Acquire: partner of the Release by which a larger segment replaced it. SAFETY: segments
+        // live as long as the table.
         unsafe { &*self.link(key).load(Ordering::Acquire) }
     }
 
@@ -159,7 +161,7 @@ impl<'a> Handle<'a> {
         find(self.segment(key), key).1.is_some()
     }
 
-    /// A key's segment, locked. One that has grown stays locked for ever.
+    /// Locks a key's segment. A segment that was replaced stays locked for ever.
     fn lock(&self, key: u64) -> &'a Segment {
         loop {
             let segment = self.segment(key);
@@ -170,17 +172,17 @@ impl<'a> Handle<'a> {
         }
     }
 
-    /// Puts a segment of twice as many buckets in the place of one that is locked: with copies of
-    /// its nodes, and a key more.
+    /// Replaces a locked segment by one with twice as many buckets, which has copies of its nodes
+    /// and one key more.
     fn grow(&mut self, small: &'a Segment, key: u64) {
         let size = small.size.load(Ordering::Relaxed) + 1; // Relaxed: under the lock
         let large = Segment::make(2 * small.count, size, std::ptr::from_ref(small).cast_mut());
-        // SAFETY: nobody else has it yet.
+        // SAFETY: no other thread has its address yet.
         let fresh = unsafe { &*large };
         let mut copied = Vec::new();
         for bucket in small.all() {
             let mut node = bucket.load(Ordering::Relaxed); // Relaxed: under the lock
-            // SAFETY: under the lock, nobody takes a node out.
+            // SAFETY: while this thread has the lock, no other takes a node out.
             while let Some(old) = unsafe { node.as_ref() } {
                 self.put(fresh.bucket(old.key()), old.key());
                 copied.push(node);
@@ -188,17 +190,17 @@ impl<'a> Handle<'a> {
             }
         }
         self.put(fresh.bucket(key), key);
-        // Release: who reads the link sees what the segment has.
+        // Release: a thread that reads the link sees what the segment has.
         self.link(key).store(large, Ordering::Release);
-        // Only now: until here, others could begin with them.
+        // Only now: until here, other threads could begin with these nodes.
         copied.into_iter().for_each(|node| self.pool.free(node));
     }
 
     /// Puts a key at the beginning of a chain.
     fn put(&mut self, link: &AtomicPtr<Node>, key: u64) {
-        // Relaxed: under the lock.
+        // Relaxed: this thread has the lock.
         let node = self.pool.allocate(key, link.load(Ordering::Relaxed));
-        // Release: who follows the link sees what the node has.
+        // Release: a thread that follows the link sees what the node has.
         link.store(node, Ordering::Release);
     }
 }
@@ -224,7 +226,7 @@ impl SetHandle<u64> for Handle<'_> {
             self.put(link, key);
             segment.size.store(size, Ordering::Relaxed); // Relaxed: under the lock
         }
-        // SAFETY: this thread holds it: `lock` has acquired it, and it is released once.
+        // SAFETY: this thread holds the lock: `lock` has acquired it, and it is released once.
         unsafe { segment.lock.release() };
         is_new
     }
@@ -237,13 +239,13 @@ impl SetHandle<u64> for Handle<'_> {
         let (link, found) = find(segment, *key);
         let is_done = found.is_some();
         if let Some(node) = found {
-            // Release: as the link that it takes the place of.
+            // Release: as the link that this store replaces.
             link.store(node.next(), Ordering::Release);
             self.pool.free(std::ptr::from_ref(node).cast_mut());
             let size = segment.size.load(Ordering::Relaxed); // Relaxed: under the lock
             segment.size.store(size - 1, Ordering::Relaxed);
         }
-        // SAFETY: this thread holds it: `lock` has acquired it, and it is released once.
+        // SAFETY: this thread holds the lock: `lock` has acquired it, and it is released once.
         unsafe { segment.lock.release() };
         is_done
     }

@@ -12,12 +12,13 @@ use super::nodes::{Node, Pool, Pools};
 
 /// A hash table.
 pub(super) struct LazyTable {
-    /// In the published table a bucket has two addresses: of a node without a key, and of its lock.
-    /// They are read here, too; the number of a bucket leads to both.
+    /// In the published table, a bucket has two addresses: that of a node without a key, and that
+    /// of its lock. A thread here reads both as well, although the bucket's number is enough to
+    /// find them.
     buckets: Box<[[usize; 2]]>,
-    /// Two to a cache line.
+    /// The nodes without keys, two to a cache line.
     firsts: Box<[Node]>,
-    /// Sixteen to a cache line.
+    /// The buckets' locks, sixteen to a cache line.
     locks: Box<[Tas]>,
     pools: Pools,
 }
@@ -25,7 +26,7 @@ pub(super) struct LazyTable {
 impl LazyTable {
     pub const NAME: &'static str = "ascylib-lazy";
 
-    /// For this many threads.
+    /// Creates a table for this many threads.
     pub fn new(threads: u32, buckets: u64) -> Self {
         Self::with_pools(Pools::new(threads), buckets)
     }
@@ -64,58 +65,58 @@ impl ConcurrentSet<u64> for LazyTable {
     }
 }
 
-/// A thread's access.
+/// A thread's handle.
 pub(super) struct Handle<'a> {
     table: &'a LazyTable,
     pool: Pool<'a>,
 }
 
 /// The last node before a key, and the one behind that.
-struct Place<'a> {
+struct Window<'a> {
     before: &'a Node,
     node: *mut Node,
 }
 
-impl Place<'_> {
+impl Window<'_> {
     /// The node, if it has the key.
     fn with(&self, key: u64) -> Option<&Node> {
-        // SAFETY: a node's memory stays, and the pools give it to nobody while a thread can look.
+        // SAFETY: a node's memory stays, and the pools do not reuse it while a thread can read it.
         let node = unsafe { self.node.as_ref() };
         node.filter(|node| node.key() == key)
     }
 
-    /// Whether both are there still, and follow each other. To be called under the lock.
+    /// Whether both nodes are still in the chain and adjacent. Call it with the lock held.
     fn is_valid(&self) -> bool {
-        // Relaxed: who has changed them had the lock.
+        // Relaxed: a thread that has changed them had the lock.
         let is_marked = |node: &Node| node.is_marked.load(Ordering::Relaxed);
-        // SAFETY: a node's memory stays, and the pools give it to nobody while a thread can look.
+        // SAFETY: a node's memory stays, and the pools do not reuse it while a thread can read it.
         let node = unsafe { self.node.as_ref() };
         !is_marked(self.before) && !node.is_some_and(is_marked) && self.before.next() == self.node
     }
 }
 
 impl<'a> Handle<'a> {
-    /// Where a key is, or would be.
-    fn find(&self, key: u64) -> Place<'a> {
+    /// The nodes between which a key is or would be.
+    fn find(&self, key: u64) -> Window<'a> {
         let mut before: &'a Node = self.table.first(key);
         loop {
             let node = before.next();
             hint::unforeseen_branch();
-            // SAFETY: a node's memory stays, and the pools give it to nobody while this thread
-            // can look: it has made no step since it began.
+            // SAFETY: a node's memory stays. The pools do not reuse it while this thread can read
+            // it: the thread has made no step since it began.
             match unsafe { node.as_ref() } {
                 Some(next) if next.key() < key => before = next,
-                _ => return Place { before, node },
+                _ => return Window { before, node },
             }
         }
     }
 
-    /// Does something under the lock of a key's bucket.
+    /// Runs `change` with the lock of a key's bucket held.
     fn locked<R>(&mut self, key: u64, change: impl FnOnce(&mut Pool<'a>) -> R) -> R {
         let lock = self.table.lock(key);
         lock.acquire();
         let result = change(&mut self.pool);
-        // SAFETY: this thread holds it, and releases it once.
+        // SAFETY: this thread holds the lock, and releases it once.
         unsafe { lock.release() };
         result
     }
@@ -123,28 +124,28 @@ impl<'a> Handle<'a> {
 
 impl SetHandle<u64> for Handle<'_> {
     fn contains(&mut self, key: &u64) -> bool {
-        let place = self.find(*key);
-        // Acquire: with the release of the mark.
-        place.with(*key).is_some_and(|node| !node.is_marked.load(Ordering::Acquire))
+        let window = self.find(*key);
+        // Acquire: partner of the Release of the mark.
+        window.with(*key).is_some_and(|node| !node.is_marked.load(Ordering::Acquire))
     }
 
     fn insert(&mut self, key: u64) -> bool {
         loop {
-            let place = self.find(key);
-            if let Some(node) = place.with(key) {
-                // Acquire: with the release of the mark.
+            let window = self.find(key);
+            if let Some(node) = window.with(key) {
+                // Acquire: partner of the Release of the mark.
                 if node.is_marked.load(Ordering::Acquire) {
-                    // It is on its way out.
+                    // Another thread is removing it.
                     hint::spin_loop();
                     continue;
                 }
                 return false;
             }
             let is_done = self.locked(key, |pool| {
-                place.is_valid().then(|| {
-                    let node = pool.allocate(key, place.node);
-                    // Release: who follows the link sees what the node has.
-                    place.before.next.store(node, Ordering::Release);
+                window.is_valid().then(|| {
+                    let node = pool.allocate(key, window.node);
+                    // Release: a thread that follows the link sees what the node has.
+                    window.before.next.store(node, Ordering::Release);
                 })
             });
             if is_done.is_some() {
@@ -155,16 +156,16 @@ impl SetHandle<u64> for Handle<'_> {
 
     fn remove(&mut self, key: &u64) -> bool {
         loop {
-            let place = self.find(*key);
-            let Some(node) = place.with(*key) else {
+            let window = self.find(*key);
+            let Some(node) = window.with(*key) else {
                 return false;
             };
             let is_done = self.locked(*key, |pool| {
-                place.is_valid().then(|| {
-                    // Release: who sees the mark sees what was done before.
+                window.is_valid().then(|| {
+                    // Release: a thread that sees the mark sees what was done before.
                     node.is_marked.store(true, Ordering::Release);
-                    place.before.next.store(node.next(), Ordering::Release);
-                    pool.free(place.node);
+                    window.before.next.store(node.next(), Ordering::Release);
+                    pool.free(window.node);
                 })
             });
             if is_done.is_some() {

@@ -1,5 +1,5 @@
-//! Two hash tables of ASCYLIB, on the simulator: what was measured on many-core machines under
-//! these names (`figures/measured/tables-optik`), so that it can be compared with itself.
+//! Two hash tables of ASCYLIB, for the simulator. Results under these names were published for
+//! many-core machines (`figures/measured/tables-optik`); a simulated machine runs the same tables.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | `lazy` | `ascylib-lazy`: a lock for each bucket, sixteen to a line; reads take none |
 //! | `java` | `ascylib-java`: 512 segments, each with a lock, a count and a table that grows |
 //!
-//! They are written anew, after the published sources: what shares a line there shares one here.
-//! An update that changes nothing takes no lock in either.
+//! They are written anew, after the published sources, with the same data on each cache line. In
+//! both, an update that changes nothing takes no lock.
 
 mod java;
 mod lazy;
@@ -22,7 +22,7 @@ use super::task::Task;
 use self::java::SegmentedTable;
 use self::lazy::LazyTable;
 
-/// An empty table for the task; `None` if the task is not one for them.
+/// Makes an empty table for the task; `None` if neither table fits the task.
 pub(crate) fn make(task: &Task) -> Option<Box<dyn AnySet>> {
     let buckets = task.keys.buckets;
     match (task.structure.as_str(), task.sync.as_str()) {
@@ -34,7 +34,7 @@ pub(crate) fn make(task: &Task) -> Option<Box<dyn AnySet>> {
     }
 }
 
-/// The names of a structure's mechanisms that are here.
+/// The names of a structure's mechanisms in this module.
 pub(crate) fn names(structure: &str) -> Vec<String> {
     let names = [LazyTable::NAME, SegmentedTable::NAME];
     names.into_iter().filter(|_| structure == "hash").map(str::to_owned).collect()

@@ -1,9 +1,9 @@
-//! Nodes, and the memory of each thread that they come from.
+//! Nodes, and the memory of each thread from which they come.
 //!
-//! A thread puts the nodes that it has taken out into batches. A batch is used again when each
-//! thread has made or freed a node since it was full, as in ssmem, the allocator of ASCYLIB. A
-//! thread makes and frees nodes under a lock, when it has looked again at what it found before:
-//! so after that it holds no node that was taken out earlier.
+//! A thread collects the nodes that it removes in batches. It reuses a full batch once each thread
+//! has made or freed a node since then, as ssmem does, the allocator of ASCYLIB. A thread makes and
+//! frees nodes with a lock held, after it has checked again what it found before. So after such a
+//! step it holds no node that was removed earlier.
 
 use std::collections::VecDeque;
 use std::ptr::null_mut;
@@ -16,7 +16,7 @@ use manycore_simulated::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Orderin
 pub(super) struct Node {
     pub key: AtomicU64,
     pub next: AtomicPtr<Node>,
-    /// Whether it was taken out. Only the lazy table sets and reads it.
+    /// Whether the node was removed. Only the lazy table uses it.
     pub is_marked: AtomicBool,
 }
 
@@ -29,22 +29,22 @@ impl Node {
         }
     }
 
-    /// Its key, which does not change while a thread can look at it.
+    /// The node's key, which does not change while a thread can read it.
     pub fn key(&self) -> u64 {
-        // Relaxed: the acquire of the link that led here orders it.
+        // Relaxed: the Acquire of the link that led here orders it.
         self.key.load(Ordering::Relaxed)
     }
 
     pub fn next(&self) -> *mut Self {
-        // Acquire: with the release by which a node is linked.
+        // Acquire: partner of the Release by which a node is linked.
         self.next.load(Ordering::Acquire)
     }
 }
 
-/// Nodes of a thread's memory that are made at a time, at most: 2 KiB.
+/// The most nodes that a thread makes at a time: 2 KiB.
 const CHUNK: usize = 64;
 
-/// Nodes of a batch, as ssmem has them.
+/// The number of nodes in a batch, as in ssmem.
 const BATCH: usize = 507;
 
 /// The memory of all threads.
@@ -53,12 +53,12 @@ pub(super) struct Pools {
     batch: usize,
 }
 
-/// What a thread has, and what others look at.
+/// A thread's own memory, and the counts that other threads read.
 struct Shared {
     is_taken: AtomicBool,
-    /// How many nodes it has made and freed.
+    /// How many nodes the thread has made and freed.
     steps: AtomicU64,
-    /// Of the thread that has taken it.
+    /// For the thread that has taken it.
     own: std::cell::UnsafeCell<Own>,
 }
 
@@ -70,21 +70,21 @@ struct Own {
     waiting: VecDeque<Batch>,
 }
 
-/// Nodes that were taken out, and how far each thread was then.
+/// Nodes that were removed, and how far each thread was when the batch became full.
 struct Batch {
     nodes: Vec<*mut Node>,
     steps: Vec<u64>,
 }
 
-// SAFETY: what is private to a thread is used by the one that has taken it; nodes are shared
-// through atomics.
+// SAFETY: only the thread that has taken private memory uses it; threads share nodes through
+// atomics.
 unsafe impl Send for Pools {}
-// SAFETY: a shared `Pools` gives what is private to the one thread that has taken it.
+// SAFETY: a shared `Pools` gives private memory only to the thread that has taken it.
 unsafe impl Sync for Pools {}
 
 impl Pools {
-    /// For this many threads. The thread that fills the table, and verifies it, is there when these
-    /// are not.
+    /// Creates memory for this many threads. The thread that fills and verifies the table runs only
+    /// before and after them.
     pub fn new(threads: u32) -> Self {
         Self::with_batch(threads, BATCH)
     }
@@ -102,11 +102,15 @@ impl Pools {
 
     /// The calling thread's memory.
     pub fn pool(&self) -> Pool<'_> {
-        // Acquire: with the release by which another thread has given it back.
+        // Acquire: partner of the Release by which another thread has given it back.
         let take = |shared: &CachePadded<Shared>| !shared.is_taken.swap(true, Ordering::Acquire);
-        let me = self.threads.iter().position(take).expect("no more threads than it was made for");
+        let me = self
+            .threads
+            .iter()
+            .position(take)
+            .expect("there is memory for as many threads as `new` was told");
         let mut pool = Pool { pools: self, me };
-        // A thread that has run for long has nodes in its cache.
+        // A thread that has run for some time has nodes in its cache.
         if pool.own().unused.is_empty() {
             pool.make_chunk();
         }
@@ -114,13 +118,13 @@ impl Pools {
     }
 
     fn steps(&self) -> impl Iterator<Item = u64> {
-        // Acquire: with the release of a step, after which that thread holds no older node.
+        // Acquire: partner of the Release of a step, after which that thread holds no older node.
         self.threads.iter().map(|shared| shared.steps.load(Ordering::Acquire))
     }
 
-    /// Whether nobody holds a node of a batch any more.
+    /// Whether no thread holds a node of a batch any more.
     fn is_ripe(&self, batch: &Batch) -> bool {
-        // Acquire: with the release by which a thread that has ended has given its memory back.
+        // Acquire: partner of the Release by which a thread that ends gives its memory back.
         let is_gone = |me: usize| !self.threads[me].is_taken.load(Ordering::Acquire);
         let mut steps = self.steps().zip(&batch.steps).enumerate();
         steps.all(|(me, (now, then))| now != *then || is_gone(me))
@@ -135,28 +139,28 @@ pub(super) struct Pool<'a> {
 
 impl Pool<'_> {
     fn own(&mut self) -> &mut Own {
-        // SAFETY: this handle has taken it, and is borrowed.
+        // SAFETY: this handle has taken it, and is borrowed exclusively.
         unsafe { &mut *self.pools.threads[self.me].own.get() }
     }
 
     fn step(&self) {
         let steps = &self.pools.threads[self.me].steps;
-        // Relaxed: only this thread writes it. Release: with the acquire in `Pools::steps`.
+        // Relaxed: only this thread writes it. Release: partner of the Acquire in `Pools::steps`.
         steps.store(steps.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
     fn make_chunk(&mut self) {
         let nodes = CHUNK.min(self.pools.batch);
         let mut chunk: Box<[Node]> = (0..nodes).map(|_| Node::new(0)).collect();
-        // Relaxed: nobody else has them. What they are made with takes no time; a store takes the
-        // line.
+        // Relaxed: no other thread has these nodes. Making a node costs no simulated time, but this
+        // store brings the line into the cache.
         chunk.iter().for_each(|node| node.key.store(0, Ordering::Relaxed));
         let own = self.own();
         own.unused.extend(chunk.iter_mut().map(std::ptr::from_mut));
         own.chunks.push(chunk);
     }
 
-    /// A node that only this thread has. To be called under the lock of its bucket.
+    /// Makes a node that only this thread has. Call it with the lock of the node's bucket held.
     pub fn allocate(&mut self, key: u64, next: *mut Node) -> *mut Node {
         self.step();
         if self.own().unused.is_empty() {
@@ -169,17 +173,17 @@ impl Pool<'_> {
                 None => self.make_chunk(),
             }
         }
-        let node = self.own().unused.pop().expect("there is one now");
-        // SAFETY: the chunks live as long as the pools, and nobody else has this node.
+        let node = self.own().unused.pop().expect("the pool has just got nodes");
+        // SAFETY: the chunks live as long as the pools, and no other thread has this node.
         let fresh = unsafe { &*node };
-        // Relaxed: the release of the link to it orders them.
+        // Relaxed: the Release of the link to the node orders them.
         fresh.key.store(key, Ordering::Relaxed);
         fresh.next.store(next, Ordering::Relaxed);
         fresh.is_marked.store(false, Ordering::Relaxed);
         node
     }
 
-    /// Takes a node back that was taken out of its bucket, by this thread and under its lock.
+    /// Takes back a node that this thread has removed from its bucket, with the bucket's lock held.
     pub fn free(&mut self, node: *mut Node) {
         self.step();
         self.own().freed.push(node);
@@ -193,7 +197,8 @@ impl Pool<'_> {
 
 impl Drop for Pool<'_> {
     fn drop(&mut self) {
-        // Release: with the acquire of who takes it next, or looks whether the thread is gone.
+        // Release: partner of the Acquire of the thread that takes it next, or that checks whether
+        // this thread has ended.
         self.pools.threads[self.me].is_taken.store(false, Ordering::Release);
     }
 }

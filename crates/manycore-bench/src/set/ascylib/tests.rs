@@ -1,5 +1,5 @@
-//! That the tables are sets, whatever the order in which threads get on, and though memory is used
-//! again as soon as may be.
+//! Tests that the tables are sets in every order of the threads' steps, with memory reused as early
+//! as possible.
 
 use manycore_sim::{explore, thread};
 use manycore_traits::{ConcurrentSet, SetHandle};
@@ -8,11 +8,11 @@ use super::java::SegmentedTable;
 use super::lazy::LazyTable;
 use super::nodes::Pools;
 
-/// Keys of one bucket, or of one segment.
+/// Keys of a single bucket, or of a single segment.
 const KEYS: [u64; 3] = [512, 1024, 1536];
 
-/// Three threads insert, remove and look up keys; afterwards the table has the keys that the calls'
-/// results add up to.
+/// Three threads insert, remove and look up keys. Afterwards the table has the keys that follow
+/// from the calls' results.
 fn few_keys<S: ConcurrentSet<u64>>(make: impl Fn(Pools) -> S) {
     let set = make(Pools::with_batch(3, 1));
     set.handle().insert(KEYS[0]);
@@ -41,7 +41,7 @@ fn tables_are_sets() {
     explore::check(|| few_keys(|pools| SegmentedTable::with_segments(pools, 1)));
 }
 
-/// One thread adds many keys and takes them out again.
+/// One thread inserts many keys and removes them again.
 fn many_keys<S: ConcurrentSet<u64>>(make: impl FnOnce(Pools) -> S) {
     let simulation = manycore_sim::Simulation::new(&manycore_sim::Machine::example());
     let report = simulation.run(|| {

@@ -1,7 +1,9 @@
-//! A list and a hash table that are read without a lock and written under one, like manycore's
-//! `rcu`, over several libraries that reclaim memory. This compares the libraries with what goes
-//! with them: here nodes come from the allocator, as these libraries have it, while manycore's come
-//! from memory of the structure's own.
+//! A list and a hash table for several reclamation libraries. Readers take no lock and writers take
+//! one, as in manycore's `rcu`.
+//!
+//! This compares the libraries together with their usual allocation: nodes here come from the
+//! allocator, as those libraries expect, while manycore's nodes come from the structure's own
+//! memory.
 
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -14,45 +16,45 @@ use manycore_traits::{ConcurrentSet, RawLock, SetHandle};
 use crate::set::contenders::AnySet;
 use crate::set::task::Task;
 
-/// Frees memory when nobody can be on it any more.
+/// A reclamation library: frees a node once no thread can hold a reference to it.
 ///
 /// # Safety
 ///
-/// What was retired is not freed before all sections have ended that had begun by then.
+/// A retired node is freed only after the end of all sections that had begun when it was retired.
 pub unsafe trait Domain: Send + Sync + Sized + 'static {
-    /// What it needs in each node.
+    /// The library's data in each node.
     type Header: Default + Send + Sync + 'static;
 
-    /// What it knows a thread by.
+    /// The library's data for a thread.
     type Thread<'a>;
 
-    /// A section of a thread.
+    /// A thread's section: nodes that it finds there stay allocated until the section ends.
     type Section<'a>;
 
-    /// Empty.
+    /// Creates a domain.
     fn new() -> Self;
 
-    /// The calling thread takes part.
+    /// Registers the calling thread.
     fn register(&self) -> Self::Thread<'_>;
 
-    /// Begins a section, which ends when it is dropped.
+    /// Begins a section. It ends when the result is dropped.
     fn enter<'a>(thread: &'a Self::Thread<'_>) -> Self::Section<'a>;
 
-    /// Frees a node, later.
+    /// Frees a node after the sections that may still use it.
     ///
     /// # Safety
     ///
-    /// The node came from `Box`, no link leads to it, and nobody else retires it.
+    /// The node came from `Box`, no link leads to it, and it is retired once.
     unsafe fn retire(section: &Self::Section<'_>, node: *mut Node<Self>);
 }
 
 /// A key in a chain.
 #[repr(C)]
 pub struct Node<D: Domain> {
-    /// What the domain needs.
+    /// The domain's data.
     pub header: D::Header,
     next: AtomicPtr<Self>,
-    /// Whether it was taken out. Read and written by writers.
+    /// Whether the node was removed. Only writers use it.
     removed: AtomicBool,
     key: u64,
 }
@@ -64,8 +66,8 @@ struct Chain<D: Domain, L> {
     lock: L,
 }
 
-/// Where a key is, or would be.
-struct Place<'s, D: Domain> {
+/// The nodes between which a key is or would be.
+struct Window<'s, D: Domain> {
     link: &'s AtomicPtr<Node<D>>,
     before: Option<&'s Node<D>>,
     node: *mut Node<D>,
@@ -78,40 +80,41 @@ impl<D: Domain, L: RawLock> Chain<D, L> {
     }
 
     #[inline]
-    fn find<'s>(&'s self, key: u64, _section: &'s D::Section<'_>) -> Place<'s, D> {
+    fn find<'s>(&'s self, key: u64, _section: &'s D::Section<'_>) -> Window<'s, D> {
         let (mut link, mut before) = (&self.head, None);
         loop {
             let node = link.load(Ordering::Acquire); // Acquire: partner of the Release in `set`
-            // SAFETY: null, or a node that could be reached during the section, and is not freed
-            // before it ends.
+            // SAFETY: null, or a node that a link led to during the section, so that it is not
+            // freed before the section ends.
             let Some(there) = (unsafe { node.as_ref() }) else {
-                return Place { link, before, node, found: false };
+                return Window { link, before, node, found: false };
             };
             if there.key >= key {
-                return Place { link, before, node, found: there.key == key };
+                return Window { link, before, node, found: there.key == key };
             }
             (link, before) = (&there.next, Some(there));
         }
     }
 
-    /// Runs what writes, with the key's place as it is then; it was at `place` before.
+    /// Runs `write` with the lock held and with the key's present window. `window` is where the key
+    /// was before.
     fn write<R>(
         &self,
-        place: Place<D>,
+        window: Window<D>,
         key: u64,
         section: &D::Section<'_>,
-        write: impl FnOnce(&Place<D>) -> R,
+        write: impl FnOnce(&Window<D>) -> R,
     ) -> R {
-        // SAFETY: the node stays in place until the lock is released; what is done in between does
-        // not panic.
+        // SAFETY: the node stays until the lock is released, and the code in between does not
+        // panic.
         unsafe {
             let mut queue = L::Node::default();
             self.lock.lock(&mut queue);
-            // Relaxed, both: written by writers, of which this is the only one.
-            let removed = place.before.is_some_and(|node| node.removed.load(Ordering::Relaxed));
-            let holds = !removed && place.link.load(Ordering::Relaxed) == place.node;
-            let place = if holds { place } else { self.find(key, section) };
-            let result = write(&place);
+            // Relaxed, both: only writers write them, and this is the only writer.
+            let removed = window.before.is_some_and(|node| node.removed.load(Ordering::Relaxed));
+            let holds = !removed && window.link.load(Ordering::Relaxed) == window.node;
+            let window = if holds { window } else { self.find(key, section) };
+            let result = write(&window);
             self.lock.unlock(&mut queue);
             result
         }
@@ -123,8 +126,8 @@ impl<D: Domain, L: RawLock> Chain<D, L> {
     }
 
     fn insert(&self, key: u64, section: &D::Section<'_>) -> bool {
-        let place = self.find(key, section);
-        if place.found {
+        let window = self.find(key, section);
+        if window.found {
             return false;
         }
         let node = Box::new(Node {
@@ -133,32 +136,32 @@ impl<D: Domain, L: RawLock> Chain<D, L> {
             removed: AtomicBool::new(false),
             key,
         });
-        self.write(place, key, section, |place| {
-            if !place.found {
-                node.next.store(place.node, Ordering::Relaxed); // Relaxed: released by the line below
-                place.link.store(Box::into_raw(node), Ordering::Release); // Release: partner of the Acquire in `find`
+        self.write(window, key, section, |window| {
+            if !window.found {
+                node.next.store(window.node, Ordering::Relaxed); // Relaxed: released by the line below
+                window.link.store(Box::into_raw(node), Ordering::Release); // Release: partner of the Acquire in `find`
             }
-            !place.found
+            !window.found
         })
     }
 
     fn remove(&self, key: u64, section: &D::Section<'_>) -> bool {
-        let place = self.find(key, section);
-        if !place.found {
+        let window = self.find(key, section);
+        if !window.found {
             return false;
         }
-        let taken = self.write(place, key, section, |place| {
-            if !place.found {
+        let taken = self.write(window, key, section, |window| {
+            if !window.found {
                 return None;
             }
-            // SAFETY: found, and so not null, and there as long as the section.
-            let old = unsafe { &*place.node };
+            // SAFETY: the key was found, so the node is not null; it stays until the section ends.
+            let old = unsafe { &*window.node };
             old.removed.store(true, Ordering::Relaxed); // Relaxed: for writers
             let next = old.next.load(Ordering::Relaxed); // Relaxed: changed by writers only
-            place.link.store(next, Ordering::Release); // Release: as in `insert`
-            Some(place.node)
+            window.link.store(next, Ordering::Release); // Release: as in `insert`
+            Some(window.node)
         });
-        // SAFETY: from `Box`, and this thread has led the link past it.
+        // SAFETY: the node comes from `Box`, and this thread has made the link lead past it.
         taken.inspect(|node| unsafe { D::retire(section, *node) }).is_some()
     }
 }
@@ -167,7 +170,7 @@ impl<D: Domain, L> Drop for Chain<D, L> {
     fn drop(&mut self) {
         let mut node = *self.head.get_mut();
         while !node.is_null() {
-            // SAFETY: from `Box`, and nobody else's now.
+            // SAFETY: the node comes from `Box`, and no other thread has it now.
             node = *unsafe { Box::from_raw(node) }.next.get_mut();
         }
     }
@@ -175,12 +178,12 @@ impl<D: Domain, L> Drop for Chain<D, L> {
 
 /// Chains with a domain. Keys are spread over them if there are several.
 struct Chains<D: Domain, L> {
-    // Before the domain: chains free their nodes themselves.
+    // Declared before the domain: chains free their nodes themselves.
     chains: Box<[Chain<D, L>]>,
     domain: D,
 }
 
-/// An empty list or hash table.
+/// Makes an empty list or hash table.
 pub fn chained<D: Domain>(task: &Task) -> Box<dyn AnySet> {
     fn new<D: Domain, L: RawLock + 'static>(chains: u64) -> Box<dyn AnySet> {
         let chains = (0..chains).map(|_| Chain::<D, L>::new()).collect();
@@ -196,12 +199,12 @@ pub fn chained<D: Domain>(task: &Task) -> Box<dyn AnySet> {
 struct Handle<'a, D: Domain, L> {
     chains: &'a [Chain<D, L>],
     thread: D::Thread<'a>,
-    /// A handle stays with its thread.
+    /// Makes the handle stay with its thread.
     _thread: PhantomData<*mut ()>,
 }
 
 impl<D: Domain, L> Handle<'_, D, L> {
-    /// As manycore's hash tables have it.
+    /// The chain of a key, as in manycore's hash tables.
     #[inline]
     fn chain(&self, key: u64) -> &Chain<D, L> {
         let mixed = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);

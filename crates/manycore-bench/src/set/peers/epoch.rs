@@ -1,4 +1,4 @@
-//! Sets in a domain of crossbeam-epoch.
+//! Sets with reclamation by crossbeam-epoch.
 
 use crossbeam_epoch::{Collector, Guard, LocalHandle, Shared};
 
@@ -6,11 +6,11 @@ use super::chain::{self, Domain, Node};
 use crate::set::contenders::AnySet;
 use crate::set::task::Task;
 
-/// A collector of its own, so that a thread's handle is at hand: the crate's global one is looked
-/// for at each entry.
+/// A collector of its own, so that a thread keeps its handle. With the crate's global collector,
+/// each entry has to look for it.
 struct Epoch(Collector);
 
-// SAFETY: that is what the crate does.
+// SAFETY: the crate gives this guarantee.
 unsafe impl Domain for Epoch {
     type Header = ();
     type Thread<'a> = LocalHandle;
@@ -31,7 +31,7 @@ unsafe impl Domain for Epoch {
 
     unsafe fn retire(section: &Guard, node: *mut Node<Self>) {
         // SAFETY: the node comes from a box, no link leads to it, and it is retired once (contract
-        // of `Domain::retire`); its address is aligned, and so without a tag.
+        // of `Domain::retire`); its address is aligned, and so has no tag.
         unsafe { section.defer_destroy(Shared::from(node.cast_const())) };
     }
 }

@@ -1,4 +1,4 @@
-//! What a set of others must do before it is measured.
+//! Tests that a peer's set must pass before the benchmark measures it.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use crate::set::{Keys, Task};
 
 const KEYS: u64 = 64;
 
-/// Uses a peer in each of its structures: for a test of a crate that has one.
+/// Tests a peer in each of its structures. Crates with peers of their own call it in a test.
 ///
 /// # Panics
 ///
-/// If it is no set.
+/// If the peer is not a set.
 pub fn exercise(peer: &Peer) {
     for structure in peer.structures {
         let task = Task {
@@ -42,8 +42,8 @@ fn alone(peer: &Peer, task: &Task) {
     }
 }
 
-/// Threads that insert and remove the same few keys: each key went in once more than out, or as
-/// often.
+/// Checks threads that insert and remove the same few keys: each key was inserted as often as it
+/// was removed, or once more.
 fn together(peer: &Peer, task: &Task) {
     let set = (peer.make)(task);
     let work = |seed| {

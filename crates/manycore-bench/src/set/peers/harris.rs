@@ -1,5 +1,5 @@
-//! Harris' list on crossbeam-epoch, as its documentation would have one write it. Memory order as
-//! in manycore's `harris`.
+//! Harris' list on crossbeam-epoch, written as the crate's documentation advises. The memory
+//! orderings are those of manycore's `harris`.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -15,27 +15,28 @@ struct List {
 }
 
 struct Node {
-    /// The next node; with a tag of 1, and for good, if this one is taken out.
+    /// The next node. Once this node is removed, the link has a tag of 1 and does not change any
+    /// more.
     next: Atomic<Node>,
     key: u64,
 }
 
-/// Where a key is, or would be.
-struct Place<'g> {
+/// The link and the node between which a key is or would be.
+struct Window<'g> {
     link: &'g Atomic<Node>,
     node: Shared<'g, Node>,
     found: bool,
 }
 
 impl List {
-    fn find<'g>(&'g self, key: u64, guard: &'g Guard) -> Place<'g> {
+    fn find<'g>(&'g self, key: u64, guard: &'g Guard) -> Window<'g> {
         'again: loop {
             let mut link = &self.head;
             // Acquire, here and below: partner of the Releases of links.
             let mut first = link.load(Acquire, guard);
             let mut node = first;
             let found = loop {
-                // SAFETY: null, or a node that could be reached under the guard.
+                // SAFETY: null, or a node to which a link led under the guard.
                 let Some(there) = (unsafe { node.as_ref() }) else { break false };
                 let next = there.next.load(Acquire, guard);
                 if next.tag() == 1 {
@@ -49,15 +50,15 @@ impl List {
             if first != node && !take_away(link, first, node, guard) {
                 continue 'again;
             }
-            return Place { link, node, found };
+            return Window { link, node, found };
         }
     }
 
     fn contains(&self, key: u64, guard: &Guard) -> bool {
         // Acquire, both: as in `find`.
         let mut link = self.head.load(Acquire, guard);
-        // SAFETY: null, or a node to which a link led under the guard, and so not destroyed before
-        // that ends.
+        // SAFETY: null, or a node to which a link led under the guard, so that it is not destroyed
+        // before the guard ends.
         while let Some(node) = unsafe { link.with_tag(0).as_ref() } {
             link = node.next.load(Acquire, guard);
             if node.key >= key {
@@ -70,14 +71,14 @@ impl List {
     fn insert(&self, key: u64, guard: &Guard) -> bool {
         let mut new = Owned::new(Node { next: Atomic::null(), key });
         loop {
-            let place = self.find(key, guard);
-            if place.found {
+            let window = self.find(key, guard);
+            if window.found {
                 return false;
             }
-            // Relaxed: released by the swap below, which is with Release: partner of the Acquires
-            // that follow the link.
-            new.next.store(place.node, Relaxed);
-            match place.link.compare_exchange(place.node, new, Release, Relaxed, guard) {
+            // Relaxed: the swap below releases it. Release: partner of the Acquires that follow the
+            // link.
+            new.next.store(window.node, Relaxed);
+            match window.link.compare_exchange(window.node, new, Release, Relaxed, guard) {
                 Ok(_) => return true,
                 Err(failed) => new = failed.new,
             }
@@ -86,19 +87,20 @@ impl List {
 
     fn remove(&self, key: u64, guard: &Guard) -> bool {
         loop {
-            let place = self.find(key, guard);
-            if !place.found {
+            let window = self.find(key, guard);
+            if !window.found {
                 return false;
             }
-            // SAFETY: found, and there as long as the guard.
-            let node = unsafe { place.node.deref() };
-            // Acquire: passed on in `take_away`. The mark is Relaxed: the link leads where it did.
+            // SAFETY: the key was found, and the node stays until the guard ends.
+            let node = unsafe { window.node.deref() };
+            // Acquire: passed on in `take_away`. The mark is Relaxed: the link still leads to the
+            // same node.
             let next = node.next.load(Acquire, guard);
             let mark = next.with_tag(1);
             let marked = next.tag() == 0
                 && node.next.compare_exchange(next, mark, Relaxed, Relaxed, guard).is_ok();
             if marked {
-                if !take_away(place.link, place.node, next, guard) {
+                if !take_away(window.link, window.node, next, guard) {
                     self.find(key, guard); // takes it away
                 }
                 return true;
@@ -107,22 +109,23 @@ impl List {
     }
 }
 
-/// Leads a link past the nodes from `first` up to `end`, which are marked; says whether it still
-/// led there.
+/// Makes a link lead past the marked nodes from `first` up to `end`. Returns whether the link still
+/// led to `first`.
 fn take_away<'g>(
     link: &Atomic<Node>,
     first: Shared<'g, Node>,
     end: Shared<'g, Node>,
     guard: &'g Guard,
 ) -> bool {
-    // Release: partner of the Acquires that follow the link. Relaxed on failure: all is read anew.
+    // Release: partner of the Acquires that follow the link. Relaxed on failure: the caller reads
+    // everything anew.
     if link.compare_exchange(first, end, Release, Relaxed, guard).is_err() {
         return false;
     }
     let mut node = first;
     while node != end {
-        // SAFETY: a node that could be reached under the guard; the link leads past it, and this
-        // thread has made it do so.
+        // SAFETY: a link led to the node under the guard; this thread has made the link lead past
+        // it.
         unsafe {
             let next = node.deref().next.load(Relaxed, guard).with_tag(0); // Relaxed: marked, and so what was read before
             guard.defer_destroy(node);
@@ -134,9 +137,8 @@ fn take_away<'g>(
 
 impl Drop for List {
     fn drop(&mut self) {
-        // Relaxed: nobody else has the list.
-        // SAFETY: `&mut self`: nobody else has the list, of which no link leads to nodes that were
-        // taken away; the others come from `Owned`.
+        // Relaxed: no other thread has the list. SAFETY: `&mut self`: no other thread has the list.
+        // No link leads to nodes that were removed from it; the others come from `Owned`.
         unsafe {
             let guard = crossbeam_epoch::unprotected();
             let mut node = self.head.load(Relaxed, guard).with_tag(0);

@@ -1,12 +1,12 @@
-//! One multiplication, which is what manycore's own hash tables do.
+//! A hash function of one multiplication, like that of manycore's own hash tables.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Makes hash tables of others hash with [`Multiply`].
+/// Makes a foreign hash table use [`Multiply`].
 pub(super) type Multiplying = BuildHasherDefault<Multiply>;
 
-/// Both halves of a product, so that all bits of the result depend on the key: tables look at the
-/// upper or at the lower ones.
+/// Combines both halves of a product, so that all bits of the result depend on the key: some tables
+/// use the upper bits, others the lower ones.
 #[derive(Default)]
 pub(super) struct Multiply(u64);
 

@@ -1,4 +1,4 @@
-//! Sets of well-known crates, and the standard library's under locks.
+//! Sets of well-known crates, and the standard library's with locks.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::BuildHasher;
@@ -9,7 +9,8 @@ use super::hasher::Multiplying;
 use crate::set::contenders::AnySet;
 use crate::set::task::Task;
 
-/// Gives a set of others its interface: a type, and what its reference does.
+/// Implements the benchmark's interface for foreign sets: each by its type, and the calls of a
+/// reference to it.
 macro_rules! adapters {
     ($($name:ident($set:ty): $contains:expr, $insert:expr, $remove:expr;)*) => {$(
         struct $name($set);
@@ -45,7 +46,7 @@ macro_rules! adapters {
 }
 
 adapters! {
-    // Its set's `insert` would replace a key that is there, which takes an allocation.
+    // Its set's `insert` would replace an existing key, which takes an allocation.
     Papaya(papaya::HashMap<u64, (), Multiplying>):
         |set, key| set.pin().contains_key(key),
         |set, key| set.pin().try_insert_with(key, || ()).is_ok(),
@@ -112,7 +113,7 @@ pub(super) fn dashmap(task: &Task) -> Box<dyn AnySet> {
     Box::new(Dash(dashmap::DashSet::with_capacity_and_hasher(keys(task), hashing())))
 }
 
-/// The standard library's hash table for as many keys.
+/// A hash table of the standard library with room for the task's keys.
 fn table<S: BuildHasher + Default>(task: &Task) -> HashSet<u64, S> {
     HashSet::with_capacity_and_hasher(keys(task), S::default())
 }

@@ -1,4 +1,4 @@
-//! Sets of others, which the library is compared with: what a program would use otherwise.
+//! Sets of other libraries, as peers to compare with: what a program would use otherwise.
 //!
 //! | name | what it is |
 //! |---|---|
@@ -8,10 +8,10 @@
 //! | `crossbeam-epoch` | the [`chain`] of `rcu`, in a domain of crossbeam-epoch |
 //! | `crossbeam-harris` | Harris' list, in a domain of crossbeam-epoch |
 //!
-//! Those of C libraries are in a program of their own, so that this one builds without those:
-//! [`FOREIGN`].
+//! The sets of C libraries are in a program of their own, so that this one builds without those
+//! libraries: [`FOREIGN`].
 //!
-//! Each is used as its documentation says, but with the hash function of `hasher`. Their default
+//! Each set is used as its documentation says, but with the hash function of `hasher`. The default
 //! hash functions withstand keys that an attacker chooses, and take longer than a look-up.
 
 pub mod chain;
@@ -28,13 +28,13 @@ use super::contenders::AnySet;
 use super::task::Task;
 use crate::failure::Failure;
 
-/// A set of others.
+/// A set of another library.
 pub struct Peer {
-    /// What it is called after `--against`.
+    /// Its name for `--against`.
     pub name: &'static str,
-    /// The structures that it can stand for.
+    /// The structures with which it can compete.
     pub structures: &'static [&'static str],
-    /// Makes an empty one.
+    /// Makes an empty set.
     pub make: fn(&Task) -> Box<dyn AnySet>,
 }
 
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Peer {
     }
 }
 
-/// The peers that this crate has.
+/// The peers of this crate.
 pub(crate) const PEERS: &[Peer] = &[
     Peer { name: "papaya", structures: &["hash"], make: maps::papaya },
     Peer { name: "scc", structures: &["hash"], make: maps::scc },
@@ -70,7 +70,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer { name: "crossbeam-harris", structures: &["list"], make: harris::list },
 ];
 
-/// The peers from C libraries, with the structures that they can stand for. The program
+/// The peers from C libraries, with the structures with which they can compete. The program
 /// `manycore-bench-peers` has them.
 pub const FOREIGN: &[(&str, &[&str])] = &[
     ("urcu-memb", &["list", "hash"]),
@@ -80,30 +80,29 @@ pub const FOREIGN: &[(&str, &[&str])] = &[
     ("ck-ht", &["hash"]),
 ];
 
-/// What to do where that program is not there.
+/// The end of the message if that program is missing.
 const FOREIGN_MISSING: &str = "is of a C library, and the program manycore-bench-peers is not beside this one: run \
     `apt-get install liburcu-dev libck-dev`, then `cargo build --release -p manycore-bench-peers --features c-libraries`";
 
-/// Whether a set is one of a C library.
+/// Whether a name is that of a set of a C library.
 pub(crate) fn is_foreign(name: &str) -> bool {
     FOREIGN.iter().any(|(foreign, _)| *foreign == name)
 }
 
-/// An empty set of others, of those that this crate has and some more; `None` if there is none for
-/// the task.
+/// Makes an empty set of a peer of this crate or of `more`; `None` if no peer fits the task.
 pub(crate) fn make(task: &Task, more: &[Peer]) -> Option<Box<dyn AnySet>> {
     let stands_for =
         |peer: &&Peer| peer.name == task.sync && peer.structures.contains(&task.structure.as_str());
     PEERS.iter().chain(more).find(stands_for).map(|peer| (peer.make)(task))
 }
 
-/// All that can stand for a structure, of C libraries too.
+/// The names of all peers of a structure, those of C libraries included.
 pub(crate) fn names(structure: &str) -> Vec<&'static str> {
     let all = PEERS.iter().map(|peer| (peer.name, peer.structures)).chain(FOREIGN.iter().copied());
     all.filter(|(_, structures)| structures.contains(&structure)).map(|(name, _)| name).collect()
 }
 
-/// Whether a structure can be measured against these.
+/// Checks that the benchmark can compare a structure with these peers.
 pub(crate) fn check(wanted: &[String], structure: &str, foreign: bool) -> Result<(), Failure> {
     let known = names(structure);
     if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_measured_is_named() {
+    fn errors_name_peers_that_cannot_be_measured() {
         let refusal =
             |name: &str, structure, foreign| match check(&[name.into()], structure, foreign) {
                 Err(Failure::Usage(fault)) => fault,

@@ -1,8 +1,8 @@
-//! crossbeam's skip list, with what a set answers.
+//! crossbeam's skip list, as a set.
 //!
-//! Its `SkipSet` does not say whether an insertion found the key, and two removals of one key may
-//! both return an entry. So each insertion comes with a value of its own, which the entry has if it
-//! is the one that went in; and a removal asks the entry whether it was this call that took it out.
+//! Its `SkipSet` does not tell whether an insertion found the key, and two removals of one key may
+//! both return an entry. So each insertion has a value of its own: the entry has that value if the
+//! insertion added it. A removal asks the entry whether this call removed it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,18 +20,18 @@ struct Skiplist {
 
 struct Handle<'a> {
     map: &'a SkipMap<u64, u64>,
-    /// The value of the next insertion: no other handle has it.
+    /// The value of the next insertion. No other handle has it.
     next: u64,
 }
 
-/// How many insertions a handle has values for; 2^24 handles have that number each.
+/// The number of values, and so of insertions, that a handle has. 2^24 handles can have as many.
 const INSERTIONS: u64 = 1 << 40;
 
 impl ConcurrentSet<u64> for Skiplist {
     type Handle<'a> = Handle<'a>;
 
     fn handle(&self) -> Handle<'_> {
-        // Relaxed: only that each is different counts.
+        // Relaxed: the numbers have to differ, and need no order.
         let number = self.handles.fetch_add(1, Ordering::Relaxed);
         Handle { map: &self.map, next: number * INSERTIONS }
     }

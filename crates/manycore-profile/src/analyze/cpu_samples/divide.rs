@@ -21,8 +21,8 @@ const SPINS_SHOWN: usize = 50;
 const STACKS_SHOWN: usize = 250;
 
 impl Samples {
-    /// Gives the calls their names, and divides the time. `over_time` is the length of an interval
-    /// in seconds, and how many.
+    /// Finds the names of calls, and divides the time. `over_time` is the length of an interval in
+    /// seconds, and the number of intervals.
     pub(crate) fn divide(
         self,
         stats: &[ProcessStats],
@@ -92,8 +92,8 @@ impl Samples {
         }
     }
 
-    /// The library's notes about processes that ended before the command read them: for those that
-    /// were one program, which is the one that has statistics.
+    /// The library's notes about processes that ended before the command read them. A process that
+    /// ran several programs is left out, except for the program that has statistics.
     fn noted<'stats>(
         &self,
         stats: impl Iterator<Item = (u32, &'stats Modules)> + Clone,
@@ -109,7 +109,8 @@ impl Samples {
         stats.filter(is_one).collect()
     }
 
-    /// What a thread does according to these calls, the call that shows it, and the calls.
+    /// A thread's activity according to these calls, the call that shows it, and the names of the
+    /// calls.
     fn look_up(
         &self,
         calls: &Calls,

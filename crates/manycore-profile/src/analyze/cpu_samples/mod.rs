@@ -14,14 +14,14 @@ use crate::analyze::names::files;
 use crate::analyze::names::modules::Modules;
 use crate::profile::{Frame, SampleSource};
 
-/// With more samples than this every second one is dropped.
+/// The most samples. Beyond that every second one is dropped.
 const SAMPLES_MAX: usize = 1 << 20;
-/// With more stacks than this only the innermost calls of others are kept, and then none.
+/// The most stacks. Beyond that only the innermost calls of new stacks are kept, and then none.
 const STACKS_MAX: usize = 16_384;
 const CUT_STACKS_MAX: usize = 131_072;
-/// This many calls are then kept of the kernel's, and of the program's.
+/// The number of calls in the kernel, and of calls in the program, that are then kept.
 const CUT: usize = 4;
-/// This many programs of processes have their maps kept: a few kilobytes each.
+/// The most programs whose maps are kept: a few kilobytes each.
 const MAPS_MAX: usize = 8192;
 /// More threads are one.
 const THREADS_MAX: usize = 16_384;
@@ -37,11 +37,11 @@ pub struct Samples {
     pub kernel_permitted: bool,
     /// As of `CpuSamples`.
     pub lost: u64,
-    /// When the run began, in seconds from when the sampling did.
+    /// The start of the run, in seconds since the sampling began.
     pub start: f64,
-    /// The kernel's calls, by address; none if it does not tell their names.
+    /// The kernel's calls, by address; `None` if the kernel does not tell their names.
     pub kernel: HashMap<u64, Frame>,
-    /// The library that was put under the program: it counts its own spinning itself.
+    /// The preloaded library, which measures its own spinning itself.
     pub library: Option<PathBuf>,
     taken: u64,
     /// One in this many is kept.
@@ -67,7 +67,7 @@ struct Kept {
     weight: f32,
 }
 
-/// The calls that a thread of a process was in, innermost first.
+/// The calls in which a thread of a process was, innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Calls {
     /// The process.
@@ -103,7 +103,7 @@ impl Samples {
         }
     }
 
-    /// Takes a sample of a thread, this many milliseconds after the sampling began. `weight` is the
+    /// Adds a sample of a thread, this many milliseconds after the sampling began. `weight` is the
     /// amount that the sample represents, in any unit.
     pub fn take(&mut self, thread: u32, name: &str, at: u32, weight: f32, calls: Calls) {
         self.taken += 1;
@@ -126,7 +126,8 @@ impl Samples {
         self.kept.push(Kept { stack, thread, at, weight });
     }
 
-    /// Notes which files a process has mapped as a program, as `/proc/PID/maps` lists them.
+    /// Notes the files that a process has mapped while it runs a program, as `/proc/PID/maps` lists
+    /// them.
     pub fn note_maps(&mut self, process: u32, program: u32, list: &[u8]) {
         if self.maps.len() >= MAPS_MAX && !self.maps.contains_key(&(process, program)) {
             self.has_unmapped = true;
@@ -159,7 +160,7 @@ impl Samples {
         calls
     }
 
-    /// A number for a thread: 0 for all beyond the first.
+    /// A number for a thread: 0 for all threads beyond the limit.
     fn thread(&mut self, key: (u32, u32), name: &str) -> u32 {
         let next = self.threads.len();
         if next >= THREADS_MAX && !self.threads.contains_key(&key) {

@@ -3,8 +3,8 @@
 use crate::analyze::names::wrapper_frames::{plain_path, words};
 use crate::profile::{Frame, Part};
 
-/// Functions that only wait for a lock or another thread on the CPU, and the libraries they belong
-/// to. The end of a path is enough.
+/// Functions that do nothing but wait on the CPU for a lock or another thread, and their libraries,
+/// by the end of the path.
 const SPINNING: &[(&str, &str)] = &[
     ("ut_delay", "InnoDB"),
     ("rw_lock_s_lock_spin", "InnoDB until MySQL 8.0, MariaDB 10.5"),
@@ -30,7 +30,8 @@ const SPINNING: &[(&str, &str)] = &[
     ("ObjectMonitor::TrySpin", "HotSpot"),
 ];
 
-/// Functions that a waiting loop calls, which is the one that tells; by the end of their names.
+/// Functions that a waiting loop calls, by the end of their names. The caller of such a function is
+/// the one to report.
 const PAUSES: &[&str] = &[
     "hint::spin_loop",
     "_mm_pause",
@@ -42,8 +43,8 @@ const PAUSES: &[&str] = &[
     "ut_relax_cpu",
 ];
 
-/// A name with `spin` and one of these words waits for a lock, such as `pthread_spin_lock`,
-/// `Mutex::spin` or `SpinLock::SpinLoop`; but `flip_spin` does not.
+/// A name with `spin` and one of these words is that of a function that waits for a lock, such as
+/// `pthread_spin_lock`, `Mutex::spin` or `SpinLock::SpinLoop`. `flip_spin` is none.
 const WAITING: &[&str] = &[
     "acquire", "backoff", "delay", "latch", "lock", "loop", "mutex", "pause", "rdlock", "rwlock",
     "until", "wait", "wrlock",
@@ -52,7 +53,7 @@ const WAITING: &[&str] = &[
 const OTHERWISE: &[&str] =
     &["create", "destroy", "drop", "init", "new", "release", "unlock", "unlocked"];
 
-/// The kernel's own, by the beginning of the name: the compiler appends to some.
+/// Spinning functions of the kernel, by the beginning of the name: the compiler appends to some.
 const OF_KERNEL: &[&str] = &[
     "native_queued_spin_lock_slowpath",
     "__pv_queued_spin_lock_slowpath",

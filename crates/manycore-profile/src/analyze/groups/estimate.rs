@@ -32,8 +32,8 @@ impl Sample {
         Self { count, total, longest, deviation: seen.map_or(most, |seen| seen.min(most)) }
     }
 
-    /// An estimate of the sum of this many values from a random sample of them; none if the sample
-    /// is empty.
+    /// Estimates the sum of `all` values from a random sample of them; `None` if the sample is
+    /// empty.
     pub fn sum_of(&self, all: u64) -> Option<Held> {
         if self.count == 0 {
             return None;
@@ -54,8 +54,8 @@ impl Sample {
     }
 }
 
-/// Between plus and minus this lies Student's t with one degree of freedom fewer than values,
-/// nineteen times in twenty.
+/// The bound of Student's t, with one degree of freedom fewer than values, in nineteen of twenty
+/// cases.
 fn student_t(values: u64) -> f64 {
     match values.saturating_sub(1) {
         0 => 12.7,
@@ -97,8 +97,8 @@ mod tests {
         assert_eq!((all.low_ns, all.high_ns), (10_000, 10_000));
     }
 
-    /// At least nineteen times in twenty the truth is between the ends, for holds of which one in a
-    /// hundred is fifty times as long.
+    /// At least nineteen of twenty intervals contain the truth, for holds of which one in a hundred
+    /// is fifty times as long.
     #[test]
     fn intervals_hold_the_truth() {
         let mut dice = 88_172_645_463_325_252_u64;

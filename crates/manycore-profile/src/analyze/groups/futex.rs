@@ -14,9 +14,9 @@ use manycore_stats::{Histogram, Kind};
 
 use super::{Group, Groups, Waited};
 
-/// This many of the innermost calls are searched for a name that shows the reason of the wait.
+/// The number of innermost calls that are searched for a name that shows the reason of the wait.
 const TELLING: usize = 6;
-/// Functions, by parts of their names, that wait for an event.
+/// Functions that wait for an event, by parts of their names.
 const EVENTS: &[&str] = &[
     "condvar",
     "cond_wait",
@@ -36,8 +36,8 @@ const EVENTS: &[&str] = &[
 ];
 
 impl Futexes {
-    /// The waits of a process. `left` is the list of files that it has left, if its maps were not
-    /// seen. Adds the lock or condition variable of each place's number to the identities.
+    /// The waits of a process. `left` lists the files that it had at its end, for a process whose
+    /// maps were not seen. Adds the identity of each place's lock or condition variable.
     pub(crate) fn groups(
         &self,
         process: u32,

@@ -17,25 +17,25 @@ mod futex;
 pub(super) mod name;
 pub mod overflow_processes;
 
-/// A lock is shown with this many of the places where threads wait for it.
+/// The most waiting places that are shown for a lock.
 const SITES_MAX: usize = 4;
 /// The number of their calls that are listed: `stacks` has all of them.
 const SITE_FRAMES_MAX: usize = 8;
-/// This many of all stacks in which threads wait are listed. A picture has room for far less.
+/// The most stacks of waiting threads that are listed. A picture has room for far fewer.
 const STACKS_MAX: usize = 1_000;
 
-/// Where the locks of all processes are in the profile's list, by process (its place in the list of
-/// statistics) and record.
+/// The index of each lock in the profile's list, by process (its index in the list of statistics)
+/// and record.
 pub(in crate::analyze) type Rows = HashMap<(usize, u32), usize>;
 
 /// The process in [`Rows`] that stands for those beyond the list. Its records are their locks'
 /// numbers.
 pub(in crate::analyze) const OTHERS: usize = usize::MAX;
-/// The process that represents the kernel's view of futexes. Its records are the numbers of the
-/// places where threads waited.
+/// The process in [`Rows`] that stands for the kernel's view of futexes. Its records are the
+/// numbers of the places where threads waited.
 pub(in crate::analyze) const FUTEXES: usize = usize::MAX - 1;
 
-/// Objects that are shown as one, with their common properties.
+/// Objects that are shown as one, and their common properties.
 #[derive(Default)]
 pub struct Groups {
     groups: HashMap<Identity, Group>,
@@ -43,19 +43,19 @@ pub struct Groups {
 
 struct Group {
     name: Name,
-    /// The calls by which the first of them came to be.
+    /// The calls that created the first of them.
     stack: StackId,
     kind: Kind,
     objects: u64,
     tally: Tally,
-    /// The longest total wait, in ticks, of a single object.
+    /// The longest total wait of a single object, in ticks.
     hottest: u64,
-    waiters: HashMap<Place, Waited>,
+    waiters: HashMap<WaitSite, Waited>,
 }
 
-/// A place where threads waited: its stack and, if that is empty since the place is in no file, its
-/// address.
-type Place = (StackId, u64);
+/// A place where threads waited: its stack. If the stack is empty because the place is in no file,
+/// the address distinguishes it.
+type WaitSite = (StackId, u64);
 
 /// Sampled waits, and their time in ticks.
 #[derive(Clone, Copy, Default)]
@@ -88,7 +88,7 @@ impl Stacks<'_> {
 }
 
 impl Groups {
-    /// The locks of a process. Calls `note` with the row in which each record is shown.
+    /// The locks of a process. Calls `note` with the row for each record.
     pub fn of(
         stats: &ProcessStats,
         symbols: &mut Symbols,
@@ -105,7 +105,7 @@ impl Groups {
             let objects =
                 if recorded.is_rest { stats.unrecorded } else { recorded.objects.max(1).into() };
             let hottest = if recorded.is_crowd { 0 } else { tally.wait };
-            let mut waiters: HashMap<Place, Waited> = HashMap::new();
+            let mut waiters: HashMap<WaitSite, Waited> = HashMap::new();
             for place in &recorded.waiters {
                 let (stack, caller) = stacks.get(place.stack, symbols);
                 let caller = if symbols.is_empty(stack) { caller } else { 0 };
@@ -142,8 +142,7 @@ impl Groups {
         }
     }
 
-    /// Most waited first, then most used; by name if these are equal, so the output is the same
-    /// each time.
+    /// Sorted by waits, then by use, and then by name, so the output is always the same.
     fn sorted(&self, wanted: impl Fn(Kind) -> bool) -> Vec<(&Identity, &Group)> {
         let all = self.groups.iter();
         let mut sorted: Vec<_> = all.filter(|(_, group)| wanted(group.kind)).collect();
@@ -158,7 +157,7 @@ impl Groups {
         self.sorted(|kind| kind != Kind::Cond).into_iter().map(|(_, group)| group).collect()
     }
 
-    /// Where the locks of these records, by process and number, are in [`locks`](Self::locks).
+    /// The rows in [`locks`](Self::locks) of these records, by process and number.
     pub fn rows(&self, records: HashMap<(usize, u32), Identity>) -> Rows {
         let sorted = self.sorted(|kind| kind != Kind::Cond);
         let places: HashMap<&Identity, usize> =
@@ -183,8 +182,8 @@ impl Groups {
         sorted.iter().map(|(_, group)| group.condition(rate, symbols)).collect()
     }
 
-    /// The stacks in which threads waited for locks, most waited first: as many as there is room
-    /// for, and then the rest of each lock.
+    /// The stacks in which threads waited for locks, the longest waits first: as many as there is
+    /// room for, and then the rest of each lock.
     pub fn stacks(&self, rate: &Rate, symbols: &Symbols) -> Vec<Stack> {
         let mut stacks = Vec::new();
         for (lock, group) in self.sorted_locks().into_iter().enumerate() {
@@ -207,7 +206,7 @@ impl Groups {
         stacks
     }
 
-    /// Seconds in waits for locks, on the CPU and off it.
+    /// The time that threads waited for locks, in seconds: on the CPU, and off it.
     pub fn waits(&self, rate: &Rate) -> (f64, f64) {
         let locks = || self.groups.values().filter(|group| group.kind != Kind::Cond);
         // From zero: the sum of nothing is minus zero.

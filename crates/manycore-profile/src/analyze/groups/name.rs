@@ -10,7 +10,7 @@ use manycore_stats::Kind;
 /// What a lock is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// In full: `symbol+offset (module)`, or `module+address` in a stripped file.
+    /// The full name: `symbol+offset (module)`, or `module+address` in a stripped file.
     pub full: String,
     /// Without module and arguments.
     pub short: String,
@@ -27,12 +27,12 @@ pub enum Identity {
     Variable(FileId, u64, u32),
     /// A place in a file's code. Inlined calls share their address, so they are counted.
     Code(FileId, u64, usize, u32),
-    /// A process' rest, or an object that came to be in no file (in code made at run time).
+    /// The rest of a process, or an object that was created in no file (in code made at run time).
     Unplaced(u64, u32),
 }
 
-/// Finds the name of a lock that was created by the calls of `stack`, which begins with `caller`,
-/// and the other locks with which it is shown.
+/// The name of a lock that was created by the calls of `stack`, which begins with `caller`, and the
+/// identity that it shares with other locks.
 pub fn of(
     recorded: &Recorded,
     stack: StackId,
@@ -53,7 +53,7 @@ pub fn of(
     of_calls(stack, caller, recorded.kind, origin, symbols)
 }
 
-/// The variable at an address at some time; none if it is not in a file's data.
+/// The variable at an address at some time; `None` if the address is not in a file's data.
 pub fn of_address(
     (address, epoch): (u64, Epoch),
     kind: Kind,
@@ -64,7 +64,7 @@ pub fn of_address(
     Some((Identity::Variable(file, place, kind as u32), of_variable(variable)))
 }
 
-/// A place in code, by the call in it that tells.
+/// A place in code, with the informative call there.
 pub fn of_calls(
     stack: StackId,
     caller: u64,

@@ -21,7 +21,8 @@ pub struct Others {
     pub(crate) groups: Groups,
     /// Their locks, with a number each.
     numbers: HashMap<Identity, u32>,
-    /// When the last one of a number and a program began, in ticks. Programs are numbers, too.
+    /// For each process number and program, the time at which the last one began, in ticks.
+    /// Programs are numbers as well.
     left: BTreeMap<(u32, u32), u64>,
     programs: HashMap<PathBuf, u32>,
     /// Those that used a lock.
@@ -38,7 +39,7 @@ impl fmt::Debug for Others {
     }
 }
 
-/// Which of the others' locks each record of a process is.
+/// For each record of a process, the number of the overflow lock that it belongs to.
 pub type Numbers = HashMap<u32, u32>;
 
 impl Others {

@@ -22,18 +22,17 @@ use crate::analyze::names::modules::Key;
 use crate::analyze::names::modules::{Modules, Range};
 use manycore_launch::regular;
 
-/// The lists of this many processes' mappings are kept, some kilobytes each; and this many
-/// processes are.
+/// The most processes whose lists of mappings are kept, some kilobytes each.
 const LISTS_MAX: usize = 256;
 const PROCESSES_MAX: usize = 8192;
-/// At most one in this many of the files that this process may have open are kept open: the rest is
-/// for other uses.
+/// Of the files that this process may have open, at most one in this many are kept open: the rest
+/// is for other uses.
 const KEPT_SHARE: u64 = 2;
 
 /// A file that can be read.
 #[derive(Debug)]
 pub struct ReadableFile {
-    /// A path by which it can be opened here and now.
+    /// A path by which the file can be opened from this process, now.
     pub path: PathBuf,
     /// The path that it has in the process.
     pub called: PathBuf,
@@ -46,11 +45,11 @@ pub enum Unusable {
     Unreadable,
     /// It is gone.
     Deleted,
-    /// It is another one than the process had, or was written to since.
+    /// It is not the file that the process had mapped, or it was written since.
     Replaced,
 }
 
-/// What is kept: descriptors are this process', and so is this.
+/// The kept files. Descriptors belong to this process, and so does this.
 static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
@@ -72,8 +71,8 @@ type Written = (i64, i64, u64);
 /// A process that was seen while it lived.
 #[derive(Clone, Debug, Default)]
 pub struct Process {
-    /// Its root and its mount namespace, if they differ from this process': the files below the
-    /// root stay there as long as both are open.
+    /// The process' root and mount namespace, if they differ from ours. As long as both are open,
+    /// the files below the root stay there.
     root: Option<Arc<(File, File)>>,
     /// The number that it has for itself.
     pub pid: u32,
@@ -81,20 +80,20 @@ pub struct Process {
     pub user: u32,
     /// When it began, or a little earlier.
     pub started: Option<SystemTime>,
-    /// Files in which it tells of the code that it makes.
+    /// Files in which the process describes the code that it makes.
     pub dumps: Vec<PathBuf>,
     /// Its mappings when it was seen last.
     list: Vec<u8>,
 }
 
-/// Never held while a file is opened: opening may wait for a file system that does not answer, and
-/// no other thread must wait with it.
+/// Never locked while a file is opened: opening may wait for a file system that does not answer,
+/// and other threads must not wait as well.
 fn kept() -> MutexGuard<'static, Kept> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks at a living process with this number here: opens the files that it has mapped now. `owner`
-/// is its key.
+/// Opens the files that a living process has mapped now. The process has this number in our
+/// namespace; `owner` is its key.
 pub fn see(process: u32, owner: Key) {
     // None of a process that has ended.
     let Ok(list) = fs::read(format!("/proc/{process}/maps")) else { return };
@@ -108,14 +107,14 @@ pub fn see(process: u32, owner: Key) {
     }
 }
 
-/// The mapped files of a process when it was seen last; none for a process that was not seen.
+/// The files that a process had mapped when it was last seen; empty if it was not seen.
 pub fn seen(owner: Key) -> Modules {
     let kept = kept();
     let list = kept.processes.get(&owner).map_or(&[][..], |process| &process.list);
     Modules::of_maps(owner, list)
 }
 
-/// The same as [`see`], of a process whose mappings are known.
+/// As [`see`], for a process whose mappings are known.
 pub fn see_mapped(process: u32, modules: &Modules) {
     note_process(process, modules);
     let most = kept_max();
@@ -144,8 +143,8 @@ fn note_process(process: u32, modules: &Modules) {
     }
 }
 
-/// Compilers that announce their generated code map the file in this way, so that profilers find
-/// it.
+/// Whether this file announces generated code: compilers map the file in this way, so that
+/// profilers find it.
 fn is_dump(file: &Listed) -> bool {
     let path = file.path();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -161,8 +160,8 @@ fn kept_max() -> usize {
 }
 
 impl One {
-    /// By the path here, by the path below the process' root, or by the mapping itself, which takes
-    /// more rights.
+    /// Opens a file by its path, by the path below the process' root, or by the mapping itself,
+    /// which needs more rights.
     fn open(listed: &Listed, process: u32, range: &Range) -> Option<Self> {
         let opened =
             |path: PathBuf| regular::open(&path).ok().filter(|file| is_listed(file, listed));
@@ -199,7 +198,8 @@ impl Process {
         }
     }
 
-    /// A process that was never seen: the information that is available without its files.
+    /// A process that was never seen. Only the information that does not need its files is
+    /// available.
     fn unseen(owner: Key) -> Self {
         // SAFETY: a system call without arguments.
         let user = unsafe { libc::getuid() };
@@ -207,8 +207,8 @@ impl Process {
         Self { pid: owner.0, user, started, ..Self::default() }
     }
 
-    /// A file of the process, of its own user or of root, that was written since the process began:
-    /// any other file is not its own.
+    /// Opens a file if its process' user or root has written it since the process began: otherwise
+    /// it is not the process' own.
     pub fn open(&self, path: &Path) -> io::Result<File> {
         let file = match &self.root {
             None => regular::open(path)?,
@@ -252,10 +252,10 @@ fn below(root: &File, path: &Path) -> PathBuf {
     place.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// When a process began, or a little earlier: the kernel counts that in hundredths of a second, and
-/// the times of files not much finer.
+/// The start of a process, or a little earlier: the kernel counts it in hundredths of a second, and
+/// times of files are not much finer.
 fn started(process: u32) -> Option<SystemTime> {
-    /// Counted from the state, which follows the name: that may hold anything.
+    /// Counted from the state, which follows the name, because the name may contain anything.
     const STARTED: usize = 22 - 3;
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat).into_owned();
@@ -309,8 +309,9 @@ fn written(file: &File) -> Option<Written> {
     Some((found.mtime(), found.mtime_nsec(), found.size()))
 }
 
-/// Whether the kernel's list has a mapping of this file. Layered file systems may list another
-/// number than `stat` returns: then the file is mapped here, and our own list is read.
+/// Whether the kernel's list has a mapping of this file. Layered file systems may list a number
+/// that differs from that of `stat`. In that case the file is mapped here, and our own list is
+/// read.
 fn is_listed(file: &File, listed: &Listed) -> bool {
     let Listed { device, inode, .. } = *listed;
     let Ok(found) = file.metadata() else { return false };

@@ -18,9 +18,10 @@ const LINE_FEED: &[u8] = b"\\012";
 pub struct Listed {
     /// Its path as it is written there.
     pub text: Vec<u8>,
-    /// Its device's numbers: the major one in the upper half.
+    /// Its device's number: the upper half is the major one.
     pub device: u64,
-    /// Its number there; 0 if it is not known. Some file systems have others than `stat` says.
+    /// Its inode number; 0 if that is not known. With some file systems it differs from that of
+    /// `stat`.
     pub inode: u64,
 }
 
@@ -40,7 +41,7 @@ impl Listed {
         paths
     }
 
-    /// Its path, if no name in it has a backslash in front of digits.
+    /// Its path. It is right if no name in it has a backslash in front of digits.
     pub fn path(&self) -> PathBuf {
         let text = self.text.strip_suffix(DELETED).unwrap_or(&self.text);
         OsStr::from_bytes(&unescaped(text)).into()

@@ -1,8 +1,8 @@
 //! The file of a process' address, and the position in that file.
 //!
 //! A list of mappings has the positions of files' pages, but not their meaning, which is in the
-//! files' program headers. So a [`Place`] is an address together with the mappings of its file,
-//! from which [`Binary`](crate::symbols) computes the address that symbols use.
+//! files' program headers. So a [`CodeLocation`] is an address together with the mappings of its
+//! file, from which [`Binary`](crate::symbols) computes the address that symbols use.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -34,8 +34,7 @@ pub struct Modules {
 pub struct Range {
     /// First address.
     pub start: u64,
-    /// One behind the last address: of the zero-initialised data behind the file's, where that is
-    /// in one piece with it.
+    /// The end, exclusive. It includes zero-initialised data that directly follows the file's.
     pub end: u64,
     /// The file's offset at `start`.
     pub offset: u64,
@@ -43,36 +42,37 @@ pub struct Range {
     pub is_code: bool,
     /// Whether what is written there is written to the file.
     is_shared: bool,
-    /// Where the file's first byte is mapped, unless its program headers say otherwise.
+    /// The address at which the file's first byte is mapped, unless its program headers say
+    /// otherwise.
     base: u64,
     /// Its number in `files`.
     file: usize,
-    /// The states of the process' mappings between which it is there: the first one with it, and
-    /// the first one without; 0 if it is still there.
+    /// The range of epochs in which the mapping exists: the first one with it, and the first one
+    /// without it; 0 if it still exists.
     since: Epoch,
     until: Epoch,
 }
 
-/// A moment in the life of a process, by how often a library had been unloaded.
+/// A moment in the life of a process: the number of times that a library had been unloaded.
 pub type Epoch = u32;
 /// The last one.
 pub const NOW: Epoch = u32::MAX;
 
-/// An address, as a place in a file or right behind one.
+/// An address in a mapped file, or right behind one.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct CodeLocation<'a> {
     /// The file.
     pub file: &'a Listed,
     /// The address.
     pub address: u64,
-    /// The pages that it is in, or those before it.
+    /// The mapped range that contains the address, or ends right before it.
     pub range: &'a Range,
-    /// Whether it is in them.
+    /// Whether the range contains the address.
     pub is_inside: bool,
     modules: &'a Modules,
 }
 
-impl Place<'_> {
+impl CodeLocation<'_> {
     /// The distance from where the file's first byte is mapped.
     pub fn offset(&self) -> u64 {
         self.address.wrapping_sub(self.range.base)
@@ -83,8 +83,8 @@ impl Place<'_> {
         self.modules.ranges.iter().filter(|range| range.file == self.range.file)
     }
 
-    /// Whether the file is mapped as programs and libraries are, as far as mappings tell: some of
-    /// it is code, and none shared.
+    /// Whether the file is mapped as programs and libraries are: some of it is code, and none is
+    /// shared.
     pub fn is_of_object(&self) -> bool {
         self.ranges().any(|range| range.is_code) && !self.ranges().any(|range| range.is_shared)
     }
@@ -123,7 +123,7 @@ impl Modules {
         modules
     }
 
-    /// From a list in the kernel's form, `/proc/PID/maps`: files, and the zero-initialised data
+    /// Parses a list in the kernel's form, `/proc/PID/maps`: files, and the zero-initialised data
     /// behind them.
     pub fn of_maps(owner: Key, list: &[u8]) -> Self {
         let mut modules = Self { owner, ..Self::default() };
@@ -134,9 +134,9 @@ impl Modules {
         modules
     }
 
-    /// `start-end perms offset device inode path`. Whether the next mapping can be the file's
-    /// zero-initialised data: adjacent, in one piece, after a writable mapping of the file. None
-    /// for a line of another form.
+    /// Parses `start-end perms offset device inode path`. Returns whether the next mapping may be
+    /// the file's zero-initialised data, which is adjacent to a writable mapping of the file.
+    /// `None` for a line of another form.
     fn add_line(&mut self, line: &[u8], extends: bool) -> Option<bool> {
         let number = |text| u64::from_str_radix(text, 16).ok();
         // Paths may have spaces, and are set off by many.
@@ -179,8 +179,8 @@ impl Modules {
         Some(false)
     }
 
-    /// Adds pages of a file. A file's pages come in the order of their addresses, as the kernel
-    /// lists them.
+    /// Adds a mapping of a file. A file's mappings come in the order of their addresses, as the
+    /// kernel lists them.
     fn add(&mut self, range: Range, file: Listed) {
         let file = self.files.iter().rposition(|known| *known == file).unwrap_or_else(|| {
             self.files.push(file);
@@ -196,8 +196,8 @@ impl Modules {
         self.ranges.push(Range { base, file, ..range });
     }
 
-    /// The place of an address at some time: in a file, or in other memory behind one.
-    pub fn find(&self, address: u64, epoch: Epoch) -> Option<Place<'_>> {
+    /// The location of an address at some time: in a file, or in other memory behind one.
+    pub fn find(&self, address: u64, epoch: Epoch) -> Option<CodeLocation<'_>> {
         let was_there = |r: &&Range| r.since <= epoch && (r.until == 0 || epoch < r.until);
         let is_inside = |r: &&Range| (r.start..r.end).contains(&address);
         // The last mappings, read from the process if they were not noted in time.
@@ -209,7 +209,13 @@ impl Modules {
         };
         let (range, is_inside) =
             range.map(|range| (range, true)).or_else(|| Some((before()?, false)))?;
-        Some(Place { file: &self.files[range.file], address, range, is_inside, modules: self })
+        Some(CodeLocation {
+            file: &self.files[range.file],
+            address,
+            range,
+            is_inside,
+            modules: self,
+        })
     }
 
     /// The program: the kernel lists it first.

@@ -32,7 +32,7 @@ pub struct Variable {
     pub module: String,
     /// Its name; none in a stripped file.
     pub symbol: Option<String>,
-    /// How far behind the variable's start, or behind the file's if there is none.
+    /// The offset from the start of the variable or, if there is none, of the file.
     pub offset: u64,
 }
 
@@ -40,18 +40,18 @@ pub struct Variable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId(u32);
 
-/// A stack of calls that was looked up, by number: equal if the calls are.
+/// The number of a stack of calls. Equal stacks have equal numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackId(u32);
 
-/// The call in a stack that tells what it is about.
+/// The call in a stack that shows its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Informative {
     /// The file that it is in.
     pub file: FileId,
     /// The address there.
     pub address: u64,
-    /// How many calls that were inlined at this address are within it.
+    /// The number of calls that were inlined into it at this address.
     pub inlined: usize,
     /// Which of the stack's frames it is.
     pub at: usize,
@@ -60,7 +60,7 @@ pub struct Informative {
 /// The module of code that a program makes while it runs.
 pub const MADE: &str = "code made at run time";
 
-/// Return addresses, innermost first, and when they were on a stack.
+/// Return addresses, innermost first, and the time at which they were on a stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Calls<'a> {
     /// They.
@@ -75,16 +75,16 @@ impl<'a, A: AsRef<[u64]> + ?Sized> From<&'a A> for Calls<'a> {
     }
 }
 
-/// Files that were searched, read once each, and the results.
+/// The files that were searched, and the results. Each file is read once.
 #[derive(Default)]
 pub struct Symbols {
     files: Vec<Looked>,
     file_ids: HashMap<Listed, FileId>,
-    /// What processes have told of the code that they made.
+    /// For each process, the code that it made, as far as it has described that.
     made: HashMap<Key, Made>,
-    /// Such code has no file: each name is one by itself.
+    /// Ids of such code, which has no file: each name has its own.
     made_ids: HashMap<String, FileId>,
-    /// The calls at a place in a file: more than one where calls were inlined.
+    /// The calls at an address of a file: several if calls were inlined.
     calls: Vec<(FileId, Vec<Frame>)>,
     call_ids: HashMap<(FileId, u64), u32>,
     /// Places in `calls`, innermost first.
@@ -101,15 +101,15 @@ struct Looked {
 
 enum Content {
     Object(Box<Binary>),
-    /// The kind is unknown, but the file is mapped like such an object.
+    /// Of unknown kind, but mapped like a program or library.
     Unreadable,
-    /// No program and no library: memory that has a name, or nothing of this machine.
+    /// Neither a program nor a library: named memory, or a file for another kind of machine.
     Other,
 }
 
 impl Symbols {
     /// The stack of these return addresses, for a process with these modules. It ends before the
-    /// first address that is in no file and not in the process' own notes.
+    /// first address that is neither in a file nor in the process' own notes.
     pub fn stack<'a>(&mut self, addresses: impl Into<Calls<'a>>, modules: &Modules) -> StackId {
         let Calls { addresses, epoch } = addresses.into();
         let calls: Box<[u32]> = addresses
@@ -133,7 +133,7 @@ impl Symbols {
         self.stacks[stack.0 as usize].is_empty()
     }
 
-    /// The calls of a stack, innermost first, inlined ones as any others.
+    /// The calls of a stack, innermost first, including inlined ones.
     pub fn frames(&self, stack: StackId) -> Vec<Frame> {
         self.each_frame(stack).map(|(_, frame)| frame.clone()).collect()
     }
@@ -166,7 +166,7 @@ impl Symbols {
         })
     }
 
-    /// The file that an address is in, and the address that symbols have there.
+    /// The file of an address, and the address in terms of its symbols.
     fn placed(&mut self, address: u64, epoch: Epoch, modules: &Modules) -> Option<(FileId, u64)> {
         let place = modules.find(address, epoch)?;
         let file = self.file(place.file);
@@ -180,7 +180,7 @@ impl Symbols {
         Some((file, found?))
     }
 
-    /// Looks up the calls that a return address stands for.
+    /// Finds the calls at a return address.
     fn calls_at(&mut self, file: FileId, address: u64) -> u32 {
         if let Some(known) = self.call_ids.get(&(file, address)) {
             return *known;
@@ -200,8 +200,8 @@ impl Symbols {
         id
     }
 
-    /// The call that is in code which the process has made, by its name alone: addresses and
-    /// offsets differ from run to run.
+    /// A call in code that the process has made, by its name alone: addresses and offsets differ
+    /// from run to run.
     fn made_at(&mut self, address: u64, owner: Key) -> Option<u32> {
         let made = self.made.entry(owner).or_insert_with(|| Made::of(owner));
         let name = demangled(made.find(address.wrapping_sub(1))?.0);
@@ -219,8 +219,8 @@ impl Symbols {
         Some(self.keep_calls(file, 0, vec![frame]))
     }
 
-    /// The variable at an address, the file that it is in, and its place there; none on a heap, on
-    /// a stack or in other memory without a program's file.
+    /// The variable at an address, its file, and its address there; `None` on a heap, on a stack or
+    /// in other memory without a program's file.
     pub fn variable(
         &mut self,
         address: u64,
@@ -240,7 +240,7 @@ impl Symbols {
         Some((file, address, Variable { module: module.clone(), symbol, offset }))
     }
 
-    /// A file that is gone has places all the same.
+    /// Files that are gone have ids as well.
     fn file(&mut self, listed: &Listed) -> FileId {
         if let Some(known) = self.file_ids.get(listed) {
             return *known;

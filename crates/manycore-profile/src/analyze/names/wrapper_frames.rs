@@ -7,7 +7,7 @@
 
 use crate::profile::Frame;
 
-/// Words that say that a lock or a condition variable is used.
+/// Words in the names of functions that use a lock or a condition variable.
 const LOCKING: &[&str] = &[
     "acquire",
     "cnd",
@@ -30,7 +30,7 @@ const LOCKING: &[&str] = &[
     "wrlock",
 ];
 
-/// Words that say how a function locks, or whose function it is, but not what it locks.
+/// Words that tell how a function locks, or whose function it is, but not what it locks.
 const MANNER: &[&str] = &[
     "alloc",
     "apr",
@@ -103,10 +103,10 @@ const MANNER: &[&str] = &[
 /// Name spaces, likewise.
 const NAME_SPACES: &[&str] = &["std", "core", "__gnu_cxx", "lock_api", "parking_lot_core"];
 
-/// Files that hold wrappers only, as far as locks go.
+/// Files in which all functions are wrappers of locks.
 const LIBRARIES: &[&str] = &["libc.so", "libpthread", "libstdc++", "libc++", "libmanycore_preload"];
 
-/// The first frame, from the innermost, that is no mere wrapper; the innermost if all are.
+/// The innermost frame that is not a mere wrapper; the innermost one if all are wrappers.
 pub fn first_informative<'a>(frames: impl Iterator<Item = &'a Frame>) -> Option<usize> {
     let mut frames = frames.peekable();
     frames.peek()?;
@@ -167,8 +167,8 @@ fn without_self_type(function: &str) -> String {
     of.to_owned() + &inner[end + 1..]
 }
 
-/// The words of a name such as `rw_pr_wrlock` or `ScopedRWLock`, in lower case. Suffixes that a
-/// compiler appended are left out.
+/// The words of a name such as `rw_pr_wrlock` or `ScopedRWLock`, in lower case, without suffixes
+/// that a compiler appended.
 pub fn words(name: &str) -> Vec<String> {
     let name = name.split('.').next().unwrap_or_default();
     let mut words = vec![String::new()];

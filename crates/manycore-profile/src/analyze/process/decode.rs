@@ -13,7 +13,7 @@ use manycore_stats::{
 /// ticks.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Acquisitions for writing, or of a lock that does not distinguish.
+    /// Acquisitions for writing, or of a lock that does not distinguish reading and writing.
     pub exclusive: u64,
     /// Acquisitions for reading.
     pub shared: u64,
@@ -40,9 +40,9 @@ pub struct Tally {
     pub holds: u64,
     /// Their time.
     pub hold: u64,
-    /// The longest of them; 0 where that is not known.
+    /// The longest of them; 0 if that is not known.
     pub hold_max: u64,
-    /// For a condition variable: how often a thread that had been let in handed over.
+    /// For a condition variable: the number of hand-overs by threads that had been let in.
     pub handed: u64,
     /// Likewise, and came back to wait again.
     pub returned: u64,
@@ -53,11 +53,11 @@ pub struct Tally {
     pub unlike: u64,
     /// Waits that went on with another one.
     pub resumed: u64,
-    /// How waits and holds are distributed, as far as that is known of this lock alone.
+    /// The distributions of waits and holds, as far as they are known for this lock alone.
     pub distributions: Option<Box<Distributed>>,
 }
 
-/// Distributions of our own, to which others can be added.
+/// Distributions to which others can be added.
 #[derive(Debug, Default)]
 pub struct Distributed {
     /// Waits.
@@ -77,7 +77,7 @@ pub struct Recorded {
     pub is_rest: bool,
     /// How many objects have had the record.
     pub objects: u32,
-    /// The latest object's address; 0 if there were several at a time.
+    /// The latest object's address; 0 if several existed at a time.
     pub address: u64,
     /// Which files it was among.
     pub epoch: Epoch,
@@ -104,8 +104,8 @@ pub struct Waiters {
     pub wait: u64,
 }
 
-/// A process that runs moves counts from its threads' counters to the records. If it did so while
-/// they were read, they are read again, this many times at most.
+/// A running process moves counts from its threads' counters to the records. If it does so during a
+/// reading, that is repeated this many times at most.
 const READINGS_MAX: usize = 4;
 
 /// Reads everything that was counted in a process.
@@ -113,8 +113,8 @@ pub fn read(mapping: &Mapping) -> Vec<Recorded> {
     settled(|| sum_slabs(mapping), |in_slabs| read_records(mapping, in_slabs))
 }
 
-/// Read together with the sums of the slabs that have not shrunk meanwhile: otherwise moved counts
-/// would be counted twice.
+/// Reads sums together with those of the slabs, which must not shrink meanwhile: otherwise moved
+/// counts would be counted twice.
 fn settled<R>(mut sums: impl FnMut() -> Sums, read: impl Fn(&Sums) -> R) -> R {
     let mut before = sums();
     for _ in 1..READINGS_MAX {
@@ -181,7 +181,8 @@ fn waiters(mapping: &Mapping) -> HashMap<u32, Vec<Waiters>> {
 /// Return addresses, innermost first, and the epoch in which they were noted.
 pub type NotedStack = (Box<[u64]>, Epoch);
 
-/// These stacks, by number. A forked process has all of its parent's stacks, and few of its own.
+/// The stacks with these numbers. A forked process has all of its parent's stacks, and few of its
+/// own.
 pub fn stacks(mapping: &Mapping, wanted: impl Iterator<Item = u32>) -> HashMap<u32, NotedStack> {
     // Acquire: partner of the Release by which the process publishes the filled-in stack.
     let kept = mapping.header.stacks.load(Ordering::Acquire) as usize;
@@ -348,12 +349,12 @@ impl Tally {
         self.exclusive + self.shared
     }
 
-    /// Waits, those that went on with another one not counted.
+    /// Attempts that waited. A wait that continued with another one counts once.
     pub fn attempts_that_waited(&self) -> u64 {
         self.contended.saturating_sub(self.resumed)
     }
 
-    /// CPU time spent in waits, in nanoseconds, as the samples say it of all.
+    /// The CPU time of all waits, estimated from samples, in nanoseconds.
     pub fn all_spin_ns(&self) -> f64 {
         self.spin_ns as f64 * self.contended as f64 / self.sampled.max(1) as f64
     }

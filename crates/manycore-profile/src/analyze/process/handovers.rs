@@ -13,15 +13,15 @@ use manycore_stats::Kind;
 /// Fewer hand-overs than this are no habit.
 const HANDED_MIN: u64 = 8;
 /// At least this share of the actions of let-in threads has to be hand-overs. A barrier of many
-/// threads, whose last one wakes the others, reaches at most a half, and queues reach little.
+/// threads, whose last one wakes the others, reaches a half at most, and queues reach little.
 const HANDED_SHARE: f64 = 0.9;
 
 /// At least this share of the threads that handed over must have been let in by a thread that had
-/// waited in the same place, as far as that is known. A requesting and an answering thread never
-/// meet this.
+/// waited at the same place, as far as that is known. A requesting and an answering thread never
+/// meet this condition.
 const ALIKE_SHARE: f64 = 0.5;
 
-/// What was seen of the condition variables of a class.
+/// The observations of the condition variables of a class.
 #[derive(Default)]
 struct Seen {
     handed: u64,
@@ -56,7 +56,7 @@ pub(crate) fn recognise(recorded: &mut [Recorded], modules: &Modules) {
     }
 }
 
-/// The record of all that have none is of anything.
+/// Whether a record can be judged. The record of objects without one of their own cannot.
 fn is_candidate(one: &Recorded) -> bool {
     one.kind == Kind::Cond && !one.is_rest
 }

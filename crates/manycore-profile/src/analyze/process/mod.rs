@@ -33,7 +33,8 @@ pub use crate::analyze::names::modules::{Key, key};
 ///
 /// # Safety
 ///
-/// It is made of atomics only, for which any bytes are values, and aligned to no more than a page.
+/// The type consists of atomics only, for which any bytes are valid, and is aligned to no more than
+/// a page.
 pub unsafe trait Layout {
     /// What `magic` holds when the header is there.
     const MAGIC: u64;
@@ -67,7 +68,7 @@ unsafe impl Layout for syscalls::Mapping {
     }
 }
 
-/// A statistics file, mapped: what the process writes meanwhile shows.
+/// A mapped statistics file. Later writes of the process are visible.
 pub struct StatsFile<L = Mapping> {
     map: MmapRaw,
     layout: PhantomData<L>,
@@ -95,8 +96,7 @@ impl<L> fmt::Debug for StatsFile<L> {
 }
 
 impl<L: Layout> StatsFile<L> {
-    /// Maps the file and checks that it is one of this layout. None if the process has noted
-    /// nothing yet.
+    /// Maps the file and checks its layout. `None` if the process has noted nothing yet.
     pub fn open(path: &Path) -> Result<Option<Self>, Unreadable> {
         let unreadable = |why: String| Unreadable { path: path.to_owned(), why };
         let failed = |error: std::io::Error| unreadable(error.to_string());
@@ -156,12 +156,12 @@ pub struct ProcessStats {
     pub threads: u32,
     /// Objects that found no record.
     pub unrecorded: u64,
-    /// Children that it forked and that could not make statistics.
+    /// The number of forked children that could not make statistics.
     pub uncounted: u32,
-    /// Nanoseconds from one time to the next, where it may not read the time stamp counter; 0 if it
-    /// may.
+    /// Nanoseconds between two values of the clock, if the process may not read the time-stamp
+    /// counter; 0 if it may.
     pub clock_step_ns: u32,
-    /// The name that the kernel gave the program when it was started; nothing of a forked process.
+    /// The name that the kernel gave the program at its start; empty for a forked process.
     pub started_as: String,
     pub(crate) modules: Arc<Modules>,
     pub(crate) recorded: Vec<Recorded>,
@@ -247,7 +247,7 @@ impl ProcessStats {
         locks.map(|lock| lock.tally.exclusive + lock.tally.shared).sum()
     }
 
-    /// CPU time in waits for its locks, as the samples say of all.
+    /// CPU time of waits for the process' locks, estimated from samples.
     pub fn lock_spin(&self) -> Duration {
         let locks = self.recorded.iter().filter(|recorded| recorded.kind != Kind::Cond);
         Duration::from_nanos(locks.map(|lock| lock.tally.all_spin_ns()).sum::<f64>() as u64)
@@ -279,7 +279,7 @@ fn text(words: &[AtomicU64]) -> String {
 }
 
 /// The number of threads that have counted in a slab; a thread that only creates locks also has
-/// one. If several threads had one slab after each other, only the last counts.
+/// one. If several threads used one slab after each other, only the last one counts.
 fn threads(mapping: &Mapping) -> u32 {
     // Relaxed: counters.
     let used = mapping.header.slabs.load(Ordering::Relaxed) as usize;

@@ -10,12 +10,12 @@ use manycore_stats::{
     ThreadEntry, WAITS_APART, WAITS_PROBES, queue,
 };
 
-/// What a process noted, of which nothing is added up yet.
+/// The notes of a process that are not summed up yet.
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
     /// Threads, by entry.
     pub thread_entries: Vec<ListedThread>,
-    /// Threads beyond those that found an entry: entry 0 has their sum.
+    /// The number of threads that found no entry: entry 0 has their sum.
     pub unlisted: u32,
     /// Waits of a thread for a lock.
     pub waits: Vec<EntryWaits>,
@@ -35,7 +35,7 @@ pub(crate) struct ListedThread {
     pub number: u32,
     pub thread: u32,
     pub name: String,
-    /// CPU time at its end, in nanoseconds: outside of the kernel, and in it.
+    /// CPU time at the process' end, in nanoseconds: outside of the kernel, and in it.
     pub at_end: Option<(u64, u64)>,
     /// CPU time when it was last measured, in nanoseconds.
     pub cpu_ns: u64,
@@ -45,7 +45,7 @@ pub(crate) struct ListedThread {
     pub spin_ns: u64,
 }
 
-/// Waits of a thread for a lock; times in ticks.
+/// A thread's waits for a lock; times in ticks.
 #[derive(Clone, Debug)]
 pub(crate) struct EntryWaits {
     pub thread_entry: u32,
@@ -54,7 +54,7 @@ pub(crate) struct EntryWaits {
     pub wait: u64,
 }
 
-/// Sampled waits in one place for a lock that was taken in another; times in ticks.
+/// Sampled waits at one place for a lock that was taken at another; times in ticks.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub record: u32,
@@ -83,7 +83,7 @@ pub(crate) struct Taken {
     pub seen: u64,
 }
 
-/// A thread that waited for a lock when its process ended, or now.
+/// A thread that waits for a lock, now or when its process ended.
 #[derive(Debug)]
 pub(crate) struct Stuck {
     pub wanted: u32,
@@ -103,8 +103,8 @@ pub(crate) struct Queue {
 }
 
 impl Noted {
-    /// The threads' waits since an earlier moment, and the threads that kept them waiting. The rest
-    /// is left out, because an interval says little about it.
+    /// The threads' waits since an earlier moment, and the threads for which they waited. The other
+    /// notes are left out, because an interval says little about them.
     pub fn since(&self, before: &Self) -> Self {
         let waits: HashMap<_, _> =
             before.waits.iter().map(|one| ((one.thread_entry, one.record), one)).collect();

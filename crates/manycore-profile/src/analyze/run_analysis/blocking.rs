@@ -12,7 +12,7 @@ use crate::analyze::groups::Rows;
 /// This many are kept.
 const KEPT: usize = 200;
 
-/// Pairs of a place that waited and one that had taken the lock, most waited first.
+/// Pairs of a place that waited and a place that had taken the lock, the longest waits first.
 pub fn of(
     stats: &[ProcessStats],
     rows: &Rows,

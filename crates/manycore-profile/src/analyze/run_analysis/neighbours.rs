@@ -12,21 +12,21 @@ use crate::analyze::groups::Rows;
 const LINE: u64 = 64;
 /// Fewer moves than this are no matter.
 const MOVES_MIN: u64 = 1_000;
-/// One acquisition in this many must have been on another CPU than the one before.
+/// At least one acquisition in this many must have been on another CPU than the one before.
 const PERIOD_MAX: u64 = 100;
 
-/// Pairs of locks that lie in one line, of two rows of the profile or of one.
+/// Pairs of locks that share a line, of two rows of the profile or of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Neighbours {
     /// How many pairs.
     pub pairs: u64,
-    /// Acquisitions of the first of each on another CPU than the one before.
+    /// Acquisitions of the first lock of each pair on another CPU than the one before.
     pub moves: u64,
     /// Likewise, of the second.
     pub moves_beside: u64,
 }
 
-/// All such pairs, by the rows' places, the lower one first.
+/// All such pairs, by the rows' indices, the lower one first.
 pub(crate) fn of(stats: &[ProcessStats], rows: &Rows) -> BTreeMap<(usize, usize), Neighbours> {
     let mut found: BTreeMap<(usize, usize), Neighbours> = BTreeMap::new();
     for (process, one) in stats.iter().enumerate() {
@@ -48,7 +48,7 @@ pub(crate) fn of(stats: &[ProcessStats], rows: &Rows) -> BTreeMap<(usize, usize)
     found
 }
 
-/// A record that has served several objects tells of no single place.
+/// Whether the lock moves between CPUs. The record of several objects describes no single address.
 fn is_moving(recorded: &Recorded) -> bool {
     let tally = &recorded.tally;
     recorded.kind != Kind::Cond

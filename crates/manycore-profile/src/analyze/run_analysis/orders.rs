@@ -31,10 +31,10 @@ const KEPT: usize = 200;
 const CYCLES_KEPT: usize = 20;
 /// Circles of more locks are not looked for.
 const LOCKS_MAX: usize = 4;
-/// Steps that are tried in a process before the search for circles is given up.
+/// The most steps that the search for circles takes in a process.
 const STEPS_MAX: usize = 1_000_000;
 
-/// All orders, most seen first, and the circles among them.
+/// All orders, the most frequent first, and the circles among them.
 pub fn of(stats: &[ProcessStats], rows: &Rows, symbols: &mut Symbols) -> (Vec<Order>, Vec<Cycle>) {
     let mut sums = Sums::default();
     let mut cycles: Vec<Cycle> = Vec::new();
@@ -79,7 +79,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// The place of the order's sum; none if a lock of it is not in the profile.
+    /// The index of the order's sum; `None` if one of its locks is not in the profile.
     fn add(
         &mut self,
         process: usize,
@@ -109,7 +109,7 @@ impl Sums {
     }
 }
 
-/// The orders that are kept, most seen first, and the circles with the orders' new places.
+/// The orders that are kept, the most frequent first, and the circles with the orders' new indices.
 fn sorted(orders: Vec<Order>, mut cycles: Vec<Cycle>) -> (Vec<Order>, Vec<Cycle>) {
     let in_circles: HashSet<usize> =
         cycles.iter().flat_map(|cycle| &cycle.orders).copied().collect();
@@ -135,15 +135,15 @@ fn sorted(orders: Vec<Order>, mut cycles: Vec<Cycle>) -> (Vec<Order>, Vec<Cycle>
 enum Ending {
     /// A step had no thread that waited.
     Open,
-    /// Threads waited for each other, and one of them would have given up.
+    /// Threads waited for each other, but one of them had a deadline.
     GivesUp,
     /// Threads waited for each other for ever.
     Deadlocked,
 }
 
 impl Ending {
-    /// Each step of a closed circle has a thread that has taken the one lock and waits for the
-    /// other.
+    /// The state of a circle. It is closed if for each step a thread has taken the one lock and
+    /// waits for the other.
     fn of(circle: &[usize], one: &ProcessStats) -> Self {
         let Noted { orders, stuck, .. } = &one.noted;
         let steps = circle.iter().map(|step| &orders[*step]);
@@ -166,7 +166,7 @@ impl Ending {
     }
 }
 
-/// Circles among the orders of a process, by the orders' places.
+/// Circles among the orders of a process, by the orders' indices.
 fn circles(one: &ProcessStats) -> Vec<Vec<usize>> {
     let single: HashSet<u32> = one
         .recorded
@@ -202,8 +202,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// All ways on from the path's end. The first step of a circle is the one with the lowest
-    /// place, so that each circle is found once.
+    /// Follows all steps from the path's end. The first step of a circle is the one with the lowest
+    /// index, so that each circle is found once.
     fn go_on(&mut self) {
         let (first, last) = (self.path[0], self.path[self.path.len() - 1]);
         let next = self.from.get(&self.orders[last].wanted).cloned().unwrap_or_default();
@@ -252,7 +252,7 @@ fn meet(wants: &Taken, holds: &Taken) -> bool {
     !(wants.wanted_shared && holds.held_shared)
 }
 
-/// The locks that a thread that takes the step has to itself meanwhile.
+/// The locks that a thread holds exclusively while it takes the step.
 fn exclusively(taken: &Taken) -> impl Iterator<Item = u32> + '_ {
     let held = Some(taken.held).filter(|_| !taken.held_shared);
     held.into_iter().chain(taken.guards.iter().copied())

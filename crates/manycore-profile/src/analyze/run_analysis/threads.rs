@@ -24,14 +24,14 @@ pub struct Seen {
     pub user: f64,
     /// CPU time in the kernel, in seconds.
     pub kernel: f64,
-    /// By the scheduler's count, in seconds: on a CPU, and ready but without one. None where the
+    /// The scheduler's counts, in seconds: on a CPU, and ready but without one. `None` if the
     /// kernel does not count.
     pub scheduled: Option<(f64, f64)>,
 }
 
 impl Seen {
-    /// Seconds ready but without a CPU until the thread had used so much CPU time: after the last
-    /// sample it is taken to have gone on as before.
+    /// The time for which the thread was ready but without a CPU, until it had used this much CPU
+    /// time. After the last sample, its rate is assumed to continue.
     fn ready(&self, cpu: f64) -> Option<f64> {
         /// If only a small part of a thread was observed, its rest is unknown.
         const LONGER_MAX: f64 = 2.0;
@@ -40,7 +40,7 @@ impl Seen {
     }
 }
 
-/// Seconds in which threads were ready and had no CPU; none if no thread was seen.
+/// Seconds in which threads were ready and had no CPU; `None` if no thread was seen.
 pub(crate) fn ready(stats: &[ProcessStats], seen: &SeenThreads) -> Option<f64> {
     let mut cpu: HashMap<(u32, u32), f64> = HashMap::new();
     for one in stats {
@@ -56,7 +56,7 @@ pub(crate) fn ready(stats: &[ProcessStats], seen: &SeenThreads) -> Option<f64> {
 /// Threads that were seen, by process and number.
 pub type SeenThreads = HashMap<(u32, u32), Seen>;
 
-/// All threads, most waiting first; those beyond the limits as one.
+/// All threads, the longest waits first; those beyond the limits as one.
 pub(crate) fn of(
     stats: &[ProcessStats],
     seen: &SeenThreads,

@@ -28,7 +28,7 @@ pub struct TimelineBuilder {
     /// Length of an interval, in seconds.
     interval: f64,
     slots: Vec<Slot>,
-    /// When the last sample was, in seconds from the start.
+    /// The time of the last sample, in seconds from the start.
     at: f64,
     /// CPU time until then, in seconds: outside of the kernel, and in the kernel.
     cpu: (f64, f64),
@@ -45,14 +45,13 @@ struct Slot {
     user: f64,
     kernel: f64,
     waits: HashMap<(Key, u32), Counts>,
-    /// The processes that are kept as one, by the lock's number there. The CPU time covers all
-    /// waits.
+    /// The locks of the processes that are kept as one, by number. The CPU time covers all waits.
     others: HashMap<u32, Counts>,
-    /// Of futexes, by the place's number. The wait is in nanoseconds.
+    /// The futexes, by the place's number. The wait is in nanoseconds.
     futexes: HashMap<u32, Counts>,
 }
 
-/// What was counted of a lock; the wait is in ticks.
+/// The counts of a lock; the wait is in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     contended: u64,
@@ -76,7 +75,7 @@ impl Counts {
         self.spin_ns += more.spin_ns;
     }
 
-    /// The part of it until a share of the time, so that the parts add up to the whole.
+    /// The part of the counts until a share of the time, so that the parts add up to the whole.
     fn until(&self, share: f64) -> Self {
         let part = |count: u64| (count as f64 * share).round() as u64;
         Self { contended: part(self.contended), wait: part(self.wait), spin_ns: part(self.spin_ns) }
@@ -129,8 +128,7 @@ impl TimelineBuilder {
         self.futexes(at, futexes.counts(), usize::MAX);
     }
 
-    /// A process has ended, and is one of many from now on: its records are locks with these
-    /// numbers.
+    /// A process has ended, and becomes one of many: its records are locks with these numbers.
     pub fn sum_up(&mut self, one: &ProcessStats, numbers: &Numbers) {
         let parts = self.parts_until(self.at);
         self.process(one.key(), counts_at_end(one), usize::MAX, &parts);
@@ -224,7 +222,7 @@ impl TimelineBuilder {
         }
     }
 
-    /// The timeline, with the locks at their places in the profile.
+    /// The timeline, with the locks' indices in the profile.
     pub(crate) fn timeline(&self, stats: &[ProcessStats], rows: &Rows, rate: &Rate) -> Timeline {
         let process_of: HashMap<Key, usize> =
             stats.iter().enumerate().map(|(process, one)| (one.key(), process)).collect();
@@ -310,7 +308,7 @@ fn tell(
     }
 }
 
-/// How many waits one whose CPU time was measured stands for.
+/// The number of waits for which one with measured CPU time stands.
 fn stands_for(lock: &Recorded) -> f64 {
     lock.tally.contended as f64 / lock.tally.sampled.max(1) as f64
 }

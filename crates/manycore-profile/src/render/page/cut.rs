@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::profile::{Frame, Profile};
 
-/// Sentences are kept that are as long as this many names.
+/// Sentences may be this many times as long as names.
 const NAMES_OF_SENTENCE: usize = 4;
 
 /// How much of each part is kept.
@@ -25,7 +25,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Half of everything, but for what one cannot do without.
+    /// Half of each limit, except for the indispensable parts.
     pub fn halved(self) -> Self {
         Self {
             rows: self.rows / 2,
@@ -45,9 +45,9 @@ impl Limits {
 /// What is kept, and what was cut.
 pub struct Cut {
     pub(super) limits: Limits,
-    /// Where each lock of the profile is on the page.
+    /// The index on the page of each lock of the profile.
     pub(super) places: HashMap<usize, usize>,
-    /// Locks of the profile that are kept, most waited first.
+    /// The locks of the profile that are kept, the longest waits first.
     pub(super) kept: Vec<usize>,
     pub(super) frames: Vec<(String, String)>,
     known: HashMap<(String, String), usize>,
@@ -85,7 +85,7 @@ impl Cut {
         self.places.get(&lock).copied()
     }
 
-    /// A name that is not too long, its middle cut.
+    /// A name, with its middle cut if it is too long.
     pub fn text(&self, text: &str) -> String {
         shortened(text, self.limits.characters)
     }
@@ -113,7 +113,7 @@ impl Cut {
     }
 }
 
-/// A text that is not too long, its middle cut.
+/// A text, with its middle cut if it is too long.
 fn shortened(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {

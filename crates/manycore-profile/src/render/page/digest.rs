@@ -71,7 +71,7 @@ struct Site {
     name: String,
     share: f64,
     frames: Vec<usize>,
-    /// Of the kernel's locks: in which calls the owner was meanwhile.
+    /// For a lock of the kernel: the owner's calls meanwhile.
     owner_frames: Vec<usize>,
 }
 
@@ -250,8 +250,8 @@ impl Cut {
         }
     }
 
-    /// For the kernel, only waits are known. Its stacks are shown where a program's lock has its
-    /// places.
+    /// A row for a lock of the kernel, of which only waits are known. It shows stacks where a
+    /// program's lock has its places.
     fn kernel_row(&mut self, lock: &KernelLock) -> Row {
         let all: f64 = lock.stacks.iter().map(|stack| stack.wait_ns as f64).sum();
         let stacks = lock.stacks.iter().take(8);
@@ -284,7 +284,7 @@ impl Cut {
         }
     }
 
-    /// The stacks of the program's locks, and then those of the kernel's; longest first.
+    /// The stacks of the program's locks, and then those of the kernel's; the longest waits first.
     fn stacks(&mut self, profile: &Profile) -> Vec<(Option<usize>, u64, Vec<usize>)> {
         let mut all: Vec<(Option<usize>, u64, Vec<&Frame>)> = stacks(profile)
             .into_iter()
@@ -313,7 +313,8 @@ impl Cut {
             .collect()
     }
 
-    /// Longer intervals where there are too many, and only the locks that are on the page.
+    /// The timeline, with longer intervals if there are too many, and with only the locks that are
+    /// on the page.
     fn timeline(&mut self, timeline: &crate::profile::Timeline) -> Timeline {
         let together = timeline.intervals.len().div_ceil(self.limits.intervals).max(1);
         let merged = timeline.intervals.chunks(together).map(|chunk| {
@@ -330,7 +331,7 @@ impl Cut {
         Timeline { interval: timeline.interval * together as f64, intervals: merged.collect() }
     }
 
-    /// The longest waits, and the sum of the others as one without a lock.
+    /// The longest waits, and the sum of the others as one wait without a lock.
     fn waits<'w>(&self, all: impl Iterator<Item = &'w Waited>, most: usize) -> Vec<Wait> {
         let mut sums: HashMap<Option<usize>, (u64, u64)> = HashMap::new();
         for one in all {

@@ -27,7 +27,7 @@ const SCRIPTS: [&str; 7] = [
     include_str!("panels.js"),
 ];
 
-/// Room for the data, in bytes: the page is to open on a telephone.
+/// The most data, in bytes: the page should open on a telephone.
 const DATA_MAX: usize = 4 << 20;
 
 /// The page. If the profile is too large, the locks with the shortest waits are left out, and the
@@ -46,7 +46,7 @@ pub fn html(profile: &Profile) -> String {
     page.replacen("{{profile}}", &data, 1)
 }
 
-/// JSON in which nothing means anything to HTML, or ends a line of a script.
+/// JSON without anything that has a meaning in HTML, or that ends a line of a script.
 fn embedded(digest: &Digest) -> String {
     let json = serde_json::to_string(digest).expect("it has no maps whose keys are no strings");
     let mut text = String::with_capacity(json.len());

@@ -30,7 +30,7 @@ pub struct Profile {
     /// What a reader is told: texts.
     #[prost(int64, repeated, tag = "13")]
     pub comments: Vec<i64>,
-    /// The name of the value that is shown first: a text.
+    /// The name of the value that is shown first, as the index of a text.
     #[prost(int64, tag = "14")]
     pub default_sample_type: i64,
 }
@@ -71,7 +71,7 @@ pub struct Label {
     pub text: i64,
 }
 
-/// A file that the program had mapped. Where is not in a profile of locks.
+/// A file that the program had mapped. A profile of locks does not have its address.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct Mapping {
     /// Its number.
@@ -80,8 +80,7 @@ pub struct Mapping {
     /// Its name: a text.
     #[prost(int64, tag = "5")]
     pub file: i64,
-    /// Whether names have been looked up already, so that readers do not search for the file to do
-    /// so.
+    /// Whether names have been looked up already. Then readers do not search for the file.
     #[prost(bool, tag = "7")]
     pub has_functions: bool,
 }

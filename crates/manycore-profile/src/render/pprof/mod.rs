@@ -109,7 +109,7 @@ impl Builder {
         }
     }
 
-    /// `leaf` is the lock that the calls, innermost first, wait for.
+    /// `leaf` is the lock for which the calls, innermost first, wait.
     fn sample(
         &mut self,
         leaf: Option<&str>,

@@ -134,7 +134,7 @@ fn a_trace_has_counters_and_convoys() {
     assert_eq!(of("e")[1]["ts"].as_f64().unwrap() - of("b")[1]["ts"].as_f64().unwrap(), 5000.0);
 }
 
-/// Every text in it, but for words that the format knows.
+/// Lengthens every text in it, except for words of the format.
 fn lengthen(value: &mut Value) {
     match value {
         Value::String(text) => *text = "x".repeat(1 << 20),

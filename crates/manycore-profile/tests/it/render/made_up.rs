@@ -8,7 +8,7 @@ use manycore_measure::Host;
 use manycore_profile::profile::*;
 use manycore_profile::profile::{FunctionCalls, Latency, MovedCalls};
 
-/// A function's name that no page may take for markup, nor a script for its end.
+/// A function's name that a page must not take for markup, nor a script for its end.
 pub const HOSTILE: &str = "</script><img src=x onerror=alert(1)>&lt;\u{2028}${x}{{script}}";
 
 pub fn frame(function: &str) -> Frame {
@@ -121,7 +121,7 @@ fn system_calls() -> MovedCalls {
     }
 }
 
-/// A profile of this many locks and threads; a hundred intervals.
+/// A profile of this many locks and threads, with a hundred intervals.
 pub fn profile(locks: usize, threads: usize) -> Profile {
     let host = Host {
         cpu: "A CPU".into(),

@@ -9,7 +9,7 @@ use flate2::read::GzDecoder;
 use manycore_profile::profile::Profile;
 use manycore_profile::render::{firefox, pprof};
 
-/// The output of `go tool pprof` for a profile; none where there is no Go.
+/// The output of `go tool pprof` for a profile; `None` if Go is not installed.
 fn go(profile: &Profile, options: &[&str]) -> Option<String> {
     if Command::new("go").arg("version").output().is_err() {
         eprintln!("skipped in part: there is no Go; apt-get install golang-go");

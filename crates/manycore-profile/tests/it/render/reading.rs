@@ -26,7 +26,7 @@ fn at<'a>(json: &'a mut Value, path: &str) -> &'a mut Value {
     json.pointer_mut(&format!("/{path}")).unwrap_or_else(|| panic!("no {path}"))
 }
 
-/// The message about a profile in which one value is changed.
+/// The error for a profile in which one value is changed.
 fn edited(pointer: &str, value: Value) -> String {
     let mut json: Value = serde_json::from_str(&written()).unwrap();
     *at(&mut json, pointer) = value;

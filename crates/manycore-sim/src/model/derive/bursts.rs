@@ -3,12 +3,12 @@
 
 use crate::model::Problem;
 
-/// How long an access of a burst takes, in the mean over the cores.
+/// The mean time of an access in a burst, over the cores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Burst {
     /// The operation: `write-one`, `read-written`, ... as in the first column of the file.
     pub accesses: String,
-    /// By how many cores, filled group by group.
+    /// The number of cores, filled group by group.
     pub cores: u32,
     /// Cycles of the core's clock.
     pub cycles: f64,
@@ -16,12 +16,12 @@ pub struct Burst {
 
 const HEADER: &str = "accesses,cores,cycles";
 
-/// What may be done to a line: see `sim accuracy`.
+/// The kinds of accesses to a line: see `sim accuracy`.
 const ACCESSES: [&str; 6] =
     ["read-one", "read-own", "read-written", "write-read", "write-one", "write-own"];
 
 impl Burst {
-    /// Reads a table of bursts. `file` is what errors call it.
+    /// Reads a table of bursts. Errors refer to the file as `file`.
     pub fn table(file: &str, text: &str) -> Result<Vec<Self>, Problem> {
         let mut lines = text.lines().enumerate();
         if lines.next().is_none_or(|(_, header)| header.trim() != HEADER) {
@@ -62,13 +62,13 @@ fn of_kind<'a>(bursts: &'a [Burst], accesses: &str) -> Vec<&'a Burst> {
     of_kind
 }
 
-/// An atomic operation on a line that the core has.
+/// The time of an atomic operation on a line that the core owns.
 pub(super) fn rmw_hit(bursts: &[Burst]) -> Option<f64> {
     of_kind(bursts, "write-own").first().map(|burst| burst.cycles)
 }
 
-/// How long the home of a line is busy with one of many readers of a group: the mean wait of n
-/// readers that are served one after the other grows by half of that with each.
+/// How long one of many readers in a group occupies the home of a line. The mean wait of n readers
+/// that are served one after the other grows by half of that with each reader.
 pub(super) fn read_occupancy(bursts: &[Burst], group: u32) -> Option<f64> {
     let within: Vec<&Burst> =
         of_kind(bursts, "read-written").into_iter().filter(|one| one.cores <= group).collect();
@@ -77,15 +77,15 @@ pub(super) fn read_occupancy(bursts: &[Burst], group: u32) -> Option<f64> {
     Some(2.0 * (last.cycles - first.cycles) / more)
 }
 
-/// How long the home is busy with one read of a line that was just written, when all measured cores
-/// read it: the mean wait is half of the time in which all are served.
+/// How long one read of a line that was just written occupies the home, when all measured cores
+/// read it. The mean wait is half of the time in which all are served.
 pub(super) fn all_reads(bursts: &[Burst], group: u32) -> Option<f64> {
     let most = of_kind(bursts, "read-written").into_iter().rfind(|burst| burst.cores > group)?;
     Some(2.0 * most.cycles / f64::from(most.cores))
 }
 
-/// How long one of `cores` atomic additions keeps the line busy: the mean wait is half of the time
-/// in which all are served.
+/// How long one of `cores` atomic additions occupies the line. The mean wait is half of the time in
+/// which all are served.
 pub(super) fn service(bursts: &[Burst], cores: impl Fn(u32) -> bool) -> Option<f64> {
     let most = of_kind(bursts, "write-one").into_iter().rfind(|burst| cores(burst.cores))?;
     (most.cores > 1).then(|| 2.0 * most.cycles / f64::from(most.cores))
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bursts_tell_services() {
+    fn bursts_determine_service_times() {
         let text = "accesses,cores,cycles\nwrite-own,1,30\nwrite-one,10,500\nwrite-one,80,24000\n\
                     read-written,2,90\nread-written,10,250\n";
         let bursts = Burst::table("b.csv", text).unwrap();

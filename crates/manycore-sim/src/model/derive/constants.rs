@@ -1,4 +1,4 @@
-//! From what was measured to the constants of a model.
+//! Computes the constants of a model from measurements.
 
 use super::bursts::{self, Burst};
 use super::observed::{HandOver, Observed, Shape};
@@ -11,15 +11,16 @@ use crate::model::{Constant, FIELDS, Field, Model, Origin, Problem, Provenance, 
 const LOAD_OVER_RMW: f64 = 0.9;
 const STORE_OVER_RMW: f64 = 0.96;
 
-/// Loads of lines that others have clean copies of, over those that they have changed: Westmere-EX.
+/// Loads of lines of which other cores have clean copies, over loads of lines that they have
+/// changed: Westmere-EX.
 const CLEAN_OVER_CHANGED: f64 = 0.75;
 
-/// A line is kept for at most this share of the way to the nearest core: otherwise only the way
-/// itself would remain of a hand-over.
+/// The largest share of the way to the nearest core for which a core keeps a line. With more,
+/// nothing but the way itself would remain of a hand-over.
 const MOST_HOLD: f64 = 0.3;
 
 impl Observed {
-    /// The model. `bursts` may be none.
+    /// The model. `bursts` may be empty.
     pub fn model(&self, bursts: &[Burst]) -> Result<Model, Problem> {
         let like = find(&self.like)?;
         let distance = self.distance()?;
@@ -43,7 +44,7 @@ impl Observed {
         };
         let mut constants = Vec::new();
         for field in FIELDS {
-            // Optional parts of a machine are there only if the file names them.
+            // Optional parts of a machine exist only if the file names them.
             if field.section.is_some() && known(field.path).is_none() {
                 continue;
             }
@@ -93,7 +94,7 @@ impl Observed {
     }
 }
 
-/// The boundary of clocks is computed from the model's times of messages.
+/// Computes the boundary of clocks from the model's message times.
 fn set_clock_boundary(model: &mut Model) {
     let of = |model: &Model, choose: fn(&Constant) -> f64| {
         model.machine_with(choose).derived_clock_boundary() as f64
@@ -165,8 +166,8 @@ impl Maker<'_> {
         }
     }
 
-    /// How long a core keeps a line: the difference between many additions of a group and one, or
-    /// the similar machine's value if that leaves a way.
+    /// How long a core keeps a line. It is the difference between many additions of a group and
+    /// one; or the similar machine's value, if that leaves a way.
     fn kept(&self) -> f64 {
         let nearest = self.observed.hand_overs[0].ns.value * self.ghz;
         match self.near_service() {
@@ -175,7 +176,7 @@ impl Maker<'_> {
         }
     }
 
-    /// For how long an atomic addition keeps a line that all cores of a group want.
+    /// How long an atomic addition occupies a line, when all cores of a group add to it.
     fn near_service(&self) -> Option<f64> {
         let group = self.observed.shape.cores;
         bursts::service(self.bursts, |cores| cores <= group)
@@ -210,7 +211,8 @@ impl Maker<'_> {
         }
     }
 
-    /// How long an addition that all cores want keeps a line, beyond the ways between random cores.
+    /// How long an addition occupies a line beyond the ways between random cores, when all cores
+    /// add to it.
     fn contention(&self, field: &'static Field) -> Option<Constant> {
         let group = self.observed.shape.cores;
         let service = bursts::service(self.bursts, |cores| cores > group)?;
@@ -234,8 +236,8 @@ impl Maker<'_> {
         })
     }
 
-    /// Whether reads of a group are served together. If they were, reads of a freshly written line
-    /// by all cores would take little more than a group's reads and one way.
+    /// Whether reads of a group are combined. If they were, reads of a freshly written line by all
+    /// cores would take little more than a group's reads and one way.
     fn combining(&self, field: &'static Field) -> Option<Constant> {
         let group = self.observed.shape.cores;
         let (all, within) =
@@ -258,12 +260,13 @@ impl Maker<'_> {
         })
     }
 
-    /// The key of the source of bursts, where the description names one.
+    /// The key of the source of bursts, if the description names one.
     fn bursts_source(&self) -> Option<String> {
         self.observed.sources.contains_key("bursts").then(|| "bursts".to_owned())
     }
 
-    /// The rest of a hand-over when the line is not kept: the share of an atomic operation.
+    /// The rest of a hand-over without the time for which a core keeps the line. `share` is that of
+    /// an atomic operation.
     fn transfer(&self, field: &'static Field, class: usize, share: f64) -> Constant {
         let HandOver { ns, alone, from, note } = &self.observed.hand_overs[class];
         let kept = if *alone { 0.0 } else { self.kept() };
@@ -291,7 +294,8 @@ impl Maker<'_> {
         }
     }
 
-    /// As near as at the similar machine, and the way of a changed line farther.
+    /// The distance to memory within a node is that of the similar machine; a farther node adds the
+    /// way of a changed line.
     fn memory(&self, field: &'static Field, class: usize) -> Constant {
         let near = self.of_similar(field, 0);
         let hand_over = |class: usize| self.observed.hand_overs[class].ns.value * self.ghz;
@@ -314,13 +318,13 @@ impl Maker<'_> {
         }
     }
 
-    /// Whether groups at this distance have the same memory.
+    /// Whether groups at this distance share memory.
     fn shares_node(&self, class: usize) -> bool {
         let Shape { groups, groups_per_node, .. } = self.observed.shape;
         class == 1 && groups > 1 && groups_per_node.unwrap_or(groups) > 1
     }
 
-    /// A hit in the last level is no dearer than a changed line of a neighbour.
+    /// A hit in the last level costs no more than a changed line of a neighbour.
     fn last_level(&self, field: &'static Field) -> Constant {
         let similar = self.of_similar(field, 0);
         let most = self.transfer(field, 0, LOAD_OVER_RMW).value;
@@ -328,7 +332,7 @@ impl Maker<'_> {
         Constant { value, low: similar.low.min(value), ..similar }
     }
 
-    /// What bursts tell.
+    /// A constant that bursts determine.
     fn of_bursts(&self, field: &'static Field) -> Option<Constant> {
         let group = self.observed.shape.cores;
         let (value, what) = match field.path {
@@ -356,7 +360,8 @@ impl Maker<'_> {
         })
     }
 
-    /// The similar machine's values: times that pass outside of the core in nanoseconds.
+    /// A value of the similar machine. Times that pass outside of the core are the same in
+    /// nanoseconds.
     fn of_similar(&self, field: &'static Field, class: usize) -> Constant {
         let classes = self.similar.topology.distances();
         let there = self.like.constant(field.path, class.min(classes - 1));
@@ -371,7 +376,7 @@ impl Maker<'_> {
         let (value, low, high) = (scaled(there.value), scaled(there.low), scaled(there.high));
         let provenance = match there.provenance {
             Provenance::Cited | Provenance::Unverified => there.provenance,
-            // Exact there, and a guess here.
+            // Exact on the similar machine, and a guess on this one.
             _ if low == high => Provenance::Derived,
             _ => Provenance::Assumed,
         };
@@ -402,13 +407,13 @@ mod tests {
     }
 
     #[test]
-    fn each_constant_says_where_it_comes_from() {
+    fn each_constant_names_its_origin() {
         let bursts =
             "accesses,cores,cycles\nwrite-own,1,30\nread-written,2,90\nread-written,10,250\n";
         let bursts = Burst::table("b", bursts).unwrap();
         let model = Observed::parse("o", &text()).unwrap().model(&bursts).unwrap();
         let value = |path: &str, class| model.constant(path, class).unwrap().value;
-        // 50 ns are 120 cycles; a line is kept for 36 of these.
+        // 50 ns are 120 cycles; a core keeps a line for 36 of these.
         assert_eq!(value("directory.hold", 0), 36.0);
         assert_eq!(value("latency.rmw.modified", 0), 84.0);
         assert_eq!(value("latency.rmw.modified", 1), 324.0);

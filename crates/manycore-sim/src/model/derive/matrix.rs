@@ -1,21 +1,21 @@
-//! From a time for each pair of CPUs to groups of cores and classes of distance.
+//! Derives groups of cores and classes of distance from a time for each pair of CPUs.
 //!
-//! The times of all pairs are sorted; where the next one is larger by a good part, another class
-//! begins. CPUs between which nothing of a farther class lies are a group.
+//! The times of all pairs are sorted. A new class begins where the next time is larger by a certain
+//! factor. CPUs form a group if no pair of them is in a farther class.
 
 use super::spread::Spread;
 
-/// By how much the next larger time begins another class.
+/// The factor by which a time must be larger to begin a new class.
 const GAP: f64 = 1.25;
 
-/// A class has at least this share of the pairs: rarer values are noise.
+/// The least share of the pairs that a class has: rarer values are noise.
 const LEAST: f64 = 0.002;
 
 /// Hardware threads of a core take less than this many nanoseconds: 6.5 to 12.7 on 20 published
-/// processors, whose nearest cores take 19.9 and more.
+/// processors. The nearest cores of these processors take 19.9 and more.
 const SIBLINGS: f64 = 16.0;
 
-/// What a matrix tells of a machine's shape.
+/// The shape of a machine, according to a matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Structure {
     pub packages: u32,
@@ -38,7 +38,7 @@ pub(super) fn structure(matrix: &[Vec<f64>]) -> Result<Structure, String> {
     let times = times(matrix)?;
     let mut levels: Vec<Level> =
         classes(&times).into_iter().map(|most| level(matrix, most)).collect();
-    // A level at which nothing more comes together than at the one before is part of that.
+    // A level at which no more CPUs come together than at the one before is part of that one.
     levels.dedup_by(|later, earlier| {
         let same = later.size == earlier.size;
         if same {
@@ -123,12 +123,12 @@ fn classes(times: &[f64]) -> Vec<f64> {
     ends.into_iter().map(|end| times[end]).collect()
 }
 
-/// What comes together if only pairs up to some time do.
+/// The groups of CPUs that are formed by the pairs up to some time.
 struct Level {
     most: f64,
-    /// CPUs of a group.
+    /// The number of CPUs of a group.
     size: u32,
-    /// Whether all groups have as many.
+    /// Whether all groups have the same number.
     is_even: bool,
 }
 
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn near_cores_are_no_hardware_threads() {
+    fn near_cores_are_not_taken_for_hardware_threads() {
         let matrix = matrix();
         let cores = matrix[..16].iter().map(|row| row[..16].to_vec()).collect::<Vec<_>>();
         let found = structure(&cores).unwrap();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_matrix_will_do() {
+    fn half_of_a_matrix_is_enough() {
         let mut half = matrix();
         for (from, row) in half.iter_mut().enumerate() {
             row.iter_mut().skip(from + 1).for_each(|ns| *ns = f64::NAN);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_machine_is_refused() {
+    fn matrices_of_no_machine_are_refused() {
         assert!(structure(&[vec![0.0]]).unwrap_err().contains("fewer than two"));
         assert!(structure(&[vec![0.0, 1.0], vec![1.0]]).unwrap_err().contains("row 2"));
         let none = vec![vec![0.0, f64::NAN], vec![f64::NAN, 0.0]];

@@ -67,10 +67,10 @@ mod tests {
     use super::*;
     use crate::model;
 
-    /// Built-in derived models are what the measurements give today. With `MANYCORE_WRITE` set they
-    /// are written anew instead.
+    /// Built-in derived models are those that today's measurements give. With `MANYCORE_WRITE` set,
+    /// this writes them anew instead.
     #[test]
-    fn derived_models_are_what_was_measured() {
+    fn derived_models_follow_from_the_measurements() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let files = root.join("../../figures/measured/machines");
         let mut count = 0;

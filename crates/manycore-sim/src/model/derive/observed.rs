@@ -1,4 +1,4 @@
-//! The file that says what was measured of a machine.
+//! The file with the measurements of a machine.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use super::spread::Spread;
 use crate::model::parse::{Reader, SCHEMA};
 use crate::model::{Constant, FIELDS, Problem};
 
-/// How CPUs are grouped.
+/// The groups of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Packages, which have a memory node each.
+    /// The number of packages, each with a memory node.
     pub packages: u32,
-    /// Groups of cores of a package that share a last-level cache.
+    /// The number of groups in a package. Cores of a group share a last-level cache.
     pub groups: u32,
-    /// Cores of a group.
+    /// The number of cores of a group.
     pub cores: u32,
-    /// Hardware threads of a core.
+    /// The number of hardware threads of a core.
     pub threads: u32,
-    /// The class of distance between groups, if it is not: 1 within a package, then 2; without
-    /// groups 1.
+    /// The class of distance between groups, if it is not the usual one: 1 within a package, then
+    /// 2; without groups 1.
     pub distance: Option<Vec<Vec<u8>>>,
-    /// How many groups share a memory node, if it is not a package's.
+    /// The number of groups that share a memory node, if it is not that of a package.
     pub groups_per_node: Option<u32>,
 }
 
-/// What a hand-over between two cores takes, one way.
+/// The time of a hand-over between two cores, one way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HandOver {
     /// Nanoseconds.
@@ -36,34 +36,34 @@ pub struct HandOver {
     pub alone: bool,
     /// The key of the source.
     pub from: String,
-    /// What else there is to say.
+    /// Further remarks.
     pub note: Option<String>,
 }
 
-/// What was measured of a machine.
+/// The measurements of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// What the model is to be called.
+    /// The model's name.
     pub name: String,
-    /// What it is, in one line.
+    /// A description of the machine, in one line.
     pub summary: String,
     /// The model of a similar machine, which provides the constants that were not measured.
     pub like: String,
     /// Publications by the keys that `from` names.
     pub sources: BTreeMap<String, String>,
-    /// How CPUs are grouped.
+    /// The groups of CPUs.
     pub shape: Shape,
     /// The key of the source of the shape.
     pub shape_from: String,
     /// By class of distance, from within a group on.
     pub hand_overs: Vec<HandOver>,
-    /// Constants that are known of this machine.
+    /// Known constants of this machine.
     pub known: Vec<Constant>,
     file: String,
 }
 
 impl Observed {
-    /// Reads the file. `file` is what errors call it.
+    /// Reads the file. Errors refer to it as `file`.
     pub fn parse(file: &str, text: &str) -> Result<Self, Problem> {
         let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
@@ -87,8 +87,9 @@ impl Observed {
         Ok(Self { name, summary, like, sources, shape, shape_from, hand_overs, known, file })
     }
 
-    /// The same from a matrix: nanoseconds one way between each pair of CPUs, in comma-separated
-    /// rows of a file, as tools for that print it. One of the two directions is enough.
+    /// Makes the same from a matrix: nanoseconds one way between each pair of CPUs, in
+    /// comma-separated rows of a file, as tools for that print it. One of the two directions is
+    /// enough.
     pub fn of_matrix(
         file: &str,
         text: &str,
@@ -124,7 +125,7 @@ impl Observed {
         )
     }
 
-    /// What errors call the file.
+    /// The name of the file in errors.
     pub(super) fn file(&self) -> &str {
         &self.file
     }

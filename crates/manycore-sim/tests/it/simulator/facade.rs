@@ -1,4 +1,4 @@
-//! The least that a program needs of a facade.
+//! The smallest facade that a program needs.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

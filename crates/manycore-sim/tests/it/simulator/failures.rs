@@ -1,4 +1,4 @@
-//! Programs that get stuck, and what one is told.
+//! Programs that get stuck, and the failures that are reported.
 
 use manycore_sim::{Cause, Failure, Machine, Simulation, backend, thread};
 
@@ -15,7 +15,7 @@ fn waits_for_a_release(word: &Word) {
 }
 
 #[test]
-fn a_deadlock_names_who_waits_for_what_and_where() {
+fn a_deadlock_names_threads_and_what_they_wait_for() {
     let mut lines = (String::new(), String::new());
     let failure = fails(|| {
         let (spun, slept) = (Box::new(Word::default()), Box::new(Word::default()));

@@ -1,4 +1,4 @@
-//! Where things are, and that it is the same in every run.
+//! The addresses and nodes of memory are the same in every run.
 
 use manycore_sim::{Machine, MemoryPolicy, Placement, Simulation, backend, thread};
 
@@ -17,7 +17,7 @@ fn addresses_repeat() {
         })
     };
     let first = addresses();
-    // What the host allocates in between does not matter.
+    // Allocations of the host in between do not matter.
     let _spare = vec![0_u8; 12345];
     assert_eq!(first, addresses());
 }
@@ -30,16 +30,16 @@ fn results_outlive_their_simulation() {
 }
 
 #[test]
-fn what_somebody_keeps_stays() {
+fn memory_that_is_kept_is_not_reused() {
     let kept = run(|| std::sync::Arc::new(7_u64)).result;
     let other = run(|| std::sync::Arc::new(8_u64)).result;
     assert_eq!((*kept, *other), (7, 8));
 }
 
-/// How long a CPU of the second socket takes to read memory that one of the first has touched.
+/// How long a CPU of the second socket takes to read memory that a CPU of the first has touched.
 fn remote_read(policy: MemoryPolicy) -> u64 {
     let mut machine = Machine::example();
-    // No cache to speak of: everything comes from memory.
+    // The cache is so small that everything comes from memory.
     machine.caches.l1.bytes = 512;
     machine.caches.l2.bytes = 512;
     machine.caches.llc.bytes = 1024;

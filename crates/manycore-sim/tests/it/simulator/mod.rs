@@ -1,4 +1,4 @@
-//! What a program experiences on a simulated machine.
+//! The behaviour of a simulated machine, as a program sees it.
 
 mod facade;
 mod failures;

@@ -1,4 +1,4 @@
-//! More threads than CPUs, sleeping, being woken.
+//! More threads than CPUs, sleeping and waking.
 
 use manycore_sim::{Machine, Placement, Simulation, Stall, backend, thread};
 
@@ -51,7 +51,7 @@ fn idle_cpus_take_threads_that_may_move() {
     let elapsed = |pinned| {
         let simulation = Simulation::new(&Machine::example()).cpus(2).pinned(pinned);
         let report = simulation.run(|| {
-            // Four threads on two CPUs; those of the second CPU are soon done.
+            // There are four threads on two CPUs. Those of the second CPU end soon.
             thread::parallel(4, |me| thread::compute(if me % 2 == 0 { 100_000_000 } else { 1000 }));
         });
         report.unwrap().cycles
@@ -106,7 +106,7 @@ fn wake_up(cpus: [u32; 2]) -> [u64; 2] {
 }
 
 #[test]
-fn a_wake_up_of_another_cpu_costs_more_than_of_ones_own() {
+fn waking_a_thread_of_another_cpu_costs_more() {
     let Machine { os, latency, caches, .. } = Machine::example();
     let way = os.wake_path + os.idle_exit + os.context_switch;
     // A read of the bucket's line, its lock, and the release: the sleeping thread had the line
@@ -141,15 +141,15 @@ fn calls_about_one_word_wait_for_each_other_in_its_bucket() {
     let Machine { os, latency, .. } = Machine::example();
     let own = refused_waits(false);
     assert!((os.futex_wait..os.futex_wait + 100).contains(&own), "{own}");
-    // Each has the line and the word brought from another core while all others wait.
+    // Each thread fetches the line and the word from another core, while all others wait.
     let shared = refused_waits(true);
     assert!(shared > 4 * (latency.rmw.shared[0] + latency.load.shared[0]), "{shared}, {own}");
     assert!(shared > own + 300, "{shared}, {own}");
 }
 
 #[test]
-fn who_has_a_bucket_is_not_preempted() {
-    // Slices end all the time, on a CPU that another thread wants, too.
+fn the_owner_of_a_bucket_is_not_preempted() {
+    // Time slices end all the time, also on a CPU for which another thread waits.
     let mut machine = Machine::example();
     machine.os.time_slice = 1_000;
     let report = Simulation::new(&machine).cpus(2).run(|| {
@@ -167,7 +167,7 @@ fn who_has_a_bucket_is_not_preempted() {
         longest.into_iter().max()
     });
     let report = report.unwrap();
-    // Out of two CPUs at most one waits for the other, and neither for a thread without a CPU.
+    // Of two CPUs at most one waits for the other, and neither for a thread without a CPU.
     for thread in &report.threads {
         assert_eq!(thread.times.total(), thread.finished - thread.started, "{thread:?}");
         assert_eq!(thread.times.lock_spin, 0, "waiting in the kernel is its time: {thread:?}");
@@ -175,7 +175,7 @@ fn who_has_a_bucket_is_not_preempted() {
 }
 
 #[test]
-fn a_cpu_that_is_still_on_its_way_to_idleness_does_not_have_to_leave_it() {
+fn a_cpu_that_is_not_idle_yet_pays_no_idle_exit() {
     let mut machine = Machine::example();
     machine.os.idle_exit = 20_000;
     let os = machine.os.clone();
@@ -222,7 +222,7 @@ fn sleepers_wake_and_yielders_make_room() {
         let word = Box::new(Word::default());
         thread::parallel(2, |me| {
             if me == 0 {
-                // Without the yield the other would have to wait for the end of the slice.
+                // Without the yield, the other thread would have to wait for the end of the slice.
                 while word.load() == 0 {
                     backend::yield_now();
                 }
@@ -274,7 +274,7 @@ fn time_adds_up() {
 }
 
 #[test]
-fn spinning_is_told_from_sleeping() {
+fn spinning_and_sleeping_are_counted_apart() {
     let report = run(|| {
         let (spun, slept) = (Box::new(Word::default()), Box::new(Word::default()));
         thread::parallel(4, |me| match me {

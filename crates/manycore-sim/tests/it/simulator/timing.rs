@@ -1,4 +1,4 @@
-//! What accesses cost.
+//! The cost of accesses.
 
 use manycore_sim::machine::{Combining, Persist};
 use manycore_sim::{Machine, Placement, Simulation, backend, thread};
@@ -6,7 +6,7 @@ use manycore_sim::{Machine, Placement, Simulation, backend, thread};
 use super::facade::Word;
 use super::run;
 
-/// The time that something takes.
+/// The time that a call takes.
 fn took(f: impl FnOnce()) -> u64 {
     let start = thread::now();
     f();
@@ -54,7 +54,7 @@ fn a_miss_costs_what_the_machine_says() {
 }
 
 #[test]
-fn what_was_read_is_shared() {
+fn lines_that_were_read_are_shared() {
     let machine = Machine::example();
     let report = run(|| {
         let words: Vec<Word> = (0..3).map(|_| Word::default()).collect();
@@ -79,7 +79,7 @@ fn what_was_read_is_shared() {
     assert_eq!(b, [latency.load.modified[0], machine.caches.same_line]);
     assert_eq!(e[0], latency.load.shared[1]);
     assert_eq!(f[0], latency.load.shared[0]);
-    // Everybody has to give up the line: as far as the other socket.
+    // All CPUs have to give up the line, the farthest one in the other socket.
     assert_eq!(f[1], latency.rmw.shared[1]);
 }
 
@@ -98,12 +98,12 @@ fn a_line_that_is_written_back_is_safe_after_the_latency() {
         });
         let safe = took(backend::wait_until_safe);
         let again = took(backend::wait_until_safe);
-        // Each occupies the memory, in which the last one is safe after those before it.
+        // Each line occupies the memory, and the last one is safe after those before it.
         let three = took(|| {
             words.iter().for_each(back);
             backend::wait_until_safe();
         });
-        // The first thread has touched the page: for the other socket that is far.
+        // The first thread has touched the page, so it is far from the other socket.
         let remote = thread::parallel(5, |me| match me {
             4 => {
                 _ = words[0].load();
@@ -126,7 +126,7 @@ fn a_line_that_is_written_back_is_safe_after_the_latency() {
 }
 
 #[test]
-fn where_there_is_no_persistent_memory_nothing_is_written_back_to_it() {
+fn write_back_needs_persistent_memory() {
     let mut machine = Machine::example();
     machine.persist = Persist::default();
     let failure = Simulation::new(&machine).run(|| {
@@ -156,9 +156,9 @@ fn a_changed_line_may_be_taken_over() {
         thread::parallel(2, |me| {
             thread::compute(u64::from(me) * 10_000);
             match me {
-                // The other has taken it over and changed it by the time of the first load; that
-                // takes it back, and the second finds that the other has loaded it, but not changed
-                // it.
+                // The other CPU has taken the line over and changed it before the first load. That
+                // load takes it back. The second load finds that the other CPU has loaded the line,
+                // but not changed it.
                 0 => {
                     _ = add();
                     thread::compute(20_000);
@@ -178,13 +178,13 @@ fn a_changed_line_may_be_taken_over() {
     let [first, second] = report.unwrap().result[..] else { panic!("two threads") };
     assert_eq!(second[..2], [latency.load.modified[0], latency.rmw_hit]);
     assert_eq!(first[0], latency.load.modified[0]);
-    // It was not changed since it came back: now both have copies.
+    // The line was not changed since it came back, so now both have copies.
     assert_eq!(second[2..], [latency.load.modified[0], machine.caches.same_line]);
     assert_eq!(first[1..3], [machine.caches.same_line, latency.rmw.shared[0]]);
 }
 
 #[test]
-fn who_polls_takes_a_copy_again() {
+fn a_polling_core_gets_a_new_copy() {
     let machine = migratory();
     let report = Simulation::new(&machine).placement(Placement::Cpus(vec![0, 1])).run(|| {
         let word = Box::new(Word::default());
@@ -215,7 +215,7 @@ fn writers_are_served_one_after_the_other() {
     let each = machine.latency.rmw.modified[0];
     let mut times = report.result;
     times.sort();
-    // The first one has the line already: it is the main thread's CPU.
+    // The first CPU, the main thread's, has the line already.
     assert_eq!(times[0], machine.latency.rmw_hit);
     let gaps: Vec<_> = times[1..].windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(gaps, [each + machine.directory.hold; 2]);
@@ -236,12 +236,12 @@ fn a_message_is_two_transfers_and_hold() {
         })
     };
     let two_hundred_messages = round_trips(200).cycles - round_trips(100).cycles;
-    // The line is taken away to be written, is kept for a while, and is read from there.
+    // The line moves to the writer, stays there for a while, and is read from there.
     let (store, load) = (machine.latency.store.shared[0], machine.latency.load.modified[0]);
     assert_eq!(two_hundred_messages, 200 * (store + machine.directory.hold + load));
 }
 
-/// How long eight stores take to lines that another socket has.
+/// How long eight stores take to lines that another socket owns.
 fn stores(places: u32) -> u64 {
     let mut machine = Machine::example();
     machine.core.store_buffer = places;
@@ -262,11 +262,11 @@ fn stores(places: u32) -> u64 {
 }
 
 #[test]
-fn the_store_buffer_has_so_many_places() {
+fn the_store_buffer_is_limited() {
     let latency = Machine::example().latency;
     let (far, hit) = (latency.store.modified[1], latency.store_hit);
     assert_eq!(stores(8), 8 * hit, "none is waited for");
-    // The first is waited for, and the others have started meanwhile, but the last.
+    // The CPU waits for the first store. Meanwhile all others have started except the last.
     assert_eq!(stores(7), far);
     assert!((3 * far..5 * far).contains(&stores(1)), "two at a time: {}", stores(1));
     assert_eq!(stores(0), 8 * far, "each is waited for");
@@ -351,7 +351,8 @@ fn the_boundary_of_clocks_is_the_machines() {
     assert_eq!(backend::boundary(), None); // on the host
 }
 
-/// By messages, no thread finds counters further apart than the boundary, nor much closer.
+/// No thread that exchanges messages finds counters farther apart than the boundary, nor much
+/// closer.
 #[test]
 fn clocks_differ_by_the_boundary_at_most() {
     let mut machine = Machine::example();
@@ -379,7 +380,7 @@ fn clocks_differ_by_the_boundary_at_most() {
         i64::from(report.unwrap().result.cast_signed())
     };
     let boundary = machine.derived_clock_boundary().cast_signed();
-    // A turn of the loop that polls may come between.
+    // One iteration of the polling loop may come in between.
     let found = delay(0, 4).max(delay(4, 0)) - machine.core.pause.cast_signed();
     assert!(found <= boundary && boundary < 4 * found, "{found} {boundary}");
 }
@@ -430,8 +431,8 @@ fn loads_of_a_line_do_not_wait_for_each_other() {
         let words: Vec<Word> = (0..2).map(|_| Word::default()).collect();
         words.iter().for_each(|word| _ = word.load());
         let load = |word: usize| took(|| _ = words[word].load());
-        // When they alternate each depends on the other as far as the simulator knows; the thread
-        // waits for a store in between.
+        // If they alternate, the simulator assumes that each depends on the other. The thread waits
+        // for a store in between.
         let of_each = [load(0), load(0), load(1), load(0)];
         words[0].store(1);
         (of_each, load(0))
@@ -442,8 +443,8 @@ fn loads_of_a_line_do_not_wait_for_each_other() {
     assert_eq!(report.result, ([far, near, far, far], far));
 }
 
-/// How long CPUs take to read lines that another has changed, each its own, with some of them asked
-/// for ahead.
+/// How long CPUs take to read lines that another CPU has changed. Each reads lines of its own, and
+/// prefetches some of them.
 fn reads_by(cpus: &[u32], ahead: usize, prefetches: u32) -> u64 {
     const LINES: usize = 64;
     let mut machine = Machine::example();
@@ -483,29 +484,29 @@ fn reads(ahead: usize, prefetches: u32) -> u64 {
 }
 
 #[test]
-fn lines_that_are_asked_for_ahead_come_at_the_same_time() {
+fn prefetched_lines_arrive_together() {
     let one_after_the_other = reads(0, 10);
     assert!(one_after_the_other >= 64 * Machine::example().latency.load.modified[1]);
     let (eight, two) = (reads(8, 10), reads(8, 2));
     assert!(eight * 5 < one_after_the_other, "{eight} of {one_after_the_other}");
-    // No more than the core can keep track of are on their way.
+    // No more lines are on their way than the core can keep track of.
     assert!(two > 2 * eight && two < one_after_the_other, "{two}, {eight}");
-    // Without the means it is as if nobody had asked.
+    // Without prefetching, it takes as long as if no thread had requested lines.
     assert_eq!(reads(8, 0), one_after_the_other);
 }
 
 #[test]
-fn siblings_share_the_places_for_lines_on_their_way() {
+fn siblings_share_the_buffers_for_prefetches() {
     let sibling = 4 + Machine::example().topology.cores();
     let (cores, siblings) = (reads_by(&[4, 5], 8, 8), reads_by(&[4, sibling], 8, 8));
     assert!(5 * siblings > 6 * cores, "{siblings}, {cores}");
-    // With places for both it is as if each had a core.
+    // With buffers for both, each takes as long as if it had a core of its own.
     let enough = reads_by(&[4, sibling], 8, 18);
     assert!(5 * siblings > 6 * enough, "{siblings}, {enough}");
 }
 
 #[test]
-fn a_line_that_a_sibling_asked_for_has_to_come_first() {
+fn a_line_that_a_sibling_prefetched_is_waited_for() {
     let mut machine = Machine::example();
     machine.topology.threads_per_core = 2;
     let placement = Placement::Cpus(vec![4, 0, machine.topology.cores()]);
@@ -537,7 +538,7 @@ fn a_line_that_a_sibling_asked_for_has_to_come_first() {
 }
 
 #[test]
-fn every_other_guess_is_wrong() {
+fn every_other_unpredictable_branch_is_mispredicted() {
     let took_ten = |cost| {
         let mut machine = Machine::example();
         machine.core.branch_miss = cost;
@@ -564,8 +565,8 @@ fn a_loop_that_polls_comes_to_an_end() {
     report.unwrap();
 }
 
-/// A thread's view of time on a core of 2 GHz: the counter's advance in 10,000 cycles of computing,
-/// the cycles of a delay of `ticks`, and the cycles of a poll for 100 ticks.
+/// A thread's clocks on a core of 2 GHz: the counter's advance in 10,000 cycles of computing, the
+/// cycles of a delay of `ticks`, and the cycles of a poll for 100 ticks.
 fn by_the_counter(counter_ghz: f64, ticks: u64) -> [u64; 3] {
     let mut machine = Machine::example();
     machine.core.counter_ghz = Some(counter_ghz);

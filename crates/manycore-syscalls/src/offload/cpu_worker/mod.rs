@@ -23,10 +23,10 @@ const STARTING: u32 = 1;
 const RUNNING: u32 = 2;
 const ENDING: u32 = 3;
 
-/// How many ticks, some milliseconds, a caller waits for a worker that another makes.
+/// How many ticks, some milliseconds, a caller waits for a worker that another thread makes.
 const PATIENCE: u64 = 1 << 24;
 
-/// A worker, and the calls on their way to it. All zero has not started.
+/// A worker, and the calls on their way to it. All zero: it has not started.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct CpuWorker {
@@ -37,7 +37,7 @@ pub struct CpuWorker {
     pub(crate) cpu: AtomicU32,
     epoll: AtomicI32,
     pub(crate) event: AtomicI32,
-    /// For the mechanism `uring`: whose completions the worker listens to, when asked.
+    /// For the mechanism `uring`: the ring whose completions the worker waits for, when asked to.
     pub(crate) feed: AtomicPtr<Feed>,
     /// Routes that have their calls executed here.
     pub routes: AtomicU32,
@@ -50,12 +50,12 @@ pub struct CpuWorker {
 unsafe impl Zeroed for CpuWorker {}
 
 impl CpuWorker {
-    /// Puts a call in; false if there is no worker, and none can be made now.
+    /// Queues a call; returns false if there is no worker, and none can be made now.
     ///
     /// # Safety
     ///
-    /// The slot is written, no other thread uses it, and it stays until it is answered; all signals
-    /// are blocked.
+    /// The slot is initialised, no other thread uses it, and it stays until it is answered; all
+    /// signals are blocked.
     pub unsafe fn send(
         &'static self,
         slot: *mut Slot,
@@ -76,7 +76,8 @@ impl CpuWorker {
         true
     }
 
-    /// Whether there is a worker, which is made if there was none; false if none can be made now.
+    /// Whether there is a worker. Makes one if there was none; returns false if that is impossible
+    /// now.
     ///
     /// # Safety
     ///
@@ -93,7 +94,7 @@ impl CpuWorker {
         is_running || unsafe { self.start(cpu, blocking, maker) }
     }
 
-    /// Has the running worker listen to a ring; false if the kernel refuses.
+    /// Makes the running worker wait for a ring as well; returns false if the kernel refuses.
     pub fn feed(&self, feed: &'static Feed, ring: i32) -> bool {
         // Release: partner of the Acquire in `attend`.
         self.feed.store(core::ptr::from_ref(feed).cast_mut(), Ordering::Release);
@@ -105,11 +106,11 @@ impl CpuWorker {
         self.epoll.load(Ordering::Relaxed) // Relaxed: acquired with the state
     }
 
-    /// Has a call that was put in end with `EINTR`: to be asked once.
+    /// Makes a queued call end with `EINTR`. Call it once for each call.
     ///
     /// # Safety
     ///
-    /// The slot stays until it is answered, and out of the queue ([`Slot::is_noted`]).
+    /// The slot stays until it is answered and has left the queue ([`Slot::is_noted`]).
     pub unsafe fn cancel(&self, slot: *mut Slot) {
         // SAFETY: the slot is in no queue of this link, since it is requested only once, and stays
         // until it was taken out (contract of this function).
@@ -119,7 +120,7 @@ impl CpuWorker {
         }
     }
 
-    /// Has the worker end. Only when no call is in flight.
+    /// Ends the worker. No call may be in flight.
     pub fn end(&self) {
         // AcqRel: whatever came before is over.
         if self.state.swap(ENDING, Ordering::AcqRel) == RUNNING {
@@ -161,9 +162,9 @@ impl CpuWorker {
         started
     }
 
-    /// Waits until another thread has made the worker, for as long as some system calls take. It
-    /// does not wait for ever: that thread may need a lock of the allocator that this thread holds,
-    /// if a handler interrupted it in `malloc`.
+    /// Waits until another thread has made the worker, for the time of some system calls. It does
+    /// not wait for ever: if a handler has interrupted this thread in `malloc`, the other thread
+    /// may need a lock of the allocator that this thread holds.
     fn is_started(&self) -> bool {
         let start = clock::now();
         loop {
@@ -223,12 +224,11 @@ impl CpuWorker {
         made
     }
 
-    /// Called in the child of a fork: there is no worker. Its descriptors are closed by
-    /// [`internal_fds::forked`].
+    /// Removes the worker, in the child of a fork. [`internal_fds::forked`] closes its descriptors.
     ///
     /// # Safety
     ///
-    /// The caller is the only thread, and executes nothing here.
+    /// The calling thread is the only one of the process, and executes nothing here.
     pub unsafe fn forked(&self) {
         // SAFETY: the caller is the only thread (contract of this function), so that the worker is
         // not in this process.

@@ -25,7 +25,8 @@ use manycore_channel::call::Kind;
 use manycore_channel::queue::{Calls, Cancelled, Queue};
 use manycore_channel::slot::{Reply, Slot};
 
-/// How often a descriptor may look ready without being so before its call is left to a worker.
+/// How often epoll may wrongly report a descriptor as ready before its call is left to a blocking
+/// worker.
 const TRIES_MAX: u32 = 8;
 
 /// After this many calls in a row the worker polls the descriptors as well.
@@ -93,7 +94,7 @@ impl Worker {
         true
     }
 
-    /// Executes what is in the queues; returns how many calls.
+    /// Executes the calls in the queues; returns their number.
     fn serve(&mut self) -> u32 {
         // A call was queued before its cancellation, so this worker knows it after it has also
         // taken the queued calls.
@@ -146,7 +147,7 @@ impl Worker {
         }
     }
 
-    /// Leaves a call, or the rest of it, to a worker.
+    /// Leaves a call, or the rest of it, to a blocking worker.
     fn leave(&self, slot: &Slot, done: usize) {
         slot.go_on_behind(done);
         // SAFETY: the call was taken out of the queue or the table and not answered, so that this
@@ -154,7 +155,7 @@ impl Worker {
         unsafe { self.blocking.leave(slot) };
     }
 
-    /// Tries a call again whose descriptor seems to be ready.
+    /// Retries a call whose descriptor was reported as ready.
     fn retry(&mut self, place: u32, events: u32) {
         let wait = self.waits.at(place);
         // SAFETY: the call is in the table, and so was not answered: its slot is there.
@@ -190,7 +191,7 @@ impl Worker {
         }
     }
 
-    /// A waiting call is left to a worker, with the descriptor that it has.
+    /// Leaves a waiting call, with its descriptor, to a blocking worker.
     fn hand_over(&mut self, place: u32) {
         let wait = self.waits.at(place);
         let done = wait.done;
@@ -234,7 +235,8 @@ impl Worker {
         }
     }
 
-    /// Sees to the descriptors that are ready, after this many milliseconds at most.
+    /// Waits at most this many milliseconds for descriptors that are ready, and retries their
+    /// calls.
     fn look(&mut self, milliseconds: i32) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         let epoll = self.epoll;

@@ -28,7 +28,7 @@ pub(super) struct Slot<'k> {
     /// As it was when it was locked.
     found: Option<Pair>,
     then: Then,
-    /// The slot with the same key, if that is another one.
+    /// The slot with the same key, if another slot has it.
     pub same: Option<usize>,
 }
 
@@ -67,8 +67,8 @@ impl From<Conflict> for Stop {
     }
 }
 
-/// Locked slots. A session is open, either the handle's transaction or one of its own, and its
-/// thread has passed the gate.
+/// Locked slots. A session is open, either the handle's transaction or a session for this edit, and
+/// its thread has passed the gate.
 pub(super) struct Edit<'h, 'm, C: Clock, T> {
     handle: &'h mut Handle<'m, C>,
     slots: T,
@@ -183,7 +183,7 @@ impl<'h, 'm, 'k, C: Clock, T: AsRef<[Slot<'k>]> + AsMut<[Slot<'k>]>> Edit<'h, 'm
 }
 
 impl<C: Clock, T> Drop for Edit<'_, '_, C, T> {
-    /// Nothing has happened. In a transaction, what was locked stays so.
+    /// Drops the decisions. Within a transaction, the slots remain locked.
     fn drop(&mut self) {
         if self.is_over || self.handle.is_in_transaction() {
             return;
@@ -196,8 +196,8 @@ impl<C: Clock, T> Drop for Edit<'_, '_, C, T> {
 
 /// # Safety
 ///
-/// To be called in the session of the table's domain that has found the slot; if it fails, that
-/// session can only be aborted.
+/// The caller is in the session of the table's domain that has found the slot. If this function
+/// fails, that session can only be aborted.
 #[inline]
 unsafe fn lock_slots<C: Clock>(
     session: &mut mvrlu::Handle<'_, C>,

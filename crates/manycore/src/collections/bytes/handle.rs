@@ -16,13 +16,14 @@ use crate::session::{Open, RawSession, View};
 
 /// A thread's access to a [`ByteMap`].
 ///
-/// A function that is called with a record runs in a session: while it runs, old versions stay. In
-/// a session that [`begin`](Self::begin) has begun, no other thread changes anything meanwhile.
+/// The functions that get a record run in a session: while they run, old versions stay. In a
+/// session that [`begin`](Self::begin) has begun, no other thread changes anything meanwhile.
 pub struct Handle<'m, C: Clock = Ordo> {
     pub(super) map: &'m ByteMap<C>,
     pub(super) raw: mvrlu::Handle<'m, C>,
     pub(super) keeps: Keeps,
-    /// Inserted records less removed ones that are not yet counted in the table.
+    /// The number of inserted records less that of removed ones, as far as the table does not count
+    /// them yet.
     untold: isize,
 }
 
@@ -31,7 +32,7 @@ impl<'m, C: Clock> Handle<'m, C> {
         Self { map, raw: map.domain.register(), keeps: Keeps::Nobody, untold: 0 }
     }
 
-    /// Says that the handle is the calling thread's now: another has passed it on.
+    /// Makes the handle the calling thread's own, after another thread has passed it on.
     pub fn adopt(&mut self) {
         self.raw.adopt();
     }
@@ -105,7 +106,7 @@ impl<'m, C: Clock> Handle<'m, C> {
         self.get(key, |_| ()).is_some()
     }
 
-    /// Calls `f` with each record as all are at one moment, in no order, until it returns false.
+    /// Calls `f` with each record, as of one moment and in no order, until it returns false.
     pub fn for_each(&mut self, mut f: impl FnMut(&[u8], &[u8]) -> bool) {
         self.read(View::Snapshot, |session, table| {
             // SAFETY: the session is open, and objects that it has found stay until its end. It is
@@ -190,7 +191,7 @@ impl<'m, C: Clock> Handle<'m, C> {
         unsafe { self.map.gate.release_write() };
     }
 
-    /// Before a change: waits for a thread that keeps others out.
+    /// Waits before a change while another thread keeps writers out.
     #[inline]
     pub(super) fn pass_gate(&self) {
         if matches!(self.keeps, Keeps::Nobody) {
@@ -207,7 +208,7 @@ impl<'m, C: Clock> Handle<'m, C> {
         }
     }
 
-    /// A commit has changed the table's count by this. Meanwhile no thread removes the table from
+    /// Adds the change of a commit to the table's count. Meanwhile no thread removes the table from
     /// the root, because that takes the gate.
     #[inline]
     pub(super) fn has_changed(&mut self, table: &Table, change: Change) {

@@ -14,8 +14,8 @@ impl<'m, C: Clock> Handle<'m, C> {
     ///
     /// # Errors
     ///
-    /// If the key or the value is too long, or the transaction has failed. So do all methods that
-    /// change something.
+    /// If the key or the value is too long, or the transaction has failed. All methods that change
+    /// something fail in these cases.
     #[inline]
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         let mut locked = self.lock_for(key)?;
@@ -65,13 +65,13 @@ impl<'m, C: Clock> Handle<'m, C> {
     }
 }
 
-/// A record that no other thread changes, or the place for one: see [`Handle::lock_for`]. Dropped,
-/// nothing has happened.
+/// A record that no other thread changes, or the position of a record that does not exist: see
+/// [`Handle::lock_for`]. Dropping this without a commit changes nothing.
 #[must_use = "nothing happens before it is committed"]
 pub struct Locked<'h, 'm, 'k, C: Clock = Ordo>(Edit<'h, 'm, C, [Slot<'k>; 1]>);
 
-/// The same for several records: see [`Handle::lock_all`]. Records are numbered by their keys'
-/// positions; a repeated key is one record.
+/// As [`Locked`], for several records: see [`Handle::lock_all`]. Records are numbered by their
+/// keys' positions; a repeated key is one record.
 #[must_use = "nothing happens before it is committed"]
 pub struct LockedAll<'h, 'm, 'k, C: Clock = Ordo>(Edit<'h, 'm, C, Vec<Slot<'k>>>);
 

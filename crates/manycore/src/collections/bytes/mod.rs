@@ -103,13 +103,13 @@ use tally::Tally;
 
 /// A map from byte strings to byte strings.
 pub struct ByteMap<C: Clock = Ordo> {
-    /// Dropped before the table, of whose buckets it has versions.
+    /// Dropped before the table, because it has versions of the table's buckets.
     domain: ManuallyDrop<Domain<C>>,
     root: Link<Root>,
     hasher: SeedableRandomState,
-    /// How many records there are to have room for at first.
+    /// The number of records for which a new table has room.
     room: usize,
-    /// Read by the thread that changes records, written by the thread that keeps those out.
+    /// Threads that change records read it; a thread that keeps them out writes it.
     gate: Box<PerCpuRw>,
     tally: Tally,
 }
@@ -166,13 +166,14 @@ impl<C: Clock> ByteMap<C> {
         }
     }
 
-    /// The calling thread's access. One for each thread: with two, a thread may wait for itself.
+    /// The calling thread's handle. A thread should have only one: with two, it may wait for
+    /// itself.
     pub fn handle(&self) -> Handle<'_, C> {
         Handle::new(self)
     }
 
-    /// The number of records. Exact if no thread changes any; otherwise some of the concurrent
-    /// changes are counted.
+    /// The number of records. It is exact if no thread changes any; otherwise it includes some of
+    /// the concurrent changes.
     pub fn len(&self) -> usize {
         self.tally.records()
     }

@@ -16,9 +16,9 @@ use crate::session::RawSession;
 pub enum From<'k> {
     /// With the first record.
     First,
-    /// With this key's record, or if there is none with the next.
+    /// At this key's record or, if there is none, at the next one.
     At(&'k [u8]),
-    /// With the record that comes after this key, which may be there or not.
+    /// At the record that follows this key, whether or not the key has a record.
     After(&'k [u8]),
 }
 

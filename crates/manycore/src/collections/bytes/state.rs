@@ -18,15 +18,15 @@ pub(super) enum Keeps {
 #[derive(Default)]
 pub(super) struct Transaction {
     pub change: Change,
-    /// Buckets that were claimed and are split off in it.
+    /// Buckets that the transaction has claimed and split off.
     pub split_off: Vec<(*const Table, usize)>,
     /// The number of additional records that the tables already count.
     pub told: Vec<(*const Table, isize)>,
-    /// Tables that the root led to, and those that it leads to instead.
+    /// Pairs of the table to which the root led before and the one to which it leads now.
     pub replaced: Vec<*const Table>,
     pub made: Vec<*const Table>,
     pub has_failed: bool,
-    /// The transaction began while this thread already kept others out, and its end does not let
-    /// them in.
+    /// Whether this thread already kept others out when the transaction began. Then its end does
+    /// not let them in.
     pub is_inner: bool,
 }

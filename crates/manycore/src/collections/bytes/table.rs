@@ -12,16 +12,16 @@ use crate::session::{Link, RawSession};
 /// Buckets of pairs.
 pub(super) type Table = Directory<Pair, (), SeedableRandomState>;
 
-/// The object that leads to the table: sessions see the one of their moment.
+/// The object that leads to the table. Each session sees its version of that moment.
 #[derive(Clone, Copy)]
 pub(super) struct Root {
     pub table: *const Table,
 }
 
-/// Pairs for each bucket before there are more of those.
+/// The number of pairs for each bucket at which the table gets more buckets.
 const LOAD: usize = Bucket::<Pair, ()>::ROOM / 2;
 
-/// An empty table with buckets for this many records, in a box that the caller has.
+/// Makes an empty table with buckets for this many records, in a box that the caller owns.
 pub(super) fn new_table(records: usize, hasher: SeedableRandomState) -> *const Table {
     let first = (records / LOAD).max(1).next_power_of_two();
     Box::into_raw(Box::new(Table::new(first, LOAD, hasher)))

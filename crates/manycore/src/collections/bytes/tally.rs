@@ -3,7 +3,7 @@
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{CachePadded, array_of, const_new, cpu, tuning};
 
-/// How many CPUs have counters of their own; with more, some share.
+/// The number of counters. With more CPUs, some CPUs share one.
 const COUNTERS: usize = 64;
 
 /// Sums that wrap: a record may be counted on one CPU and taken off on another.

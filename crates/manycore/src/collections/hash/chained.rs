@@ -14,11 +14,11 @@ pub struct ChainedTable<K, V> {
 }
 
 impl<K, V> ChainedTable<K, V> {
-    /// Creates one with this many buckets.
+    /// Creates a table with this many buckets.
     ///
     /// # Panics
     ///
-    /// If that is 0.
+    /// If `buckets` is 0.
     #[must_use]
     pub fn new(buckets: usize) -> Self {
         assert!(buckets > 0, "a table has at least one bucket");

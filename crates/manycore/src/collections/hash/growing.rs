@@ -7,12 +7,12 @@ use crate::{mvrlu, rlu};
 /// A hash table that grows, over a mechanism with sessions.
 pub type GrowingTable<K, V, M> = Versioned<K, V, M, Growing>;
 
-/// A hash table that grows with its keys, over [MV-RLU](crate::mvrlu). Lookups never wait, even
-/// while it grows; snapshots and transactions see all of it at one moment.
+/// A hash table that grows with its keys, over [MV-RLU](crate::mvrlu). Look-ups never wait, even
+/// while it grows. Snapshots and transactions see the whole table as of one moment.
 /// `collections/versioned/growing/mod.rs` describes how it grows.
 ///
-/// Keys with equal hashes share a bucket, and thousands of them make that bucket slow: it is not
-/// split any more, but the rest of the table grows on.
+/// Keys with equal hashes share a bucket. Thousands of them make that bucket slow: it is not split
+/// any more, but the rest of the table continues to grow.
 ///
 /// ```
 /// use manycore::collections::hash::MvrluGrowingTable;
@@ -33,20 +33,20 @@ pub type MvrluGrowingTable<K, V, D = mvrlu::Domain> = GrowingTable<K, V, D>;
 pub type RluGrowingTable<K, V, D = rlu::Domain> = GrowingTable<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> GrowingTable<K, V, M> {
-    /// Creates one with room for this many keys and no entries, in a domain that has nothing else.
+    /// Creates an empty table with room for this many keys, in a domain that has nothing else.
     pub fn with_capacity(domain: M, keys: usize) -> Self {
         Self::with_room(domain, keys)
     }
 
-    /// The same, but it grows when there are more than this many keys for each bucket, at least 1.
-    /// By default that is half of a bucket's room.
+    /// As [`with_capacity`](Self::with_capacity), but the table grows when it has more than this
+    /// many keys, at least 1, for each bucket. By default that is half of a bucket's room.
     pub fn with_keys_per_bucket(domain: M, keys: usize, keys_per_bucket: usize) -> Self {
         Self::with_load(domain, keys, keys_per_bucket)
     }
 }
 
 impl<K: Copy, V: Copy, M: Sessions + Default> Default for GrowingTable<K, V, M> {
-    /// With one bucket.
+    /// Creates a table with one bucket.
     fn default() -> Self {
         Self::with_capacity(M::default(), 0)
     }

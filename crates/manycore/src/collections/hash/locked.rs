@@ -44,11 +44,11 @@ pub struct LockedTable<K, V, L> {
 }
 
 impl<K, V, L: RawLock> LockedTable<K, V, L> {
-    /// Creates one with this many buckets.
+    /// Creates a table with this many buckets.
     ///
     /// # Panics
     ///
-    /// If that is 0.
+    /// If `buckets` is 0.
     #[must_use]
     pub fn new(buckets: usize) -> Self {
         assert!(buckets > 0, "a table has at least one bucket");

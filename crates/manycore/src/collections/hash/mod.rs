@@ -1,8 +1,8 @@
-//! A hash table of chains: each bucket is a [sorted list](super::list).
+//! Hash tables of chains: each bucket is a [sorted list](super::list).
 //!
-//! The number of buckets is fixed when the table is made: choose a quarter to a tenth of the keys
-//! that are expected. Only
-//! [`MvrluGrowingTable`] has more buckets when there are more keys.
+//! The number of buckets is fixed when a table is made: choose a quarter to a tenth of the expected
+//! number of keys. Only [`MvrluGrowingTable`] and its variant for RLU get more buckets when they
+//! have more keys.
 
 mod chained;
 mod growing;
@@ -17,8 +17,8 @@ mod walk;
 mod word;
 
 pub use chained::ChainedTable;
-/// Hashers of [`HashMap`]: without a secret, the same in each run; and one keyed by a number that
-/// is drawn when the process starts.
+/// Hashers for [`HashMap`]. `FixedState` has no secret, and gives the same hashes in each run.
+/// `RandomState` is keyed by a number that is drawn when the process starts.
 pub use foldhash::fast::{FixedState, RandomState};
 pub use growing::{GrowingTable, MvrluGrowingTable, RluGrowingTable};
 pub use locked::{CombinedTable, LockedTable};

@@ -7,27 +7,27 @@ use crate::session::Sessions;
 /// A hash table over a mechanism with sessions.
 pub type VersionedTable<K, V, M> = Versioned<K, V, M, Hashed>;
 
-/// A hash table over MV-RLU. Lookups never wait, nor do changes of different buckets; snapshots and
-/// transactions see all buckets at one moment.
+/// A hash table over MV-RLU. Look-ups never wait, nor do changes of different buckets. Snapshots
+/// and transactions see all buckets as of one moment.
 pub type MvrluTable<K, V, D = Domain> = VersionedTable<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> VersionedTable<K, V, M> {
-    /// Creates one with this many buckets and no entries, in a domain that has nothing else.
+    /// Creates an empty table with this many buckets, in a domain that has nothing else.
     ///
     /// # Panics
     ///
-    /// If that is 0.
+    /// If `buckets` is 0.
     pub fn with_buckets(domain: M, buckets: usize) -> Self {
         Self::with_chains(domain, buckets)
     }
 }
 
 impl<K: Copy, V: Copy, M: Sessions + Default> VersionedTable<K, V, M> {
-    /// Creates one with this many buckets and no entries.
+    /// Creates an empty table with this many buckets.
     ///
     /// # Panics
     ///
-    /// If that is 0.
+    /// If `buckets` is 0.
     #[must_use]
     pub fn new(buckets: usize) -> Self {
         Self::with_buckets(M::default(), buckets)

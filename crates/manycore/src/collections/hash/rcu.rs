@@ -1,50 +1,51 @@
-//! `rcu`: a hash table that is read without a lock, and written under a lock for each bucket.
+//! `rcu`: a hash table with a lock for each bucket. Writers take the lock, readers do not.
 //!
 //! # Idea
 //!
 //! Each bucket is the chain of [`RcuList`](crate::collections::list::RcuList), with a lock of its
-//! own. All share one domain, so that a reader enters one section, whatever the bucket.
+//! own. All buckets share one domain, so a reader enters one section, whatever the bucket.
 //!
 //! # Source
 //!
-//! As for the list; a lock for each bucket as in the hash tables of Linux.
+//! The list is that of [`RcuList`](crate::collections::list::RcuList). A lock for each bucket is as
+//! in the hash tables of Linux.
 //!
 //! # Memory order
 //!
-//! As for the list. An operation concerns one bucket.
+//! As for the list. Each operation uses one bucket.
 //!
 //! # Cost
 //!
 //! A look-up writes only its thread's record, so readers of one hot key do not wait for each other.
-//! With `adaptive` a bucket is 32 bytes, two to a line. The memory of nodes is as in the list, but
-//! at least 32 bytes each.
+//! With `adaptive` a bucket is 32 bytes, so two share a line. Nodes take the same memory as in the
+//! list, but at least 32 bytes each.
 //!
 //! # When not to use it
 //!
-//! Where the number of keys is not known to a factor of some tens: the table does not grow,
-//! as [`MvrluGrowingTable`](super::MvrluGrowingTable) does. For what concerns several keys at
+//! If the number of keys cannot be estimated within a factor of some tens: this table does not
+//! grow, unlike [`MvrluGrowingTable`](super::MvrluGrowingTable). For operations on several keys at
 //! once.
 
 use crate::RawLock;
 use crate::collections::rcu::{ByHash, RcuChains};
 use crate::reclaim::{Config, Epoch};
 
-/// A look-up reads only a few nodes. It loses their lines from its cache when other threads write
-/// unrelated nodes on the same lines: with four nodes on a line two threads are 7 % slower at 20 %
-/// updates than with two.
+/// A look-up reads only a few nodes. Its thread loses their cache lines when other threads write
+/// unrelated nodes on the same lines. With four nodes on a line, two threads at 20 % updates are 7
+/// % slower than with two nodes.
 const NODE_BYTES_MIN: usize = 32;
 
-/// A hash table that is read without a lock. `F` is how readers [report that they have
-/// left](crate::reclaim::Mode).
+/// A hash table whose readers take no lock. `F` is how readers [report quiescent
+/// states](crate::reclaim::Mode).
 pub type RcuTable<K, V, L, F = Epoch> = RcuChains<K, V, L, ByHash, F>;
 
 impl<K, V, L: RawLock, F> RcuTable<K, V, L, F> {
-    /// Makes a table with `buckets` buckets; removed entries wait in a domain with this
+    /// Creates a table with `buckets` buckets. Removed entries wait in a domain with this
     /// configuration.
     ///
     /// # Panics
     ///
-    /// If there are to be no buckets.
+    /// If `buckets` is 0.
     #[must_use]
     pub fn new(buckets: usize, config: Config) -> Self {
         assert!(buckets > 0, "a table has at least one bucket");

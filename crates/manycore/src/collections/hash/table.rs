@@ -1,4 +1,4 @@
-//! Tables of buckets, and how entries move from one table into the next, which has twice as many
+//! Tables of buckets, and the move of entries from one table into the next, which has twice as many
 //! buckets.
 
 use alloc::boxed::Box;
@@ -8,45 +8,45 @@ use crate::reclaim::Guard;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::order;
 
-/// How many buckets a writer moves beside its own while the map grows.
+/// The number of buckets that a writer moves beside its own while the map grows.
 const MOVED_TOGETHER: usize = 8;
 
-/// The map grows when more than one bucket in eight has further lines.
-const WITH_FURTHER: usize = 8;
+/// The map grows when more than one bucket in this many has overflow lines.
+const WITH_OVERFLOW: usize = 8;
 
-/// What a table consists of: buckets with numbers.
+/// The contents of a table: numbered buckets.
 pub(super) trait Buckets {
-    /// What is in a bucket's slots.
+    /// The contents of a slot.
     type Entry: Copy;
-    /// A bucket whose writer the caller is. Dropped, it is another's.
+    /// A bucket that the calling thread has locked. Dropping this unlocks it.
     type Locked<'t>
     where
         Self: 't;
 
-    /// This number of empty buckets, a power of two.
+    /// Creates `count` empty buckets. `count` is a power of two.
     fn new(count: usize) -> Self;
 
-    /// How many there are.
+    /// The number of buckets.
     fn count(&self) -> usize;
 
-    /// How much memory they take, without further lines.
+    /// The number of bytes that the buckets take, without overflow lines.
     fn bytes(&self) -> usize;
 
-    /// Keeps other writers out; none if the bucket's entries are in the next table.
+    /// Locks a bucket against other writers; `None` if its entries are in the next table.
     fn lock(&self, number: usize) -> Option<Self::Locked<'_>>;
 
-    /// All entries of a bucket, with their tags.
+    /// Calls `f` with all entries of a bucket, and with their tags.
     fn for_each(locked: &Self::Locked<'_>, f: impl FnMut(u8, Self::Entry));
 
-    /// From now on the entries are in the next table. Release: for the threads that then read that
-    /// table.
+    /// Marks the bucket: from now on its entries are in the next table. Release: for the threads
+    /// that then read that table.
     fn moved(locked: Self::Locked<'_>);
 
-    /// Adds an entry to a bucket that no other thread can find yet. Says whether it took another
-    /// line.
+    /// Adds an entry to a bucket that no other thread can find yet. Returns whether this added an
+    /// overflow line.
     fn fill(&self, number: usize, tag: u8, entry: Self::Entry) -> bool;
 
-    /// Empties a bucket that no other thread has: frees its further lines, and leaves the entries
+    /// Empties a bucket that no other thread has: frees its overflow lines, and leaves the entries
     /// to the caller.
     fn forget(&self, number: usize);
 }
@@ -54,24 +54,24 @@ pub(super) trait Buckets {
 /// The buckets.
 pub(super) struct Table<B: Buckets> {
     buckets: B,
-    /// The next table; null before this one has become too small.
+    /// The next table; null until this one has become too small.
     next: AtomicPtr<Table<B>>,
-    /// Which bucket somebody moves next, and how many are moved.
+    /// The number of the bucket that is to be moved next, and the number of moved buckets.
     cursor: AtomicUsize,
     moved: AtomicUsize,
-    /// How many further lines there are.
-    further: AtomicUsize,
+    /// The number of overflow lines.
+    overflow: AtomicUsize,
 }
 
 impl<B: Buckets> Table<B> {
-    /// Creates one with this number of buckets, rounded up to a power of two.
+    /// Creates a table with this many buckets, rounded up to a power of two.
     pub fn new(buckets: usize) -> Self {
         Self {
             buckets: B::new(buckets.next_power_of_two()),
             next: AtomicPtr::new(null_mut()),
             cursor: AtomicUsize::new(0),
             moved: AtomicUsize::new(0),
-            further: AtomicUsize::new(0),
+            overflow: AtomicUsize::new(0),
         }
     }
 
@@ -81,20 +81,21 @@ impl<B: Buckets> Table<B> {
         &self.buckets
     }
 
-    /// The number of a hash's bucket.
+    /// The number of the bucket of a hash.
     #[inline]
     pub fn number(&self, hash: u64) -> usize {
         hash as usize & (self.buckets.count() - 1)
     }
 
-    /// The next table, if there is one. This one was found in a section that is not over.
+    /// The next table, if there is one. The caller has found this table in a section that still
+    /// lasts.
     #[inline]
     pub fn next(&self) -> Option<&Self> {
         // SAFETY: null, or a table that is retired after this one, which is valid.
         unsafe { self.next_table().as_ref() }
     }
 
-    /// The same as a pointer, which may be null.
+    /// The next table, or null.
     #[inline]
     fn next_table(&self) -> *mut Self {
         // Acquire: partner of the Release in `grow`.
@@ -107,42 +108,43 @@ impl<B: Buckets> Table<B> {
         self.moved.load(Ordering::Acquire) == self.buckets.count()
     }
 
-    /// Counts one overflow line more, or less.
-    pub fn count_further(&self, more: bool) {
-        // Relaxed, both: a number by which to grow.
+    /// Counts one overflow line more or less.
+    pub fn count_overflow(&self, more: bool) {
+        // Relaxed, both: the number only decides when to grow.
         if more {
-            self.further.fetch_add(1, Ordering::Relaxed);
+            self.overflow.fetch_add(1, Ordering::Relaxed);
         } else {
-            self.further.fetch_sub(1, Ordering::Relaxed);
+            self.overflow.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Whether there had better be more buckets.
+    /// Whether the table should have more buckets.
     fn is_small(&self) -> bool {
-        // Relaxed: as in `count_further`.
-        self.further.load(Ordering::Relaxed) > self.buckets.count() / WITH_FURTHER
+        // Relaxed: as in `count_overflow`.
+        self.overflow.load(Ordering::Relaxed) > self.buckets.count() / WITH_OVERFLOW
     }
 
-    /// Has a next table from now on. The caller knows that all entries of the table before it are
-    /// in this one.
+    /// Makes the next table unless there is one. The caller knows that all entries of the table
+    /// before this one are in this one.
     #[cold]
     fn grow(&self) {
         if self.next().is_some() {
             return;
         }
         let next = Box::into_raw(Box::new(Self::new(2 * self.buckets.count())));
-        // Release: partner of the Acquire in `next`. Relaxed on failure: another thread's will do.
+        // Release: partner of the Acquire in `next`. Relaxed on failure: another thread's table is
+        // used.
         let done = order!(Release, "map-grow");
         if self.next.compare_exchange(null_mut(), next, done, Ordering::Relaxed).is_err() {
-            // SAFETY: from the box above, and shown to nobody.
+            // SAFETY: from the box above, and no other thread has seen it.
             drop(unsafe { Box::from_raw(next) });
         }
     }
 
-    /// Moves some buckets. Says whether all are moved now.
+    /// Moves some buckets. Returns whether all are moved now.
     fn help(&self, next: &Self, hash: impl Fn(B::Entry) -> u64) -> bool {
-        // Relaxed, both: they only distribute the buckets to be moved; each bucket is moved under
-        // its lock.
+        // Relaxed, both: they only distribute the buckets among threads; each bucket is moved with
+        // its lock held.
         if self.cursor.load(Ordering::Relaxed) < self.buckets.count() {
             let from = self.cursor.fetch_add(MOVED_TOGETHER, Ordering::Relaxed);
             let to = (from + MOVED_TOGETHER).min(self.buckets.count());
@@ -155,7 +157,7 @@ impl<B: Buckets> Table<B> {
         self.is_moved()
     }
 
-    /// Moves the bucket of this number, which the caller has locked.
+    /// Moves the bucket with this number, which the caller has locked.
     fn move_bucket(
         &self,
         locked: B::Locked<'_>,
@@ -163,7 +165,8 @@ impl<B: Buckets> Table<B> {
         next: &Self,
         hash: impl Fn(B::Entry) -> u64,
     ) {
-        /// If a hash panics, removes the entries that were filled in: they are still in this table.
+        /// Removes the entries that were copied if a hash function panics: they are still in this
+        /// table.
         struct Undo<'t, B: Buckets>(&'t B, [usize; 2]);
         impl<B: Buckets> Drop for Undo<'_, B> {
             fn drop(&mut self) {
@@ -176,7 +179,7 @@ impl<B: Buckets> Table<B> {
         B::for_each(&locked, |tag, entry| {
             let upper = hash(entry) as usize & half != 0;
             if next.buckets.fill(undo.1[usize::from(upper)], tag, entry) {
-                next.count_further(true);
+                next.count_overflow(true);
             }
         });
         core::mem::forget(undo);
@@ -187,16 +190,16 @@ impl<B: Buckets> Table<B> {
 }
 
 impl<B: Buckets> Drop for Table<B> {
-    /// Frees the table's lines; the entries are in another table, or have ended. The next table is
-    /// not its own.
+    /// Frees the table's lines. Its entries are in another table, or were freed. It does not own
+    /// the next table.
     fn drop(&mut self) {
         (0..self.buckets.count()).for_each(|number| self.buckets.forget(number));
     }
 }
 
-/// A map's tables: one, and a next one while it grows.
+/// The tables of a map: one, and a next one while the map grows.
 pub(super) struct Tables<B: Buckets> {
-    /// The table in which a look-up begins. From a box.
+    /// The table in which a look-up begins. It comes from a box.
     first: AtomicPtr<Table<B>>,
 }
 
@@ -204,7 +207,7 @@ pub(super) struct Tables<B: Buckets> {
 pub(super) type Writing<'g, B> = (&'g Table<B>, <B as Buckets>::Locked<'g>);
 
 impl<B: Buckets> Tables<B> {
-    /// A table with this number of buckets, rounded up to a power of two.
+    /// Creates one table with this many buckets, rounded up to a power of two.
     pub fn new(buckets: usize) -> Self {
         Self { first: AtomicPtr::new(Box::into_raw(Box::new(Table::new(buckets)))) }
     }
@@ -214,12 +217,12 @@ impl<B: Buckets> Tables<B> {
     pub fn first<'g>(&'g self, _guard: &'g Guard) -> &'g Table<B> {
         // Acquire: partner of the Release in `advance`.
         let table = self.first.load(order!(Acquire, "map-table"));
-        // SAFETY: a table that the map led to in this section is not freed before its end.
+        // SAFETY: a table to which the map led in this section is not freed before its end.
         unsafe { &*table }
     }
 
-    /// The bucket of a hash, locked, in the table that holds its entries. Helps to move buckets if
-    /// a move is under way.
+    /// Locks the bucket of a hash in the table that has its entries. Helps to move buckets if the
+    /// map is growing.
     #[inline]
     pub fn lock<'g>(
         &'g self,
@@ -263,13 +266,12 @@ impl<B: Buckets> Tables<B> {
         }
     }
 
-    /// If all entries of the first table were moved, look-ups begin with the next table from now
-    /// on.
+    /// Makes look-ups begin with the next table, if all entries of the first one were moved.
     #[cold]
     fn advance(&self, guard: &Guard) {
         /// # Safety
         ///
-        /// It is a table from a box, and nobody has it.
+        /// The table comes from a box, and no other thread has it.
         unsafe fn destroy<B: Buckets>(table: *mut ()) {
             // SAFETY: it comes from a box, and no thread has it (contract of this function).
             drop(unsafe { Box::from_raw(table.cast::<Table<B>>()) });
@@ -285,7 +287,8 @@ impl<B: Buckets> Tables<B> {
             if next.is_null() || !table.is_moved() {
                 return;
             }
-            // Release: partner of the Acquire in `first`. Relaxed on failure: another thread has.
+            // Release: partner of the Acquire in `first`. Relaxed on failure: another thread has
+            // done it.
             let (done, failed) = (order!(Release, "map-advance"), Ordering::Relaxed);
             if self.first.compare_exchange(old, next, done, failed).is_ok() {
                 let bytes = size_of::<Table<B>>() + table.buckets.bytes();
@@ -295,22 +298,23 @@ impl<B: Buckets> Tables<B> {
         }
     }
 
-    /// After a bucket of this table got a further line.
+    /// Makes the map grow if necessary, after a bucket of this table got an overflow line.
     #[cold]
     pub fn has_more_lines(&self, table: &Table<B>, guard: &Guard) {
-        table.count_further(true);
-        // Only the first table has to be freed: all entries of the earlier one are in it.
+        table.count_overflow(true);
+        // Only if this is the first table: then no earlier table has entries any more.
         if table.is_small() && core::ptr::eq(table, self.first(guard)) {
             table.grow();
         }
     }
 
-    /// Ends the tables, once each entry of the buckets that were not moved was shown.
+    /// Frees the tables, after a call of `entry` for each entry in a bucket that was not moved.
     pub fn end(&mut self, mut entry: impl FnMut(B::Entry)) {
-        // Relaxed: nobody else is left.
+        // Relaxed: no other thread is left.
         let mut first = self.first.swap(null_mut(), Ordering::Relaxed);
         while !first.is_null() {
-            // SAFETY: from a box, and so are the tables after it, see `grow`; nobody else has them.
+            // SAFETY: it comes from a box, and so do the tables after it, see `grow`; no other
+            // thread has them.
             let table = unsafe { Box::from_raw(first) };
             for number in 0..table.buckets.count() {
                 if let Some(locked) = table.buckets.lock(number) {

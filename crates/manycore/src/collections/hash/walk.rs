@@ -1,13 +1,14 @@
-//! A walk through all buckets, while entries go from a table into the next.
+//! A walk through all buckets, while other threads move entries into the next table.
 
 use alloc::vec::Vec;
 
 use super::table::{Buckets, Table};
 
-/// All buckets of a map: those of its first table; for each moved bucket, instead, the two buckets
-/// of the next table that have its entries.
+/// All buckets of a map: those of its first table and, in place of each moved bucket, the two
+/// buckets of the next table that have its entries.
 pub(super) struct Walk<'p, B: Buckets> {
-    /// Buckets of further tables that are still to be visited: a table, and the bucket's number.
+    /// Buckets of later tables that the walk still has to visit: the table, and the bucket's
+    /// number.
     moved: Vec<(&'p Table<B>, usize)>,
     table: &'p Table<B>,
     next: usize,
@@ -19,13 +20,13 @@ impl<'p, B: Buckets> Walk<'p, B> {
         Self { moved: Vec::new(), table, next: 0 }
     }
 
-    /// How many buckets of the first table were visited.
+    /// The number of buckets of the first table that were visited.
     pub fn visited(&self) -> usize {
         self.next
     }
 
-    /// Visits the next bucket; none if there is none. `show` says no if the bucket's entries are in
-    /// the next table.
+    /// Visits the next bucket; `None` after the last one. `show` returns false if the bucket's
+    /// entries are in the next table.
     pub fn step(&mut self, show: impl FnOnce(&'p B, usize) -> bool) -> Option<()> {
         let (table, at) = self.moved.pop().or_else(|| self.in_first())?;
         if !show(table.buckets(), at) {

@@ -3,25 +3,25 @@
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::{clock, hint, order, tuning};
 
-/// A writer has the bucket.
+/// A writer has locked the bucket.
 pub(super) const LOCKED: u64 = 1 << 56;
-/// The bucket's entries are in the next table, and it stays so.
+/// The bucket's entries are in the next table. This flag is never removed.
 pub(super) const MOVED: u64 = 1 << 57;
 
-/// The byte of a hash that is kept beside an entry: not 0, which is a free slot's. The lower bits
-/// say which bucket.
+/// The tag of a hash: the byte that is stored beside an entry. It is not 0, which marks a free
+/// slot. It does not use the lower bits of the hash, which select the bucket.
 #[inline]
 pub(super) fn tag(hash: u64) -> u8 {
     ((hash >> 56) as u8).max(1)
 }
 
-/// The bits of a word that are tags, of this number of slots: seven at most.
+/// The bits of a word that are tags of this many slots: seven at most.
 pub(super) const fn tag_bits(slots: usize) -> u64 {
     assert!(slots <= 7);
     (1 << (8 * slots)) - 1
 }
 
-/// Marks, by bit 7, the bytes of the word among `tags` that are equal to this one.
+/// Marks, by bit 7, the bytes of the word among `tags` that equal this one.
 #[inline]
 pub(super) fn matching(word: u64, tags: u64, tag: u8) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
@@ -35,7 +35,7 @@ pub(super) fn occupied(word: u64, tags: u64) -> u64 {
     !matching(word, tags, 0) & tags & 0x8080_8080_8080_8080
 }
 
-/// The slots of what [`matching`] or [`occupied`] has returned.
+/// The slots that a result of [`matching`] or [`occupied`] marks.
 #[inline]
 pub(super) fn slots(mut matches: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
@@ -65,7 +65,7 @@ pub(super) fn tag_of(word: u64, slot: usize) -> u8 {
     (word >> (8 * slot)) as u8
 }
 
-/// Locks the bucket with this word against other writers, and returns the word's old value; none if
+/// Locks the bucket of this word against other writers, and returns the word's old value; `None` if
 /// the bucket's entries are in the next table.
 #[inline]
 pub(super) fn lock(word: &AtomicU64) -> Option<u64> {
@@ -88,9 +88,9 @@ fn lock_contended(word: &AtomicU64) -> Option<u64> {
     loop {
         let before = word.load(Ordering::Relaxed); // Relaxed: a hint, as in `lock`
         if before & MOVED != 0 {
-            // Acquire: partner of the Release with which the bucket was moved: for the contents of
-            // the next table. The locks of that table's buckets order these, too, so no model fails
-            // with this ordering weakened.
+            // Acquire: partner of the Release with which the bucket was moved, for the contents of
+            // the next table. The locks of that table's buckets order these as well, so no model
+            // fails with this ordering weakened.
             fence(Ordering::Acquire);
             return None;
         }
@@ -101,7 +101,8 @@ fn lock_contended(word: &AtomicU64) -> Option<u64> {
         {
             return Some(before);
         }
-        // The time for a writer to read some lines. If it takes longer, it has lost its CPU.
+        // The time in which a writer reads some lines. If it takes longer, the writer has lost its
+        // CPU.
         if clock::has_passed(start, limit) {
             hint::yield_now();
         }

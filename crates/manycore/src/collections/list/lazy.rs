@@ -84,7 +84,7 @@ struct Node<K, L> {
 }
 
 /// Where a key is, or would be.
-struct Place<'g, K, L> {
+struct Window<'g, K, L> {
     before: &'g Joint<K, L>,
     /// The first node that is not before the key; may be null.
     node: *mut Node<K, L>,
@@ -132,7 +132,7 @@ impl<K, L: RawLock, F> LazyList<K, L, F> {
     }
 }
 
-impl<'g, K, L> Place<'g, K, L> {
+impl<'g, K, L> Window<'g, K, L> {
     /// The node that has the key.
     fn there(&self) -> Option<&'g Node<K, L>> {
         // SAFETY: the node is not null, and was found in a section that lasts for `'g`; it is not
@@ -158,7 +158,7 @@ impl<'g, K, L> Place<'g, K, L> {
 
 impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
     #[inline]
-    fn find<'g>(&'g self, key: &K, _guard: &'g Guard) -> Place<'g, K, L> {
+    fn find<'g>(&'g self, key: &K, _guard: &'g Guard) -> Window<'g, K, L> {
         let mut before = &self.front;
         loop {
             // Acquire: partner of the Releases of links.
@@ -166,10 +166,10 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
             // SAFETY: null, or a node to which a link of the list led in this section: removed
             // nodes are retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else {
-                return Place { before, node, found: false };
+                return Window { before, node, found: false };
             };
             if there.key >= *key {
-                return Place { before, node, found: there.key == *key };
+                return Window { before, node, found: there.key == *key };
             }
             before = &there.joint;
         }
@@ -180,25 +180,25 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
     }
 
     fn insert(&self, key: K, guard: &Guard) -> bool {
-        let mut place = self.find(&key, guard);
-        if place.is_there() {
+        let mut window = self.find(&key, guard);
+        if window.is_there() {
             return false;
         }
         let node = guard.node(Node { joint: Joint::new(null_mut()), key });
         loop {
             let mut queue = L::Node::default();
-            let held = Held::new(&place.before.lock, &mut queue);
-            if place.holds() {
+            let held = Held::new(&window.before.lock, &mut queue);
+            if window.holds() {
                 // While the lock is held, no thread removes the node behind: it is not marked.
-                if !place.found {
-                    node.joint.next.store(place.node, Ordering::Relaxed); // Relaxed: released by the line below
-                    place.before.lead_to(node.into_raw().as_ptr());
+                if !window.found {
+                    node.joint.next.store(window.node, Ordering::Relaxed); // Relaxed: released by the line below
+                    window.before.lead_to(node.into_raw().as_ptr());
                 }
-                return !place.found;
+                return !window.found;
             }
             drop(held);
-            place = self.find(&node.key, guard);
-            if place.is_there() {
+            window = self.find(&node.key, guard);
+            if window.is_there() {
                 return false;
             }
         }
@@ -206,12 +206,12 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
 
     fn remove(&self, key: &K, guard: &Guard) -> bool {
         loop {
-            let place = self.find(key, guard);
-            let Some(node) = place.there().filter(|_| place.is_there()) else { return false };
+            let window = self.find(key, guard);
+            let Some(node) = window.there().filter(|_| window.is_there()) else { return false };
             let (mut first, mut second) = <(L::Node, L::Node)>::default();
-            let held = Held::new(&place.before.lock, &mut first);
+            let held = Held::new(&window.before.lock, &mut first);
             let both = (Held::new(&node.joint.lock, &mut second), held);
-            if !place.holds() {
+            if !window.holds() {
                 continue;
             }
             if !mutation!("lazy-unmarked") {
@@ -219,11 +219,11 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
                 node.joint.marked.store(true, order!(Release, "lazy-mark"));
             }
             // Relaxed: changed with the lock held.
-            place.before.lead_to(node.joint.next.load(Ordering::Relaxed));
+            window.before.lead_to(node.joint.next.load(Ordering::Relaxed));
             drop(both);
             // SAFETY: `Guard::node` of this domain has made the node. This thread has unlinked it
             // with both locks held, and it was not marked before, so it is retired once.
-            unsafe { guard.retire_node(place.node) };
+            unsafe { guard.retire_node(window.node) };
             return true;
         }
     }

@@ -27,7 +27,7 @@ pub(in crate::collections) struct Node<K> {
 }
 
 /// Where a key is, or would be.
-struct Place<'g, K> {
+struct Window<'g, K> {
     /// The link that leads there.
     link: &'g AtomicPtr<Node<K>>,
     /// The first node that is not before the key; may be null.
@@ -103,16 +103,16 @@ impl<K: Ord + Send> Links<K> {
     }
 
     /// The place of a key, from which marked nodes have been taken away.
-    fn find<'g>(&'g self, key: &K, guard: &'g Guard) -> Place<'g, K> {
+    fn find<'g>(&'g self, key: &K, guard: &'g Guard) -> Window<'g, K> {
         loop {
-            if let Some(place) = self.try_find(key, guard) {
-                return place;
+            if let Some(window) = self.try_find(key, guard) {
+                return window;
             }
         }
     }
 
     /// The same, unless another thread changes the place meanwhile.
-    fn try_find<'g>(&'g self, key: &K, guard: &'g Guard) -> Option<Place<'g, K>> {
+    fn try_find<'g>(&'g self, key: &K, guard: &'g Guard) -> Option<Window<'g, K>> {
         let mut link = &self.head;
         // Acquire: partner of the Releases of links.
         let mut first = link.load(order!(Acquire, "harris-find-head"));
@@ -132,42 +132,42 @@ impl<K: Ord + Send> Links<K> {
             }
         };
         let clean = first == node || Self::take_away(link, first, node, guard);
-        clean.then_some(Place { link, node, found })
+        clean.then_some(Window { link, node, found })
     }
 
     /// Puts a key in; returns whether it was not there.
     pub fn insert(&self, key: K, guard: &Guard) -> bool {
-        let mut place = self.find(&key, guard);
-        if place.found {
+        let mut window = self.find(&key, guard);
+        if window.found {
             return false;
         }
-        let new = guard.node(Node { next: AtomicPtr::new(place.node), key });
+        let new = guard.node(Node { next: AtomicPtr::new(window.node), key });
         loop {
             // Release: partner of the Acquires that follow the link. Relaxed on failure: everything
             // is read again.
             let (done, failed) = (order!(Release, "harris-link"), Ordering::Relaxed);
-            if place.link.compare_exchange(place.node, new.as_ptr(), done, failed).is_ok() {
+            if window.link.compare_exchange(window.node, new.as_ptr(), done, failed).is_ok() {
                 new.into_raw();
                 return true;
             }
-            place = self.find(&new.key, guard);
-            if place.found {
+            window = self.find(&new.key, guard);
+            if window.found {
                 return false;
             }
-            new.next.store(place.node, Ordering::Relaxed); // Relaxed: released by the swap above
+            new.next.store(window.node, Ordering::Relaxed); // Relaxed: released by the swap above
         }
     }
 
     /// Takes a key out; returns whether it was there.
     pub fn remove(&self, key: &K, guard: &Guard) -> bool {
         loop {
-            let place = self.find(key, guard);
-            if !place.found {
+            let window = self.find(key, guard);
+            if !window.found {
                 return false;
             }
             // SAFETY: the node is not null, and was found in this section; it is not dropped before
             // the section's end.
-            let node = unsafe { &*place.node };
+            let node = unsafe { &*window.node };
             // Acquire: partner of the Releases of links: it is passed on below.
             let next = node.next.load(order!(Acquire, "harris-remove"));
             if is_marked(next) {
@@ -180,7 +180,7 @@ impl<K: Ord + Send> Links<K> {
             if node.next.compare_exchange(next, mark, done, failed).is_err() {
                 continue;
             }
-            if !Self::take_away(place.link, place.node, next, guard) {
+            if !Self::take_away(window.link, window.node, next, guard) {
                 self.find(key, guard); // takes it away
             }
             return true;

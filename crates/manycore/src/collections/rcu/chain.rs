@@ -34,7 +34,7 @@ pub(super) struct Node<K, V> {
 }
 
 /// Where a key is, or would be.
-struct Place<'g, K, V> {
+struct Window<'g, K, V> {
     /// The link that leads there.
     link: &'g AtomicPtr<Node<K, V>>,
     /// The first node that is not before it; may be null.
@@ -58,7 +58,7 @@ impl<K, V> Chain<K, V> {
 
 impl<K: Ord, V> Chain<K, V> {
     #[inline]
-    fn find<'g>(&'g self, key: &K, _guard: &'g Guard) -> Place<'g, K, V> {
+    fn find<'g>(&'g self, key: &K, _guard: &'g Guard) -> Window<'g, K, V> {
         let mut link = &self.head;
         loop {
             // Acquire: partner of the Releases in `lead_to` and `mark`.
@@ -66,11 +66,11 @@ impl<K: Ord, V> Chain<K, V> {
             // SAFETY: null, or a node to which a link of the chain led in this section: removed
             // nodes are retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else {
-                return Place { link, node, found: false };
+                return Window { link, node, found: false };
             };
             // Equality last: each step of a walk costs one comparison.
             if there.key >= *key {
-                return Place { link, node, found: there.key == *key };
+                return Window { link, node, found: there.key == *key };
             }
             link = &there.next;
         }
@@ -86,68 +86,68 @@ impl<K: Ord, V> Chain<K, V> {
     /// writer.
     fn find_again<'g>(
         &'g self,
-        place: Place<'g, K, V>,
+        window: Window<'g, K, V>,
         key: &K,
         guard: &'g Guard,
-    ) -> Place<'g, K, V> {
-        if place.holds() || mutation!("chain-trusts") { place } else { self.find(key, guard) }
+    ) -> Window<'g, K, V> {
+        if window.holds() || mutation!("chain-trusts") { window } else { self.find(key, guard) }
     }
 
     /// Adds a key if it is missing; returns whether it was.
     pub fn insert_new<L: RawLock>(&self, lock: &L, key: K, value: V, guard: &Guard) -> bool {
-        let place = self.find(&key, guard);
-        if place.found {
+        let window = self.find(&key, guard);
+        if window.found {
             return false;
         }
         let (node, mut queue) = (guard.node(Node::new(key, value)), L::Node::default());
         let _held = Held::new(lock, &mut queue);
-        let place = self.find_again(place, &node.key, guard);
-        if !place.found {
-            place.put_in(node, place.node);
+        let window = self.find_again(window, &node.key, guard);
+        if !window.found {
+            window.put_in(node, window.node);
         }
-        !place.found
+        !window.found
     }
 }
 
 impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
     /// Gives a key a value; returns the one it had.
     pub fn insert<L: RawLock>(&self, lock: &L, key: K, value: V, guard: &Guard) -> Option<V> {
-        let place = self.find(&key, guard);
+        let window = self.find(&key, guard);
         let (node, mut queue) = (guard.node(Node::new(key, value)), L::Node::default());
         let held = Held::new(lock, &mut queue);
-        let place = self.find_again(place, &node.key, guard);
-        let Some(old) = place.there() else {
-            place.put_in(node, place.node);
+        let window = self.find_again(window, &node.key, guard);
+        let Some(old) = window.there() else {
+            window.put_in(node, window.node);
             return None;
         };
         let value = old.value.clone();
-        place.put_in(node, old.mark());
+        window.put_in(node, old.mark());
         drop(held);
         // SAFETY: `Guard::node` of this domain has made the node. The only writer has marked it and
         // replaced it in the link, so it is retired once.
-        unsafe { guard.retire_node(place.node) };
+        unsafe { guard.retire_node(window.node) };
         Some(value)
     }
 
     /// Takes a key out; returns its value.
     pub fn remove<L: RawLock>(&self, lock: &L, key: &K, guard: &Guard) -> Option<V> {
-        let place = self.find(key, guard);
-        place.there()?;
+        let window = self.find(key, guard);
+        window.there()?;
         let mut queue = L::Node::default();
         let held = Held::new(lock, &mut queue);
-        let place = self.find_again(place, key, guard);
-        let old = place.there()?;
+        let window = self.find_again(window, key, guard);
+        let old = window.there()?;
         let value = old.value.clone();
-        place.lead_to(old.mark());
+        window.lead_to(old.mark());
         drop(held);
         // SAFETY: `Guard::node` of this domain has made the node. The only writer has marked it and
         // unlinked it, so it is retired once.
-        unsafe { guard.retire_node(place.node) };
+        unsafe { guard.retire_node(window.node) };
         Some(value)
     }
 }
 
-impl<'g, K, V> Place<'g, K, V> {
+impl<'g, K, V> Window<'g, K, V> {
     /// The node that has the key.
     #[inline]
     fn there(&self) -> Option<&'g Node<K, V>> {

@@ -105,7 +105,7 @@ struct Node<K, L> {
 }
 
 /// A link and what it leads to.
-struct Place<'g, K, L> {
+struct Edge<'g, K, L> {
     above: &'g Fork<K, L>,
     side: usize,
     /// Null, or the node with the key.
@@ -141,7 +141,7 @@ impl<K, L: RawLock> Node<K, L> {
     }
 }
 
-impl<K, L: RawLock> Place<'_, K, L> {
+impl<K, L: RawLock> Edge<'_, K, L> {
     /// Whether the position is still valid. The caller has the lock of the node above.
     fn holds(&self) -> bool {
         // Relaxed, both: changed with the lock held.
@@ -176,7 +176,7 @@ impl<K, L: RawLock, F> RcuTree<K, L, F> {
 
 impl<K: Ord + Clone + Send, L: RawLock, F> RcuTree<K, L, F> {
     #[inline]
-    fn find<'g>(&'g self, key: &K, _guard: &'g Guard) -> Place<'g, K, L> {
+    fn find<'g>(&'g self, key: &K, _guard: &'g Guard) -> Edge<'g, K, L> {
         let (mut above, mut side) = (&self.top, LEFT);
         loop {
             // Acquire: partner of the Release in `set`.
@@ -184,11 +184,11 @@ impl<K: Ord + Clone + Send, L: RawLock, F> RcuTree<K, L, F> {
             // SAFETY: null, or a node to which a link of the tree led in this section: removed
             // nodes are retired, and not dropped before the section's end.
             let Some(there) = (unsafe { node.as_ref() }) else {
-                return Place { above, side, node };
+                return Edge { above, side, node };
             };
             hint::unforeseen_branch();
             side = match key.cmp(&there.key) {
-                cmp::Ordering::Equal => return Place { above, side, node },
+                cmp::Ordering::Equal => return Edge { above, side, node },
                 cmp::Ordering::Less => LEFT,
                 cmp::Ordering::Greater => RIGHT,
             };
@@ -201,21 +201,21 @@ impl<K: Ord + Clone + Send, L: RawLock, F> RcuTree<K, L, F> {
     }
 
     fn insert(&self, key: K, guard: &Guard) -> bool {
-        let mut place = self.find(&key, guard);
-        if !place.node.is_null() {
+        let mut edge = self.find(&key, guard);
+        if !edge.node.is_null() {
             return false;
         }
         let node = guard.node(Node::new(key, [null_mut(); 2]));
         loop {
             let mut queue = L::Node::default();
-            let held = Held::new(&place.above.lock, &mut queue);
-            if place.holds() {
-                place.set(node.into_raw().as_ptr());
+            let held = Held::new(&edge.above.lock, &mut queue);
+            if edge.holds() {
+                edge.set(node.into_raw().as_ptr());
                 return true;
             }
             drop(held);
-            place = self.find(&node.key, guard);
-            if !place.node.is_null() {
+            edge = self.find(&node.key, guard);
+            if !edge.node.is_null() {
                 return false;
             }
         }
@@ -223,18 +223,18 @@ impl<K: Ord + Clone + Send, L: RawLock, F> RcuTree<K, L, F> {
 
     fn remove(&self, key: &K, guard: &Guard) -> bool {
         loop {
-            let place = self.find(key, guard);
-            if place.node.is_null() {
+            let edge = self.find(key, guard);
+            if edge.node.is_null() {
                 return false;
             }
-            if place.take_out(guard) {
+            if edge.take_out(guard) {
                 return true;
             }
         }
     }
 }
 
-impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
+impl<K: Ord + Clone + Send, L: RawLock> Edge<'_, K, L> {
     /// Takes the node out, unless the place has changed.
     fn take_out(&self, guard: &Guard) -> bool {
         let (mut first, mut second) = <(L::Node, L::Node)>::default();
@@ -292,9 +292,9 @@ impl<K: Ord + Clone + Send, L: RawLock> Place<'_, K, L> {
             // dropped before the section's end.
             let key = unsafe { (*node).key.clone() };
             let copy = guard.node(Node::new(key, below));
-            let place = copy.as_ptr();
+            let edge = copy.as_ptr();
             copies.push(copy);
-            place
+            edge
         };
         let (heir, fork, _) = way.last().expect("there is a right side");
         let mut below = fork.both()[RIGHT];

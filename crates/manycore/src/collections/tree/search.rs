@@ -35,7 +35,7 @@ struct Node<K, V> {
 }
 
 /// Where a link is: in a node, on one side; or, if that is null, the root.
-struct Place<K, V> {
+struct Edge<K, V> {
     above: Link<K, V>,
     side: usize,
 }
@@ -50,14 +50,14 @@ impl<K, V> SearchTree<K, V> {
         Self { root: UnsafeCell::new(null_mut()), _nodes: PhantomData }
     }
 
-    fn set(&mut self, place: &Place<K, V>, link: Link<K, V>) {
-        if place.above.is_null() {
+    fn set(&mut self, edge: &Edge<K, V>, link: Link<K, V>) {
+        if edge.above.is_null() {
             // SAFETY: `&mut self`: nothing else refers to the root.
             self.root.with_mut(|root| unsafe { *root = link });
         } else {
             // SAFETY: callers take `above` from this tree (its invariant), and `&mut self` excludes
             // all other references to the node.
-            unsafe { (*place.above).with_mut(|above| (*above).below[place.side] = link) };
+            unsafe { (*edge.above).with_mut(|above| (*above).below[edge.side] = link) };
         }
     }
 
@@ -70,15 +70,15 @@ impl<K, V> SearchTree<K, V> {
 
     /// Removes the smallest node on the right of a node that has both children.
     fn take_successor(&mut self, node: Link<K, V>) -> Link<K, V> {
-        let mut place = Place { above: node, side: RIGHT };
+        let mut edge = Edge { above: node, side: RIGHT };
         let mut next = self.below(node)[RIGHT];
         loop {
             let below = self.below(next);
             if below[LEFT].is_null() {
-                self.set(&place, below[RIGHT]);
+                self.set(&edge, below[RIGHT]);
                 return next;
             }
-            place = Place { above: next, side: LEFT };
+            edge = Edge { above: next, side: LEFT };
             next = below[LEFT];
         }
     }
@@ -86,8 +86,8 @@ impl<K, V> SearchTree<K, V> {
 
 impl<K: Ord, V> SearchTree<K, V> {
     /// The link that leads to the key, or would, and where it is.
-    fn find(&self, key: &K) -> (Place<K, V>, Link<K, V>) {
-        let mut place = Place { above: null_mut(), side: LEFT };
+    fn find(&self, key: &K) -> (Edge<K, V>, Link<K, V>) {
+        let mut edge = Edge { above: null_mut(), side: LEFT };
         // SAFETY: what changes the root takes `&mut self`.
         let mut node = self.root.with(|root| unsafe { *root });
         while !node.is_null() {
@@ -101,10 +101,10 @@ impl<K: Ord, V> SearchTree<K, V> {
                 Ordering::Less => LEFT,
                 Ordering::Greater => RIGHT,
             };
-            place = Place { above: node, side };
+            edge = Edge { above: node, side };
             node = below[side];
         }
-        (place, node)
+        (edge, node)
     }
 }
 
@@ -117,11 +117,11 @@ impl<K: Ord, V: Clone> SequentialMap<K, V> for SearchTree<K, V> {
     }
 
     fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let (place, node) = self.find(&key);
+        let (edge, node) = self.find(&key);
         if node.is_null() {
             let below = [null_mut(); 2];
             let new = Box::into_raw(Box::new(UnsafeCell::new(Node { key, value, below })));
-            self.set(&place, new);
+            self.set(&edge, new);
             return None;
         }
         // SAFETY: `find` has returned a node of this tree that is not null, and `&mut self`:
@@ -130,7 +130,7 @@ impl<K: Ord, V: Clone> SequentialMap<K, V> for SearchTree<K, V> {
     }
 
     fn remove(&mut self, key: &K) -> Option<V> {
-        let (place, node) = self.find(key);
+        let (edge, node) = self.find(key);
         if node.is_null() {
             return None;
         }
@@ -145,7 +145,7 @@ impl<K: Ord, V: Clone> SequentialMap<K, V> for SearchTree<K, V> {
                 next
             }
         };
-        self.set(&place, heir);
+        self.set(&edge, heir);
         // SAFETY: `insert` has made the node by a box, and the links now lead past it.
         let node = unsafe { Box::from_raw(node) };
         Some(node.into_inner().value)
@@ -176,8 +176,8 @@ impl<K, V> Drop for SearchTree<K, V> {
                 return true;
             }
             let inner = self.below(left)[RIGHT];
-            self.set(&Place { above: node, side: LEFT }, inner);
-            self.set(&Place { above: left, side: RIGHT }, node);
+            self.set(&Edge { above: node, side: LEFT }, inner);
+            self.set(&Edge { above: left, side: RIGHT }, node);
             node = left;
             true
         });

@@ -52,8 +52,8 @@ impl<K: Copy, V: Copy> Clone for Node<K, V> {
 
 impl<K: Copy, V: Copy> Copy for Node<K, V> {}
 
-/// A key's place.
-struct Place<K, V> {
+/// The nodes between which a key is or would be.
+struct Window<K, V> {
     /// The last node before it.
     before: Link<Node<K, V>>,
     /// The first node at or after it, if there is one.
@@ -81,7 +81,7 @@ unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
     session: &S,
     root: Link<Node<K, V>>,
     key: &K,
-) -> Place<K, V> {
+) -> Window<K, V> {
     let mut before = root;
     // SAFETY: session and root are there (contract of this function), and links that a session has
     // found lead to nodes that stay until its end; all but the first have keys.
@@ -92,13 +92,13 @@ unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
             let (found, value) = this.entry();
             if found >= key {
                 let value = (found == key).then_some(*value);
-                return Place { before, node, value };
+                return Window { before, node, value };
             }
             before = node;
             node = this.next;
         }
     }
-    Place { before, node: Link::NULL, value: None }
+    Window { before, node: Link::NULL, value: None }
 }
 
 /// A sorted chain.
@@ -135,23 +135,23 @@ impl Shape for Chain {
         // SAFETY: session and root are valid (contract of this function), and links that a session
         // has found lead to nodes that stay until its end. Nodes with keys have values, too.
         unsafe {
-            let place = find(session, root, &key);
-            if place.value.is_some() {
+            let window = find(session, root, &key);
+            if window.value.is_some() {
                 if keep {
-                    return Ok(place.value);
+                    return Ok(window.value);
                 }
                 // If it can be locked, it was not removed.
-                let node = &mut *session.try_lock(place.node)?;
+                let node = &mut *session.try_lock(window.node)?;
                 return Ok(Some(
                     core::mem::replace(&mut node.value, MaybeUninit::new(value)).assume_init(),
                 ));
             }
-            let before = session.try_lock(place.before)?;
-            if (*before).next != place.node {
+            let before = session.try_lock(window.before)?;
+            if (*before).next != window.node {
                 return Err(Conflict::Retry);
             }
             let node = Node {
-                next: place.node,
+                next: window.node,
                 key: MaybeUninit::new(key),
                 value: MaybeUninit::new(value),
             };
@@ -170,16 +170,16 @@ impl Shape for Chain {
         // has found lead to nodes that stay until its end. After the commit nothing leads to the
         // freed node: it and its predecessor are locked.
         unsafe {
-            let place = find(session, root, key);
-            if place.value.is_none() {
+            let window = find(session, root, key);
+            if window.value.is_none() {
                 return Ok(None);
             }
-            let before = session.try_lock(place.before)?;
-            if (*before).next != place.node {
+            let before = session.try_lock(window.before)?;
+            if (*before).next != window.node {
                 return Err(Conflict::Retry);
             }
-            session.free(place.node)?;
-            let node = *session.deref(place.node);
+            session.free(window.node)?;
+            let node = *session.deref(window.node);
             (*before).next = node.next;
             Ok(Some(node.value.assume_init()))
         }

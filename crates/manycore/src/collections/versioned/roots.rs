@@ -34,13 +34,13 @@ impl Arrangement for Hashed {
 
 /// The first nodes of chains, side by side: where one is follows from its number, and no table has
 /// to be read before it.
-pub struct Roots<K: Copy, V: Copy>(Box<[Place<<Chain as Shape>::Node<K, V>>]>);
+pub struct Roots<K: Copy, V: Copy>(Box<[AlignedRoot<<Chain as Shape>::Node<K, V>>]>);
 
 opaque! { [K: Copy, V: Copy] Roots<K, V>, "Roots"; }
 
 /// Aligned as objects are, so that each read of one touches only one line.
 #[repr(C, align(32))]
-struct Place<T>(Embedded<T>);
+struct AlignedRoot<T>(Embedded<T>);
 
 // SAFETY: a root is moved only with its map, which then has no open session. Entries are reached
 // only through handles, which exist only for keys and values that are `Send` and `Sync`.
@@ -51,11 +51,11 @@ unsafe impl<K: Copy, V: Copy> Sync for Roots<K, V> {}
 
 impl<K: Copy, V: Copy> Roots<K, V> {
     fn new(chains: usize) -> Self {
-        Self((0..chains).map(|_| Place(Embedded::new(Chain::first()))).collect())
+        Self((0..chains).map(|_| AlignedRoot(Embedded::new(Chain::first()))).collect())
     }
 
     #[inline]
-    fn link(place: &Place<<Chain as Shape>::Node<K, V>>) -> Root<K, V, Chain> {
+    fn link(place: &AlignedRoot<<Chain as Shape>::Node<K, V>>) -> Root<K, V, Chain> {
         // All of it may be changed through a shared reference.
         Embedded::link(core::ptr::from_ref(&place.0).cast_mut())
     }

@@ -86,7 +86,7 @@ impl<K: Copy, V: Copy> Node<K, V> {
 }
 
 /// Where a link is: in a node, on one side.
-struct Place<K, V> {
+struct Edge<K, V> {
     above: Link<Node<K, V>>,
     side: usize,
     /// What it leads to.
@@ -103,23 +103,23 @@ unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
     session: &S,
     root: Link<Node<K, V>>,
     key: &K,
-) -> Place<K, V> {
+) -> Edge<K, V> {
     // SAFETY: session and root are there (contract of this function), and links that a session has
     // found lead to nodes that stay until its end; all but the first have keys.
     unsafe {
         let node = (*session.deref(root)).below[RIGHT];
-        let mut place = Place { above: root, side: RIGHT, node };
-        while !place.node.is_null() {
-            let this = &*session.deref(place.node);
+        let mut edge = Edge { above: root, side: RIGHT, node };
+        while !edge.node.is_null() {
+            let this = &*session.deref(edge.node);
             hint::unforeseen_branch();
             let side = match key.cmp(this.entry().0) {
                 Ordering::Equal => break,
                 Ordering::Less => LEFT,
                 Ordering::Greater => RIGHT,
             };
-            place = Place { above: place.node, side, node: this.below[side] };
+            edge = Edge { above: edge.node, side, node: this.below[side] };
         }
-        place
+        edge
     }
 }
 
@@ -131,18 +131,18 @@ unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
 unsafe fn successor<K: Copy, V: Copy, S: RawSession>(
     session: &S,
     node: Link<Node<K, V>>,
-) -> Place<K, V> {
+) -> Edge<K, V> {
     // SAFETY: session and node are there (contract of this function), and links that a session has
     // found lead to nodes that stay until its end. The node has a right child.
     unsafe {
         let right = (*session.deref(node)).below[RIGHT];
-        let mut place = Place { above: node, side: RIGHT, node: right };
+        let mut edge = Edge { above: node, side: RIGHT, node: right };
         loop {
-            let left = (*session.deref(place.node)).below[LEFT];
+            let left = (*session.deref(edge.node)).below[LEFT];
             if left.is_null() {
-                return place;
+                return edge;
             }
-            place = Place { above: place.node, side: LEFT, node: left };
+            edge = Edge { above: edge.node, side: LEFT, node: left };
         }
     }
 }
@@ -155,15 +155,15 @@ unsafe fn successor<K: Copy, V: Copy, S: RawSession>(
 /// In a session, as of this module.
 unsafe fn unlink<K: Copy, V: Copy, S: RawSession>(
     session: &mut S,
-    place: &Place<K, V>,
+    edge: &Edge<K, V>,
 ) -> Result<(), Conflict> {
     // SAFETY: session and position are valid (contract of this function). After the commit nothing
     // leads to the freed node: it and its parent are locked.
     unsafe {
-        let above = session.try_lock(place.above)?;
-        session.free(place.node)?;
-        let [left, right] = (*session.deref(place.node)).below;
-        (*above).below[place.side] = if left.is_null() { right } else { left };
+        let above = session.try_lock(edge.above)?;
+        session.free(edge.node)?;
+        let [left, right] = (*session.deref(edge.node)).below;
+        (*above).below[edge.side] = if left.is_null() { right } else { left };
         Ok(())
     }
 }
@@ -207,18 +207,18 @@ impl Shape for Search {
         // SAFETY: session and root are there (contract of this function), and links that a session
         // has found lead to nodes that stay until its end; all but the first have keys and values.
         unsafe {
-            let place = find(session, root, &key);
-            if place.node.is_null() {
-                let above = session.try_lock(place.above)?;
+            let edge = find(session, root, &key);
+            if edge.node.is_null() {
+                let above = session.try_lock(edge.above)?;
                 let (key, value) = (MaybeUninit::new(key), MaybeUninit::new(value));
                 let below = [Link::NULL; 2];
-                (*above).below[place.side] = session.alloc(Node { below, key, value });
+                (*above).below[edge.side] = session.alloc(Node { below, key, value });
                 return Ok(None);
             }
             if keep {
-                return Ok(Some(*(*session.deref(place.node)).entry().1));
+                return Ok(Some(*(*session.deref(edge.node)).entry().1));
             }
-            let node = &mut *session.try_lock(place.node)?;
+            let node = &mut *session.try_lock(edge.node)?;
             Ok(Some(core::mem::replace(&mut node.value, MaybeUninit::new(value)).assume_init()))
         }
     }
@@ -234,19 +234,19 @@ impl Shape for Search {
         // `upper` is this session's copy, and no other reference to it is used: `unlink` may lock
         // the same node, but then changes another field.
         unsafe {
-            let place = find(session, root, key);
-            if place.node.is_null() {
+            let edge = find(session, root, key);
+            if edge.node.is_null() {
                 return Ok(None);
             }
-            let node = *session.deref(place.node);
+            let node = *session.deref(edge.node);
             if node.below.iter().all(|below| !below.is_null()) {
-                let next = successor(session, place.node);
-                let upper = session.try_lock(place.node)?;
+                let next = successor(session, edge.node);
+                let upper = session.try_lock(edge.node)?;
                 unlink(session, &next)?;
                 let heir = *session.deref(next.node);
                 ((*upper).key, (*upper).value) = (heir.key, heir.value);
             } else {
-                unlink(session, &place)?;
+                unlink(session, &edge)?;
             }
             Ok(Some(node.value.assume_init()))
         }

@@ -1,6 +1,6 @@
-//! A thread's note for itself: the lock in whose queue it has the [holder's place](super::place),
-//! or the lock that it left last, and the time. A thread has one note, so it waits in no queue as
-//! long as it holds a lock by a place in another.
+//! A thread's note for itself: the lock in whose queue it has the [holder's
+//! node](super::queue_node), or the lock that it left last, and the time. A thread has one note, so
+//! it waits in no queue as long as it holds a lock by a node in another.
 
 use crate::sync::{thread, time};
 
@@ -29,7 +29,7 @@ fn odd(now: u64) -> usize {
     (now as usize) << 1 | 1
 }
 
-/// Whether the note has a time, and not a place.
+/// Whether the note has a time, and not a node.
 pub(super) fn is_time(noted: usize) -> bool {
     noted & 1 != 0
 }

@@ -3,7 +3,7 @@
 //! first.
 
 use super::noted;
-use super::place::{Passes, PlaceRef};
+use super::queue_node::{Passes, QueueNodeRef};
 use super::waiter::{HELD, LED};
 use super::{Adaptive, scarcity};
 use crate::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ impl Adaptive {
     }
 
     /// How often in a row the lock was handed over by [`hand_over`](Self::hand_over), last to the
-    /// caller; none if the caller does not hold it, or not by a place in the queue.
+    /// caller; none if the caller does not hold it, or not by a node in the queue.
     #[inline]
     pub(in crate::lock) fn row(&self) -> Option<u32> {
         self.noted_place_ref().map(|place_ref| place_ref.passes().passes)
@@ -55,10 +55,10 @@ impl Adaptive {
         self.free();
     }
 
-    fn pass_on(&self, place_ref: PlaceRef<'_>, passes: u32) -> bool {
+    fn pass_on(&self, place_ref: QueueNodeRef<'_>, passes: u32) -> bool {
         let handed = place_ref.hand_over(&Passes { passes, soon: 0 });
         if !handed {
-            // The holder has no place any more. Relaxed: as in `settle`.
+            // The holder has no node any more. Relaxed: as in `settle`.
             self.word.fetch_and(!LED, Ordering::Relaxed);
         }
         handed

@@ -7,7 +7,7 @@ pub(super) const SLEEPERS: u32 = 2;
 /// The lock is reserved for threads that have slept, or for the first in the queue. A starving
 /// waiter sets it, and clears it when it has the lock.
 pub(super) const RESERVED: u32 = 4;
-/// The holder has a place in the queue, and hands the lock to the next there.
+/// The holder has a node in the queue, and hands the lock to the next there.
 pub(super) const LED: u32 = 8;
 /// A waiter that polls the word adds one; at most fifteen do.
 pub(super) const POLLER: u32 = 16;

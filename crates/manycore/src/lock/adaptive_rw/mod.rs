@@ -189,7 +189,7 @@ impl AdaptiveRw {
     pub unsafe fn release_write(&self) {
         // Where writers follow each other, none reads the word, which readers poll.
         let may_follow = self.queue.row().is_some_and(|row| row + 1 < WRITERS_IN_ROW);
-        // SAFETY: the caller has a place in the queue, so that it holds it.
+        // SAFETY: the caller has a node in the queue, so that it holds the queue's lock.
         if may_follow && unsafe { self.queue.hand_over() } {
             return;
         }

@@ -7,7 +7,7 @@ use manycore::session::View;
 use crate::errno::Errno;
 use crate::fs::{Ask, At, Cx};
 use crate::inode::{Inode, Kind};
-use crate::sync::{Found, Stop, Tx};
+use crate::sync::{InodeRef, Stop, Tx};
 use crate::walk::{Last, walk};
 
 /// A name in a directory.
@@ -110,7 +110,7 @@ impl Cx<'_> {
 }
 
 /// The name of a directory in the one above.
-fn name_in<'v>(tx: &dyn Tx<'v>, parent: Found<'v>, directory: Found<'v>) -> Option<Vec<u8>> {
+fn name_in<'v>(tx: &dyn Tx<'v>, parent: InodeRef<'v>, directory: InodeRef<'v>) -> Option<Vec<u8>> {
     let mut name = None;
     tx.each(parent, 0, &mut |key, inode| {
         if inode.is(&directory) {

@@ -6,7 +6,7 @@ use crate::errno::Errno;
 use crate::file::File;
 use crate::fs::{Ask, At, Cx};
 use crate::inode::{Body, Kind, MODE_KIND};
-use crate::sync::held::{Held, Node};
+use crate::sync::held::{Held, InodeHandle};
 
 use crate::walk::{Last, PATH_MAX, walk};
 
@@ -50,12 +50,12 @@ impl<'fs> Cx<'fs> {
     ///
     /// [`Errno::NoEntry`], and those of paths: [`Errno::NotDirectory`], [`Errno::NameTooLong`],
     /// [`Errno::TooManySymlinks`]. All calls with paths have these.
-    pub fn resolve(&mut self, at: At<'_>, follow: bool) -> Result<Node<'fs>, Errno> {
+    pub fn resolve(&mut self, at: At<'_>, follow: bool) -> Result<InodeHandle<'fs>, Errno> {
         let (_, held) = self.run(self.reading(), Ask::at(at), |tx, brought, holds| {
             let found = walk(tx, &brought, brought.from, Last::follow_if(follow))?.existing()?;
             holds.hold(found.inode())
         })?;
-        Ok(Node::new(held.expect("the attempt holds what it has found")))
+        Ok(InodeHandle::new(held.expect("the attempt holds what it has found")))
     }
 
     /// Opens a file or a directory, or makes a file with these permissions.
@@ -64,7 +64,7 @@ impl<'fs> Cx<'fs> {
     ///
     /// [`Errno::Exists`], [`Errno::IsDirectory`], [`Errno::NotDirectory`],
     /// [`Errno::TooManySymlinks`] as [`Open`] says.
-    pub fn open(&mut self, at: At<'_>, how: Open, mode: u32) -> Result<Node<'fs>, Errno> {
+    pub fn open(&mut self, at: At<'_>, how: Open, mode: u32) -> Result<InodeHandle<'fs>, Errno> {
         if let (true, [path @ .., b'/']) = (how.create, at.path) {
             return self.create_directory(At { path, ..at }, how.exclusive);
         }
@@ -104,7 +104,12 @@ impl<'fs> Cx<'fs> {
         Ok(never.0)
     }
 
-    fn open_existing(&mut self, at: At<'_>, how: Open, last: Last) -> Result<Node<'fs>, Errno> {
+    fn open_existing(
+        &mut self,
+        at: At<'_>,
+        how: Open,
+        last: Last,
+    ) -> Result<InodeHandle<'fs>, Errno> {
         let view = if how.create { View::Latest } else { self.reading() };
         let (_, held) = self.run(view, Ask::at(at), |tx, brought, holds| {
             let end = walk(tx, &brought, brought.from, last)?;
@@ -123,14 +128,14 @@ impl<'fs> Cx<'fs> {
             }
             holds.hold(found.inode())
         })?;
-        let node = Node::new(held.expect("the attempt holds what it has found"));
+        let node = InodeHandle::new(held.expect("the attempt holds what it has found"));
         if how.truncate && node.kind() == Kind::File {
             self.truncate(&node, 0)?;
         }
         Ok(node)
     }
 
-    fn create(&mut self, at: At<'_>, mode: u32, last: Last) -> Result<Node<'fs>, Errno> {
+    fn create(&mut self, at: At<'_>, mode: u32, last: Last) -> Result<InodeHandle<'fs>, Errno> {
         let _update = self.update();
         let held = self.make(mode, self.file());
         let made = self.run(View::Latest, Ask::at(at).with(&held), |tx, brought, holds| {
@@ -144,7 +149,7 @@ impl<'fs> Cx<'fs> {
             tx.change(&seen, Some(brought.inode), brought.now)
         });
         match made {
-            Ok(_) => Ok(Node::new(held)),
+            Ok(_) => Ok(InodeHandle::new(held)),
             Err(errno) => {
                 self.unmade(held);
                 Err(errno)

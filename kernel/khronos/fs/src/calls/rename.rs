@@ -4,7 +4,7 @@ use manycore::session::{Conflict, View};
 
 use crate::errno::Errno;
 use crate::fs::{Ask, At, Cx};
-use crate::sync::{Brought, Found, Seen, Stop, Tx, changes_parent};
+use crate::sync::{Brought, InodeRef, Seen, Stop, Tx, changes_parent};
 use crate::walk::{End, Last, walk};
 
 /// What becomes of what has the new name already.
@@ -23,7 +23,7 @@ pub enum Rename {
 struct Pair<'v> {
     from: Seen<'v>,
     to: Seen<'v>,
-    inode: Found<'v>,
+    inode: InodeRef<'v>,
 }
 
 impl Cx<'_> {
@@ -63,7 +63,7 @@ impl Cx<'_> {
                 tx.remove(removed)?;
             }
             tx.change(&to, Some(inode.inode()), brought.now)?;
-            tx.change(&from, exchanged.map(Found::inode), brought.now)?;
+            tx.change(&from, exchanged.map(InodeRef::inode), brought.now)?;
             inode.set_changed(brought.now);
             Ok(())
         })?;
@@ -120,9 +120,9 @@ fn find<'v>(
 /// directory.
 fn has_wrong_slash(
     old: &End<'_>,
-    inode: Found<'_>,
+    inode: InodeRef<'_>,
     new_has_slash: bool,
-    found: Option<Found<'_>>,
+    found: Option<InodeRef<'_>>,
     how: Rename,
 ) -> bool {
     let is_exchange = how == Rename::Exchange;
@@ -132,7 +132,7 @@ fn has_wrong_slash(
 }
 
 /// The reason why one cannot replace the other, by their kinds.
-fn kinds<'v>(tx: &dyn Tx<'v>, pair: &Pair<'v>, other: Found<'v>, how: Rename) -> Option<Errno> {
+fn kinds<'v>(tx: &dyn Tx<'v>, pair: &Pair<'v>, other: InodeRef<'v>, how: Rename) -> Option<Errno> {
     let Pair { from, to, inode } = pair;
     if inode.is_directory() && is_above(tx, *inode, to.place.directory) {
         return Some(Errno::Invalid);
@@ -150,7 +150,7 @@ fn kinds<'v>(tx: &dyn Tx<'v>, pair: &Pair<'v>, other: Found<'v>, how: Rename) ->
 
 /// Whether a directory is another one, or above it. This is not as of one moment: directories may
 /// move meanwhile.
-fn is_above<'v>(tx: &dyn Tx<'v>, above: Found<'v>, mut directory: Found<'v>) -> bool {
+fn is_above<'v>(tx: &dyn Tx<'v>, above: InodeRef<'v>, mut directory: InodeRef<'v>) -> bool {
     loop {
         if directory.is(&above) {
             return true;

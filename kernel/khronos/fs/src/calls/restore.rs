@@ -7,7 +7,7 @@ use crate::file::{File, PageBytes};
 use crate::fs::{Ask, At, Cx};
 use crate::inode::{Body, Inode, Kind};
 use crate::record::Restored;
-use crate::sync::held::{Held, Node};
+use crate::sync::held::{Held, InodeHandle};
 use crate::walk::{Last, walk};
 
 impl<'fs> Cx<'fs> {
@@ -28,7 +28,7 @@ impl<'fs> Cx<'fs> {
         directory: &Inode,
         name: &[u8],
         what: &Restored<'_>,
-    ) -> Result<Node<'fs>, Errno> {
+    ) -> Result<InodeHandle<'fs>, Errno> {
         let body = match what.kind() {
             Kind::File => Body::File(File::new(self.fs.options().records)),
             Kind::Directory => Body::Directory(self.names.directory()),
@@ -39,7 +39,7 @@ impl<'fs> Cx<'fs> {
         self.is_restored(what.number);
         held.restore(what.owners, what.times);
         match self.restore_name(directory, name, &held) {
-            Ok(()) => Ok(Node::new(held)),
+            Ok(()) => Ok(InodeHandle::new(held)),
             Err(errno) => {
                 self.unmade(held);
                 Err(errno)

@@ -17,7 +17,7 @@ pub(crate) struct Held {
 /// A reference to an inode: an open file, a working directory. To be given back by
 /// [`Cx::close`](crate::Cx::close); an inode whose reference is not given back is never freed.
 #[must_use = "give it back by Cx::close"]
-pub struct Node<'fs> {
+pub struct InodeHandle<'fs> {
     held: Held,
     fs: PhantomData<&'fs crate::Fs>,
 }
@@ -72,7 +72,7 @@ impl Deref for Held {
     }
 }
 
-impl<'fs> Node<'fs> {
+impl<'fs> InodeHandle<'fs> {
     pub(crate) fn new(held: Held) -> Self {
         Self { held, fs: PhantomData }
     }
@@ -82,7 +82,7 @@ impl<'fs> Node<'fs> {
     }
 }
 
-impl Deref for Node<'_> {
+impl Deref for InodeHandle<'_> {
     type Target = Inode;
 
     fn deref(&self) -> &Inode {
@@ -90,7 +90,7 @@ impl Deref for Node<'_> {
     }
 }
 
-impl core::fmt::Debug for Node<'_> {
+impl core::fmt::Debug for InodeHandle<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         Inode::fmt(self, f)
     }

@@ -23,7 +23,7 @@ use manycore::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use manycore::sync::hint;
 
 use super::lock::Lock;
-use super::{Brought, Directory, Do, Found, Line, Mechanism, Place, Seen, Shared, Stop, Tx};
+use super::{Brought, Directory, Do, EntryName, InodeRef, Line, Mechanism, Seen, Shared, Stop, Tx};
 use crate::errno::Errno;
 use crate::inode::{Inode, set_time};
 use crate::name::{Key, Name, chain_of};
@@ -116,7 +116,7 @@ impl Locked {
         Self { domain: Domain::default(), locks, moves: Line(Lock::new()), chains }
     }
 
-    fn lock_of<'v>(&self, place: &Place<'v>) -> &'v Lock {
+    fn lock_of<'v>(&self, place: &EntryName<'v>) -> &'v Lock {
         let names = names(place.directory.inode());
         match self.locks {
             Locks::Directory => &names.lock,
@@ -250,13 +250,13 @@ impl<'v> Attempt<'_, 'v> {
     /// # Safety
     ///
     /// The entry was found in this section.
-    unsafe fn found(&self, entry: &'v Entry) -> Found<'v> {
+    unsafe fn found(&self, entry: &'v Entry) -> InodeRef<'v> {
         // SAFETY: the name's inode has a link until the name is removed, which was not before this
         // section's begin; it is retired after that.
-        unsafe { Found(&*entry.constant.get().inode) }
+        unsafe { InodeRef(&*entry.constant.get().inode) }
     }
 
-    fn spot(&self, directory: Found<'v>, key: Key<'_>) -> Spot<'v> {
+    fn spot(&self, directory: InodeRef<'v>, key: Key<'_>) -> Spot<'v> {
         let Key { bytes, hash } = key;
         let mut link = &names(directory.inode()).chain(hash).first;
         loop {
@@ -316,22 +316,22 @@ impl<'v> Attempt<'_, 'v> {
 }
 
 impl<'v> Tx<'v> for Attempt<'_, 'v> {
-    fn enter(&self, inode: &'v Inode) -> Result<Found<'v>, Stop> {
+    fn enter(&self, inode: &'v Inode) -> Result<InodeRef<'v>, Stop> {
         // Acquire: partner of the Release in `remove`.
         if inode.is_directory() && names(inode).is_removed.load(Ordering::Acquire) {
             return Err(Errno::NoEntry.into());
         }
-        Ok(Found(inode))
+        Ok(InodeRef(inode))
     }
 
-    fn find(&self, directory: Found<'v>, key: Key<'_>) -> Option<Found<'v>> {
+    fn find(&self, directory: InodeRef<'v>, key: Key<'_>) -> Option<InodeRef<'v>> {
         let lock = &names(directory.inode()).chain(key.hash).lock;
         let entry = self.reading(lock, || self.spot(directory, key).entry)?;
         // SAFETY: found in this section.
         Some(unsafe { self.found(entry) })
     }
 
-    fn parent(&self, directory: Found<'v>) -> Option<Found<'v>> {
+    fn parent(&self, directory: InodeRef<'v>) -> Option<InodeRef<'v>> {
         let names = names(directory.inode());
         // Acquire: partner of the Release in `remove`. Before the parent is read: a directory that
         // is there has a name in its parent, so that the parent is there for this section.
@@ -341,14 +341,14 @@ impl<'v> Tx<'v> for Attempt<'_, 'v> {
         // Acquire: partner of the Release in `set_parent`.
         let parent = names.parent.load(Ordering::Acquire);
         // SAFETY: null, or an inode that is there, as said above.
-        Some(unsafe { parent.as_ref() }.map_or(directory, Found))
+        Some(unsafe { parent.as_ref() }.map_or(directory, InodeRef))
     }
 
     fn each(
         &self,
-        directory: Found<'v>,
+        directory: InodeRef<'v>,
         from: u64,
-        visit: &mut dyn FnMut(Key<'_>, Found<'v>) -> bool,
+        visit: &mut dyn FnMut(Key<'_>, InodeRef<'v>) -> bool,
     ) {
         let names = names(directory.inode());
         for chain in &names.chains[chain_of(from, names.chains.len())..] {
@@ -374,7 +374,7 @@ impl<'v> Tx<'v> for Attempt<'_, 'v> {
     fn prepare(
         &mut self,
         seen: &[Seen<'v>],
-        removed: Option<Found<'v>>,
+        removed: Option<InodeRef<'v>>,
         is_move: bool,
     ) -> Result<(), Stop> {
         if is_move {
@@ -428,7 +428,7 @@ impl<'v> Tx<'v> for Attempt<'_, 'v> {
         Ok(())
     }
 
-    fn remove(&mut self, directory: Found<'v>) -> Result<(), Stop> {
+    fn remove(&mut self, directory: InodeRef<'v>) -> Result<(), Stop> {
         let names = names(directory.inode());
         // Relaxed, both: with the locks held.
         if names.is_removed.load(Ordering::Relaxed) {
@@ -442,7 +442,7 @@ impl<'v> Tx<'v> for Attempt<'_, 'v> {
         Ok(())
     }
 
-    fn set_parent(&mut self, directory: &'v Inode, parent: Found<'v>) -> Result<(), Stop> {
+    fn set_parent(&mut self, directory: &'v Inode, parent: InodeRef<'v>) -> Result<(), Stop> {
         let parent = core::ptr::from_ref(parent.inode()).cast_mut();
         // Release: partner of the Acquire in `parent`.
         names(directory).parent.store(parent, Ordering::Release);
@@ -451,9 +451,9 @@ impl<'v> Tx<'v> for Attempt<'_, 'v> {
 
     fn move_below(
         &mut self,
-        directory: Found<'v>,
-        from: Found<'v>,
-        to: Found<'v>,
+        directory: InodeRef<'v>,
+        from: InodeRef<'v>,
+        to: InodeRef<'v>,
     ) -> Result<(), Stop> {
         let mut above = to;
         while !above.is(&directory) {

@@ -52,12 +52,12 @@ impl From<Errno> for Stop {
     }
 }
 
-/// An inode that an attempt has found: if it is a directory, its names can be looked up until the
-/// attempt's end.
+/// An inode that an attempt has found. It stays valid until the attempt's end. If it is a
+/// directory, the attempt may look up names in it.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<'v>(&'v Inode);
+pub(crate) struct InodeRef<'v>(&'v Inode);
 
-impl<'v> Found<'v> {
+impl<'v> InodeRef<'v> {
     pub fn inode(self) -> &'v Inode {
         self.0
     }
@@ -72,7 +72,7 @@ impl<'v> Found<'v> {
     }
 }
 
-impl Deref for Found<'_> {
+impl Deref for InodeRef<'_> {
     type Target = Inode;
 
     fn deref(&self) -> &Inode {
@@ -80,25 +80,25 @@ impl Deref for Found<'_> {
     }
 }
 
-/// Where a name is or would be.
+/// A name in a directory, whether or not there is such an entry.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'v> {
-    pub directory: Found<'v>,
+pub(crate) struct EntryName<'v> {
+    pub directory: InodeRef<'v>,
     pub key: Key<'v>,
 }
 
-impl Place<'_> {
+impl EntryName<'_> {
     /// Whether it is the same name of the same directory.
     pub fn is(&self, other: &Self) -> bool {
         self.directory.is(&other.directory) && self.key.bytes == other.key.bytes
     }
 }
 
-/// What was found there.
+/// The result of looking up a name.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'v> {
-    pub place: Place<'v>,
-    pub inode: Option<Found<'v>>,
+    pub place: EntryName<'v>,
+    pub inode: Option<InodeRef<'v>>,
 }
 
 /// Where a call begins to follow a path.
@@ -129,21 +129,21 @@ pub(crate) trait Tx<'v> {
     /// # Errors
     ///
     /// If it is a directory that was removed.
-    fn enter(&self, inode: &'v Inode) -> Result<Found<'v>, Stop>;
+    fn enter(&self, inode: &'v Inode) -> Result<InodeRef<'v>, Stop>;
 
     /// What a name leads to. The directory is one.
-    fn find(&self, directory: Found<'v>, key: Key<'_>) -> Option<Found<'v>>;
+    fn find(&self, directory: InodeRef<'v>, key: Key<'_>) -> Option<InodeRef<'v>>;
 
     /// The directory above; the root is above itself. None if it was removed.
-    fn parent(&self, directory: Found<'v>) -> Option<Found<'v>>;
+    fn parent(&self, directory: InodeRef<'v>) -> Option<InodeRef<'v>>;
 
     /// Visits names in the order of their hashes, from the first with at least this hash, until
     /// `visit` returns that it is enough.
     fn each(
         &self,
-        directory: Found<'v>,
+        directory: InodeRef<'v>,
         from: u64,
-        visit: &mut dyn FnMut(Key<'_>, Found<'v>) -> bool,
+        visit: &mut dyn FnMut(Key<'_>, InodeRef<'v>) -> bool,
     );
 
     /// Announces the attempt's changes: these names; one of them leads to a directory that is going
@@ -155,7 +155,7 @@ pub(crate) trait Tx<'v> {
     fn prepare(
         &mut self,
         seen: &[Seen<'v>],
-        removed: Option<Found<'v>>,
+        removed: Option<InodeRef<'v>>,
         is_move: bool,
     ) -> Result<(), Stop>;
 
@@ -185,14 +185,14 @@ pub(crate) trait Tx<'v> {
     /// # Errors
     ///
     /// [`Errno::NotEmpty`].
-    fn remove(&mut self, directory: Found<'v>) -> Result<(), Stop>;
+    fn remove(&mut self, directory: InodeRef<'v>) -> Result<(), Stop>;
 
     /// A directory that nobody knows yet gets its parent.
     ///
     /// # Errors
     ///
     /// If there is no room for it now.
-    fn set_parent(&mut self, directory: &'v Inode, parent: Found<'v>) -> Result<(), Stop>;
+    fn set_parent(&mut self, directory: &'v Inode, parent: InodeRef<'v>) -> Result<(), Stop>;
 
     /// A directory gets another parent. Prepared.
     ///
@@ -201,9 +201,9 @@ pub(crate) trait Tx<'v> {
     /// [`Errno::Invalid`] if that is the directory itself, or below it.
     fn move_below(
         &mut self,
-        directory: Found<'v>,
-        from: Found<'v>,
-        to: Found<'v>,
+        directory: InodeRef<'v>,
+        from: InodeRef<'v>,
+        to: InodeRef<'v>,
     ) -> Result<(), Stop>;
 }
 
@@ -252,6 +252,6 @@ impl Directory {
 }
 
 /// Whether moving an inode from one directory to another changes its parent.
-pub(crate) fn changes_parent(inode: &Inode, from: Found<'_>, to: Found<'_>) -> bool {
+pub(crate) fn changes_parent(inode: &Inode, from: InodeRef<'_>, to: InodeRef<'_>) -> bool {
     inode.kind() == Kind::Directory && !from.is(to.inode())
 }

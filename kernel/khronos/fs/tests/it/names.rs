@@ -8,21 +8,21 @@ use manycore_history::history::Log;
 use manycore_history::specification::Specification;
 
 /// A directory and a name in it.
-pub type Place = (u8, u8);
+pub type EntryName = (u8, u8);
 
 /// What is done with names.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
     /// Makes a file, whose mode is this.
-    Create(Place, u32),
-    Unlink(Place),
-    Find(Place),
-    Link(Place, Place),
-    Rename(Place, Place),
-    NoReplace(Place, Place),
-    Exchange(Place, Place),
+    Create(EntryName, u32),
+    Unlink(EntryName),
+    Find(EntryName),
+    Link(EntryName, EntryName),
+    Rename(EntryName, EntryName),
+    NoReplace(EntryName, EntryName),
+    Exchange(EntryName, EntryName),
     /// Finds both at one moment.
-    Both(Place, Place),
+    Both(EntryName, EntryName),
 }
 
 /// Files that were found, or why there is none.
@@ -33,7 +33,7 @@ pub struct Names;
 const NOTHING: Outcome = Ok([None; 2]);
 
 impl Specification for Names {
-    type State = BTreeMap<Place, u32>;
+    type State = BTreeMap<EntryName, u32>;
     type Operation = Operation;
     type Result = Outcome;
 
@@ -97,7 +97,7 @@ pub fn prepare(cx: &mut Cx<'_>) {
     }
 }
 
-fn path((directory, name): Place) -> String {
+fn path((directory, name): EntryName) -> String {
     format!("{}/{name}", DIRECTORIES[usize::from(directory)])
 }
 
@@ -133,11 +133,11 @@ fn call(cx: &mut Cx<'_>, operation: &Operation) -> Outcome {
     NOTHING
 }
 
-fn both(cx: &mut Cx<'_>, from: Place, to: Place) -> [Option<u32>; 2] {
+fn both(cx: &mut Cx<'_>, from: EntryName, to: EntryName) -> [Option<u32>; 2] {
     cx.moment(|moment| {
         let directories =
             DIRECTORIES.map(|name| moment.find(moment.root(), name.as_bytes()).unwrap().unwrap());
-        let find = |(directory, name): Place| {
+        let find = |(directory, name): EntryName| {
             let directory = directories[usize::from(directory)];
             let found = moment.find(directory, name.to_string().as_bytes()).unwrap();
             found.map(|item| item.stat().mode & 0o7777)

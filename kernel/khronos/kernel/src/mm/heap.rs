@@ -1,6 +1,9 @@
-//! The kernel's heap: lists of each CPU for pieces of 64 to 2,048 bytes, whole frames for larger
-//! ones. A piece has its cache lines for itself: what two CPUs have allocated never shares one.
-//! What is freed stays with the CPU that frees it; batches go back and forth.
+//! The kernel's heap. Each CPU has lists of free pieces of 64 to 2,048 bytes; larger requests get
+//! whole frames. A piece has its cache lines for itself, so two allocations never share a line. A
+//! freed piece stays with the CPU that freed it. A CPU exchanges whole batches with the *depot*,
+//! which all CPUs share: it puts a batch in when it has too many free pieces, and takes one out
+//! when it has none. (The name is that of J. Bonwick and J. Adams, "Magazines and Vmem", USENIX ATC
+//! 2001, whose magazines are the batches.)
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr;
@@ -30,10 +33,10 @@ pub struct Cache {
     lists: [(*mut Free, usize); CLASSES],
 }
 
-/// Batches that CPUs have too much of.
+/// The depot's batches, a list for each class.
 struct Depot([*mut Free; CLASSES]);
 
-// SAFETY: the pieces are in no use; the lock hands them from one CPU to another.
+// SAFETY: no thread uses the pieces; the lock hands them from one CPU to another.
 unsafe impl Send for Depot {}
 
 static DEPOT: IrqSpin<Depot> = IrqSpin::new(Rank::Heap, Depot([ptr::null_mut(); CLASSES]));
@@ -45,7 +48,7 @@ impl Default for Cache {
 }
 
 impl Cache {
-    /// Empty.
+    /// Creates lists without pieces.
     pub const fn new() -> Self {
         Self { lists: [(ptr::null_mut(), 0); CLASSES] }
     }
@@ -74,7 +77,7 @@ impl Cache {
         }
     }
 
-    /// A batch goes to the depot.
+    /// Puts a batch into the depot.
     fn put_back(&mut self, class: usize) {
         let (head, count) = &mut self.lists[class];
         let first = *head;
@@ -94,7 +97,7 @@ impl Cache {
         *count -= batch(class);
     }
 
-    /// A batch comes from the depot, if there is one.
+    /// Takes a batch from the depot; returns whether there was one.
     fn fetch(&mut self, class: usize) -> bool {
         let mut depot = DEPOT.lock();
         let first = depot.0[class];
@@ -107,7 +110,7 @@ impl Cache {
         true
     }
 
-    /// A frame becomes pieces.
+    /// Divides a new frame into pieces; returns whether there was a frame.
     fn carve(&mut self, class: usize) -> bool {
         let Some(frame) = frames::take(0) else { return false };
         let bytes = SMALLEST << class;
@@ -123,7 +126,7 @@ impl Cache {
     }
 }
 
-/// Pieces in a batch: a frame full, at most 64.
+/// The number of pieces in a batch: as many as fit into a frame, at most 64.
 fn batch(class: usize) -> usize {
     (frames::BYTES / (SMALLEST << class)).min(64)
 }

@@ -2,7 +2,7 @@
 
 use core::ops::Deref;
 
-use khronos_fs::{Cx, Fs, Inode, Node, Options, Sync};
+use khronos_fs::{Cx, Fs, Inode, InodeHandle, Options, Sync};
 
 use crate::arch::boot;
 use crate::call::time;
@@ -53,11 +53,11 @@ pub fn with<R>(f: impl FnOnce(&mut Cx<'static>) -> R) -> R {
 
 /// An inode that is held, and given back when this is dropped.
 #[derive(Debug)]
-pub struct Held(Option<Node<'static>>);
+pub struct Held(Option<InodeHandle<'static>>);
 
 impl Held {
     /// Takes over a reference.
-    pub fn new(node: Node<'static>) -> Self {
+    pub fn new(node: InodeHandle<'static>) -> Self {
         Self(Some(node))
     }
 

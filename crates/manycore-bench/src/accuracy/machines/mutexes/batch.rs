@@ -1,10 +1,10 @@
-//! A batch: a number of acquisitions of one lock in all, as fast as it goes, by tasks that a pool
-//! of threads runs.
+//! A batch: tasks acquire one lock a given number of times in all, as fast as they can. A pool of
+//! threads runs the tasks.
 //!
-//! It is the program with which others have measured mutexes on many machines. Under the lock a
-//! task looks up an entry of a small hash map and counts it up. The lock's word, the count of all
-//! updates and where the map is lie in one line, as in an object that has its lock inside; the
-//! map's values take more of them. Which entry is next follows from the count.
+//! A published study has measured mutexes on many machines with this program. Under the lock, a
+//! task looks up an entry of a small hash map and increments it. The lock's word, the count of all
+//! updates and the address of the map share a line, as in an object that contains its lock. The
+//! map's values take further lines. The count determines which entry is next.
 
 use std::cell::Cell;
 
@@ -19,26 +19,28 @@ use crate::simulated::{Finding, Run, SimulatedProgram, sight};
 use crate::slice::Slice;
 use crate::waits::Waits;
 
-/// What is to be done.
+/// The settings of a batch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Batch {
-    /// Acquisitions in all.
+    /// The number of acquisitions of all tasks.
     pub acquisitions: u32,
-    /// Tasks that they are shared among evenly. There may be more of them than threads.
+    /// The number of tasks, which share the acquisitions evenly. It may exceed the number of
+    /// threads.
     pub tasks: u32,
-    /// What a section computes, beside its accesses.
+    /// The computation in a section, beside its accesses.
     pub section_ns: f64,
-    /// Entries of the map.
+    /// The number of entries of the map.
     pub entries: u32,
 }
 
-/// Values to a line, of a map that is two thirds full at most.
+/// The number of values in a line of a map that is at most two thirds full.
 const ENTRIES_A_LINE: u32 = 4;
 
-/// Where Linux has threads that come and go: on one node as long as no more than an eighth of the
-/// machine's CPUs are busy (`imb_numa_nr` of kernel/sched/topology.c), and evenly on all otherwise.
-/// A thread that is woken stays where it shares a last level of cache with who woke it, while there
-/// is an idle CPU, so groups of cores of a node are filled one after the other; one thread a core.
+/// The CPUs on which Linux puts threads that come and go. As long as no more than an eighth of the
+/// machine's CPUs are busy, it uses one node (`imb_numa_nr` of kernel/sched/topology.c); with more,
+/// it spreads them evenly over all nodes. A woken thread stays among the CPUs that share a last
+/// level of cache with the waking thread, while one of them is idle. So threads fill one group of
+/// cores of a node after the other, one thread to a core.
 fn placement(topology: &Topology, threads: u32) -> Placement {
     let cpus: Vec<u32> = (0..topology.cpus()).collect();
     if threads <= topology.cpus() / 8 {
@@ -68,14 +70,14 @@ impl Map {
         Self { values: lines.map(|_| CachePadded(UnsafeCell::default())).collect(), entries }
     }
 
-    /// Counts up the entry whose turn it is.
+    /// Increments the entry that the count selects.
     fn update(&self, total: u64) {
         let key = total % u64::from(self.entries);
-        // Consecutive keys lie anywhere: Fibonacci hashing.
+        // Fibonacci hashing spreads consecutive keys over the map.
         let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let value = &self.values[hash as usize % self.values.len()];
         // SAFETY: all simulated threads are one thread of the host, and none stops within this
-        // access. Who else is in the section shows in the sum.
+        // access. Another thread in the section would show in the sum.
         let count = value.with(|value| unsafe { *value });
         // SAFETY: all simulated threads are one thread of the host, and none stops within this
         // access.
@@ -89,15 +91,15 @@ impl Map {
     }
 }
 
-/// The lock, and what is in its line beside it.
+/// The lock, and the other data in its line.
 #[repr(C, align(128))]
 struct Shared<C> {
     lock: C,
     total: UnsafeCell<u64>,
 }
 
-/// What runs a batch under a kind of lock: the results are the wall time in cycles, each thread's
-/// acquisitions, and the updates.
+/// Runs a batch with one kind of lock. Returns the wall time in cycles, each thread's acquisitions,
+/// and the number of updates.
 type Runner = fn(&Batch, u32, f64) -> (u64, Vec<u64>, u64);
 
 struct Chooser;
@@ -115,10 +117,10 @@ fn run<C: Contender>(batch: &Batch, threads: u32, ghz: f64) -> (u64, Vec<u64>, u
     let map = Map::new(batch.entries);
     let section = (batch.section_ns * ghz).round() as u64;
     let each = batch.acquisitions / batch.tasks;
-    // What the pool hands out is no part of what is measured.
+    // The pool's own bookkeeping is not part of the measurement.
     let tasks = Cell::new(batch.tasks);
     let take = || tasks.replace(tasks.get().saturating_sub(1)) > 0;
-    // Measured at the first call, which is not to be within the batch.
+    // The first call measures the cost. It must not happen within the batch.
     tuning::pause_cost();
     let start = thread::now();
     let ends = thread::parallel(threads, |_| {
@@ -127,12 +129,12 @@ fn run<C: Contender>(batch: &Batch, threads: u32, ghz: f64) -> (u64, Vec<u64>, u
             for _ in 0..each {
                 shared.lock.exclusive(|| {
                     // SAFETY: all simulated threads are one thread of the host, and none stops
-                    // within this access; who else is in the section shows in the sum.
+                    // within this access. Another thread in the section would show in the sum.
                     let total = shared.total.with(|total| unsafe { *total });
                     thread::compute(section);
                     map.update(total);
                     // SAFETY: all simulated threads are one thread of the host, and none stops
-                    // within this access; who else is in the section shows in the sum.
+                    // within this access. Another thread in the section would show in the sum.
                     shared.total.with_mut(|at| unsafe { *at = total + 1 });
                 });
                 done += 1;
@@ -156,7 +158,7 @@ impl SimulatedProgram for Batch {
     }
 }
 
-/// The measurement of a slice is its wall time, and the acquisitions of each thread.
+/// Runs a batch. The finding has its wall time, and the acquisitions of each thread.
 fn simulate(run: &Run, batch: &Batch) -> Result<Finding, String> {
     let job = run.job;
     let runner = contender::simulated::with(&job.mechanism, Chooser)
@@ -165,7 +167,9 @@ fn simulate(run: &Run, batch: &Batch) -> Result<Finding, String> {
     let (cycles, counts, updates) = &report.result;
     let acquisitions: u64 = counts.iter().sum();
     if acquisitions != *updates {
-        return Err(format!("the lock lost updates: {acquisitions} were made, {updates} found"));
+        return Err(format!(
+            "the lock lost updates: the threads made {acquisitions}, and the data shows {updates}"
+        ));
     }
     let slice = Slice {
         counts: counts.clone(),

@@ -1,4 +1,4 @@
-//! What is asked of simulations of real machines.
+//! Claims about simulations of real machines.
 
 use manycore_measure::{Bound, Claim};
 
@@ -6,10 +6,10 @@ use super::Compared;
 use crate::accuracy::comparison::{median, p90};
 use crate::accuracy::judge::claim;
 
-/// Locks are told apart that differ by this factor.
+/// Two locks differ if one is faster by this factor.
 pub(super) const APART: f64 = 1.3;
 
-/// A summary of many factors: how many there are, their median, and the 90th percentile.
+/// A summary of many factors: their number, their median, and the 90th percentile.
 pub(super) struct Summary {
     pub count: usize,
     pub median: Option<f64>,
@@ -24,8 +24,8 @@ pub(super) fn summary<'a>(compared: impl IntoIterator<Item = &'a Compared>) -> S
     Summary { count: factors.len(), median: median(&factors), p90: p90(&factors) }
 }
 
-/// Of the pairs of locks that differ by [`APART`] on the same machine in the same series with the
-/// same number of tasks: how many simulations have in the same order, and how many there are.
+/// Of the pairs of locks that differ by [`APART`] on the same machine, in the same series and with
+/// the same number of tasks: how many are in the same order when simulated, and how many there are.
 pub(super) fn order<'a>(compared: impl IntoIterator<Item = &'a Compared>) -> (usize, usize) {
     let judged: Vec<&Compared> = compared.into_iter().filter(|one| one.counts()).collect();
     let place =
@@ -42,7 +42,7 @@ pub(super) fn order<'a>(compared: impl IntoIterator<Item = &'a Compared>) -> (us
     (same, pairs)
 }
 
-/// All machines together.
+/// Claims about all machines together.
 pub(super) fn claims(compared: &[Compared]) -> Vec<Claim> {
     let Summary { count, median, p90 } = summary(compared);
     let (same, pairs) = order(compared);
@@ -86,7 +86,7 @@ mod tests {
         ];
         let Summary { count, median, p90 } = summary(&all);
         assert_eq!((count, median, p90), (3, Some(2.0), Some(4.0)));
-        // `mcs` is not simulated slower than `rust-std`.
+        // The simulation does not show `mcs` as slower than `rust-std`.
         assert_eq!(order(&all), (2, 3));
         let verdicts: Vec<bool> =
             claims(&all).iter().map(|c| c.verdict == manycore_measure::Judgement::Pass).collect();

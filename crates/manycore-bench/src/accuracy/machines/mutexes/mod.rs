@@ -1,9 +1,9 @@
-//! The set `mutexes`: four mutexes on real machines with 12 to 64 CPUs beside simulations of models
-//! of these.
+//! The set `mutexes`: published times of four mutexes on real machines with 12 to 64 CPUs, beside
+//! simulations of models of these machines.
 //!
-//! The models' constants come from elsewhere. One number is read off the table: what a section
-//! computes, of each lock, so that one task takes as long as measured; those points are shown, and
-//! not judged.
+//! The models' constants come from other measurements. The study takes one number for each lock
+//! from the published table: the computation in a section, so that one task takes as long as
+//! published. The results show the points with one task, and do not judge them.
 
 pub(crate) mod batch;
 mod judge;
@@ -22,32 +22,32 @@ use crate::failure::Failure;
 use crate::simulated::{Answer, Job, Program, SimulatorPool};
 use crate::slice::Pinning;
 
-/// What it is called.
+/// The set's name.
 pub const NAME: &str = "mutexes";
 
-/// What to compare.
+/// The study's settings.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Names of models; all that there are measurements of if there are none.
+    /// Names of models. None: all models with published measurements.
     pub machines: Vec<String>,
-    /// Numbers of tasks; all if there are none.
+    /// Numbers of tasks. None: all.
     pub tasks: Vec<u32>,
-    /// Acquisitions that are simulated of each 50,000.
+    /// How many of each 50,000 acquisitions are simulated.
     pub acquisitions: u32,
     /// The seed of every random choice.
     pub seed: u64,
-    /// Who simulates.
+    /// The pool that runs simulations.
     pub pool: SimulatorPool,
 }
 
 impl Options {
-    /// Everything, as it was measured.
+    /// The published study in full.
     pub fn new(pool: SimulatorPool) -> Self {
         Self { machines: Vec::new(), tasks: Vec::new(), acquisitions: ACQUISITIONS, seed: 1, pool }
     }
 }
 
-/// A measured point and a simulated one.
+/// A published point and its simulated counterpart.
 #[derive(Clone, Debug)]
 struct Compared {
     published: Published,
@@ -56,35 +56,36 @@ struct Compared {
 }
 
 impl Compared {
-    /// Whether it is judged. The length of a section is read off the point with one task.
+    /// Whether the point is judged. The one with a single task is not: it gives the length of a
+    /// section.
     fn counts(&self) -> bool {
         self.published.tasks > 1
     }
 
-    /// By what factor the simulated time is off, either way.
+    /// The ratio of the simulated and the published time, inverted if it is less than 1.
     fn factor(&self) -> f64 {
         let ratio = self.simulated / self.published.ns;
         ratio.max(1.0 / ratio)
     }
 }
 
-/// What was found.
+/// The results of the study.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct MutexAccuracy {
     /// Published and simulated records.
     pub measurements: Vec<Measurement>,
-    /// What is asked of the simulator.
+    /// What the study claims about the simulator.
     pub claims: Vec<Claim>,
-    /// What could not be compared, a line each.
+    /// A line for each point that could not be compared.
     pub failures: Vec<String>,
     compared: Vec<Compared>,
 }
 
-/// Simulates and compares.
-pub fn run(options: &Options) -> Result<Found, Failure> {
+/// Runs the study.
+pub fn run(options: &Options) -> Result<MutexAccuracy, Failure> {
     let all = options.chosen()?;
     let models = options.models()?;
-    let mut found = Found {
+    let mut found = MutexAccuracy {
         measurements: Vec::new(),
         claims: Vec::new(),
         failures: Vec::new(),
@@ -142,7 +143,7 @@ impl Options {
             if name == pauses_by_wfe {
                 let cycles = (ns * model.machine().core.ghz).round();
                 let pause = model.constants.iter_mut().find(|c| c.field.path == "core.pause");
-                let pause = pause.expect("every model has one");
+                let pause = pause.expect("every model has this constant");
                 (pause.value, pause.high) = (cycles, cycles);
             }
             Ok(model)
@@ -150,8 +151,8 @@ impl Options {
         MACHINES.into_iter().map(find).collect()
     }
 
-    /// What a section computes at each point: what one task takes, less what that takes in a
-    /// simulation if it computes nothing.
+    /// The computation in a section, for each point: the published time of one task, less the
+    /// simulated time of a task that computes nothing.
     fn sections(&self, all: &[Published], models: &[Model]) -> Result<Vec<f64>, Failure> {
         let alone: Vec<Job> = all.iter().map(|point| self.job(point, 1, 0.0, models)).collect();
         let overheads = self.pool.run(&alone);
@@ -162,7 +163,7 @@ impl Options {
             };
             let name = || format!("{}, {}, {}", point.model, point.series, point.lock);
             let alone = all.iter().find(is_alone).ok_or_else(|| {
-                Failure::Failed(format!("{}: nothing is published of one task", name()))
+                Failure::Failed(format!("{}: there is no published time of one task", name()))
             })?;
             let overhead = overhead.map_err(Failure::Failed)?;
             Ok((alone.ns - per_acquisition(&overhead)).max(0.0))
@@ -171,7 +172,10 @@ impl Options {
     }
 
     fn job(&self, point: &Published, tasks: u32, section_ns: f64, models: &[Model]) -> Job {
-        let model = models.iter().find(|model| model.name == point.model).expect("all are there");
+        let model = models
+            .iter()
+            .find(|model| model.name == point.model)
+            .expect("the models of all points were loaded");
         Job {
             machine: model.to_toml(),
             cpus: None,
@@ -193,12 +197,12 @@ impl Options {
     }
 }
 
-/// Whether there are measurements of a machine of this name.
+/// Whether there are measurements of a machine with this name.
 pub(super) fn knows(name: &str) -> bool {
     MACHINES.iter().any(|(_, model)| is_called(model, name))
 }
 
-/// Whether a model is meant, which may be called without its ending.
+/// Whether a name means a model. It may omit the model's ending.
 fn is_called(model: &str, name: &str) -> bool {
     model == name || model.strip_suffix("-like") == Some(name)
 }

@@ -1,8 +1,8 @@
-//! What others measured: mutexes on real machines, a table in `figures/measured`.
+//! The published times of mutexes on real machines: a table in `figures/measured`.
 
 use crate::failure::Failure;
 
-/// The table. Where it comes from is in the file beside it.
+/// The table. The file beside it names the source.
 const MUTEXES: &str = include_str!("../../../../../../figures/measured/mutexes.csv");
 
 /// The measured machines, and the models of them.
@@ -13,11 +13,12 @@ pub(super) const MACHINES: [(&str, &str); 4] = [
     ("aarch64-18c", "m1-ultra-18-like"),
 ];
 
-/// The model on which the measured program pauses by `wfe`, and how many nanoseconds that takes:
-/// Apple's cores go on by themselves after 1269 ns on average, as measured for another program.
+/// The model of the machine on which the published program pauses by `wfe`, and the time of that
+/// pause in nanoseconds: Apple's cores resume by themselves after 1269 ns on average, as measured
+/// for another program.
 pub(super) const PAUSES_BY_WFE: (&str, f64) = ("m1-ultra-18-like", 1_269.0);
 
-/// The measured locks, and what they are called here.
+/// The measured locks, and their names in manycore.
 const LOCKS: [(&str, &str); 4] = [
     ("glibc", "futex"),
     ("rust-std", "rust-std"),
@@ -25,19 +26,19 @@ const LOCKS: [(&str, &str); 4] = [
     ("parking_lot", "parking-lot"),
 ];
 
-/// Acquisitions of each measurement.
+/// The number of acquisitions in each measurement.
 pub(super) const ACQUISITIONS: u32 = 50_000;
 
-/// Entries of the map under the lock.
+/// The number of entries of the map under the lock.
 pub(super) const ENTRIES: u32 = 64;
 
 /// A line of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Published {
     pub model: &'static str,
-    /// The name of the series; two may have points in common.
+    /// The name of the series. Two series may have points in common.
     pub series: String,
-    /// Its name here.
+    /// The lock's name in manycore.
     pub lock: &'static str,
     pub tasks: u32,
     /// Wall time of an acquisition, in nanoseconds: the median.
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_read_whole() {
+    fn every_line_of_the_table_parses() {
         let all = mutexes().unwrap();
         let first = all.iter().find(|one| one.lock == "futex" && one.tasks == 64).unwrap();
         assert_eq!((first.model, first.ns), ("m1-ultra-18-like", 143.2));

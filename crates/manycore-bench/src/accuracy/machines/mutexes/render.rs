@@ -1,13 +1,13 @@
-//! The study of real machines for a person.
+//! Tables of the study of mutexes on real machines.
 
 use manycore_measure::{Cell, Claim, Column, Table, significant};
 
 use super::judge::{self, Summary};
 use super::published::MACHINES;
-use super::{Compared, Found};
+use super::{Compared, MutexAccuracy};
 
 /// For each machine the published times with the simulated ones, the errors, and the claims.
-pub fn render(found: &Found) -> String {
+pub fn render(found: &MutexAccuracy) -> String {
     let of_machine = |(measured, model): (&str, &str)| {
         let members: Vec<&Compared> =
             found.compared.iter().filter(|one| one.published.model == model).collect();
@@ -27,7 +27,7 @@ pub fn render(found: &Found) -> String {
     )
 }
 
-/// Rows are locks of a series, columns numbers of tasks.
+/// A table of times. Rows are locks of a series, columns are numbers of tasks.
 fn times(members: &[&Compared]) -> Table {
     let mut tasks: Vec<u32> = members.iter().map(|one| one.published.tasks).collect();
     tasks.sort_unstable();
@@ -55,7 +55,7 @@ fn times(members: &[&Compared]) -> Table {
     table
 }
 
-/// The points of each lock in each series, by tasks.
+/// For each lock and series: its points, by tasks.
 fn rows<'a>(members: &[&'a Compared]) -> Vec<Vec<&'a Compared>> {
     let mut rows: Vec<Vec<&Compared>> = Vec::new();
     let name = |one: &Compared| (one.published.series.clone(), one.published.lock);
@@ -76,7 +76,7 @@ fn knee(row: &[&Compared], time: fn(&Compared) -> f64) -> Option<u32> {
     Some(slow.published.tasks)
 }
 
-/// By machine, by lock, and by both.
+/// Errors by machine, by lock, and by both.
 fn errors(compared: &[Compared]) -> Table {
     let numbers = ["points", "median factor", "p90", "worst"].map(Column::number);
     let words = ["machine", "lock"].map(Column::words);

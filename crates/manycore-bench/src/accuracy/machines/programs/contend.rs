@@ -1,8 +1,8 @@
-//! Threads that want the same thing again and again: a lock, or a word.
+//! Threads that contend for one lock, or for one word.
 //!
-//! The mechanism is a lock of manycore's, `glibc-2013-rw`, or a way to count in one word:
-//! `atomic-add`, `cas-add`, and, by which each thread has a word of its own, `own-add` and
-//! `own-plain-add`, a load and a store.
+//! The mechanism is a lock of manycore's, `glibc-2013-rw`, or a way to count. `atomic-add` and
+//! `cas-add` count in one word. With `own-add` and `own-plain-add` each thread has a word of its
+//! own; the latter uses a load and a store.
 
 use manycore_sim::machine::Topology;
 use manycore_sim::{Placement, thread};
@@ -17,7 +17,7 @@ use crate::contender::{self, Contender, Visitor};
 use crate::simulated::{Count, Finding, Run, SimulatedProgram, Window, sight};
 use crate::waits::Waits;
 
-/// In which order threads are put on CPUs.
+/// The order in which threads are put on CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Filling {
@@ -28,26 +28,26 @@ pub(crate) enum Filling {
     Scatter,
 }
 
-/// What threads do between two times at which they want it, and while they have it.
+/// A thread's computation and accesses, under the lock and between two acquisitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Contend {
     /// Computation under the lock.
     pub section_ns: f64,
-    /// Mean computation between two sections; it varies by half of that either way.
+    /// Mean computation between two sections. It varies by half of that either way.
     pub outside_ns: f64,
-    /// Sections that only read, in percent.
+    /// The share of sections that only read, in percent.
     pub reads: f64,
-    /// Lines that a section reads and, unless it only reads, writes.
+    /// The number of lines that a section reads. It also writes them unless it only reads.
     pub data: u32,
     pub filling: Filling,
 }
 
-/// What all threads use.
+/// The data that all threads use.
 trait Shared {
     /// One operation of a thread.
     fn act(&self, index: u32, reads: bool, section: u64);
 
-    /// Operations that changed something, as the data say.
+    /// The number of operations that changed something, according to the data.
     fn written(&self) -> u64;
 }
 
@@ -67,7 +67,7 @@ impl<C: Contender> Shared for Guarded<C> {
                 let count = line.with(|line| unsafe { *line });
                 if writes {
                     // SAFETY: all simulated threads are one thread of the host, and none stops
-                    // within this access. Who else is in the section shows in the count.
+                    // within this access. Another thread in the section would show in the count.
                     line.with_mut(|line| unsafe { *line = count + 1 });
                 }
             }
@@ -86,7 +86,7 @@ impl<C: Contender> Shared for Guarded<C> {
     }
 }
 
-/// How a word is counted up.
+/// How a thread increments a word.
 #[derive(Clone, Copy)]
 enum Way {
     Add,
@@ -133,7 +133,7 @@ impl Shared for Word {
     }
 }
 
-/// Makes what threads share, for this many of them and this many lines.
+/// Makes the shared data for this many threads and lines.
 type Maker = fn(u32, u32) -> Box<dyn Shared>;
 
 struct Chooser;
@@ -180,7 +180,8 @@ impl SimulatedProgram for Contend {
     }
 }
 
-/// Draws before the start: what is drawn is then none of the simulated work.
+/// The number of random values that a thread draws before the start, so that drawing is not
+/// simulated.
 const DRAWN: usize = 256;
 
 fn simulate(run: &Run, program: &Contend) -> Result<Finding, String> {
@@ -192,7 +193,7 @@ fn simulate(run: &Run, program: &Contend) -> Result<Finding, String> {
     let section = (program.section_ns * ghz).round() as u64;
     let report = run.simulate(|| {
         let shared = make(job.threads, program.data);
-        // Measured at the first call, which is not to be within what is counted.
+        // The first call measures the cost. It must not happen while operations are counted.
         tuning::pause_cost();
         let window = run.window(thread::now());
         let done = thread::parallel(job.threads, |index| {
@@ -201,7 +202,7 @@ fn simulate(run: &Run, program: &Contend) -> Result<Finding, String> {
             let mut steps = steps.iter().cycle();
             let mut done = [0, 0];
             while thread::now() < window.end {
-                let (reads, outside) = *steps.next().expect("there are some");
+                let (reads, outside) = *steps.next().expect("there is at least one step");
                 shared.act(index, reads, section);
                 done[usize::from(reads)] += 1;
                 counts[index as usize].note(window, done[0] + done[1]);
@@ -214,7 +215,9 @@ fn simulate(run: &Run, program: &Contend) -> Result<Finding, String> {
     let (window, done, written): &(Window, Vec<[u64; 2]>, u64) = &report.result;
     let writes: u64 = done.iter().map(|[writes, _]| writes).sum();
     if program.data > 0 && writes != *written {
-        return Err(format!("updates were lost: {writes} were made, {written} found"));
+        return Err(format!(
+            "updates were lost: the threads made {writes}, and the data shows {written}"
+        ));
     }
     let all: u64 = done.iter().map(|[writes, reads]| writes + reads).sum();
     let counted = counts.iter().map(Count::counted).collect();
@@ -225,12 +228,12 @@ fn simulate(run: &Run, program: &Contend) -> Result<Finding, String> {
     })
 }
 
-/// What is drawn for a thread.
+/// The random values of a thread.
 struct Drawn {
     /// The computation before the first operation. Threads that began at the same moment would
     /// queue in the order of their CPUs, socket by socket, and a fair lock would keep that order.
     begin: u64,
-    /// Which operations only read, and for how long the thread computes after each.
+    /// For each operation: whether it only reads, and how long the thread computes afterwards.
     steps: Vec<(bool, u64)>,
 }
 
@@ -285,16 +288,16 @@ mod tests {
     }
 
     #[test]
-    fn own_words_scale_and_shared_ones_do_not() {
+    fn private_words_scale_and_shared_ones_do_not() {
         let factor = |mechanism| throughput(mechanism, 24, 0.0) / throughput(mechanism, 1, 0.0);
         let (own, shared, swapped) = (factor("own-add"), factor("atomic-add"), factor("cas-add"));
         assert!(own > 20.0 && shared.max(swapped) < 6.0, "{own}, {shared}, {swapped}");
     }
 
-    /// A fair queue across four sockets crosses them with most hand-overs, and one that is kept
-    /// together does not.
+    /// A fair queue across four sockets crosses them at most hand-overs. A queue that prefers its
+    /// own socket does not.
     #[test]
-    fn a_fair_queue_is_not_in_the_order_of_sockets() {
+    fn a_fair_queue_crosses_sockets() {
         let crossing = |mechanism| {
             let program = Contend {
                 section_ns: 100.0,
@@ -313,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_share_what_writers_do_not() {
+    fn readers_share_the_lock_and_writers_do_not() {
         let (read, written) = (throughput("per-cpu-rw", 24, 100.0), throughput("mcs", 24, 0.0));
         assert!(read > 4.0 * written, "{read}, {written}");
     }

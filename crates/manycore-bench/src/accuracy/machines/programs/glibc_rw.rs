@@ -1,10 +1,10 @@
-//! glibc's reader-writer lock until 2.24: counts under a mutex of its own, which each acquisition
-//! and each release takes.
+//! glibc's reader-writer lock until 2.24. Its counts are protected by a mutex of its own, which
+//! each acquisition and each release takes.
 //!
-//! So readers wait for each other for as long as that mutex is held, and sleep if it is not free:
-//! what a published table of 2013 calls `pthread_rwlock`. None of manycore's locks is like it.
-//! After nptl/pthread_rwlock_rdlock.c and its neighbours, with readers ahead of writers, the
-//! default kind.
+//! So a reader waits while another holds that mutex, and sleeps if it is not free. A published
+//! table of 2013 calls this lock `pthread_rwlock`. None of manycore's locks is like it. Written
+//! after nptl/pthread_rwlock_rdlock.c and its neighbours, for the default kind, which prefers
+//! readers.
 
 use manycore_simulated::lock::{Futex, PlainLock};
 use manycore_simulated::sync::atomic::{AtomicU32, Ordering};
@@ -12,13 +12,14 @@ use manycore_simulated::sync::futex;
 
 use crate::contender::Contender;
 
-/// Relaxed, all: the mutex orders what it protects. Who sleeps compares the word once more.
+/// Relaxed, all: the mutex orders the data that it protects. A thread compares the word once more
+/// before it sleeps.
 const ORDER: Ordering = Ordering::Relaxed;
 
 pub(super) struct GlibcRw {
     mutex: Futex,
     readers: AtomicU32,
-    /// Counted up for those that sleep.
+    /// Incremented for the threads that sleep.
     readers_wakeup: AtomicU32,
     writer_wakeup: AtomicU32,
     readers_queued: AtomicU32,
@@ -27,11 +28,11 @@ pub(super) struct GlibcRw {
 }
 
 impl GlibcRw {
-    /// What the lock is called in the sets.
+    /// The lock's name in the sets.
     pub const NAME: &'static str = "glibc-2013-rw";
 
-    /// Takes the mutex until `may_enter` does what an entry takes; sleeps until then, and is one of
-    /// the queued.
+    /// Takes the mutex and calls `may_enter`, which enters if it can. Until it does, the thread
+    /// counts as queued, and sleeps.
     fn enter(&self, queued: &AtomicU32, wakeup: &AtomicU32, may_enter: impl Fn() -> bool) {
         self.mutex.acquire();
         while !may_enter() {
@@ -84,12 +85,12 @@ impl GlibcRw {
     }
 
     fn release_mutex(&self) {
-        // SAFETY: this thread has acquired it, as all who call this have.
+        // SAFETY: this thread has acquired it, as every caller has.
         unsafe { self.mutex.release() };
     }
 }
 
-/// Of a word that the mutex protects: a load and a store.
+/// Adds to a word that the mutex protects, by a load and a store.
 fn add(word: &AtomicU32, more: u32) {
     word.store(word.load(ORDER).wrapping_add(more), ORDER);
 }
@@ -129,9 +130,9 @@ mod tests {
 
     use super::*;
 
-    /// Writers change two words, readers look at both.
+    /// Writers change two words, and readers compare both.
     #[test]
-    fn no_reader_is_beside_a_writer() {
+    fn readers_and_writers_exclude_each_other() {
         explore::check(|| {
             let lock = GlibcRw::new();
             let words = [AtomicU32::new(0), AtomicU32::new(0)];

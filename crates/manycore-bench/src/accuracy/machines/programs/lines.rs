@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::simulated::{Finding, Run, SimulatedProgram, Window, sight};
 
-/// What is done with the line.
+/// The accesses to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Accesses {
-    /// All read the same line, which nobody writes.
+    /// All cores read the same line, which no core writes.
     ReadOne,
-    /// Each reads a line of its own.
+    /// Each core reads a line of its own.
     ReadOwn,
-    /// One writes a line, all others read it: what reads take.
+    /// One core writes a line, all others read it. The reads are measured.
     ReadWritten,
-    /// One writes a line, all others read it: what writes take.
+    /// One core writes a line, all others read it. The writes are measured.
     WriteRead,
-    /// All add to a word of the same line.
+    /// All cores add to a word of the same line.
     WriteOne,
-    /// Each adds to a word of its own.
+    /// Each core adds to a word of its own.
     WriteOwn,
-    /// Two hand a word to each other by compare-and-swap; half of the way there and back. The
-    /// second one is at this distance class.
+    /// Two cores hand a word to each other by compare-and-swap. The value is half of the time there
+    /// and back. The second core is at this distance class.
     HandOver { class: u8 },
 }
 
@@ -36,16 +36,16 @@ pub(crate) struct Lines {
     pub accesses: Accesses,
 }
 
-/// The name under which the cycles of an access are in what is seen of a simulation.
+/// The key of the cycles of an access, in a simulation's detailed results.
 pub(crate) const CYCLES: &str = "access_cycles";
 
-/// Bursts that are measured, after one that is not.
+/// The number of measured bursts. One that is not measured comes before them.
 const BURSTS: u64 = 20;
 
-/// Cycles between the beginnings of two bursts: more than a burst of the largest machine takes.
+/// Cycles between the starts of two bursts: more than a burst takes on the largest machine.
 const PERIOD: u64 = 400_000;
 
-/// Hand-overs there and back that are measured.
+/// The number of measured hand-overs there and back.
 const ROUNDS: u64 = 200;
 
 impl SimulatedProgram for Lines {
@@ -76,8 +76,8 @@ impl SimulatedProgram for Lines {
     }
 }
 
-/// A core that polls its time-stamp counter sees the moment up to a turn late: so who comes first
-/// is not the same core in each burst.
+/// How late a core begins a burst. A core that polls its time-stamp counter notices the moment with
+/// a delay of up to one iteration, so each burst begins with another core.
 fn lateness(index: u32, burst: u64) -> u64 {
     const TURN: u64 = 60;
     // Fibonacci hashing.
@@ -85,7 +85,7 @@ fn lateness(index: u32, burst: u64) -> u64 {
     (hash >> 40) % TURN
 }
 
-/// The cycles of all measured accesses, and how many there were.
+/// The cycles of all measured accesses, and their number.
 fn bursts(accesses: Accesses, threads: u32) -> (u64, u64) {
     let words: Vec<CachePadded<AtomicU64>> =
         (0..=threads).map(|_| CachePadded(AtomicU64::new(0))).collect();
@@ -125,7 +125,7 @@ fn bursts(accesses: Accesses, threads: u32) -> (u64, u64) {
     measured.into_iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
 }
 
-/// Cycles of one way, times the number of ways, and that number.
+/// The cycles of all hand-overs, and their number.
 fn hand_over() -> (u64, u64) {
     let word = Box::new(CachePadded(AtomicU64::new(0)));
     let took = thread::parallel(2, |index| {
@@ -135,7 +135,7 @@ fn hand_over() -> (u64, u64) {
             if round == 1 {
                 begin = thread::now();
             }
-            // Relaxed: the word orders nothing. Each attempt takes the line, as in the measured
+            // Relaxed: the word orders nothing. Each attempt acquires the line, as in the measured
             // program.
             while word.compare_exchange(own, 1 - own, Ordering::Relaxed, Ordering::Relaxed).is_err()
             {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_takes_the_longer_the_more_write() {
+    fn a_burst_of_more_writers_takes_longer() {
         assert!(cycles(Accesses::WriteOwn, 60) < 40.0);
         assert!(cycles(Accesses::ReadOne, 60) < 40.0);
         let (few, many) = (cycles(Accesses::WriteOne, 2), cycles(Accesses::WriteOne, 60));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_far_hand_over_takes_longer() {
+    fn a_hand_over_to_a_distant_core_takes_longer() {
         let [near, far] = [0, 1].map(|class| cycles(Accesses::HandOver { class }, 2));
         assert!(near > 50.0 && far > 1.5 * near, "{near}, {far}");
     }

@@ -1,4 +1,5 @@
-//! What simulated threads do in place of what was measured, where no other workload has it.
+//! Programs of simulated threads that stand for published measurements, where no other workload
+//! fits.
 //!
 //! | module | what is in it |
 //! |---|---|

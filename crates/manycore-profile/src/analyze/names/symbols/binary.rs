@@ -10,7 +10,7 @@ use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSymbol, ReadRef, SymbolKind};
 
 use crate::analyze::names::files::ReadableFile;
-use crate::analyze::names::modules::Place;
+use crate::analyze::names::modules::CodeLocation;
 use manycore_launch::regular;
 
 use super::segments::Segments;
@@ -29,10 +29,10 @@ pub struct Binary {
     lines: Option<Loader>,
 }
 
-/// More bytes of a name than this are not read.
+/// The most bytes of a name that are read.
 const NAME: u64 = 4096;
 
-/// A file with names of any length. The cache returns no names beyond its limit: then a function
+/// A file with names of any length. The cache returns no name beyond its limit; then the function
 /// would be mistaken for a part of the one before it.
 #[derive(Clone, Copy)]
 struct Cut<'a>(&'a ReadCache<File>);
@@ -88,12 +88,12 @@ impl Binary {
         })
     }
 
-    /// The address, as symbols count them, of a place; none if there is nothing of the file.
-    pub fn address_of(&self, place: &Place) -> Option<u64> {
+    /// The address of a location, in terms of symbols; `None` if the file has nothing there.
+    pub fn address_of(&self, place: &CodeLocation) -> Option<u64> {
         self.segments.address_of(place)
     }
 
-    /// The calls behind a return address, innermost first: one frame a call, a single one without
+    /// The calls at a return address, innermost first: a frame for each call, a single one without
     /// DWARF.
     pub fn frames(&self, module: &str, address: u64) -> Vec<Frame> {
         // A return address may belong to the next line or function: the look-up is for the call
@@ -136,7 +136,7 @@ impl Binary {
 #[derive(Default)]
 pub struct Table {
     symbols: Vec<Symbol>,
-    /// All names, one behind the other: a large program has a million of them.
+    /// All names, concatenated: a large program has a million of them.
     names: String,
 }
 
@@ -181,7 +181,7 @@ impl Table {
         self.symbols.dedup_by_key(|symbol| symbol.address);
     }
 
-    /// The symbol that an address is in, and how far.
+    /// The symbol that contains an address, and the offset in it.
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
         let behind = self.symbols.partition_point(|symbol| symbol.address <= address);
         let symbol = self.symbols[..behind].last()?;

@@ -14,7 +14,7 @@ use linux_perf_data::jitdump::{JitDumpReader, JitDumpRecord};
 use crate::analyze::names::files::{self, Process};
 use crate::analyze::names::modules::Key;
 
-/// More of a map than this is not read, nor of a line.
+/// The most bytes of a map, and of a line, that are read.
 const BYTES_MAX: u64 = 256 << 20;
 const LINE_MAX: u64 = 4096;
 /// More pieces of code than this are not kept.
@@ -100,14 +100,15 @@ impl Made {
         }
     }
 
-    /// By address, of those that were put over others the latest. To be called when all are there.
+    /// Sorts the pieces by address. If one was put over another, keeps the later one. Call it when
+    /// all pieces were added.
     fn sort(&mut self) {
         self.pieces.reverse();
         self.pieces.sort_by_key(|piece| piece.start);
         self.pieces.dedup_by_key(|piece| piece.start);
     }
 
-    /// The piece that an address is in, and how far.
+    /// The piece that contains an address, and the offset in it.
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
         let behind = self.pieces.partition_point(|piece| piece.start <= address);
         let piece = self.pieces[..behind].last()?;
@@ -116,7 +117,7 @@ impl Made {
     }
 }
 
-/// `START SIZE NAME`; some write `0x` ahead of the numbers.
+/// Parses `START SIZE NAME`; some compilers write `0x` ahead of the numbers.
 fn piece(line: &[u8]) -> Option<Piece> {
     let line = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned();
     let mut words = line.splitn(3, ' ');

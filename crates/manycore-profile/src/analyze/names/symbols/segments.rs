@@ -7,7 +7,7 @@
 
 use object::{Object, ObjectSegment, ReadRef, SegmentFlags, elf};
 
-use crate::analyze::names::modules::{Place, Range};
+use crate::analyze::names::modules::{CodeLocation, Range};
 
 /// Mappings begin at multiples of this.
 const PAGE: u64 = 4096;
@@ -39,8 +39,8 @@ impl Segments {
         Self(file.segments().map(segment).collect())
     }
 
-    /// The address, as symbols count them, of a place; none if no segment is there.
-    pub fn address_of(&self, place: &Place) -> Option<u64> {
+    /// The address of a location, in terms of symbols; `None` if no segment is there.
+    pub fn address_of(&self, place: &CodeLocation) -> Option<u64> {
         let biases = self.0.iter().filter_map(|segment| segment.bias(place.range));
         // The distance that explains most of the file's mappings. Among several such distances it
         // is the first, because segments come in the order of their addresses, and a single mapping
@@ -55,8 +55,8 @@ impl Segments {
         self.0.iter().any(is_in).then_some(address)
     }
 
-    /// How well pages agree with the file being loaded at this distance from its linked address: 2
-    /// if the rights are also those of a segment, and 1 if only the place is.
+    /// How well a mapping agrees with the file being loaded at this distance from its linked
+    /// address: 2 if a segment has the same place and rights, 1 if only the place agrees.
     fn explains(&self, bias: u64, range: &Range) -> u32 {
         let of = |segment: &Segment| match segment.bias(range) == Some(bias) {
             true => 1 + u32::from(segment.is_code == range.is_code),
@@ -67,8 +67,8 @@ impl Segments {
 }
 
 impl Segment {
-    /// How far from where it was linked to be the segment is if these pages are its; none if they
-    /// cannot be.
+    /// The distance of this segment from its linked address if this mapping belongs to it; `None`
+    /// if it cannot.
     fn bias(&self, range: &Range) -> Option<u64> {
         let first = self.offset & !(PAGE - 1);
         let end = self.offset.saturating_add(self.size_in_file);

@@ -21,7 +21,7 @@ pub struct Separate {
     pub supplement: Option<PathBuf>,
 }
 
-/// Looks for the files that belong to `file`, next to it and below the directory `root`.
+/// Searches for the files that belong to `file`, next to it and below the directory `root`.
 pub fn find<'d, R: ReadRef<'d>>(path: &Path, file: &object::File<'d, R>, root: &Path) -> Separate {
     let build_id = file.build_id().ok().flatten();
     let debug = build_id
@@ -47,7 +47,7 @@ fn by_build_id(id: &[u8], root: &Path) -> Option<PathBuf> {
     found.is_file().then_some(found)
 }
 
-/// The file that the program names, where gdb looks for it.
+/// The separate file that the program names, in the places where gdb looks for it.
 fn by_link<'d, R: ReadRef<'d>>(
     path: &Path,
     file: &object::File<'d, R>,
@@ -63,7 +63,7 @@ fn by_link<'d, R: ReadRef<'d>>(
     places.into_iter().map(|place| place.join(name)).find(fits)
 }
 
-/// Whether a file is of the same build: an older file of the same name would give wrong answers.
+/// Whether a file is of the same build: an older file of the same name would give wrong results.
 fn belongs(found: &Path, build_id: Option<&[u8]>, sum: u32) -> bool {
     match build_id {
         Some(id) => opened(found).is_some_and(|cache| {
@@ -74,7 +74,7 @@ fn belongs(found: &Path, build_id: Option<&[u8]>, sum: u32) -> bool {
     }
 }
 
-/// The data that `dwz` has moved out of a file, because other files have them, too.
+/// The data that `dwz` has moved out of a file, because other files have it as well.
 fn supplement<'d, R: ReadRef<'d>>(
     path: &Path,
     file: &object::File<'d, R>,
@@ -94,8 +94,8 @@ mod tests {
 
     use super::*;
 
-    /// A program with debugging information, and the same as a distribution would strip it, with a
-    /// link.
+    /// Makes a program with debugging information, and the same program as a distribution would
+    /// strip it, with a link.
     fn stripped(directory: &Path, linker: &str) -> PathBuf {
         let source = "int main(void) { return 0; }";
         fs::write(directory.join("x.c"), source).unwrap();

@@ -1,4 +1,4 @@
-//! A bucket: a line of the cache, with room for six entries and a byte of each one's hash.
+//! A bucket: a cache line with room for six entries, and for a byte of the hash of each.
 
 use alloc::boxed::Box;
 use core::ptr::null_mut;
@@ -8,21 +8,21 @@ use super::super::word::{MOVED, free, lock, matching, occupied, slots, tag_bits,
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::order;
 
-/// How many entries a line has room for.
+/// The number of entries for which a line has room.
 const SLOTS: usize = 6;
 const TAGS: u64 = tag_bits(SLOTS);
 
 /// Entries of one bucket, or some of them. `T` is an entry.
 ///
-/// Invariant: a slot whose byte in `word` is not 0 leads to an entry, which was put there before
-/// the byte. Only the thread that has locked the bucket writes it; the bucket's further lines are
-/// locked with it.
+/// Invariant: a slot whose byte in `word` is not 0 leads to an entry, which was stored there before
+/// the byte. Only the thread that has locked the bucket writes it. The bucket's lock also protects
+/// its overflow lines.
 #[repr(C, align(64))]
 pub(super) struct Bucket<T> {
-    /// A byte for each slot, and the flags. Those of a further line have no flags.
+    /// A byte for each slot, and the flags. An overflow line has no flags.
     word: AtomicU64,
     slots: [AtomicPtr<T>; SLOTS],
-    /// A further line; null if there is none.
+    /// An overflow line; null if there is none.
     more: AtomicPtr<Bucket<T>>,
 }
 
@@ -33,22 +33,22 @@ impl<T> Default for Bucket<T> {
     }
 }
 
-/// Where an entry is.
-pub(super) struct Place<'t, T> {
+/// An entry and the slot that holds it.
+pub(super) struct SlotRef<'t, T> {
     line: &'t Bucket<T>,
     slot: usize,
     entry: *mut T,
 }
 
-impl<T> Place<'_, T> {
-    /// What was there when it was found.
+impl<T> SlotRef<'_, T> {
+    /// The slot's entry when it was found.
     pub fn entry(&self) -> *mut T {
         self.entry
     }
 }
 
 impl<T> Bucket<T> {
-    /// The bucket as a reader sees it; none if its entries are in the next table.
+    /// The bucket's word for a reader; `None` if the entries are in the next table.
     #[inline]
     pub fn read(&self) -> Option<u64> {
         // Acquire: partner of the Releases in `Locked::drop` and `Locked::moved`.
@@ -64,7 +64,7 @@ impl<T> Bucket<T> {
         word: u64,
         tag: u8,
         mut is: impl FnMut(*mut T) -> bool,
-    ) -> Option<Place<'_, T>> {
+    ) -> Option<SlotRef<'_, T>> {
         let (mut line, mut word) = (self, word);
         loop {
             for slot in slots(matching(word, TAGS, tag)) {
@@ -72,17 +72,17 @@ impl<T> Bucket<T> {
                 let entry = line.slots[slot].load(order!(Acquire, "map-slot"));
                 assert!(!cfg!(loom) || !entry.is_null(), "a byte without an entry");
                 if is(entry) {
-                    return Some(Place { line, slot, entry });
+                    return Some(SlotRef { line, slot, entry });
                 }
             }
-            line = line.further()?;
+            line = line.overflow()?;
             // Acquire: partner of the Releases in `Locked::put_in` and `Locked::take_out`.
             word = line.word.load(order!(Acquire, "map-further-read"));
         }
     }
 
     #[inline]
-    fn further(&self) -> Option<&Self> {
+    fn overflow(&self) -> Option<&Self> {
         // Acquire: partner of the Release in `Locked::put_in`.
         let more = self.more.load(order!(Acquire, "map-more"));
         // SAFETY: null, or a line that `put_in` has made. It lives as long as the table or, if it
@@ -90,7 +90,7 @@ impl<T> Bucket<T> {
         unsafe { more.as_ref() }
     }
 
-    /// All entries, as `word` has them.
+    /// Calls `f` with all entries of the slots that are occupied in `word`.
     pub fn for_each(&self, word: u64, mut f: impl FnMut(u8, *mut T)) {
         let (mut line, mut word) = (self, word);
         loop {
@@ -98,37 +98,38 @@ impl<T> Bucket<T> {
                 // Acquire: as in `find`.
                 f(tag_of(word, slot), line.slots[slot].load(Ordering::Acquire));
             }
-            let Some(next) = line.further() else { return };
+            let Some(next) = line.overflow() else { return };
             line = next;
             word = line.word.load(Ordering::Acquire); // Acquire: as in `find`
         }
     }
 
-    /// Keeps other writers out; none if its entries are in the next table.
+    /// Locks the bucket against other writers; `None` if its entries are in the next table.
     #[inline]
     pub fn lock(&self) -> Option<Locked<'_, T>> {
         lock(&self.word).map(|word| Locked { bucket: self, word })
     }
 }
 
-/// A bucket whose writer is the caller. Dropped, it is another's.
+/// A bucket that the calling thread has locked. Dropping this unlocks it.
 pub(super) struct Locked<'t, T> {
     bucket: &'t Bucket<T>,
-    /// What its word is going to be.
+    /// The word that unlocking will store.
     word: u64,
 }
 
 impl<'t, T> Locked<'t, T> {
-    /// The entry with this tag of which `is` says yes.
+    /// The entry with this tag for which `is` returns true.
     #[inline]
-    pub fn find(&self, tag: u8, is: impl FnMut(*mut T) -> bool) -> Option<Place<'t, T>> {
+    pub fn find(&self, tag: u8, is: impl FnMut(*mut T) -> bool) -> Option<SlotRef<'t, T>> {
         self.bucket.find(self.word, tag, is)
     }
 
-    /// Puts in one that is not there. Says whether it took another line.
+    /// Inserts an entry whose key is not in the bucket. Returns whether this added an overflow
+    /// line.
     pub fn put_in(&mut self, tag: u8, entry: *mut T) -> bool {
         if let Some(slot) = free(self.word, TAGS) {
-            // Release: partner of the Acquire in `find`, for a thread that has read the word when
+            // Release: partner of the Acquire in `find`, for a thread that read the word when
             // another entry was in the slot. (No model fails with it weakened, so it is not among
             // the mutations.)
             self.bucket.slots[slot].store(entry, Ordering::Release);
@@ -136,7 +137,7 @@ impl<'t, T> Locked<'t, T> {
             return false;
         }
         let mut last = self.bucket;
-        while let Some(line) = last.further() {
+        while let Some(line) = last.overflow() {
             let word = line.word.load(Ordering::Relaxed); // Relaxed: this thread is the writer
             if let Some(slot) = free(word, TAGS) {
                 line.slots[slot].store(entry, Ordering::Release); // Release: as above
@@ -147,35 +148,35 @@ impl<'t, T> Locked<'t, T> {
             last = line;
         }
         let line = Box::new(Bucket::default());
-        // Relaxed, both: shown by the store below.
+        // Relaxed, both: the store below publishes them.
         line.slots[0].store(entry, Ordering::Relaxed);
         line.word.store(with(0, 0, tag), Ordering::Relaxed);
         let line = Box::into_raw(line);
-        // Release: partner of the Acquire in `further`.
+        // Release: partner of the Acquire in `overflow`.
         last.more.store(line, order!(Release, "map-put-line"));
         true
     }
 
-    /// Puts an entry with the same key in another's place.
+    /// Replaces an entry by one with the same key.
     #[inline]
-    pub fn replace(&self, place: &Place<'t, T>, entry: *mut T) {
+    pub fn replace(&self, slot_ref: &SlotRef<'t, T>, entry: *mut T) {
         // Release: partner of the Acquire in `find`.
-        place.line.slots[place.slot].store(entry, order!(Release, "map-replace"));
+        slot_ref.line.slots[slot_ref.slot].store(entry, order!(Release, "map-replace"));
     }
 
-    /// Removes an entry, which other threads may still have found. If a further line became empty
-    /// by that, it is unlinked and returned; the caller has to retire it.
+    /// Removes an entry, which other threads may still use. If an overflow line becomes empty, it
+    /// is unlinked and returned, and the caller has to retire it.
     #[inline]
-    pub fn take_out(&mut self, place: &Place<'t, T>) -> Option<*mut Bucket<T>> {
-        if core::ptr::eq(place.line, self.bucket) {
-            self.word = with(self.word, place.slot, 0);
+    pub fn take_out(&mut self, slot_ref: &SlotRef<'t, T>) -> Option<*mut Bucket<T>> {
+        if core::ptr::eq(slot_ref.line, self.bucket) {
+            self.word = with(self.word, slot_ref.slot, 0);
             return None;
         }
-        let word = place.line.word.load(Ordering::Relaxed); // Relaxed: this thread is the writer
-        let word = with(word, place.slot, 0);
+        let word = slot_ref.line.word.load(Ordering::Relaxed); // Relaxed: this thread is the writer
+        let word = with(word, slot_ref.slot, 0);
         // Release: partner of the Acquire in `find`.
-        place.line.word.store(word, order!(Release, "map-take-further"));
-        (word == 0).then(|| self.unlink(place.line))
+        slot_ref.line.word.store(word, order!(Release, "map-take-further"));
+        (word == 0).then(|| self.unlink(slot_ref.line))
     }
 
     #[cold]
@@ -185,8 +186,8 @@ impl<'t, T> Locked<'t, T> {
             // Relaxed, here and below: this thread is the writer.
             let next = before.more.load(Ordering::Relaxed);
             if core::ptr::eq(next, empty) {
-                // Release: partner of the Acquire in `further`: the lines behind it were visible to
-                // this thread only.
+                // Release: partner of the Acquire in `overflow`: the lines behind it were visible
+                // to this thread only.
                 before.more.store(empty.more.load(Ordering::Relaxed), Ordering::Release);
                 return next;
             }
@@ -209,7 +210,7 @@ impl<T> Drop for Locked<'_, T> {
 pub(super) struct Pointers<T>(Box<[Bucket<T>]>);
 
 impl<T> Pointers<T> {
-    /// The bucket of this number.
+    /// The bucket with this number.
     #[inline]
     pub fn bucket(&self, number: usize) -> &Bucket<T> {
         &self.0[number]
@@ -263,7 +264,7 @@ impl<T> Buckets for Pointers<T> {
         bucket.word.store(0, Ordering::Relaxed); // Relaxed, here and below: nobody else has it
         let mut more = bucket.more.swap(null_mut(), Ordering::Relaxed);
         while !more.is_null() {
-            // SAFETY: from a box, see `put_in`, and no other thread has it.
+            // SAFETY: the line comes from a box, see `put_in`, and no other thread has it.
             let line = unsafe { Box::from_raw(more) };
             more = line.more.load(Ordering::Relaxed);
         }

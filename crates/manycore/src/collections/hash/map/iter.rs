@@ -7,16 +7,16 @@ use super::super::table::Table;
 use super::super::walk::Walk;
 use super::{Entries, Entry};
 
-/// The keys and values of a map, in no order. A key that is there all the time comes once; one that
-/// comes or goes meanwhile comes once or not at all.
+/// An iterator over the keys and values of a map, in no order. It returns a key that is in the map
+/// all the time exactly once, and a key that is inserted or removed meanwhile at most once.
 pub struct Iter<'p, K, V> {
     buckets: Walk<'p, Entries<K, V>>,
-    /// What is left of the bucket at hand.
+    /// The remaining entries of the present bucket.
     entries: Vec<*mut Entry<K, V>>,
 }
 
 impl<'p, K, V> Iter<'p, K, V> {
-    /// The table was found in a section that lasts as long as `'p`.
+    /// Creates an iterator. The table was found in a section that lasts as long as `'p`.
     pub(super) fn new(table: &'p Table<Entries<K, V>>) -> Self {
         Self { buckets: Walk::new(table), entries: Vec::new() }
     }
@@ -36,7 +36,7 @@ impl<'p, K, V> Iter<'p, K, V> {
         }
     }
 
-    /// The entries.
+    /// The remaining entries.
     pub(super) fn entries(mut self) -> impl Iterator<Item = &'p Entry<K, V>> {
         core::iter::from_fn(move || self.entry())
     }

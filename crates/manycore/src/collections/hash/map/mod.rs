@@ -1,50 +1,54 @@
-//! [`HashMap`]: a hash table that grows, is read without a lock, and holds any keys and values.
+//! [`HashMap`]: a hash table for any keys and values. It grows, and readers take no lock.
 //!
 //! # Idea
 //!
-//! A bucket is one cache line: a byte of the hash of each of six entries, and the addresses of
-//! these entries. A reader compares all six bytes at once, and follows the address of an entry
-//! whose byte is its key's: two lines for a look-up. It writes nothing that others read. A writer
-//! locks the bucket by a bit of the word with the six bytes, and publishes all its changes by the
-//! store that unlocks. An entry never changes, and does not move: a new value is a new entry, and
-//! the old one is freed after a [grace period](crate::reclaim).
+//! A bucket is one cache line. It has the addresses of six entries, and a byte of the hash of each.
+//! A reader compares all six bytes at once, and follows the address of the entry whose byte
+//! matches. So a look-up reads two lines, and writes nothing that other threads read. A writer
+//! locks the bucket by a bit of the word that has the six bytes. The store that unlocks the bucket
+//! publishes all its changes. An entry never changes, and does not move: a new value is a new
+//! entry, and the old entry is freed after a [grace period](crate::reclaim).
 //!
-//! When one bucket in eight needs a further line the table grows. A next table with twice as many
-//! buckets is made; each writer moves its own bucket and eight others. A moved bucket has a mark in
-//! its word, and a thread that finds the mark goes on in the next table. Only pointers are moved:
-//! readers keep their references, and a value with interior mutability, such as an atomic, stays
-//! one value all the time.
+//! The table grows when one bucket in eight needs an overflow line. A writer makes the next table,
+//! with twice as many buckets. Each writer then moves its own bucket and eight others. A moved
+//! bucket has a mark in its word, and a thread that finds the mark goes on in the next table. Only
+//! pointers are moved. So readers keep their references, and a value with interior mutability, such
+//! as an atomic, remains one value all the time.
 //!
 //! # Source
 //!
-//! Bytes of hashes that are compared together are from "Swiss tables" (M. Kulukundis, CppCon 2017);
-//! buckets of a line, with a lock in each, from T. David, R. Guerraoui and V. Trigonakis,
-//! "Asynchronized concurrency: the secret to scaling concurrent search data structures", ASPLOS
-//! 2015 (CLHT); the step by step move to a table of twice the size from J. Triplett, P. McKenney
-//! and J. Walpole, "Resizable, scalable, concurrent hash tables via relativistic programming",
-//! USENIX ATC 2011.
+//! Comparing bytes of several hashes at once comes from "Swiss tables" (M. Kulukundis, CppCon
+//! 2017). Buckets of a cache line, each with a lock, come from T. David, R. Guerraoui and V.
+//! Trigonakis, "Asynchronized concurrency: the secret to scaling concurrent search data
+//! structures", ASPLOS 2015 (CLHT). The step by step move to a table of twice the size comes from
+//! J. Triplett, P. McKenney and J. Walpole, "Resizable, scalable, concurrent hash tables via
+//! relativistic programming", USENIX ATC 2011.
 //!
 //! # Memory order
 //!
-//! An entry is written before it is put into its slot (Release), and the slot before its byte is in
+//! A writer initialises an entry, then stores its address in a slot (Release), and then its byte in
 //! the word (Release of the store that unlocks). So a thread that reads the word and the slot
-//! (Acquire, both) finds an entry. If the slot was used again meanwhile, it may be another entry
-//! than the byte's; comparing the key shows that. *Absent* is right for the moment at which the
-//! word was read, or for a moment at which a writer had removed the key and not yet inserted it
-//! again, because a key does not change its slot while it is there. A bucket's entries are in the
-//! next table's buckets before the word has the mark (Release, Acquire).
+//! (Acquire, both) finds an initialised entry. If the slot was reused in between, the entry may not
+//! be the one of the byte; comparing the key detects that.
+//!
+//! A result of *absent* is right for the moment at which the word was read. Or a writer had removed
+//! the key and had not inserted it again; then the result is right for that moment. A key does not
+//! change its slot while it is in the bucket, so there is no third case.
+//!
+//! A bucket's entries are in the next table's buckets before its word has the mark (Release,
+//! Acquire).
 //!
 //! # Cost
 //!
 //! A look-up reads two lines, and writes none. An insertion takes an atomic operation on the first
 //! line and a node from the thread's pool; growing takes about half of its time. An entry with a
-//! key and a value of a word each has 16 bytes, and its place takes 14 to 28.
+//! key and a value of a word each has 16 bytes, and its share of the buckets is 14 to 28 bytes.
 //!
 //! # When not to use it
 //!
-//! For what concerns several keys at once, or one moment of the whole map:
-//! [`MvrluGrowingTable`](super::MvrluGrowingTable) has snapshots and transactions. For keys in
-//! order.
+//! For operations on several keys at once, or on the whole map at one moment:
+//! [`MvrluGrowingTable`](super::MvrluGrowingTable) has snapshots and transactions. For access in
+//! the order of keys.
 
 mod bucket;
 mod iter;
@@ -61,7 +65,7 @@ use super::table::{Table, Tables, Writing};
 use super::word::tag;
 use crate::reclaim::{Config, Domain, Guard, Handle, end_with_structure};
 use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
-use bucket::{Bucket, Place, Pointers};
+use bucket::{Bucket, Pointers, SlotRef};
 pub use iter::Iter;
 pub use pinned::Pinned;
 
@@ -74,8 +78,8 @@ struct Entry<K, V> {
 /// The map's tables.
 type Entries<K, V> = Pointers<Entry<K, V>>;
 
-/// How many buckets are enough for this number of entries: four entries for each. With well-spread
-/// keys one bucket in eight then has overflow lines.
+/// The number of buckets for this many entries: four entries for each. With well-spread keys, one
+/// bucket in eight then has overflow lines.
 fn buckets_for(entries: usize) -> usize {
     (entries / 4).max(1)
 }
@@ -97,26 +101,26 @@ fn buckets_for(entries: usize) -> usize {
 pub struct HashMap<K, V, S = RandomState> {
     tables: Tables<Entries<K, V>>,
     hasher: S,
-    /// In whose memory the entries are.
+    /// The domain in which the entries' memory is managed.
     domain: Domain,
     _owns: PhantomData<Entry<K, V>>,
 }
 
-// SAFETY: the map owns its entries, which any thread may drop (`Send`); threads that read share
-// their contents (`Sync`).
+// SAFETY: the map owns its entries, which any thread may drop (`Send`); readers share their
+// contents (`Sync`).
 unsafe impl<K: Send + Sync, V: Send + Sync, S: Send> Send for HashMap<K, V, S> {}
 // SAFETY: threads share the contents of entries (`Sync`), and one may drop what another has
 // inserted (`Send`); tables and buckets are atomic.
 unsafe impl<K: Send + Sync, V: Send + Sync, S: Sync> Sync for HashMap<K, V, S> {}
 
 impl<K, V> HashMap<K, V> {
-    /// Empty. Hashes are keyed by a number that is drawn when the process starts.
+    /// Creates an empty map. Hashes are keyed by a number that is drawn when the process starts.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Empty, with room for this number of keys before it grows.
+    /// Creates an empty map with room for this many keys before it grows.
     #[must_use]
     pub fn with_capacity(keys: usize) -> Self {
         Self::with_capacity_and_hasher(keys, RandomState::default())
@@ -130,12 +134,12 @@ impl<K, V, S: Default> Default for HashMap<K, V, S> {
 }
 
 impl<K, V, S> HashMap<K, V, S> {
-    /// Empty, with this hasher.
+    /// Creates an empty map with this hasher.
     pub fn with_hasher(hasher: S) -> Self {
         Self::with_capacity_and_hasher(0, hasher)
     }
 
-    /// The same, with room for this number of keys before it grows.
+    /// Creates an empty map with this hasher, and with room for this many keys before it grows.
     pub fn with_capacity_and_hasher(keys: usize, hasher: S) -> Self {
         Self {
             tables: Tables::new(buckets_for(keys)),
@@ -150,7 +154,7 @@ impl<K, V, S> HashMap<K, V, S> {
         &self.hasher
     }
 
-    /// Where what was taken out waits until nobody can be on it.
+    /// The domain in which removed entries wait until no thread can use them.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
@@ -168,27 +172,27 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
         loop {
             let bucket = table.buckets().bucket(table.number(hash));
             if let Some(word) = bucket.read() {
-                let place = bucket.find(word, tag(hash), |entry| is_of(entry, key))?;
+                let slot_ref = bucket.find(word, tag(hash), |entry| is_of(entry, key))?;
                 // SAFETY: a slot led to it in this section, so that it is not dropped before its
                 // end.
-                return Some(unsafe { &*place.entry() });
+                return Some(unsafe { &*slot_ref.entry() });
             }
             table = table.next()?;
         }
     }
 }
 
-/// What any thread may drop.
+/// Operations that may drop keys and values in any thread.
 impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
     /// The bucket of a hash, locked, in the table that has it.
     #[inline]
     fn lock<'g>(&'g self, hash: u64, guard: &'g Guard) -> Writing<'g, Entries<K, V>> {
-        // SAFETY: an entry of a bucket that is locked is there.
+        // SAFETY: the entries of a locked bucket are valid.
         let hash_of = |entry: *mut Entry<K, V>| self.hasher.hash_one(unsafe { &(*entry).key });
         self.tables.lock(hash, hash_of, guard)
     }
 
-    /// Inserts a key; with `only_new` an existing key keeps its value. Returns the key's present
+    /// Inserts a key; with `only_new`, an existing key keeps its value. Returns the key's present
     /// entry, and its old one.
     #[inline]
     fn put<'g>(
@@ -205,10 +209,11 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         }
         let new = guard.node(Entry { key, value });
         let (table, mut locked) = self.lock(hash, guard);
-        let place = locked.find(tag(hash), |other| is_of(other, &new.key));
-        let old = place.as_ref().map(|place| {
-            // SAFETY: a slot led to it in this section, so that it is not dropped before its end.
-            unsafe { &*place.entry() }
+        let slot_ref = locked.find(tag(hash), |other| is_of(other, &new.key));
+        let old = slot_ref.as_ref().map(|slot_ref| {
+            // SAFETY: a slot led to it in this section, so it is not dropped before the section's
+            // end.
+            unsafe { &*slot_ref.entry() }
         });
         if let (true, Some(there)) = (only_new, old) {
             return (there, old);
@@ -217,13 +222,13 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         // SAFETY: it is in the map by the end of this function, and not dropped before the
         // section's end.
         let entry = unsafe { &*new };
-        match place {
-            Some(place) => {
-                locked.replace(&place, new);
+        match slot_ref {
+            Some(slot_ref) => {
+                locked.replace(&slot_ref, new);
                 drop(locked);
                 // SAFETY: `Guard::node` of this domain has made it, and the writer of its bucket
                 // has taken it out of reach, once.
-                unsafe { guard.retire_node(place.entry()) };
+                unsafe { guard.retire_node(slot_ref.entry()) };
             }
             None => {
                 let has_more = locked.put_in(tag(hash), new);
@@ -236,7 +241,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         (entry, old)
     }
 
-    /// Takes an entry out of which `is` says yes.
+    /// Removes the key's entry if `is` returns true for it.
     fn take<'g>(
         &'g self,
         hash: u64,
@@ -244,33 +249,33 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         guard: &'g Guard,
     ) -> Option<&'g Entry<K, V>> {
         let (table, mut locked) = self.lock(hash, guard);
-        let place = locked.find(tag(hash), is)?;
-        let line = locked.take_out(&place);
+        let slot_ref = locked.find(tag(hash), is)?;
+        let line = locked.take_out(&slot_ref);
         drop(locked);
-        self.retire(&place, line, table, guard);
-        // SAFETY: a slot led to it in this section, so that it is not dropped before its end.
-        Some(unsafe { &*place.entry() })
+        self.retire(&slot_ref, line, table, guard);
+        // SAFETY: a slot led to it in this section, so it is not dropped before the section's end.
+        Some(unsafe { &*slot_ref.entry() })
     }
 
     fn retire(
         &self,
-        place: &Place<'_, Entry<K, V>>,
+        slot_ref: &SlotRef<'_, Entry<K, V>>,
         line: Option<*mut Bucket<Entry<K, V>>>,
         table: &Table<Entries<K, V>>,
         guard: &Guard,
     ) {
         // SAFETY: `Guard::node` of this domain has made it, and the writer of its bucket has taken
         // it out of reach, once.
-        unsafe { guard.retire_node(place.entry()) };
+        unsafe { guard.retire_node(slot_ref.entry()) };
         if let Some(line) = line {
-            table.count_further(false);
+            table.count_overflow(false);
             // SAFETY: from a box, and unlinked by the writer of its bucket, once.
             unsafe { guard.retire(line) };
         }
     }
 
-    /// Puts a value in place of an entry's, if the entry is still there; Returns the new entry,
-    /// unless the old one has gone.
+    /// Replaces an entry by one with another value. Returns the new entry; `None` if the old one
+    /// was not in the map any more.
     fn exchange<'g>(
         &'g self,
         old: &Entry<K, V>,
@@ -280,28 +285,29 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         let hash = self.hasher.hash_one(&new.key);
         let entry = guard.node(new);
         let (_, locked) = self.lock(hash, guard);
-        let place = locked.find(tag(hash), |other| core::ptr::eq(other, old))?;
+        let slot_ref = locked.find(tag(hash), |other| core::ptr::eq(other, old))?;
         let entry = entry.into_raw().as_ptr();
-        locked.replace(&place, entry);
+        locked.replace(&slot_ref, entry);
         drop(locked);
         // SAFETY: `Guard::node` of this domain has made it, and the writer of its bucket has taken
         // it out of reach, once.
-        unsafe { guard.retire_node(place.entry()) };
-        // SAFETY: it was in the map in this section, so that it is not dropped before its end.
+        unsafe { guard.retire_node(slot_ref.entry()) };
+        // SAFETY: it was in the map in this section, so it is not dropped before the section's end.
         Some(unsafe { &*entry })
     }
 }
 
-/// Whether an entry that a slot led to in this section has the key.
+/// Whether an entry has the key. A slot led to the entry in this section.
 #[inline]
 fn is_of<K: Borrow<Q>, V, Q: Eq + ?Sized>(entry: *mut Entry<K, V>, key: &Q) -> bool {
-    // SAFETY: a slot led to it in the caller's section, so that it is not dropped before its end.
+    // SAFETY: a slot led to it in the caller's section, so it is not dropped before the section's
+    // end.
     unsafe { (*entry).key.borrow() == key }
 }
 
 impl<K, V, S> Drop for HashMap<K, V, S> {
     fn drop(&mut self) {
-        // SAFETY: no other thread has an entry any more; entries are from `Guard::node`, and each
+        // SAFETY: no other thread has an entry any more; entries come from `Guard::node`, and each
         // is in one bucket.
         self.tables.end(|entry| unsafe { end_with_structure(entry) });
     }
@@ -313,8 +319,8 @@ impl<K, V, S> fmt::Debug for HashMap<K, V, S> {
     }
 }
 
-/// A thread's access to a [`HashMap`]: an operation costs some nanoseconds less than by the map
-/// itself.
+/// A thread's handle of a [`HashMap`]. Operations by a handle take some nanoseconds less than those
+/// of the map itself.
 #[derive(Debug)]
 pub struct HashMapHandle<'a, K, V, S = RandomState> {
     map: &'a HashMap<K, V, S>,
@@ -322,14 +328,14 @@ pub struct HashMapHandle<'a, K, V, S = RandomState> {
 }
 
 impl<K, V, S> HashMap<K, V, S> {
-    /// The calling thread's access.
+    /// The calling thread's handle.
     pub fn handle(&self) -> HashMapHandle<'_, K, V, S> {
         HashMapHandle { map: self, handle: self.domain.register() }
     }
 }
 
 impl<'a, K, V, S> HashMapHandle<'a, K, V, S> {
-    /// The map with a section around what is done: see [`HashMap::pin`].
+    /// The map, with one section around several operations: see [`HashMap::pin`].
     #[inline]
     pub fn pin(&self) -> Pinned<'_, K, V, S> {
         Pinned::lent(self.map, self.handle.pin())

@@ -7,10 +7,11 @@ use core::hash::{BuildHasher, Hash};
 use super::{Entry, HashMap, Iter, is_of};
 use crate::reclaim::{Guard, Section};
 
-/// A map whose operations return references, valid as long as this value lives.
+/// A map whose operations return references, which are valid as long as this value lives.
 ///
-/// It is a section of [`reclaim`](crate::reclaim): nothing that is removed from the map is freed
-/// while it lasts. So use it for some operations, not for a thread's life. It stays on its thread.
+/// This value is a section of [`reclaim`](crate::reclaim): while it lives, nothing that is removed
+/// from the map is freed. So use it for a few operations, not for a thread's life. It cannot be
+/// sent to another thread.
 #[must_use = "the section ends when this is dropped, at once if it is not kept"]
 pub struct Pinned<'a, K, V, S> {
     map: &'a HashMap<K, V, S>,
@@ -23,7 +24,7 @@ enum Held<'a> {
 }
 
 impl<K, V, S> HashMap<K, V, S> {
-    /// The map with a section around what is done.
+    /// The map, with one section around several operations.
     pub fn pin(&self) -> Pinned<'_, K, V, S> {
         Pinned { map: self, held: Held::Own(self.domain.register().into_section()) }
     }
@@ -35,7 +36,7 @@ impl<'a, K, V, S> Pinned<'a, K, V, S> {
         Self { map, held: Held::Lent(guard) }
     }
 
-    /// Does something with the section's guard.
+    /// Calls `f` with the map and the section's guard.
     #[inline]
     fn with<'p, R>(&'p self, f: impl FnOnce(&'p HashMap<K, V, S>, &'p Guard<'p>) -> R) -> R {
         match &self.held {
@@ -50,19 +51,19 @@ impl<'a, K, V, S> Pinned<'a, K, V, S> {
         }
     }
 
-    /// The keys and values, in no order. A key that is there all the time comes once; one that
-    /// comes or goes meanwhile comes once or not at all.
+    /// An iterator over the keys and values, in no order. It returns a key that is in the map all
+    /// the time exactly once, and a key that is inserted or removed meanwhile at most once.
     pub fn iter(&self) -> Iter<'_, K, V> {
         self.with(|map, guard| Iter::new(map.tables.first(guard)))
     }
 
-    /// Counts the keys, which takes a nanosecond or two for each. If others write meanwhile, the
-    /// result is approximate.
+    /// Counts the keys, which takes a nanosecond or two for each. If other threads write meanwhile,
+    /// the result is approximate.
     pub fn len(&self) -> usize {
         self.iter().count()
     }
 
-    /// Whether there is no key.
+    /// Whether the map has no keys.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
@@ -88,7 +89,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> Pinned<'_, K, V, S> {
         self.entry_of(key).map(|entry| &entry.value)
     }
 
-    /// The key as it is in the map, and its value.
+    /// The key as stored in the map, and its value.
     pub fn get_key_value<Q>(&self, key: &Q) -> Option<(&K, &V)>
     where
         K: Borrow<Q>,
@@ -97,7 +98,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> Pinned<'_, K, V, S> {
         self.entry_of(key).map(|entry| (&entry.key, &entry.value))
     }
 
-    /// Whether the key is there.
+    /// Whether the map has the key.
     #[inline]
     pub fn contains_key<Q>(&self, key: &Q) -> bool
     where
@@ -109,31 +110,32 @@ impl<K: Hash + Eq, V, S: BuildHasher> Pinned<'_, K, V, S> {
 }
 
 impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
-    /// Gives a key a value. Returns the one that it had.
+    /// Sets a key's value. Returns the old value if there is one.
     #[inline]
     pub fn insert(&self, key: K, value: V) -> Option<&V> {
         self.with(|map, guard| map.put(key, value, false, guard)).1.map(|old| &old.value)
     }
 
-    /// Gives a key a value if it has none. Returns the existing value if there is one.
+    /// Inserts a key unless the map has it. Returns the existing value if there is one.
     #[inline]
     pub fn insert_new(&self, key: K, value: V) -> Option<&V> {
         self.with(|map, guard| map.put(key, value, true, guard)).1.map(|old| &old.value)
     }
 
-    /// The value of a key; if it has none, one that is made now: in vain if another thread is
-    /// faster.
+    /// The value of a key. If the map does not have the key, inserts it with the value that `make`
+    /// returns. If another thread inserts the key first, that thread's value counts, and the one of
+    /// `make` is dropped.
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> &V {
         let there = self.entry_of(&key);
         &there.unwrap_or_else(|| self.with(|map, guard| map.put(key, make(), true, guard)).0).value
     }
 
-    /// The same, with a value that is there already.
+    /// The value of a key. If the map does not have the key, inserts it with this value.
     pub fn get_or_insert(&self, key: K, value: V) -> &V {
         &self.with(|map, guard| map.put(key, value, true, guard)).0.value
     }
 
-    /// Takes a key out. Returns its value.
+    /// Removes a key. Returns its value.
     #[inline]
     pub fn remove<Q>(&self, key: &Q) -> Option<&V>
     where
@@ -143,7 +145,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         self.remove_entry(key).map(|(_, value)| value)
     }
 
-    /// Takes a key out. Returns it with its value.
+    /// Removes a key. Returns it with its value.
     #[inline]
     pub fn remove_entry<Q>(&self, key: &Q) -> Option<(&K, &V)>
     where
@@ -158,7 +160,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         Some((&old.key, &old.value))
     }
 
-    /// Takes a key out if its value is as it is to be. Returns the value that was taken out.
+    /// Removes a key if `is` returns true for its value. Returns the removed value.
     pub fn remove_if<Q>(&self, key: &Q, mut is: impl FnMut(&V) -> bool) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -180,8 +182,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         })
     }
 
-    /// Takes out every key of which the function says no. Keys that come meanwhile may stay without
-    /// having been shown.
+    /// Removes the keys for which `stays` returns false. A key that is inserted meanwhile may stay
+    /// without a call of `stays`.
     pub fn retain(&self, mut stays: impl FnMut(&K, &V) -> bool) {
         for there in self.with(|map, guard| Iter::new(map.tables.first(guard))).entries() {
             if !stays(&there.key, &there.value) {
@@ -190,13 +192,13 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         }
     }
 
-    /// Takes all keys out that are there now.
+    /// Removes all keys that are in the map now.
     pub fn clear(&self) {
         self.retain(|_, _| false);
     }
 
-    /// Atomically replaces a key's value by one computed from it. Returns the new value, or none if
-    /// the key is missing. The function is called again if another thread is faster.
+    /// Atomically replaces a key's value by the result of `f`. Returns the new value; `None` if the
+    /// map does not have the key. `f` is called again if another thread changes the value first.
     pub fn update<Q>(&self, key: &Q, mut f: impl FnMut(&V) -> V) -> Option<&V>
     where
         K: Borrow<Q> + Clone,
@@ -211,7 +213,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         }
     }
 
-    /// The same, and a key that is not there gets a value.
+    /// As [`update`](Self::update), but a key that the map does not have is inserted.
     pub fn update_or_insert(&self, key: K, mut f: impl FnMut(Option<&V>) -> V) -> &V
     where
         K: Clone,
@@ -227,11 +229,12 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
         }
     }
 
-    /// Gives a key another value if it has this one.
+    /// Replaces a key's value by `new` if it equals `old`.
     ///
     /// # Errors
     ///
-    /// The present value, or none if the key is missing; and the new value, which was not stored.
+    /// The present value, or `None` if the map does not have the key; and `new`, which was not
+    /// stored.
     pub fn compare_exchange<Q>(&self, key: &Q, old: &V, new: V) -> Result<&V, (Option<&V>, V)>
     where
         K: Borrow<Q> + Clone,
@@ -278,7 +281,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
         self.get_with(key, V::clone)
     }
 
-    /// What a function makes of the value of a key.
+    /// The result of `f` for the value of a key.
     pub fn get_with<Q, R>(&self, key: &Q, f: impl FnOnce(&V) -> R) -> Option<R>
     where
         K: Borrow<Q>,
@@ -287,7 +290,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
         self.pin().get(key).map(f)
     }
 
-    /// Whether the key is there.
+    /// Whether the map has the key.
     pub fn contains_key<Q>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
@@ -296,12 +299,12 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
         self.pin().contains_key(key)
     }
 
-    /// How many keys there are: see [`Pinned::len`].
+    /// The number of keys: see [`Pinned::len`].
     pub fn len(&self) -> usize {
         self.pin().len()
     }
 
-    /// Whether there is no key.
+    /// Whether the map has no keys.
     pub fn is_empty(&self) -> bool {
         self.pin().is_empty()
     }
@@ -309,7 +312,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
 
 /// Each operation runs in a section of its own, and returns clones.
 impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
-    /// Gives a key a value. Returns the one that it had.
+    /// Sets a key's value. Returns the old value if there is one.
     pub fn insert(&self, key: K, value: V) -> Option<V>
     where
         V: Clone,
@@ -317,13 +320,13 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         self.pin().insert(key, value).cloned()
     }
 
-    /// Gives a key a value if it has none; returns whether it had none.
+    /// Inserts a key unless the map has it; returns whether it was inserted.
     pub fn insert_new(&self, key: K, value: V) -> bool {
         self.pin().insert_new(key, value).is_none()
     }
 
-    /// The value of a key; if it has none, one that is made now: in vain if another thread is
-    /// faster.
+    /// The value of a key. If the map does not have the key, inserts it with the value that `make`
+    /// returns: see [`Pinned::get_or_insert_with`].
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V
     where
         V: Clone,
@@ -331,7 +334,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         self.pin().get_or_insert_with(key, make).clone()
     }
 
-    /// Takes a key out. Returns its value.
+    /// Removes a key. Returns its value.
     pub fn remove<Q>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -341,7 +344,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         self.pin().remove(key).cloned()
     }
 
-    /// Takes a key out if its value is as it is to be; says whether it did.
+    /// Removes a key if `is` returns true for its value; returns whether it was removed.
     pub fn remove_if<Q>(&self, key: &Q, is: impl FnMut(&V) -> bool) -> bool
     where
         K: Borrow<Q>,
@@ -350,8 +353,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         self.pin().remove_if(key, is).is_some()
     }
 
-    /// Gives a key a value that is made of the one it has: see [`Pinned::update`]. Says whether the
-    /// key was there.
+    /// Replaces a key's value by the result of `f`: see [`Pinned::update`]. Returns whether the map
+    /// has the key.
     pub fn update<Q>(&self, key: &Q, f: impl FnMut(&V) -> V) -> bool
     where
         K: Borrow<Q> + Clone,
@@ -360,12 +363,12 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         self.pin().update(key, f).is_some()
     }
 
-    /// Takes out every key of which the function says no: see [`Pinned::retain`].
+    /// Removes the keys for which `stays` returns false: see [`Pinned::retain`].
     pub fn retain(&self, stays: impl FnMut(&K, &V) -> bool) {
         self.pin().retain(stays);
     }
 
-    /// Takes all keys out that are there now.
+    /// Removes all keys that are in the map now.
     pub fn clear(&self) {
         self.pin().clear();
     }
@@ -377,7 +380,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Extend<(K, V)> for HashMap<K,
     }
 }
 
-/// A map that others use, too, can be extended.
+/// By a shared reference, so other threads may use the map meanwhile.
 impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Extend<(K, V)> for &HashMap<K, V, S> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         let handle = self.handle();

@@ -1,4 +1,4 @@
-//! A bucket: two words of state, and six or seven entries in it.
+//! A bucket: two words of state, and six or seven entries.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -14,15 +14,15 @@ use super::words::{load, store, words};
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 use crate::sync::{clock, hint, mutation, order, tuning};
 
-/// The bucket has further lines.
+/// The bucket has overflow lines.
 const MORE: u64 = 1 << 58;
 
-/// A line of the cache.
+/// A cache line.
 #[cfg_attr(not(loom), repr(C, align(64)))]
 #[cfg_attr(loom, repr(C))]
 struct Line([AtomicU64; WORDS]);
 
-/// How many words it has.
+/// The number of words in it.
 const WORDS: usize = 8;
 const _: () = assert!(size_of::<Line>() == WORDS * size_of::<AtomicU64>(), "nothing but words");
 
@@ -32,18 +32,18 @@ impl Default for Line {
     }
 }
 
-/// A further line for entries that do not fit into a bucket. It has the same layout, but its first
-/// word has tags only.
-struct Further {
+/// An overflow line for entries that do not fit into a bucket. It has the same layout, but its
+/// first word has tags only.
+struct Overflow {
     lines: Box<[Line]>,
-    next: AtomicPtr<Further>,
+    next: AtomicPtr<Overflow>,
 }
 
-/// The words of a bucket or of a further line.
+/// The words of a bucket or of an overflow line.
 ///
-/// Word 0 has a tag for each slot, and the flags; it is written by the thread that has locked the
-/// bucket. Word 1 is the version. It grows by two before a free slot, which may have had an entry,
-/// is written; it is odd while a value is replaced. Keys and values follow, slot by slot.
+/// Word 0 has a tag for each slot, and the flags; only the thread that has locked the bucket writes
+/// it. Word 1 is the version. It grows by two before a free slot is written, because that slot may
+/// have had an entry. It is odd while a value is replaced. Keys and values follow, slot by slot.
 ///
 /// Invariant: a slot with a tag has an entry, whose bytes change only while the version is odd, or
 /// by one store.
@@ -62,10 +62,10 @@ impl<K, V> Copy for Words<'_, K, V> {}
 
 impl<'t, K: NoUninit, V: NoUninit> Words<'t, K, V> {
     const ENTRY: usize = words::<K>() + words::<V>();
-    /// As many lines as six entries take: 64 bytes with entries of one word, 128 of two.
+    /// The number of lines that six entries take: 64 bytes for entries of one word, 128 of two.
     const LINES: usize = (2 + 6 * Self::ENTRY).div_ceil(WORDS);
-    /// How many entries a bucket has room for: seven where that takes no further line of the cache.
-    /// The model checker has enough to do with two.
+    /// The number of entries for which a bucket has room: seven if that takes no more lines than
+    /// six. Two are enough for the model checker.
     const SLOTS: usize = if cfg!(loom) {
         2
     } else if 2 + 7 * Self::ENTRY <= WORDS * Self::LINES {
@@ -75,12 +75,12 @@ impl<'t, K: NoUninit, V: NoUninit> Words<'t, K, V> {
     };
     const TAGS: u64 = tag_bits(Self::SLOTS);
 
-    /// The words of these lines, [`LINES`](Self::LINES) of them.
+    /// The words of these lines, of which there are [`LINES`](Self::LINES).
     #[inline]
     fn of(lines: &'t [Line]) -> Self {
         assert!(lines.len() == Self::LINES);
         let first = lines.as_ptr().cast();
-        // SAFETY: lines beside each other are words beside each other, `WORDS` in each.
+        // SAFETY: adjacent lines are adjacent words, `WORDS` in each.
         let words = unsafe { core::slice::from_raw_parts(first, WORDS * lines.len()) };
         Self { words, _of: PhantomData }
     }
@@ -102,25 +102,26 @@ impl<'t, K: NoUninit, V: NoUninit> Words<'t, K, V> {
         (load(self.key(slot)), load(self.value(slot)))
     }
 
-    /// The same by the thread that has locked the bucket, of a slot with a tag.
+    /// As `load`, for a slot with a tag. The calling thread has locked the bucket.
     #[inline]
     fn entry(self, slot: usize) -> (K, V) {
         let (key, value) = self.load(slot);
-        // SAFETY: a slot with a tag has an entry, and only the caller, which has the lock, writes.
+        // SAFETY: a slot with a tag has an entry, and only the calling thread, which has the lock,
+        // writes.
         unsafe { (key.assume_init(), value.assume_init()) }
     }
 
     #[inline]
     fn store(self, slot: usize, entry: &(K, V)) {
-        // Relaxed, both: shown by the tag's store.
+        // Relaxed, both: the store of the tag publishes them.
         store(self.key(slot), &entry.0, Ordering::Relaxed);
         store(self.value(slot), &entry.1, Ordering::Relaxed);
     }
 }
 
-/// What a reader finds.
-pub(super) enum Found<T> {
-    There(T),
+/// The result of a reader's search.
+pub(super) enum Lookup<T> {
+    Found(T),
     Absent,
     /// The entries are in the next table.
     Moved,
@@ -129,7 +130,7 @@ pub(super) enum Found<T> {
 /// A bucket of a table.
 pub(super) struct Bucket<'t, K, V> {
     words: Words<'t, K, V>,
-    more: &'t AtomicPtr<Further>,
+    more: &'t AtomicPtr<Overflow>,
 }
 
 impl<K, V> Clone for Bucket<'_, K, V> {
@@ -153,14 +154,14 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
 
     /// The value of the key with this tag for which `is` returns true.
     #[inline]
-    pub fn find(self, tag: u8, mut is: impl FnMut(&K) -> bool) -> Found<V> {
+    pub fn find(self, tag: u8, mut is: impl FnMut(&K) -> bool) -> Lookup<V> {
         self.undisturbed(|version| {
             let with_tag = |tags| matching(tags, Words::<K, V>::TAGS, tag);
             self.visit(version, with_tag, |key, value| is(&key).then_some(value))
         })
     }
 
-    /// Makes `to` a list of all entries; says no if they are in the next table.
+    /// Replaces the contents of `to` by all entries; returns false if they are in the next table.
     pub fn copy_to(self, to: &mut Vec<(K, V)>) -> bool {
         let found = self.undisturbed(|version| {
             to.clear();
@@ -170,22 +171,23 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
                 None::<()>
             })
         });
-        !matches!(found, Found::Moved)
+        !matches!(found, Lookup::Moved)
     }
 
-    /// Calls `show` with the entries of the slots that `which` chooses by their tags, until it
-    /// returns something. Returns none if a writer has changed them since the version was read.
+    /// Calls `show` with the entries of the slots that `which` selects by their tags, until it
+    /// returns something. Returns `None` if a writer has changed an entry since the version was
+    /// read.
     #[inline]
     fn visit<R>(
         self,
         version: u64,
         which: impl Fn(u64) -> u64,
         mut show: impl FnMut(K, V) -> Option<R>,
-    ) -> Option<Found<R>> {
+    ) -> Option<Lookup<R>> {
         // Acquire: partner of the Releases in `Locked::drop` and `moved`.
         let word = self.word().load(order!(Acquire, "plain-read"));
         if word & MOVED != 0 {
-            return Some(Found::Moved);
+            return Some(Lookup::Moved);
         }
         let (mut line, mut tags) = (self.words, word);
         let mut more = (word & MORE != 0).then_some(self.more);
@@ -199,10 +201,10 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
                 // since the version is the same: key and value are consistent.
                 let (key, value) = unsafe { (key.assume_init(), value.assume_init()) };
                 if let Some(result) = show(key, value) {
-                    return Some(Found::There(result));
+                    return Some(Lookup::Found(result));
                 }
             }
-            let Some(next) = more.and_then(further) else { return Some(Found::Absent) };
+            let Some(next) = more.and_then(overflow) else { return Some(Lookup::Absent) };
             (line, more) = (Words::of(&next.lines), Some(&next.next));
             // Acquire: partner of the Releases in `Locked::put_in` and `Locked::take_out`.
             tags = line.words[0].load(order!(Acquire, "plain-further-read"));
@@ -220,7 +222,7 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
         self.version().load(Ordering::Relaxed) == version // Relaxed: the fence orders it
     }
 
-    /// Reads, given the version, until that was not disturbed.
+    /// Repeats a read, with the version, until no writer has disturbed it.
     #[inline]
     fn undisturbed<R>(self, mut read: impl FnMut(u64) -> Option<R>) -> R {
         let mut since = None;
@@ -232,7 +234,8 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
             if let Some(result) = is_whole.then(|| read(version)).flatten() {
                 return result;
             }
-            // A value is written, in some nanoseconds. If it takes longer, its writer has no CPU.
+            // Writing a value takes some nanoseconds. If it takes longer, the writer has lost its
+            // CPU.
             let since = *since.get_or_insert_with(clock::now);
             if clock::has_passed(since, tuning::spin_limit()) {
                 hint::yield_now();
@@ -241,40 +244,40 @@ impl<'t, K: NoUninit, V: NoUninit> Bucket<'t, K, V> {
         }
     }
 
-    /// Keeps other writers out; none if the entries are in the next table.
+    /// Locks the bucket against other writers; `None` if the entries are in the next table.
     #[inline]
     pub fn lock(self) -> Option<Locked<'t, K, V>> {
         lock(self.word()).map(|word| Locked { bucket: self, word })
     }
 }
 
-/// The line that is there already.
+/// The next overflow line, if there is one.
 #[inline]
-fn further(more: &AtomicPtr<Further>) -> Option<&Further> {
+fn overflow(more: &AtomicPtr<Overflow>) -> Option<&Overflow> {
     // Acquire: partner of the Release in `Locked::put_in`.
     let next = more.load(order!(Acquire, "plain-more"));
     // SAFETY: null, or a line that `put_in` has made, which stays as long as the table.
     unsafe { next.as_ref() }
 }
 
-/// Where an entry is.
-pub(super) struct Place<'t, K, V> {
+/// An entry and the slot that holds it.
+pub(super) struct SlotRef<'t, K, V> {
     line: Words<'t, K, V>,
     slot: usize,
-    is_further: bool,
-    /// What is there.
+    is_overflow: bool,
+    /// The entry's value.
     pub value: V,
 }
 
-/// A bucket whose writer the caller is. Dropped, it is another's.
+/// A bucket that the calling thread has locked. Dropping this unlocks it.
 pub(super) struct Locked<'t, K: NoUninit, V: NoUninit> {
     bucket: Bucket<'t, K, V>,
-    /// What its word is going to be.
+    /// The word that unlocking will store.
     word: u64,
 }
 
 impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
-    /// Visits the bucket and its further lines, with their tags, until the function returns
+    /// Calls `f` with the bucket and its overflow lines, and with their tags, until it returns
     /// something.
     #[inline]
     fn lines<R>(&self, mut f: impl FnMut(Words<'t, K, V>, u64, bool) -> Option<R>) -> Option<R> {
@@ -282,7 +285,7 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
             return Some(result);
         }
         let mut more = (self.word & MORE != 0).then_some(self.bucket.more);
-        while let Some(next) = more.and_then(further) {
+        while let Some(next) = more.and_then(overflow) {
             let line = Words::of(&next.lines);
             // Relaxed: this thread is the writer.
             if let Some(result) = f(line, line.words[0].load(Ordering::Relaxed), true) {
@@ -295,11 +298,11 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
 
     /// The slot of the key with this tag for which `is` returns true.
     #[inline]
-    pub fn find(&self, tag: u8, mut is: impl FnMut(&K) -> bool) -> Option<Place<'t, K, V>> {
-        self.lines(|line, tags, is_further| {
+    pub fn find(&self, tag: u8, mut is: impl FnMut(&K) -> bool) -> Option<SlotRef<'t, K, V>> {
+        self.lines(|line, tags, is_overflow| {
             slots(matching(tags, Words::<K, V>::TAGS, tag)).find_map(|slot| {
                 let (key, value) = line.entry(slot);
-                is(&key).then_some(Place { line, slot, is_further, value })
+                is(&key).then_some(SlotRef { line, slot, is_overflow, value })
             })
         })
     }
@@ -319,7 +322,8 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
         line.store(slot, entry);
     }
 
-    /// Puts in one that is not there. Says whether it took another line.
+    /// Inserts an entry whose key is not in the bucket. Returns whether this added an overflow
+    /// line.
     #[inline]
     pub fn put_in(&mut self, tag: u8, entry: &(K, V)) -> bool {
         if let Some(slot) = free(self.word, Words::<K, V>::TAGS) {
@@ -327,13 +331,13 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
             self.word = with(self.word, slot, tag); // which others see when this is dropped
             return false;
         }
-        self.put_further(tag, entry)
+        self.put_overflow(tag, entry)
     }
 
     #[cold]
-    fn put_further(&mut self, tag: u8, entry: &(K, V)) -> bool {
+    fn put_overflow(&mut self, tag: u8, entry: &(K, V)) -> bool {
         let mut more = self.bucket.more;
-        while let Some(next) = further(more) {
+        while let Some(next) = overflow(more) {
             let line = Words::of(&next.lines);
             let tags = line.words[0].load(Ordering::Relaxed); // Relaxed: this thread is the writer
             if let Some(slot) = free(tags, Words::<K, V>::TAGS) {
@@ -347,19 +351,20 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
         let lines: Box<[Line]> = (0..Words::<K, V>::LINES).map(|_| Line::default()).collect();
         let line = Words::<K, V>::of(&lines);
         line.store(0, entry);
-        // Relaxed: shown by the store below.
+        // Relaxed: the store below publishes it.
         line.words[0].store(with(0, 0, tag), Ordering::Relaxed);
-        let further = Box::into_raw(Box::new(Further { lines, next: AtomicPtr::new(null_mut()) }));
-        // Release: partner of the Acquire in `further`.
-        more.store(further, order!(Release, "plain-put-line"));
+        let overflow =
+            Box::into_raw(Box::new(Overflow { lines, next: AtomicPtr::new(null_mut()) }));
+        // Release: partner of the Acquire in `overflow`.
+        more.store(overflow, order!(Release, "plain-put-line"));
         self.word |= MORE;
         true
     }
 
-    /// Gives the key at this place another value.
+    /// Replaces the value in a slot.
     #[inline]
-    pub fn replace(&self, place: &Place<'t, K, V>, value: &V) {
-        let to = place.line.value(place.slot);
+    pub fn replace(&self, slot_ref: &SlotRef<'t, K, V>, value: &V) {
+        let to = slot_ref.line.value(slot_ref.slot);
         if to.len() == 1 {
             // Release: partner of the fence in `is_still`, for the caller's earlier writes.
             store(to, value, order!(Release, "plain-replace-word"));
@@ -378,17 +383,18 @@ impl<'t, K: NoUninit, V: NoUninit> Locked<'t, K, V> {
         self.bucket.version().store(version + 2, order!(Release, "plain-replace"));
     }
 
-    /// Takes an entry out, which others may still have found.
+    /// Removes an entry, which other threads may still have found.
     #[inline]
-    pub fn take_out(&mut self, place: &Place<'t, K, V>) {
-        if !place.is_further {
-            self.word = with(self.word, place.slot, 0);
+    pub fn take_out(&mut self, slot_ref: &SlotRef<'t, K, V>) {
+        if !slot_ref.is_overflow {
+            self.word = with(self.word, slot_ref.slot, 0);
             return;
         }
         // Relaxed: this thread is the writer.
-        let tags = place.line.words[0].load(Ordering::Relaxed);
+        let tags = slot_ref.line.words[0].load(Ordering::Relaxed);
         // Release: partner of the Acquire in `visit`.
-        place.line.words[0].store(with(tags, place.slot, 0), order!(Release, "plain-take-further"));
+        slot_ref.line.words[0]
+            .store(with(tags, slot_ref.slot, 0), order!(Release, "plain-take-further"));
     }
 }
 
@@ -403,13 +409,13 @@ impl<K: NoUninit, V: NoUninit> Drop for Locked<'_, K, V> {
 /// The buckets of a table.
 pub(super) struct Inline<K, V> {
     lines: Box<[Line]>,
-    /// Further lines of each bucket.
-    more: Box<[AtomicPtr<Further>]>,
+    /// The overflow lines of each bucket.
+    more: Box<[AtomicPtr<Overflow>]>,
     _of: PhantomData<fn() -> (K, V)>,
 }
 
 impl<K: NoUninit, V: NoUninit> Inline<K, V> {
-    /// The bucket of this number.
+    /// The bucket with this number.
     #[inline]
     pub fn bucket(&self, number: usize) -> Bucket<'_, K, V> {
         let lines = Words::<K, V>::LINES;
@@ -471,9 +477,9 @@ impl<K: NoUninit, V: NoUninit> Buckets for Inline<K, V> {
         bucket.word().store(0, Ordering::Relaxed); // Relaxed, here and below: nobody else has it
         let mut more = bucket.more.swap(null_mut(), Ordering::Relaxed);
         while !more.is_null() {
-            // SAFETY: from a box, see `put_in`, and no other thread has it.
-            let further = unsafe { Box::from_raw(more) };
-            more = further.next.load(Ordering::Relaxed);
+            // SAFETY: the line comes from a box, see `put_in`, and no other thread has it.
+            let overflow = unsafe { Box::from_raw(more) };
+            more = overflow.next.load(Ordering::Relaxed);
         }
     }
 }

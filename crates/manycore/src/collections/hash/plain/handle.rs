@@ -1,4 +1,4 @@
-//! What a thread does with a map of plain data.
+//! A thread's operations on a map of plain data.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
@@ -9,15 +9,15 @@ use super::{PlainHashMap, PlainIter, RandomState};
 use crate::reclaim::{Guard, Handle};
 use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 
-/// A thread's access to a [`PlainHashMap`]: an operation costs some nanoseconds less than by the
-/// map itself. It stays with its thread.
+/// A thread's handle of a [`PlainHashMap`]. Operations by a handle take some nanoseconds less than
+/// those of the map itself. It cannot be sent to another thread.
 pub struct PlainHashMapHandle<'a, K: NoUninit, V: NoUninit, S = RandomState> {
     map: &'a PlainHashMap<K, V, S>,
     handle: Handle<'a>,
 }
 
 impl<K: NoUninit, V: NoUninit, S> PlainHashMap<K, V, S> {
-    /// The calling thread's access.
+    /// The calling thread's handle.
     #[inline]
     pub fn handle(&self) -> PlainHashMapHandle<'_, K, V, S> {
         PlainHashMapHandle { map: self, handle: self.domain.register() }
@@ -25,7 +25,7 @@ impl<K: NoUninit, V: NoUninit, S> PlainHashMap<K, V, S> {
 }
 
 impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_, K, V, S> {
-    /// Does something with the map, the key's hash, and a section.
+    /// Calls `f` with the map, the key's hash, and the guard of a section.
     #[inline]
     fn with<R>(&self, key: &K, f: impl FnOnce(&PlainHashMap<K, V, S>, u64, &Guard) -> R) -> R {
         f(self.map, self.map.hasher.hash_one(key), &self.handle.pin())
@@ -37,19 +37,19 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
         self.with(key, |map, hash, guard| map.find(hash, key, guard))
     }
 
-    /// Whether the key is there.
+    /// Whether the map has the key.
     #[inline]
     pub fn contains_key(&self, key: &K) -> bool {
         self.get(key).is_some()
     }
 
-    /// Gives a key a value. Returns the one that it had.
+    /// Sets a key's value. Returns the old value if there is one.
     #[inline]
     pub fn insert(&self, key: K, value: V) -> Option<V> {
         self.with(&key, |map, hash, guard| map.put(hash, &(key, value), false, guard))
     }
 
-    /// Gives a key a value if it has none. Returns the existing value if there is one.
+    /// Inserts a key unless the map has it. Returns the existing value if there is one.
     #[inline]
     pub fn insert_new(&self, key: K, value: V) -> Option<V> {
         self.with(&key, |map, hash, guard| {
@@ -58,8 +58,9 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
         })
     }
 
-    /// The value of a key; if it has none, one that is made now: in vain if another thread is
-    /// faster.
+    /// The value of a key. If the map does not have the key, inserts it with the value that `make`
+    /// returns. If another thread inserts the key first, that thread's value counts, and the one of
+    /// `make` is dropped.
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
         self.get(&key).unwrap_or_else(|| {
             let value = make();
@@ -67,7 +68,7 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
         })
     }
 
-    /// Takes a key out. Returns its value.
+    /// Removes a key. Returns its value.
     #[inline]
     pub fn remove(&self, key: &K) -> Option<V> {
         self.with(key, |map, hash, guard| {
@@ -76,7 +77,7 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
         })
     }
 
-    /// Takes a key out if its value is as it is to be. Returns the value.
+    /// Removes a key if `is` returns true for its value. Returns the value.
     pub fn remove_if(&self, key: &K, mut is: impl FnMut(&V) -> bool) -> Option<V> {
         loop {
             let value = self.get(key).filter(&mut is)?;
@@ -87,8 +88,8 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
         }
     }
 
-    /// Atomically replaces a key's value by one computed from it. Returns the new value, or none if
-    /// the key is missing. The function is called again if another thread is faster.
+    /// Atomically replaces a key's value by the result of `f`. Returns the new value; `None` if the
+    /// map does not have the key. `f` is called again if another thread changes the value first.
     #[inline]
     pub fn update(&self, key: &K, mut f: impl FnMut(V) -> V) -> Option<V> {
         loop {
@@ -100,7 +101,7 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
         }
     }
 
-    /// The same, and a key that is not there gets a value.
+    /// As [`update`](Self::update), but a key that the map does not have is inserted.
     #[inline]
     pub fn update_or_insert(&self, key: K, mut f: impl FnMut(Option<V>) -> V) -> V {
         loop {
@@ -114,11 +115,11 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
         }
     }
 
-    /// Gives a key another value if it has this one.
+    /// Replaces a key's value by `new` if it equals `old`. Returns the replaced value.
     ///
     /// # Errors
     ///
-    /// Returns the new value; none if the key is not there.
+    /// The present value; `None` if the map does not have the key.
     pub fn compare_exchange(&self, key: &K, old: V, new: V) -> Result<V, Option<V>>
     where
         V: PartialEq,
@@ -134,40 +135,40 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMapHandle<'_
         }
     }
 
-    /// Takes out every key of which the function says no. Keys that come meanwhile may stay without
-    /// having been shown.
+    /// Removes the keys for which `stays` returns false. A key that is inserted meanwhile may stay
+    /// without a call of `stays`.
     pub fn retain(&self, mut stays: impl FnMut(&K, &V) -> bool) {
         for (key, value) in self {
             let mut there = Some(value);
             while let Some(value) = there.filter(|value| !stays(&key, value)) {
                 let old = Some(&value);
                 let taken = self.with(&key, |map, hash, guard| map.take(hash, &key, old, guard));
-                // It has another value now, which is to be shown, too.
+                // Another thread has changed the value, so `stays` has to see the new one.
                 there = if taken.is_some() { None } else { self.get(&key) };
             }
         }
     }
 
-    /// Takes all keys out that are there now.
+    /// Removes all keys that are in the map now.
     pub fn clear(&self) {
         self.retain(|_, _| false);
     }
 }
 
 impl<K: NoUninit, V: NoUninit, S> PlainHashMapHandle<'_, K, V, S> {
-    /// The keys and values, in no order. A key that is there all the time comes once; one that
-    /// comes or goes meanwhile comes once or not at all.
+    /// An iterator over the keys and values, in no order. It returns a key that is in the map all
+    /// the time exactly once, and a key that is inserted or removed meanwhile at most once.
     pub fn iter(&self) -> PlainIter<'_, K, V> {
         PlainIter::new(&self.map.tables, self.handle.pin())
     }
 
-    /// Counts the keys, which takes a nanosecond or two for each. If others write meanwhile, the
-    /// result is approximate.
+    /// Counts the keys, which takes a nanosecond or two for each. If other threads write meanwhile,
+    /// the result is approximate.
     pub fn len(&self) -> usize {
         self.iter().count()
     }
 
-    /// Whether there is no key.
+    /// Whether the map has no keys.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
@@ -190,7 +191,7 @@ impl<K: NoUninit + fmt::Debug, V: NoUninit + fmt::Debug, S> fmt::Debug
     }
 }
 
-/// Each by a handle of its own, as [`PlainHashMapHandle`] has them.
+/// Each of these operations makes a [`PlainHashMapHandle`] for itself.
 impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMap<K, V, S> {
     /// The value of a key.
     #[inline]
@@ -198,56 +199,56 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMap<K, V, S>
         self.handle().get(key)
     }
 
-    /// Whether the key is there.
+    /// Whether the map has the key.
     #[inline]
     pub fn contains_key(&self, key: &K) -> bool {
         self.handle().contains_key(key)
     }
 
-    /// Gives a key a value. Returns the one that it had.
+    /// Sets a key's value. Returns the old value if there is one.
     #[inline]
     pub fn insert(&self, key: K, value: V) -> Option<V> {
         self.handle().insert(key, value)
     }
 
-    /// Gives a key a value if it has none. Returns the existing value if there is one.
+    /// Inserts a key unless the map has it. Returns the existing value if there is one.
     #[inline]
     pub fn insert_new(&self, key: K, value: V) -> Option<V> {
         self.handle().insert_new(key, value)
     }
 
-    /// The value of a key; if it has none, one that is made now: in vain if another thread is
-    /// faster.
+    /// The value of a key. If the map does not have the key, inserts it with the value that `make`
+    /// returns: see [`PlainHashMapHandle::get_or_insert_with`].
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
         self.handle().get_or_insert_with(key, make)
     }
 
-    /// Takes a key out. Returns its value.
+    /// Removes a key. Returns its value.
     #[inline]
     pub fn remove(&self, key: &K) -> Option<V> {
         self.handle().remove(key)
     }
 
-    /// Takes a key out if its value is as it is to be. Returns the value.
+    /// Removes a key if `is` returns true for its value. Returns the value.
     pub fn remove_if(&self, key: &K, is: impl FnMut(&V) -> bool) -> Option<V> {
         self.handle().remove_if(key, is)
     }
 
-    /// Replaces a key's value by one that `f` makes of it: see [`PlainHashMapHandle::update`].
+    /// Replaces a key's value by the result of `f`: see [`PlainHashMapHandle::update`].
     pub fn update(&self, key: &K, f: impl FnMut(V) -> V) -> Option<V> {
         self.handle().update(key, f)
     }
 
-    /// The same, and a key that is not there gets a value.
+    /// As [`update`](Self::update), but a key that the map does not have is inserted.
     pub fn update_or_insert(&self, key: K, f: impl FnMut(Option<V>) -> V) -> V {
         self.handle().update_or_insert(key, f)
     }
 
-    /// Gives a key another value if it has this one.
+    /// Replaces a key's value by `new` if it equals `old`. Returns the replaced value.
     ///
     /// # Errors
     ///
-    /// The value that it has instead; none if the key is not there.
+    /// The present value; `None` if the map does not have the key.
     pub fn compare_exchange(&self, key: &K, old: V, new: V) -> Result<V, Option<V>>
     where
         V: PartialEq,
@@ -255,22 +256,22 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMap<K, V, S>
         self.handle().compare_exchange(key, old, new)
     }
 
-    /// Takes out every key of which the function says no: see [`PlainHashMapHandle::retain`].
+    /// Removes the keys for which `stays` returns false: see [`PlainHashMapHandle::retain`].
     pub fn retain(&self, stays: impl FnMut(&K, &V) -> bool) {
         self.handle().retain(stays);
     }
 
-    /// Takes all keys out that are there now.
+    /// Removes all keys that are in the map now.
     pub fn clear(&self) {
         self.handle().clear();
     }
 
-    /// How many keys there are: see [`PlainHashMapHandle::len`].
+    /// The number of keys: see [`PlainHashMapHandle::len`].
     pub fn len(&self) -> usize {
         self.handle().len()
     }
 
-    /// Whether there is no key.
+    /// Whether the map has no keys.
     pub fn is_empty(&self) -> bool {
         self.handle().is_empty()
     }
@@ -284,7 +285,7 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> Extend<(K, V)>
     }
 }
 
-/// A map that others use, too, can be extended.
+/// By a shared reference, so other threads may use the map meanwhile.
 impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> Extend<(K, V)>
     for &PlainHashMap<K, V, S>
 {

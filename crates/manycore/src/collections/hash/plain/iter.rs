@@ -10,18 +10,19 @@ use super::super::walk::Walk;
 use super::bucket::Inline;
 use crate::reclaim::Guard;
 
-/// The keys and values of a map, in no order, copied a bucket at a time. A key that is there all
-/// the time comes once; one that comes or goes meanwhile comes once or not at all.
+/// An iterator over the keys and values of a map, in no order. It copies one bucket at a time. It
+/// returns a key that is in the map all the time exactly once, and a key that is inserted or
+/// removed meanwhile at most once.
 pub struct PlainIter<'p, K: NoUninit, V: NoUninit> {
     buckets: Walk<'p, Inline<K, V>>,
-    /// What is left of the bucket at hand.
+    /// The remaining entries of the present bucket.
     entries: Vec<(K, V)>,
-    /// While it is there the tables are.
+    /// Keeps the tables allocated.
     _guard: Guard<'p>,
 }
 
 impl<'p, K: NoUninit, V: NoUninit> PlainIter<'p, K, V> {
-    /// All entries of these tables.
+    /// Creates an iterator over all entries of these tables.
     pub(super) fn new(tables: &'p Tables<Inline<K, V>>, guard: Guard<'p>) -> Self {
         let table: *const _ = tables.first(&guard);
         // SAFETY: a table that is found in a section lives as long as the section. The section

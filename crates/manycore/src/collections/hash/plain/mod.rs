@@ -1,42 +1,44 @@
-//! [`PlainHashMap`]: a hash table for plain data, which is in the buckets themselves.
+//! [`PlainHashMap`]: a hash table for plain data, which is stored in the buckets themselves.
 //!
 //! # Idea
 //!
 //! A number, an array of numbers, or a structure without padding is nothing but its bytes. So an
-//! entry needs no memory of its own: a bucket has six or seven entries, with a byte of the hash of
-//! each. A look-up of a one-word key reads one cache line or two adjacent ones. A new value is
-//! written over the old one. An insertion allocates nothing, and only a table that has become too
-//! small waits for a grace period.
+//! entry needs no memory of its own. A bucket has six or seven entries, and a byte of the hash of
+//! each. A look-up of a one-word key reads one cache line or two adjacent ones. A new value
+//! overwrites the old one. An insertion allocates nothing. Only a table that has become too small
+//! has to wait for a grace period.
 //!
-//! A reader takes no lock. It may read an entry while another thread writes it; then it notices
-//! that by the bucket's version, and reads again. The version grows before a slot is used again,
-//! and is odd while a value of more than a word is replaced. So a reader waits only for that write,
-//! of some nanoseconds. A writer locks the bucket by a bit of its first word, as in
-//! [`HashMap`](super::HashMap), and grows in the same steps.
+//! A reader takes no lock. If another thread writes an entry while it is read, the bucket's version
+//! tells the reader so, and it reads again. The version grows before a slot is reused, and is odd
+//! while a value of more than one word is replaced. So a reader waits only for that write, some
+//! nanoseconds. A writer locks the bucket by a bit of its first word, as in
+//! [`HashMap`](super::HashMap), and the table grows in the same steps.
 //!
 //! # Source
 //!
-//! The version is a sequence lock: the protocol, with its fences, is that of H.-J. Boehm, "Can
-//! seqlocks get along with programming language memory models?", MSPC 2012. The rest as for
-//! [`map`](super::map).
+//! The version is a sequence lock. Its protocol, with the fences, is that of H.-J. Boehm, "Can
+//! seqlocks get along with programming language memory models?", MSPC 2012. The other sources are
+//! those of [`map`](super::map).
 //!
 //! # Memory order
 //!
-//! *A slot is used again.* A writer removes the tag (Release of the word). Later the same or
-//! another writer increases the version (Release), and then writes the slot after a Release fence.
-//! A reader reads the version (Acquire), the word (Acquire), the slot, and after an Acquire fence
-//! the version once more. If it has read a byte of the new entry, the fences show it the new
-//! version. If it had read the new version at the start, it also knows that the old tag was
-//! removed. Then it has not read the slot before the new tag was there, which is stored by a
-//! Release of its own.
+//! *A slot is reused.* A writer removes the tag (Release of the word). Later the same or another
+//! writer increases the version (Release), and then writes the slot after a Release fence. A reader
+//! reads the version (Acquire), the word (Acquire), the slot, and after an Acquire fence the
+//! version once more. There are two cases:
 //!
-//! *Absent* is right for the moment at which the bucket's word was read, or for a later one: see
-//! [`map`](super::map).
+//! - The reader has read a byte of the new entry. Then the fences show it the new version at the
+//!   end. If it had the old version at the start, it reads again.
+//! - The reader had the new version at the start. Then it also knows that the old tag was removed.
+//!   So it read the slot because of the new tag, which a Release of its own stores after the entry.
+//!
+//! A result of *absent* is right for the moment at which the bucket's word was read, or for a later
+//! one: see [`map`](super::map).
 //!
 //! # Cost
 //!
-//! Seven entries of two words each and their state take 136 bytes, and six of one word 72; with the
-//! growth by doubling that is 28 to 56 bytes an entry, and 17 to 34.
+//! Seven entries of two words each and their state take 136 bytes, and six of one word 72. With the
+//! growth by doubling, that is 28 to 56 bytes an entry, and 17 to 34.
 //!
 //! # When not to use it
 //!
@@ -59,7 +61,7 @@ use foldhash::fast::RandomState;
 use super::table::{Tables, Writing};
 use super::word::tag;
 use crate::reclaim::{Config, Domain, Guard};
-use bucket::{Found, Inline};
+use bucket::{Inline, Lookup};
 pub use handle::PlainHashMapHandle;
 pub use iter::PlainIter;
 
@@ -80,19 +82,19 @@ pub use iter::PlainIter;
 pub struct PlainHashMap<K: NoUninit, V: NoUninit, S = RandomState> {
     tables: Tables<Inline<K, V>>,
     hasher: S,
-    /// In which tables wait that have become too small.
+    /// The domain in which tables that have become too small wait to be freed.
     domain: Domain,
     _has: PhantomData<(K, V)>,
 }
 
 impl<K: NoUninit, V: NoUninit> PlainHashMap<K, V> {
-    /// Empty. Hashes are keyed by a number that is drawn when the process starts.
+    /// Creates an empty map. Hashes are keyed by a number that is drawn when the process starts.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Empty, with room for this number of keys before it grows.
+    /// Creates an empty map with room for this many keys before it grows.
     #[must_use]
     pub fn with_capacity(keys: usize) -> Self {
         Self::with_capacity_and_hasher(keys, RandomState::default())
@@ -106,14 +108,14 @@ impl<K: NoUninit, V: NoUninit, S: Default> Default for PlainHashMap<K, V, S> {
 }
 
 impl<K: NoUninit, V: NoUninit, S> PlainHashMap<K, V, S> {
-    /// Empty, with this hasher.
+    /// Creates an empty map with this hasher.
     pub fn with_hasher(hasher: S) -> Self {
         Self::with_capacity_and_hasher(0, hasher)
     }
 
-    /// The same, with room for this number of keys before it grows.
+    /// Creates an empty map with this hasher, and with room for this many keys before it grows.
     pub fn with_capacity_and_hasher(keys: usize, hasher: S) -> Self {
-        // If keys are spread well, one bucket in eight has further lines when buckets have four or
+        // If keys are spread well, one bucket in eight has overflow lines when buckets have four or
         // five entries on average.
         let buckets = (keys / 5).max(1);
         let domain = Domain::new(Config::default());
@@ -125,7 +127,7 @@ impl<K: NoUninit, V: NoUninit, S> PlainHashMap<K, V, S> {
         &self.hasher
     }
 
-    /// The domain in which a table that has become too small waits until no reader can be in it.
+    /// The domain in which a table that has become too small waits until no reader can use it.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
@@ -138,9 +140,9 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMap<K, V, S>
         loop {
             let bucket = table.buckets().bucket(table.number(hash));
             match bucket.find(tag(hash), |other| other == key) {
-                Found::There(value) => return Some(value),
-                Found::Absent => return None,
-                Found::Moved => table = table.next()?,
+                Lookup::Found(value) => return Some(value),
+                Lookup::Absent => return None,
+                Lookup::Moved => table = table.next()?,
             }
         }
     }
@@ -154,11 +156,11 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMap<K, V, S>
     #[inline]
     fn put(&self, hash: u64, entry: &(K, V), only_new: bool, guard: &Guard) -> Option<V> {
         let (table, mut locked) = self.lock(hash, guard);
-        if let Some(place) = locked.find(tag(hash), |other| *other == entry.0) {
+        if let Some(slot_ref) = locked.find(tag(hash), |other| *other == entry.0) {
             if !only_new {
-                locked.replace(&place, &entry.1);
+                locked.replace(&slot_ref, &entry.1);
             }
-            return Some(place.value);
+            return Some(slot_ref.value);
         }
         let has_more = locked.put_in(tag(hash), entry);
         drop(locked);
@@ -168,24 +170,26 @@ impl<K: NoUninit + Hash + Eq, V: NoUninit, S: BuildHasher> PlainHashMap<K, V, S>
         None
     }
 
-    /// Takes a key out if its value's bytes are these.
+    /// Removes a key if its value has these bytes.
     #[inline]
     fn take(&self, hash: u64, key: &K, old: Option<&V>, guard: &Guard) -> Option<V> {
         let (_, mut locked) = self.lock(hash, guard);
-        let place = locked.find(tag(hash), |other| other == key)?;
-        if old.is_some_and(|old| !same(old, &place.value)) {
+        let slot_ref = locked.find(tag(hash), |other| other == key)?;
+        if old.is_some_and(|old| !same(old, &slot_ref.value)) {
             return None;
         }
-        locked.take_out(&place);
-        Some(place.value)
+        locked.take_out(&slot_ref);
+        Some(slot_ref.value)
     }
 
     /// Replaces a key's value if its bytes equal those of `old`; returns whether they did.
     fn exchange(&self, hash: u64, key: &K, old: &V, new: &V, guard: &Guard) -> bool {
         let (_, locked) = self.lock(hash, guard);
-        let place = locked.find(tag(hash), |other| other == key);
-        let Some(place) = place.filter(|place| same(old, &place.value)) else { return false };
-        locked.replace(&place, new);
+        let slot_ref = locked.find(tag(hash), |other| other == key);
+        let Some(slot_ref) = slot_ref.filter(|slot_ref| same(old, &slot_ref.value)) else {
+            return false;
+        };
+        locked.replace(&slot_ref, new);
         true
     }
 }

@@ -8,7 +8,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 
 const BYTES: usize = size_of::<u64>();
 
-/// How many words hold a `T`.
+/// The number of words that hold a `T`.
 pub(super) const fn words<T>() -> usize {
     size_of::<T>().div_ceil(BYTES)
 }
@@ -23,13 +23,13 @@ pub(super) fn store<T: NoUninit>(to: &[AtomicU64], value: &T, order: Ordering) {
     }
 }
 
-/// The bytes at this place: a `T` if one was [stored](store) and no thread has written meanwhile;
-/// otherwise possibly some bytes of one value and some of another.
+/// The bytes in these words. They are a `T` if one was [stored](store) and no thread has written
+/// meanwhile; otherwise they may mix bytes of two values.
 #[inline]
 pub(super) fn load<T: NoUninit>(from: &[AtomicU64]) -> MaybeUninit<T> {
     let mut value = MaybeUninit::<T>::uninit();
     for (number, word) in from[..words::<T>()].iter().enumerate() {
-        // Relaxed: who reads has a fence behind it, or the bucket.
+        // Relaxed: the caller has a fence behind the read, or has locked the bucket.
         let bytes = word.load(Ordering::Relaxed).to_ne_bytes();
         let at = number * BYTES;
         // SAFETY: the bytes from `at` to the end of the value, eight at most, are in it.
@@ -48,7 +48,7 @@ mod tests {
     fn as_it_was<T: NoUninit + PartialEq + core::fmt::Debug>(value: T) {
         let room: [AtomicU64; 4] = core::array::from_fn(|_| AtomicU64::new(u64::MAX));
         store(&room, &value, Ordering::Relaxed); // Relaxed: nobody else has it
-        // SAFETY: stored above, and nobody else writes.
+        // SAFETY: stored above, and no other thread writes.
         assert_eq!(unsafe { load::<T>(&room).assume_init() }, value);
     }
 

@@ -4,8 +4,8 @@
 use alloc::vec::Vec;
 
 use super::Art;
+use super::insert_point::Parting;
 use super::node::{Below, Kind, Leaf, Node, PARTS, Part, Path, Wide, part_of};
-use super::place::Parting;
 use super::walk::{Slot, Way, of_any_size};
 use crate::collections::versioned::word::Datum;
 use crate::session::{Conflict, Link, RawSession};

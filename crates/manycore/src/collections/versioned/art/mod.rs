@@ -95,10 +95,10 @@ mod check;
 mod cursor;
 mod dismantle;
 mod insert;
+mod insert_point;
 mod key;
 mod load;
 mod node;
-mod place;
 mod range;
 mod remove;
 mod walk;
@@ -111,9 +111,9 @@ use super::word::{Datum, Word};
 use crate::session::{Conflict, Link, RawSession, View};
 pub use check::Nodes;
 use cursor::Cursor;
+use insert_point::InsertPoint;
 pub use key::ArtKey;
 use node::{Anchor, Below, Leaf, Path};
-use place::Place;
 pub use range::Range;
 use walk::{Changed, Way};
 
@@ -170,10 +170,10 @@ impl Art {
         }
         // SAFETY: the contract of this function.
         unsafe {
-            let slot = match Self::place::<K, V, S>(anchor, session, key, way) {
-                Ok(Place::Between(parting)) => parting.slot,
+            let slot = match Self::insert_point::<K, V, S>(anchor, session, key, way) {
+                Ok(InsertPoint::Between(parting)) => parting.slot,
                 // In a snapshot nothing changes.
-                Ok(Place::Free) | Err(Changed) => way.slot,
+                Ok(InsertPoint::Free) | Err(Changed) => way.slot,
             };
             Self::observe(session, slot, observer);
         }
@@ -194,14 +194,14 @@ impl Art {
         // SAFETY: the contract of this function; the result of `leaf` is in the tree if the session
         // commits. The key's bytes are not used any more when `leaf` is called.
         unsafe {
-            let place = Self::place::<K, V, S>(anchor, session, key, way);
+            let place = Self::insert_point::<K, V, S>(anchor, session, key, way);
             match place.map_err(|Changed| Conflict::Retry)? {
-                Place::Free => {
+                InsertPoint::Free => {
                     let leaf = leaf(session);
                     let leaf: Link<Leaf<K, V>> = session.alloc(leaf);
                     Self::add(session, way, leaf.into())
                 }
-                Place::Between(parting) => {
+                InsertPoint::Between(parting) => {
                     let path = Path::of(key, parting.common);
                     let byte = key.get(parting.common).copied();
                     let leaf = leaf(session);

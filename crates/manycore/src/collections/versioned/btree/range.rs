@@ -12,11 +12,11 @@ use crate::collections::versioned::word::Datum;
 use crate::session::{Link, RawSession};
 use crate::sync::hint;
 
-/// A place between entries.
+/// A position between two entries.
 struct Gap<'r, K, V, const LEAF: usize> {
     link: Link<Leaf<K, V, LEAF>>,
     leaf: &'r Leaf<K, V, LEAF>,
-    /// How many entries of the leaf are before the next one.
+    /// The number of entries of the leaf before the position.
     at: usize,
 }
 
@@ -26,16 +26,16 @@ pub struct Range<'r, K, V, S, O, const LEAF: usize, const INNER: usize> {
     session: &'r S,
     observer: O,
     front: Gap<'r, K, V, LEAF>,
-    /// How many entries of the leaf at the front are before the back.
+    /// The number of entries of the leaf at the front that are before the back.
     limit: usize,
-    /// None as long as nobody asks for the last entry of a range without an end.
+    /// `None` until a caller asks for the last entry of a range without an end.
     back: Option<Gap<'r, K, V, LEAF>>,
-    /// The inner nodes over which the leaf at the back is reached.
+    /// The inner nodes on the way to the leaf at the back.
     path: Path,
 }
 
-/// Has the first lines of the keys and of the values of the leaf come that will be read after this
-/// one; the core itself goes on from there.
+/// Prefetches the first lines of the keys and of the values of the next leaf. The core's own
+/// prefetcher continues from there.
 fn prefetch<K, V, const LEAF: usize>(link: Link<Leaf<K, V, LEAF>>) {
     let leaf = link.as_ptr();
     if !leaf.is_null() {
@@ -71,12 +71,12 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ///
     /// # Panics
     ///
-    /// If the range begins after its end, as of the standard library's.
+    /// If the range begins after its end, as for ranges of the standard library's maps.
     ///
     /// # Safety
     ///
-    /// To be called in a snapshot of the tree's domain, which changes nothing as long as the result
-    /// is used.
+    /// The caller is in a snapshot of the tree's domain, and changes nothing as long as it uses the
+    /// result.
     pub(super) unsafe fn entries<'r, K, V, Q, S, O>(
         anchor: Link<Anchor>,
         session: &'r S,
@@ -144,11 +144,11 @@ where
     S: RawSession,
     O: Observe<S>,
 {
-    /// Sets the back to the end of the leaf in which a key is, or would be.
+    /// Sets the back to the end of the leaf in which a key is or would be.
     ///
     /// # Safety
     ///
-    /// That of [`entries`](BPlus::entries), with this session.
+    /// As for [`entries`](BPlus::entries), with this session.
     unsafe fn set_back(&mut self, order: impl Fn(&K) -> Ordering) -> &mut Gap<'r, K, V, LEAF> {
         let path = &mut self.path;
         let over = |node| path.push(node);
@@ -167,7 +167,7 @@ where
         self.back.as_ref().is_some_and(|back| back.link == self.front.link)
     }
 
-    /// To be called when an end has come into another leaf.
+    /// Compares the ends after one of them has moved to another leaf.
     fn meet(&mut self) {
         self.limit = match &self.back {
             Some(back) if back.link == self.front.link => back.at,
@@ -175,14 +175,14 @@ where
         };
     }
 
-    /// The entry at a place of a leaf.
+    /// The entry at an index of a leaf.
     fn entry(leaf: &'r Leaf<K, V, LEAF>, at: usize) -> (&'r K, &'r V) {
         // SAFETY: the leaf was found in a session that lasts as long as `'r` (contract of
         // `entries`); its keys and values live as long.
         unsafe { (read(&leaf.keys()[at]).get(), read(&leaf.values()[at]).get()) }
     }
 
-    /// The front goes on to the next leaf.
+    /// Moves the front to the next leaf.
     fn step(&mut self) {
         let link = self.front.leaf.end.next;
         // SAFETY: the session lasts, and has found the leaf (contract of `entries`).
@@ -194,15 +194,16 @@ where
         prefetch(self.front.leaf.end.next);
     }
 
-    /// Moves the back to the leaf before this one. False if there is none; contradictory
-    /// comparisons of keys can have that effect, too.
+    /// Moves the back to the leaf before this one. Returns false if there is none, or if
+    /// comparisons of keys contradict each other.
     fn step_back(&mut self, from: Link<Leaf<K, V, LEAF>>) -> bool {
         let mut child = untyped(from);
         let mut level = self.path.length;
         loop {
             let Some(above) = level.checked_sub(1) else { return false };
             level = above;
-            // SAFETY: the session lasts, and has come over the path (contract of `entries`).
+            // SAFETY: the session lasts, and has found the nodes of the path (contract of
+            // `entries`).
             let node =
                 unsafe { &*self.session.deref(typed::<Inner<K, INNER>>(self.path.nodes[level])) };
             match node.position(child) {

@@ -8,7 +8,7 @@ use crate::session::object::Embedded;
 use crate::sync::hint;
 
 /// An object that is a bucket.
-pub(super) type Place<K, V> = Embedded<Bucket<K, V>>;
+pub(super) type EmbeddedBucket<K, V> = Embedded<Bucket<K, V>>;
 
 /// Arrays begin at multiples of this: two lines, which a bucket fills, and which some processors
 /// fetch together.
@@ -21,15 +21,15 @@ const BEFORE: usize = size_of::<*mut u8>();
 /// allocator is not asked for the alignment: it would then write zeros to all of the memory, rather
 /// than ask the operating system for zeroed pages.
 fn layout<K, V>(length: usize) -> Layout {
-    let bytes = length.checked_mul(size_of::<Place<K, V>>());
+    let bytes = length.checked_mul(size_of::<EmbeddedBucket<K, V>>());
     let bytes = bytes.and_then(|bytes| bytes.checked_add(BEFORE + ALIGN));
     let layout = bytes.and_then(|bytes| Layout::from_size_align(bytes, align_of::<u64>()).ok());
     layout.expect("as many buckets as there is memory for")
 }
 
 /// Allocates `length` buckets that are not there yet.
-pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
-    const { assert!(align_of::<Place<K, V>>() <= ALIGN) };
+pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut EmbeddedBucket<K, V> {
+    const { assert!(align_of::<EmbeddedBucket<K, V>>() <= ALIGN) };
     let layout = layout::<K, V>(length);
     // SAFETY: the layout has more bytes than `ALIGN`.
     let memory = unsafe { alloc_zeroed(layout) };
@@ -42,10 +42,11 @@ pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
     unsafe {
         let array = memory.add(BEFORE + (memory.addr() + BEFORE).wrapping_neg() % ALIGN);
         array.cast::<*mut u8>().sub(1).write(memory);
-        let places = array.cast::<Place<K, V>>();
+        let places = array.cast::<EmbeddedBucket<K, V>>();
         // All zero bytes are such buckets; the model checker's are larger.
         #[cfg(loom)]
-        (0..length).for_each(|index| places.add(index).write(Place::new(Bucket::absent())));
+        (0..length)
+            .for_each(|index| places.add(index).write(EmbeddedBucket::new(Bucket::absent())));
         places
     }
 }
@@ -55,7 +56,7 @@ pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut Place<K, V> {
 /// # Safety
 ///
 /// It is from [`allocate`], of this length, and no thread has it any more.
-pub(super) unsafe fn free<K, V>(array: *mut Place<K, V>, length: usize) {
+pub(super) unsafe fn free<K, V>(array: *mut EmbeddedBucket<K, V>, length: usize) {
     // SAFETY: `allocate` has made the memory with the layout of this length, and has written its
     // address into the word before; no thread has the array any more (contract of this function).
     // Buckets have nothing to drop except under the model checker.

@@ -4,7 +4,7 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::ptr::null_mut;
 
-use super::array::{self, Place};
+use super::array::{self, EmbeddedBucket};
 use super::bucket::Bucket;
 use crate::collections::hashing::Mixing;
 use crate::session::Link;
@@ -26,10 +26,10 @@ const PARTS: usize = 1 << PARTS_LOG;
 /// stays until the end.
 pub struct Directory<K, V, S = Mixing> {
     /// The places of the first buckets.
-    first_array: AtomicPtr<Place<K, V>>,
+    first_array: AtomicPtr<EmbeddedBucket<K, V>>,
     /// The other arrays. The first [`PARTS`] together are as long as the first array, the next ones
     /// as long as all before them.
-    arrays: [AtomicPtr<Place<K, V>>; DOUBLINGS * PARTS],
+    arrays: [AtomicPtr<EmbeddedBucket<K, V>>; DOUBLINGS * PARTS],
     /// How many buckets there were at first, a power of two. They are there from the beginning.
     first: usize,
     /// How many keys there may be for each bucket before there are more of those.
@@ -50,8 +50,9 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         let places = array::allocate(first);
         let level = first.ilog2() as u8;
         // SAFETY: the array has this length, and no other thread has it.
-        (0..first)
-            .for_each(|index| unsafe { places.add(index).write(Place::new(Bucket::new(level))) });
+        (0..first).for_each(|index| unsafe {
+            places.add(index).write(EmbeddedBucket::new(Bucket::new(level)))
+        });
         Self {
             first_array: AtomicPtr::new(places),
             arrays: array_of!(AtomicPtr::new(null_mut()); DOUBLINGS * PARTS),
@@ -107,7 +108,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
 
     /// The array with a bucket's number, the number of the array's first bucket, and its length.
     #[inline]
-    fn array_of_number(&self, number: usize) -> (&AtomicPtr<Place<K, V>>, usize, usize) {
+    fn array_of_number(&self, number: usize) -> (&AtomicPtr<EmbeddedBucket<K, V>>, usize, usize) {
         if number < self.first {
             return (&self.first_array, 0, self.first);
         }
@@ -129,7 +130,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         }
         // SAFETY: an existing array is as long as `array_of_number` says (invariant of
         // `Directory`), and the number is within it.
-        Place::link(unsafe { places.add(number - start) })
+        EmbeddedBucket::link(unsafe { places.add(number - start) })
     }
 
     /// The same, of a bucket whose array is made if there is none.

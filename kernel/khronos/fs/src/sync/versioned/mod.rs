@@ -55,7 +55,7 @@ use manycore::sync::atomic::{Ordering, fence};
 pub(crate) use self::chains::Names;
 use self::chains::{Chain, Chains};
 use super::held::Held;
-use super::{Directory, Found, Seen, Stop, Tx};
+use super::{Directory, InodeRef, Seen, Stop, Tx};
 use crate::errno::Errno;
 use crate::inode::{Inode, set_time};
 use crate::name::{Key, Name, chain_of};
@@ -148,10 +148,10 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
     /// # Safety
     ///
     /// As of [`leaf`](Self::leaf).
-    unsafe fn found(&self, leaf: Link<Leaf>) -> Found<'v> {
+    unsafe fn found(&self, leaf: Link<Leaf>) -> InodeRef<'v> {
         // SAFETY: the name's inode has a link until some time after the commit that takes the name
         // out. It is retired after that, by a commit that is later than this session's begin.
-        unsafe { Found(&*self.leaf(leaf).inode) }
+        unsafe { InodeRef(&*self.leaf(leaf).inode) }
     }
 
     fn head(&self, directory: &Inode) -> Head {
@@ -159,7 +159,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
         unsafe { *self.session.deref(*names(directory).head.get()) }
     }
 
-    fn spot(&self, directory: Found<'v>, key: Key<'_>) -> Spot {
+    fn spot(&self, directory: InodeRef<'v>, key: Key<'_>) -> Spot {
         let Key { bytes, hash } = key;
         let Some(chain) = names(directory.inode()).chain(hash) else {
             return Spot { before: Link::NULL, node: Link::NULL, leaf: Link::NULL };
@@ -203,7 +203,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
 
     /// To be checked before the position of a missing name is locked: the directory has chains, and
     /// a removing thread meets this session there.
-    fn has_chains(&mut self, directory: Found<'v>) -> Result<(), Stop> {
+    fn has_chains(&mut self, directory: InodeRef<'v>) -> Result<(), Stop> {
         let names = names(directory.inode());
         let Some(chains) = names.chains() else {
             self.bare = Held::acquire(&directory);
@@ -274,34 +274,34 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
 }
 
 impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
-    fn enter(&self, inode: &'v Inode) -> Result<Found<'v>, Stop> {
+    fn enter(&self, inode: &'v Inode) -> Result<InodeRef<'v>, Stop> {
         // The roots of a directory that is there are freed by a commit that this session does not
         // see, if at all.
         if inode.is_directory() && self.head(inode).is_removed {
             return Err(Errno::NoEntry.into());
         }
-        Ok(Found(inode))
+        Ok(InodeRef(inode))
     }
 
-    fn find(&self, directory: Found<'v>, key: Key<'_>) -> Option<Found<'v>> {
+    fn find(&self, directory: InodeRef<'v>, key: Key<'_>) -> Option<InodeRef<'v>> {
         let leaf = self.spot(directory, key).leaf;
         // SAFETY: found in this session.
         (!leaf.is_null()).then(|| unsafe { self.found(leaf) })
     }
 
-    fn parent(&self, directory: Found<'v>) -> Option<Found<'v>> {
+    fn parent(&self, directory: InodeRef<'v>) -> Option<InodeRef<'v>> {
         let Head { parent, is_removed, .. } = self.head(&directory);
         // SAFETY: null, or the parent of a directory that exists in this session's view. The
         // directory has a name in the parent, so the parent was not removed before the session's
         // begin.
-        (!is_removed).then(|| unsafe { parent.as_ref() }.map_or(directory, Found))
+        (!is_removed).then(|| unsafe { parent.as_ref() }.map_or(directory, InodeRef))
     }
 
     fn each(
         &self,
-        directory: Found<'v>,
+        directory: InodeRef<'v>,
         from: u64,
-        visit: &mut dyn FnMut(Key<'_>, Found<'v>) -> bool,
+        visit: &mut dyn FnMut(Key<'_>, InodeRef<'v>) -> bool,
     ) {
         let Some(Chains { all, .. }) = names(directory.inode()).chains() else { return };
         for chain in &all[chain_of(from, all.len())..] {
@@ -324,7 +324,7 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
     fn prepare(
         &mut self,
         _seen: &[Seen<'v>],
-        _removed: Option<Found<'v>>,
+        _removed: Option<InodeRef<'v>>,
         _is_move: bool,
     ) -> Result<(), Stop> {
         Ok(())
@@ -410,7 +410,7 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
         Ok(())
     }
 
-    fn remove(&mut self, directory: Found<'v>) -> Result<(), Stop> {
+    fn remove(&mut self, directory: InodeRef<'v>) -> Result<(), Stop> {
         let names = names(directory.inode());
         // SAFETY: in a session, in which the directory was found: so its roots are there. A root
         // that is freed is not found after the commit, see the module's page.
@@ -443,7 +443,7 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
         Ok(())
     }
 
-    fn set_parent(&mut self, directory: &'v Inode, parent: Found<'v>) -> Result<(), Stop> {
+    fn set_parent(&mut self, directory: &'v Inode, parent: InodeRef<'v>) -> Result<(), Stop> {
         // SAFETY: in a session; the head is there for as long as the inode is.
         let head = unsafe { &mut *self.session.try_lock(*names(directory).head.get())? };
         head.parent = parent.inode();
@@ -452,9 +452,9 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
 
     fn move_below(
         &mut self,
-        directory: Found<'v>,
-        from: Found<'v>,
-        to: Found<'v>,
+        directory: InodeRef<'v>,
+        from: InodeRef<'v>,
+        to: InodeRef<'v>,
     ) -> Result<(), Stop> {
         // SAFETY: in a session; heads are there for as long as their inodes are.
         let head = unsafe { &mut *self.session.try_lock(*names(directory.inode()).head.get())? };
@@ -478,7 +478,7 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
                     return Err(Stop::Again(Conflict::Freed));
                 }
                 let Some(parent) = parent.as_ref() else { return Ok(()) };
-                above = Found(parent);
+                above = InodeRef(parent);
             }
         }
         Err(Errno::Invalid.into())

@@ -134,7 +134,7 @@ where
     let mut handle = set.handle();
     let found = (0..KEYS).filter(|key| handle.contains(key)).count() as i64;
     let expected = size.load(Ordering::Relaxed); // Relaxed: as above
-    assert!(found == expected, "{name}: {found} keys are there, and {expected} should be");
+    assert!(found == expected, "{name}: the structure has {found} keys, but the results of the operations add up to {expected}");
     let keys = match keys {
         Keys::Uniform => "uniform",
         Keys::Zipf => "zipf",

@@ -6,14 +6,14 @@ use manycore_simulated::sync::hint;
 
 use super::shared::{Part, Shared};
 
-/// Descriptors that a table can have.
+/// The most descriptors of a table.
 const DESCRIPTORS: usize = 256;
 
-/// Bits for each descriptor.
+/// A bit for each descriptor.
 type Bits = [AtomicU64; DESCRIPTORS / 64];
 
-/// Linux' `files_struct`, as of 3.5: what the lock protects lies on its line, until there are more
-/// descriptors than one word has bits.
+/// `files_struct` of Linux 3.5. The data that the lock protects share its line, until a word has
+/// too few bits for all descriptors.
 #[derive(Default)]
 struct Head {
     drawn: AtomicU64,
@@ -22,12 +22,12 @@ struct Head {
     open: Bits,
 }
 
-/// By Linux 3.5: `open` takes the table's lock for a number (`alloc_fd`) and then to show the file
-/// under it (`fd_install`), and `close` takes it once. Each open file counts as a user of the
-/// credentials, which all threads of a process have in common.
+/// A table of Linux 3.5. `open` takes the table's lock once to allocate a number (`alloc_fd`) and
+/// once to install the file (`fd_install`); `close` takes it once. Each open file counts as a user
+/// of the credentials, which all threads of a process share.
 pub(super) struct Table {
     head: CachePadded<Head>,
-    /// The bits of a table that has grown, and lie elsewhere then.
+    /// The bits of a table that has grown, in memory of their own.
     grown: Option<CachePadded<Bits>>,
     /// The files, eight to a line.
     files: Box<[CachePadded<[AtomicU64; 8]>]>,
@@ -45,7 +45,7 @@ impl Table {
         }
     }
 
-    /// Takes the lock, which gives out numbers.
+    /// Runs a section with the ticket lock held.
     fn locked<R>(&self, section: impl FnOnce() -> R) -> R {
         // Acquire: partner of the Release below.
         let mine = self.head.drawn.fetch_add(1, Ordering::Acquire);
@@ -66,9 +66,9 @@ impl Table {
         &self.files[descriptor / 8][descriptor % 8]
     }
 
-    /// The lowest number that is free.
+    /// Allocates the lowest free number.
     fn allocate(&self) -> usize {
-        // Relaxed: the lock orders all that is in the table, here and below.
+        // Relaxed: the lock orders everything in the table, here and below.
         let first = self.head.next.load(Ordering::Relaxed) as usize / 64;
         for (number, word) in self.bits().iter().enumerate().skip(first) {
             let bits = word.load(Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl Table {
     }
 
     fn free(&self, descriptor: usize) {
-        // Relaxed: the lock orders all that is in the table.
+        // Relaxed: the lock orders everything in the table.
         self.file(descriptor).store(0, Ordering::Relaxed);
         let word = &self.bits()[descriptor / 64];
         let bits = word.load(Ordering::Relaxed);
@@ -127,7 +127,7 @@ impl Shared for Table {
     }
 }
 
-/// By sv6 with `O_ANYFD`: each core gives out descriptors of its own.
+/// The table of sv6 with `O_ANYFD`: each core gives out descriptors of its own.
 pub(super) struct Own(Box<[CachePadded<AtomicU64>]>);
 
 impl Own {
@@ -142,7 +142,7 @@ impl Shared for Own {
     }
 
     fn open_and_close(&self, thread: u32, work: &dyn Fn(f64)) {
-        // Relaxed: nobody else uses it.
+        // Relaxed: only this thread uses it.
         self.0[thread as usize].fetch_add(1, Ordering::Relaxed);
         work(0.8);
         self.0[thread as usize].fetch_sub(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The state of one file, beside changes of its link count.
+//! The state of one file, while threads change its link count.
 
 use manycore_simulated::sync::CachePadded;
 use manycore_simulated::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,11 +8,14 @@ use super::shared::{Part, Shared};
 fn no_link_is_left(links: u64) -> Result<(), String> {
     match links {
         0 => Ok(()),
-        left => Err(format!("{} links are left, and all were taken away", left.cast_signed())),
+        left => Err(format!(
+            "{} links are left although the threads removed as many as they made",
+            left.cast_signed()
+        )),
     }
 }
 
-/// One count that all change.
+/// One count that all threads change.
 pub(super) struct SharedCount(CachePadded<AtomicU64>);
 
 impl SharedCount {
@@ -48,18 +51,18 @@ impl Shared for SharedCount {
     }
 }
 
-/// A core's part of a count, with what tells a reader that it changes.
+/// A core's part of a count, with a sequence number that tells readers of changes.
 #[derive(Default)]
 struct Delta {
     sequence: AtomicU32,
     links: AtomicU64,
 }
 
-/// sv6's Refcache: each core has a delta of its own, and who asks for the count adds up those of
-/// all cores of the machine, reading what tells of changes before and after.
+/// The count of sv6's Refcache. Each core has a delta of its own. A thread that asks for the count
+/// adds up the deltas of all cores, and reads their sequence numbers before and after.
 pub(super) struct Deltas(Box<[CachePadded<Delta>]>);
 
-/// Cores of the machine that was measured, whether or not a thread is on them.
+/// The number of cores of the measured machine, whether or not threads run on them.
 const CORES: u32 = 80;
 
 impl Deltas {
@@ -69,7 +72,8 @@ impl Deltas {
 
     fn add(&self, thread: u32, links: u64) {
         let own = &self.0[thread as usize];
-        // Relaxed: nobody else writes it. Release: who sees the change sees that there is one.
+        // Relaxed: only this thread writes it. Release: a thread that sees the change also sees the
+        // new sequence number.
         let before = own.sequence.load(Ordering::Relaxed);
         own.sequence.store(before.wrapping_add(1), Ordering::Relaxed);
         let links = own.links.load(Ordering::Relaxed).wrapping_add(links);
@@ -87,12 +91,12 @@ impl Shared for Deltas {
         work(1.0);
         if links {
             for delta in &self.0 {
-                // Acquire: with the release of `add`.
+                // Acquire: partner of the Release in `add`.
                 delta.sequence.load(Ordering::Acquire);
                 delta.links.load(Ordering::Acquire);
             }
-            // The published kernel reads them again, and goes on whatever it finds: the loop that
-            // was to begin anew is the inner one.
+            // The published kernel reads the numbers again, and goes on whatever it finds: its
+            // `continue` restarts the inner loop instead of the outer one.
             for delta in &self.0 {
                 delta.sequence.load(Ordering::Acquire); // Acquire: as above
             }
@@ -113,9 +117,9 @@ impl Shared for Deltas {
     }
 }
 
-/// Linux 3.5 with threads of one process: each call takes a reference to the open file, unless
-/// nobody has any (`fget_light`), and gives it back. Links are not simulated: each holds two
-/// mutexes of the file, which sleep.
+/// The reference count of Linux 3.5, with threads of one process. Each call takes a reference to
+/// the open file, unless nobody has any (`fget_light`), and gives it back. Links are not simulated:
+/// each takes two mutexes of the file, which sleep.
 pub(super) struct References(CachePadded<AtomicU64>);
 
 impl References {

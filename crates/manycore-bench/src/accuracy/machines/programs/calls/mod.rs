@@ -1,5 +1,5 @@
-//! Calls of kernels, as the lines that they access: what the source of a kernel says that a call
-//! does with memory that other calls use too, and computation for the rest.
+//! Calls of kernels, as accesses to lines. According to the kernel's source, a call accesses memory
+//! that other calls use too; computation stands for the rest of the call.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -21,46 +21,47 @@ use self::links::{Deltas, References, SharedCount};
 use self::shared::{Part, Shared};
 use crate::simulated::{Count, Finding, Run, SimulatedProgram, sight};
 
-/// Which call, and what it takes beside accesses to memory that others access.
+/// A call, and its computation beside accesses to shared memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Calls {
     pub call: Call,
-    /// What the call that is counted computes, by mechanism.
+    /// The computation of the counted call, by mechanism.
     pub work_ns: BTreeMap<String, f64>,
-    /// What the call beside it computes, if there is one.
+    /// The computation of the call beside it, if there is one.
     #[serde(default)]
     pub beside_ns: f64,
 }
 
-/// What threads call.
+/// The calls that threads make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Call {
-    /// Each opens a file of its own and closes it.
+    /// Each thread opens a file of its own and closes it.
     OpenAndClose,
-    /// Threads look up the state of a file, which are counted; as many others link and unlink it.
+    /// Half of the threads look up the state of a file, and these calls are counted. The other half
+    /// links and unlinks the file.
     StatBesideLink,
-    /// The same, without the number of links.
+    /// As `StatBesideLink`, without a look-up of the number of links.
     StatWithoutLinksBesideLink,
-    /// The others are counted.
+    /// As `StatBesideLink`, but the links are counted.
     LinkBesideStat,
-    /// The same, beside those that do not ask for the number of links.
+    /// As `LinkBesideStat`, without a look-up of the number of links.
     LinkBesideStatWithoutLinks,
 }
 
 impl Call {
-    /// Whether the state of a file has the number of its links.
+    /// Whether the look-up of a file's state includes its number of links.
     fn asks_for_links(self) -> bool {
         matches!(self, Self::StatBesideLink | Self::LinkBesideStat)
     }
 
-    /// How many threads there are for each that is counted.
+    /// The number of threads for each thread whose calls are counted.
     pub fn threads_each(self) -> u32 {
         if self == Self::OpenAndClose { 1 } else { 2 }
     }
 
-    /// What this thread of that many threads does, and whether that is counted.
+    /// The part of thread `thread` of `threads`, and whether its calls are counted.
     fn of(self, thread: u32, threads: u32) -> (Part, bool) {
         let stats = thread < threads / 2;
         match self {
@@ -73,7 +74,7 @@ impl Call {
     }
 }
 
-/// What this way to do things shares, for this call and this many threads.
+/// Makes the mechanism's shared data for this call and this many threads.
 fn make(mechanism: &str, call: Call, threads: u32) -> Option<Box<dyn Shared>> {
     Some(match (mechanism, call) {
         ("linux", Call::OpenAndClose) => Box::new(Table::new(threads)),
@@ -93,12 +94,12 @@ impl SimulatedProgram for Calls {
 
     fn simulate(&self, run: &Run) -> Result<Finding, String> {
         let (job, ghz) = (run.job, run.ghz());
-        let unknown = || format!("how long a call by `{}` takes is not known", job.mechanism);
+        let unknown = || format!("the set has no duration of a call for `{}`", job.mechanism);
         let own_ns = *self.work_ns.get(&job.mechanism).ok_or_else(unknown)?;
         let counts: Vec<Count> = (0..job.threads).map(|_| Count::default()).collect();
         let report = run.simulate(|| {
             let shared = make(&job.mechanism, self.call, job.threads)
-                .ok_or_else(|| format!("no `{}` makes this call", job.mechanism))?;
+                .ok_or_else(|| format!("this call is not implemented for `{}`", job.mechanism))?;
             let window = run.window(thread::now());
             let done = thread::parallel(job.threads, |me| {
                 let (part, is_counted) = self.call.of(me, job.threads);
@@ -109,12 +110,12 @@ impl SimulatedProgram for Calls {
                 let own = (u64::from(me) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 let random = std::cell::RefCell::new(fastrand::Rng::with_seed(job.seed ^ own));
                 let ns = if is_counted { own_ns } else { self.beside_ns };
-                // It varies by a quarter either way: threads are not to fall into step.
+                // It varies by a quarter either way, so that threads do not fall into step.
                 let work = |share: f64| {
                     let varying = 0.75 + 0.5 * random.borrow_mut().f64();
                     thread::compute((ns * share * varying * ghz) as u64);
                 };
-                // Threads that began at the same moment would queue in the order of their CPUs.
+                // Threads that start at the same moment would queue in the order of their CPUs.
                 let latest = job.measured.as_nanos() as f64 * ghz / 10.0;
                 let begin = (random.borrow_mut().f64() * latest) as u64;
                 thread::compute(begin);
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_ones_own_scale_and_the_table_does_not() {
+    fn private_lines_scale_and_the_shared_table_does_not() {
         let factor = |mechanism| {
             rate(mechanism, 40, Call::OpenAndClose) / rate(mechanism, 1, Call::OpenAndClose)
         };
@@ -176,12 +177,12 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_links_waits_for_who_changes_them() {
+    fn a_look_up_of_links_waits_for_changes_of_links() {
         let of = |mechanism, call| rate(mechanism, 40, call);
         let [asked, not] = [Call::StatBesideLink, Call::StatWithoutLinksBesideLink]
             .map(|call| of("shared-count", call));
         assert!(not > 2.0 * asked, "{not}, {asked}");
-        // Deltas of each core: cheap to change, dear to add up.
+        // A delta for each core is cheap to change and expensive to add up.
         let [links, shared] = ["own", "shared-count"].map(|name| of(name, Call::LinkBesideStat));
         assert!(links > 1.2 * shared, "{links}, {shared}");
         let deltas = of("own", Call::StatBesideLink);

@@ -1,6 +1,6 @@
-//! What a kernel shares between calls, whatever it is.
+//! The interface of the data that a kernel's calls share.
 
-/// What one thread does.
+/// A thread's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     OpenAndClose,
@@ -8,9 +8,9 @@ pub(super) enum Part {
     Link,
 }
 
-/// What a kernel shares between calls. `work` computes that part of a call.
+/// The data that a kernel's calls share. `work` computes that part of a call.
 pub(super) trait Shared {
-    /// Whether there is something for this call.
+    /// Whether this call is implemented.
     fn knows(&self, part: Part) -> bool;
 
     fn open_and_close(&self, _thread: u32, _work: &dyn Fn(f64)) {}
@@ -19,6 +19,6 @@ pub(super) trait Shared {
 
     fn link(&self, _thread: u32, _work: &dyn Fn(f64)) {}
 
-    /// Whether all is as it was before, when all threads have ended.
+    /// Checks that the state after the end of all threads is that of before.
     fn verify(&self) -> Result<(), String>;
 }

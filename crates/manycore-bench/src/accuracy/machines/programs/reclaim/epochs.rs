@@ -1,4 +1,4 @@
-//! Schemes by which a whole operation is protected: none at all, epochs, and quiescent states.
+//! Schemes that protect a whole operation: no reclamation at all, epochs, and quiescent states.
 
 use manycore_simulated::sync::atomic::Ordering;
 
@@ -28,7 +28,7 @@ impl Scheme for Leak {
     }
 }
 
-/// The epochs in which threads are.
+/// The epoch in which each thread is.
 struct Reservations {
     clock: Clock,
     epochs: Words,
@@ -39,21 +39,22 @@ impl Reservations {
         Self { clock: Clock::new(threads, pace), epochs: words(threads, NONE) }
     }
 
-    /// SeqCst: who looks at reservations sees it, or took its nodes out before what follows reads.
+    /// SeqCst: a thread that frees nodes sees the reservation; otherwise it has removed its nodes
+    /// before the reads that follow here.
     fn set(&self, me: usize, epoch: u64) {
         self.epochs[me].store(epoch, Ordering::SeqCst);
     }
 
-    /// Those that were taken out before the oldest epoch in which a thread is.
+    /// The nodes that were removed before the oldest epoch in which a thread is.
     fn ripe(&self, retired: &mut Vec<Retired>) -> Vec<Retired> {
-        // SeqCst: the other side of `set`.
+        // SeqCst: partner of `set`.
         let epochs = self.epochs.iter().map(|epoch| epoch.load(Ordering::SeqCst));
         let oldest = epochs.min().unwrap_or(NONE);
         take(retired, 1, |one| one.retired < oldest)
     }
 }
 
-/// A thread says in which epoch its operation began.
+/// Each thread stores the epoch in which its operation began.
 pub(super) struct Epochs(Reservations);
 
 impl Scheme for Epochs {
@@ -80,7 +81,7 @@ impl Scheme for Epochs {
     }
 }
 
-/// A thread says, after each operation, in which epoch it kept no node.
+/// After each operation, a thread stores the epoch in which it held no node.
 pub(super) struct Quiescence(Reservations);
 
 impl Scheme for Quiescence {

@@ -1,4 +1,4 @@
-//! Hazard pointers (M. Michael, 2004): a thread says of each node that it is going to look at it.
+//! Hazard pointers (M. Michael, 2004): a thread announces each node before it reads it.
 
 use std::ptr::null_mut;
 
@@ -14,8 +14,8 @@ pub(super) struct Pointers {
 
 impl Pointers {
     fn set(&self, me: usize, slot: usize, node: *mut Node) {
-        // SeqCst: with the loads of who frees. Either they see it, or the node was taken out
-        // before, and the link that is read next leads elsewhere.
+        // SeqCst: with the loads of the thread that frees. Either that thread sees the store, or it
+        // removed the node before, and the link that is read next leads elsewhere.
         self.protected[me * SLOTS + slot].store(node, Ordering::SeqCst);
     }
 }
@@ -31,13 +31,13 @@ impl Scheme for Pointers {
     fn enter(&self, _: usize) {}
 
     fn leave(&self, me: usize) {
-        // Three such stores end each operation in the published program, too.
+        // Three such stores end each operation of the published program as well.
         (0..SLOTS).for_each(|slot| self.set(me, slot, null_mut()));
     }
 
     fn read(&self, me: usize, slot: usize, link: &AtomicPtr<Node>) -> *mut Node {
         loop {
-            // Acquire: with the release by which the node was linked.
+            // Acquire: partner of the Release by which the node was linked.
             let found = link.load(Ordering::Acquire);
             self.set(me, slot, unmarked(found));
             // SeqCst: after the store.
@@ -52,8 +52,8 @@ impl Scheme for Pointers {
     }
 
     fn ripe(&self, retired: &mut Vec<Retired>) -> Vec<Retired> {
-        // Each is looked for in the slots of all, as in the published program.
-        // SeqCst: the other side of `set`.
+        // The scan looks for each node in the slots of all threads, as in the published program.
+        // SeqCst: partner of `set`.
         let protects = |node| self.protected.iter().any(|slot| slot.load(Ordering::SeqCst) == node);
         take(retired, 1, |one| !protects(one.node))
     }

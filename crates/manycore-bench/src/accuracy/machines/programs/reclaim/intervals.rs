@@ -1,31 +1,32 @@
-//! Schemes by which a thread protects all that lived in an era: hazard eras, one for each node that
-//! it holds on to (P. Ramalhete, A. Correia, 2017), and interval-based reclamation with the first
-//! and the last era of an operation (2GEIBR; H. Wen and others, 2018).
+//! Schemes in which a thread protects all nodes that were alive in an era. Hazard eras have one era
+//! for each node that the thread holds (P. Ramalhete, A. Correia, 2017). Interval-based reclamation
+//! has the first and the last era of an operation (2GEIBR; H. Wen and others, 2018).
 
 use manycore_simulated::sync::CachePadded;
 use manycore_simulated::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use super::scheme::{Clock, NONE, Node, Pace, Retired, SLOTS, Scheme, Words, take, words};
 
-/// Reads a link in an era that `reserved` says: a node that it leads to was made in it or before.
+/// Reads a link in an era that `reserved` announces. A node to which it leads was made in that era
+/// or before.
 fn read_in(clock: &Clock, reserved: &AtomicU64, link: &AtomicPtr<Node>) -> *mut Node {
-    // Relaxed: the word is the thread's own.
+    // Relaxed: only this thread writes the word.
     let mut before = reserved.load(Ordering::Relaxed);
     loop {
-        // Acquire: with the release by which the node was linked.
+        // Acquire: partner of the Release by which the node was linked.
         let found = link.load(Ordering::Acquire);
         let now = clock.now();
         if now == before {
             return found;
         }
-        // SeqCst: with the loads of who frees. Either they see it, or the era has gone on and the
-        // link is read again.
+        // SeqCst: with the loads of the thread that frees. Either that thread sees the store, or
+        // the era has advanced and the link is read again.
         reserved.store(now, Ordering::SeqCst);
         before = now;
     }
 }
 
-/// What a slot of [`Eras`] has when it protects nothing.
+/// The value of a slot of [`Eras`] that protects nothing.
 const NO_ERA: u64 = 0;
 
 /// Hazard eras.
@@ -60,8 +61,8 @@ impl Scheme for Eras {
     }
 
     fn ripe(&self, retired: &mut Vec<Retired>) -> Vec<Retired> {
-        // The slots of all are loaded for each node, as in the published program.
-        // SeqCst: the other side of `read_in`.
+        // The scan loads the slots of all threads for each node, as in the published program.
+        // SeqCst: partner of `read_in`.
         let protects = |one: &Retired, slot: &AtomicU64| {
             let era = slot.load(Ordering::SeqCst);
             era != NO_ERA && one.birth <= era && era <= one.retired
@@ -91,13 +92,14 @@ impl Scheme for Interval {
 
     fn enter(&self, me: usize) {
         let now = self.clock.now();
-        // SeqCst: who frees sees them, or took its nodes out before what follows reads.
+        // SeqCst: a thread that frees nodes sees them; otherwise it has removed its nodes before
+        // the reads that follow here.
         self.first[me].store(now, Ordering::SeqCst);
         self.last[me].store(now, Ordering::SeqCst);
     }
 
     fn leave(&self, me: usize) {
-        // Release: what was read of nodes comes before.
+        // Release: orders the reads of nodes before it.
         self.last[me].store(NONE, Ordering::Release);
         self.first[me].store(NONE, Ordering::Release);
     }
@@ -111,9 +113,9 @@ impl Scheme for Interval {
     }
 
     fn ripe(&self, retired: &mut Vec<Retired>) -> Vec<Retired> {
-        // The first era before the last one: an operation that begins in between is later than all
-        // of these nodes, and one that ends has no last era, so that its first one counts still.
-        // SeqCst: the other side of `enter` and of `read_in`.
+        // Loads the first era before the last one. An operation that begins in between is later
+        // than all of these nodes. One that ends in between has no last era, and its first era
+        // still protects. SeqCst: partner of `enter` and `read_in`.
         let eras = |(first, last): (&CachePadded<AtomicU64>, &CachePadded<AtomicU64>)| {
             (first.load(Ordering::SeqCst), last.load(Ordering::SeqCst))
         };
@@ -121,7 +123,7 @@ impl Scheme for Interval {
         let meets = |one: &Retired| {
             eras.iter().any(|(first, last)| one.birth <= *last && *first <= one.retired)
         };
-        // A comparison with each thread's takes a cycle.
+        // A comparison with one thread's eras takes a cycle.
         take(retired, eras.len() as u64, |one| !meets(one))
     }
 }

@@ -1,5 +1,5 @@
-//! Harris' list in the form that M. Michael gave it, for schemes that protect nodes one by one; a
-//! table of such lists, by the remainder of the key.
+//! Harris' list in M. Michael's form, for schemes that protect nodes one by one, and a table of
+//! such lists, indexed by the remainder of the key.
 
 use std::ptr::null_mut;
 
@@ -17,10 +17,10 @@ fn is_marked(link: *mut Node) -> bool {
     link.addr() & MARK != 0
 }
 
-/// What one thread has.
+/// A thread's data.
 struct Own {
     is_taken: AtomicBool,
-    /// Of the thread that has taken it.
+    /// For the thread that has taken it.
     private: std::cell::UnsafeCell<Counts>,
 }
 
@@ -29,7 +29,7 @@ struct Counts {
     allocated: u64,
     retired: u64,
     waiting: Vec<Retired>,
-    /// Those that were freed: in tests, their memory stays as long as the lists.
+    /// The freed nodes. In tests, their memory stays as long as the lists.
     #[cfg(test)]
     freed: Vec<Retired>,
 }
@@ -38,7 +38,7 @@ impl Counts {
     fn free(&mut self, retired: Retired) {
         #[cfg(test)]
         {
-            // SAFETY: the memory is there as long as the lists.
+            // SAFETY: the memory stays as long as the lists.
             assert!(!unsafe { &*retired.node }.is_freed.replace(true), "freed twice");
             self.freed.push(retired);
         }
@@ -53,25 +53,25 @@ pub(super) struct Lists<S> {
     pace: Pace,
     heads: Box<[CachePadded<AtomicPtr<Node>>]>,
     threads: Box<[CachePadded<Own>]>,
-    /// Whether a thread has looked at a node that was freed.
+    /// Whether a thread has read a node that was freed.
     #[cfg(test)]
     pub looked: std::cell::Cell<bool>,
 }
 
-// SAFETY: nodes are reached through atomics and freed by the scheme; what is private to a thread is
-// used by the one that has taken it.
+// SAFETY: threads reach nodes through atomics, and the scheme frees them; only the thread that has
+// taken private data uses it.
 unsafe impl<S: Scheme> Send for Lists<S> {}
-// SAFETY: nodes are shared through atomics alone, and what is private to a thread stays so.
+// SAFETY: threads share nodes through atomics alone, and private data stays private.
 unsafe impl<S: Scheme> Sync for Lists<S> {}
 
 impl<S: Scheme> Lists<S> {
-    /// For this many threads, and one that fills it before and looks at it afterwards.
+    /// Creates lists for this many threads, and for one more that fills and verifies them.
     pub fn new(threads: u32, lists: u64, pace: Pace) -> Self {
         let threads = threads.max(1) as usize;
         let scheme = S::new(threads, pace);
         let own = |me| {
             let allocated = scheme.clock().map_or(0, |clock| clock.first(me));
-            // The threads take turns, as those do that have run for long.
+            // Threads free nodes at different times, as threads do that have run for some time.
             let retired = me as u64 % pace.frees;
             let counts = Counts { allocated, retired, ..Counts::default() };
             CachePadded(Own {
@@ -91,19 +91,23 @@ impl<S: Scheme> Lists<S> {
         }
     }
 
-    /// The calling thread's access.
+    /// The calling thread's handle.
     pub fn handle(&self) -> Handle<'_, S> {
-        // Acquire: with the release by which another thread has given it back.
+        // Acquire: partner of the Release by which another thread has given it back.
         let take = |own: &CachePadded<Own>| !own.is_taken.swap(true, Ordering::Acquire);
-        let me = self.threads.iter().position(take).expect("no more threads than it was made for");
+        let me = self
+            .threads
+            .iter()
+            .position(take)
+            .expect("there are no more threads than `new` was told");
         self.scheme.arrive(me);
         Handle { lists: self, me }
     }
 
-    /// Nodes that wait to be freed; to be called when no thread uses the lists.
+    /// The number of nodes that wait to be freed. Call it when no thread uses the lists.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
-        // SAFETY: no thread has it.
+        // SAFETY: no thread uses it.
         self.threads.iter().map(|own| unsafe { &*own.private.get() }.waiting.len()).sum()
     }
 }
@@ -113,7 +117,7 @@ impl<S> Drop for Lists<S> {
         for head in &mut self.heads {
             let mut node = unmarked(*head.get_mut());
             while !node.is_null() {
-                // SAFETY: no thread is left, and each node of a list is there once.
+                // SAFETY: no thread is left, and each node is in a list once.
                 node = unmarked(*unsafe { Box::from_raw(node) }.next.get_mut());
             }
         }
@@ -127,19 +131,19 @@ impl<S> Drop for Lists<S> {
 }
 
 fn free(retired: Retired) {
-    // SAFETY: it was taken out of its list, once, and nobody can look at it: the scheme says so, or
-    // no thread is left.
+    // SAFETY: the node was removed from its list, once, and no thread can read it: the scheme
+    // guarantees that, or no thread is left.
     drop(unsafe { Box::from_raw(retired.node) });
 }
 
-/// A thread's access.
+/// A thread's handle.
 pub(super) struct Handle<'a, S: Scheme> {
     lists: &'a Lists<S>,
     me: usize,
 }
 
-/// Where a key is, or would be.
-struct Place<'a> {
+/// The nodes between which a key is or would be.
+struct Window<'a> {
     link: &'a AtomicPtr<Node>,
     node: *mut Node,
     next: *mut Node,
@@ -152,34 +156,36 @@ impl<'a, S: Scheme> Handle<'a, S> {
     }
 
     fn counts(&mut self) -> &mut Counts {
-        // SAFETY: this handle has taken it, and is borrowed.
+        // SAFETY: this handle has taken it, and is borrowed exclusively.
         unsafe { &mut *self.lists.threads[self.me].private.get() }
     }
 
-    /// Looks for a key, and takes out what is marked on the way.
-    fn find(&mut self, key: u64) -> Place<'a> {
+    /// Searches for a key, and removes marked nodes on the way.
+    fn find(&mut self, key: u64) -> Window<'a> {
         loop {
-            if let Some(place) = self.walk(key) {
-                return place;
+            if let Some(window) = self.walk(key) {
+                return window;
             }
         }
     }
 
-    /// One attempt: nothing if another thread has changed what is behind it.
+    /// One attempt; `None` if another thread has changed a link on the way.
     ///
-    /// Each node is read by three protected reads, as in the published program. The slots change
-    /// places with the nodes, so that the one before keeps its own: there it loses it.
-    fn walk(&mut self, key: u64) -> Option<Place<'a>> {
+    /// It reads each node by three protected reads, as in the published program. The slots move
+    /// along with the nodes, so that the node before the present one stays protected: in the
+    /// published program it does not.
+    fn walk(&mut self, key: u64) -> Option<Window<'a>> {
         let heads = &self.lists.heads;
         let mut link: &'a AtomicPtr<Node> = &heads[(key % heads.len() as u64) as usize];
         let [mut before, mut current, mut after] = [0, 1, SLOTS - 1];
         let mut node = self.read(current, link);
         loop {
             if node.is_null() {
-                return Some(Place { link, node, next: node, is_there: false });
+                return Some(Window { link, node, next: node, is_there: false });
             }
-            // SAFETY: it is protected since it was read, when `link` led to it: the reads of
-            // `link` below, and the one that ended the last turn, say that it was in the list.
+            // SAFETY: the node has been protected since `link` led to it. The reads of `link`
+            // below, and the one at the end of the last iteration, show that it was in the list
+            // then.
             let at: &'a Node = unsafe { &*node };
             #[cfg(test)]
             self.lists.looked.set(self.lists.looked.get() | at.is_freed.get());
@@ -187,7 +193,7 @@ impl<'a, S: Scheme> Handle<'a, S> {
             if self.read(after, &at.next) != next {
                 return None;
             }
-            // SAFETY: nobody writes a key after its node was linked.
+            // SAFETY: no thread writes a key after its node was linked.
             let found = at.key.with(|found| unsafe { *found });
             if self.read(current, link) != node {
                 return None;
@@ -197,7 +203,7 @@ impl<'a, S: Scheme> Handle<'a, S> {
                 (current, after) = (after, current);
             } else {
                 if found >= key {
-                    return Some(Place { link, node, next, is_there: found == key });
+                    return Some(Window { link, node, next, is_there: found == key });
                 }
                 link = &at.next;
                 (before, current, after) = (current, after, before);
@@ -206,7 +212,7 @@ impl<'a, S: Scheme> Handle<'a, S> {
         }
     }
 
-    /// Takes a marked node out; whether it was this thread who did.
+    /// Removes a marked node; returns whether it was this thread that did.
     fn unlink(&mut self, link: &AtomicPtr<Node>, node: *mut Node, next: *mut Node) -> bool {
         let done = swap(link, node, next);
         if done {
@@ -216,7 +222,7 @@ impl<'a, S: Scheme> Handle<'a, S> {
     }
 
     fn retire(&mut self, node: *mut Node) {
-        // SAFETY: this thread has taken it out, and frees it only below.
+        // SAFETY: this thread has removed it, and frees it only below.
         let birth = unsafe { &(*node).birth }.with(|birth| unsafe { *birth });
         let Lists { scheme, pace, .. } = self.lists;
         let retired = scheme.clock().map_or(0, |clock| clock.now());
@@ -241,8 +247,7 @@ impl<'a, S: Scheme> Handle<'a, S> {
             #[cfg(test)]
             is_freed: std::cell::Cell::new(false),
         });
-        // What it is made with takes a write of its line.
-        // SAFETY: nobody else has it.
+        // Making a node costs a write of its line. SAFETY: no other thread has it.
         node.key.with_mut(|own| unsafe { *own = key });
         Box::into_raw(node)
     }
@@ -254,79 +259,80 @@ impl<'a, S: Scheme> Handle<'a, S> {
         result
     }
 
-    /// Links a node unless its key is there; whether it was not.
+    /// Links a node unless its key is there; returns whether it did.
     fn link(&mut self, key: u64, node: *mut Node) -> bool {
         loop {
-            let place = self.find(key);
-            if place.is_there {
-                // SAFETY: nobody else has seen it.
+            let window = self.find(key);
+            if window.is_there {
+                // SAFETY: no other thread has seen it.
                 drop(unsafe { Box::from_raw(node) });
                 return false;
             }
-            if Self::link_at(&place, node) {
+            if Self::link_at(&window, node) {
                 return true;
             }
         }
     }
 
-    /// Links a node where its key would be; not if that has changed.
-    fn link_at(place: &Place<'_>, node: *mut Node) -> bool {
-        // SAFETY: nobody else has seen it yet. Release: as the link to it.
-        unsafe { &*node }.next.store(place.node, Ordering::Release);
-        // AcqRel: who reads the link sees what the node has.
-        swap(place.link, place.node, node)
+    /// Links a node in the window; returns false if the window has changed.
+    fn link_at(window: &Window<'_>, node: *mut Node) -> bool {
+        // SAFETY: no other thread has seen it yet. Release: as the link to it.
+        unsafe { &*node }.next.store(window.node, Ordering::Release);
+        // AcqRel: a thread that reads the link sees what the node has.
+        swap(window.link, window.node, node)
     }
 
-    /// Links a node in the place of that which has its key; whether there was none.
+    /// Links a node, or replaces the one with its key; returns whether there was none.
     fn replace(&mut self, key: u64, node: *mut Node) -> bool {
         loop {
-            let place = self.find(key);
-            if !place.is_there {
-                if Self::link_at(&place, node) {
+            let window = self.find(key);
+            if !window.is_there {
+                if Self::link_at(&window, node) {
                     return true;
                 }
                 continue;
             }
-            // SAFETY: nobody else has seen it yet. Release: as the link to it.
-            unsafe { &*node }.next.store(place.next, Ordering::Release);
-            // The mark that takes the old one out links the new one behind it.
-            if self.mark(&place, node) {
+            // SAFETY: no other thread has seen it yet. Release: as the link to it.
+            unsafe { &*node }.next.store(window.next, Ordering::Release);
+            // The mark that removes the old node links the new one behind it.
+            if self.mark(&window, node) {
                 return false;
             }
         }
     }
 
-    /// Marks a node, after which `next` follows, and takes it out; not if it has changed.
-    fn mark(&mut self, place: &Place<'a>, next: *mut Node) -> bool {
-        // SAFETY: it is protected until the operation ends.
-        let link = unsafe { &(*place.node).next };
-        if !swap(link, place.next, marked(next)) {
+    /// Marks a node, with `next` as its successor, and removes it; returns false if it has changed.
+    fn mark(&mut self, window: &Window<'a>, next: *mut Node) -> bool {
+        // SAFETY: the node is protected until the operation ends.
+        let link = unsafe { &(*window.node).next };
+        if !swap(link, window.next, marked(next)) {
             return false;
         }
-        if !self.unlink(place.link, place.node, next) {
-            // SAFETY: the node is protected still; nobody writes a key after its node was linked.
-            let key = unsafe { &(*place.node).key }.with(|key| unsafe { *key });
+        if !self.unlink(window.link, window.node, next) {
+            // SAFETY: the node is still protected, and no thread writes a key after its node was
+            // linked.
+            let key = unsafe { &(*window.node).key }.with(|key| unsafe { *key });
             self.find(key);
         }
         true
     }
 
-    /// Takes the node of a key out; whether there was one.
+    /// Removes the node of a key; returns whether there was one.
     fn take(&mut self, key: u64) -> bool {
         loop {
-            let place = self.find(key);
-            if !place.is_there {
+            let window = self.find(key);
+            if !window.is_there {
                 return false;
             }
-            if self.mark(&place, place.next) {
+            if self.mark(&window, window.next) {
                 return true;
             }
         }
     }
 }
 
-/// AcqRel: who reads the link sees what the node has, and, of a mark, what was done before.
-/// Acquire: so does who finds another node.
+/// AcqRel: a thread that reads the link sees what the node has and, if it sees a mark, what was
+/// done before. Acquire on failure: the same for a thread that finds another node.
 fn swap(link: &AtomicPtr<Node>, from: *mut Node, to: *mut Node) -> bool {
     link.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }
@@ -354,7 +360,7 @@ impl<S: Scheme> Access for Handle<'_, S> {
 impl<S: Scheme> Drop for Handle<'_, S> {
     fn drop(&mut self) {
         self.lists.scheme.depart(self.me);
-        // Release: with the acquire of who takes it next.
+        // Release: partner of the Acquire of the thread that takes it next.
         self.lists.threads[self.me].is_taken.store(false, Ordering::Release);
     }
 }

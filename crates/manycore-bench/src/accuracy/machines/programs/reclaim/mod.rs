@@ -1,5 +1,5 @@
-//! Sorted lists of which nodes are freed by one scheme or another, as published comparisons of
-//! schemes have them: the same list under all of them, so that only the scheme differs.
+//! Sorted lists with several reclamation schemes, after published comparisons. The list is the same
+//! with all schemes, so only the scheme differs.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -9,10 +9,9 @@
 //! | `intervals` | hazard eras; the first and the last era of an operation (2GEIBR) |
 //! | `lists` | Harris' list in Michael's form, one or a table of them |
 //!
-//! They do what the program of the set `reclaim-ibr` does in what they store, load and wait for,
-//! and are written for the simulator alone. No memory is freed that another thread can look at,
-//! which the tests look for under explored schedules. What manycore itself has for this is
-//! `reclaim`.
+//! They store, load and wait like the program of the set `reclaim-ibr`, and are written for the
+//! simulator alone. No memory is freed while another thread can read it; tests check that under
+//! explored schedules. manycore's own reclamation is in `reclaim`.
 
 mod epochs;
 mod hazard;
@@ -37,22 +36,22 @@ use crate::structure::{self, Simulated, SimulatedActor, SimulatedUse};
 
 /// Threads use a table of lists.
 ///
-/// What is done with a key depends on its remainder by 100, as in the published programs: they draw
-/// the key and what is done from one number. So the keys that are inserted are there, and those
-/// that are removed are not, but for the first moments: only `puts` change the lists.
+/// The operation on a key depends on the key modulo 100, as in the published programs, which draw
+/// key and operation from one number. So after the first moments the keys of insertions are in the
+/// lists and the keys of removals are not, and only `puts` change the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reclaim {
-    /// Keys are below.
+    /// Keys are below this.
     pub range: u64,
     pub lists: u64,
-    /// What is done, in percent; the rest removes.
+    /// The operations, in percent; the remaining ones remove.
     pub gets: u64,
     #[serde(default)]
     pub puts: u64,
     #[serde(default)]
     pub inserts: u64,
-    /// What an operation takes beside its accesses.
+    /// The time of an operation beside its accesses.
     pub beside_ns: f64,
 }
 
@@ -62,7 +61,7 @@ impl SimulatedProgram for Reclaim {
     fn simulate(&self, run: &Run) -> Result<Finding, String> {
         let job = run.job;
         let maker = maker(&job.mechanism)
-            .ok_or_else(|| format!("there is no way to reclaim `{}`", job.mechanism))?;
+            .ok_or_else(|| format!("there is no reclamation scheme `{}`", job.mechanism))?;
         let keys: Vec<u64> = (0..self.range).filter(|key| self.is_first(*key)).collect();
         let how = Simulated { threads: job.threads, operations: None, keys: keys.len() as u64 };
         // Any odd multiplier keeps the threads' seeds apart.
@@ -75,8 +74,9 @@ impl SimulatedProgram for Reclaim {
 }
 
 impl Reclaim {
-    /// Whether a key is there at the start: those that something adds, and of those that are only
-    /// looked up as many as draws of half of all keys leave.
+    /// Whether a key is in the lists at the start. Keys that some operation inserts are. Of the
+    /// keys that are only looked up, a share is: the one that random draws of half of the range
+    /// would insert.
     fn is_first(&self, key: u64) -> bool {
         let kind = key % 100;
         if kind < self.gets {
@@ -86,7 +86,7 @@ impl Reclaim {
         kind < self.gets + self.puts + self.inserts
     }
 
-    /// Does something with a key; the keys that are there more.
+    /// Does an operation on a key; returns by how much the number of keys grew.
     fn act(&self, access: &mut dyn Access, key: u64) -> i64 {
         let kind = key % 100;
         if kind < self.gets {
@@ -102,7 +102,7 @@ impl Reclaim {
     }
 }
 
-/// A table of lists under any scheme.
+/// A table of lists with any scheme.
 trait Table {
     fn access(&self) -> Box<dyn Access + '_>;
 }
@@ -113,7 +113,7 @@ impl<S: Scheme> Table for Lists<S> {
     }
 }
 
-/// Makes a table, for this many threads and lists.
+/// Makes a table for this many threads and lists.
 type Maker = fn(u32, u64) -> Box<dyn Table>;
 
 fn table<S: Scheme>(threads: u32, lists: u64) -> Box<dyn Table> {
@@ -140,9 +140,9 @@ struct Use<'a> {
 }
 
 impl SimulatedUse for Use<'_> {
-    /// The seed of what a thread draws.
+    /// The seed of a thread's draws.
     type Operations = u64;
-    /// Keys that it has added.
+    /// The number of keys that the thread has added.
     type Tally = i64;
     type Actor<'a>
         = Actor<'a>
@@ -166,7 +166,9 @@ impl SimulatedUse for Use<'_> {
             thread::progress();
         }
         if found != expected {
-            return Err(format!("{found} keys are there, and {expected} should be"));
+            return Err(format!(
+                "the lists have {found} keys, but the results of the operations add up to {expected}"
+            ));
         }
         Ok(BTreeMap::new())
     }

@@ -1,4 +1,4 @@
-//! What a list asks of a scheme, what is asked of a list, and what all schemes need.
+//! The interface between a list and a reclamation scheme, and the parts that all schemes share.
 
 use manycore_sim::thread;
 use manycore_simulated::sync::CachePadded;
@@ -9,101 +9,102 @@ use manycore_simulated::sync::cell::UnsafeCell;
 pub(super) struct Node {
     pub next: AtomicPtr<Node>,
     pub key: UnsafeCell<u64>,
-    /// The era in which it was made.
+    /// The era in which the node was made.
     pub birth: UnsafeCell<u64>,
-    /// Whether it was freed: the memory stays then, so that tests see who looks at it.
+    /// Whether the node was freed. The memory stays then, so that tests notice a thread that reads
+    /// it.
     #[cfg(test)]
     pub is_freed: std::cell::Cell<bool>,
 }
 
-/// The lowest bit of a link says that the node it is in was taken out.
+/// The lowest bit of a link: set if the node that contains the link was removed.
 pub(super) const MARK: usize = 1;
 
 pub(super) fn unmarked(link: *mut Node) -> *mut Node {
     link.map_addr(|address| address & !MARK)
 }
 
-/// A thread's access to a table of lists.
+/// A thread's handle of a table of lists.
 pub(super) trait Access {
     /// Whether the key is there.
     fn get(&mut self, key: u64) -> bool;
 
-    /// Adds it; whether it was not there.
+    /// Inserts the key; returns whether it was not there.
     fn insert(&mut self, key: u64) -> bool;
 
-    /// Adds it, in place of what was there; whether nothing was.
+    /// Inserts the key, or replaces its node; returns whether it was not there.
     fn put(&mut self, key: u64) -> bool;
 
-    /// Takes it out; whether it was there.
+    /// Removes the key; returns whether it was there.
     fn remove(&mut self, key: u64) -> bool;
 }
 
-/// How often something is done, in steps of a thread's own.
+/// How often a thread advances the era and frees nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// After this many allocations of all threads, on average, there is a new era.
+    /// The era advances after this many allocations of all threads, on average.
     pub era: u64,
-    /// After this many nodes that a thread took out, it frees those that it can.
+    /// A thread frees what it can after it has removed this many nodes.
     pub frees: u64,
 }
 
 impl Default for Pace {
-    /// As the published program has it.
+    /// As in the published program.
     fn default() -> Self {
         Self { era: 150, frees: 30 }
     }
 }
 
-/// A node that was taken out of its list.
+/// A node that was removed from its list.
 #[derive(Clone, Copy)]
 pub(super) struct Retired {
     pub node: *mut Node,
-    /// The eras in which it was made and taken out.
+    /// The eras in which the node was made and removed.
     pub birth: u64,
     pub retired: u64,
 }
 
-/// How many nodes a thread protects at a time: of a list, a node, the one before and the one after.
+/// How many nodes a thread protects at a time: a node of a list, the one before and the one after.
 pub(super) const SLOTS: usize = 3;
 
-/// A way to know which nodes nobody looks at any more. `me` is the number of the calling thread,
-/// which no other has at the same time.
+/// A reclamation scheme, which knows the nodes that no thread can read any more. `me` is the number
+/// of the calling thread, which no other thread has at the same time.
 pub(super) trait Scheme: Send + Sync + 'static {
-    /// What it is called in the sets.
+    /// The scheme's name in the sets.
     const NAME: &'static str;
 
-    /// Whether nodes are freed at all.
+    /// Whether the scheme frees nodes at all.
     const FREES: bool = true;
 
     fn new(threads: usize, pace: Pace) -> Self;
 
-    /// A thread gets its number.
+    /// The thread gets its number.
     fn arrive(&self, _me: usize) {}
 
-    /// It gives it back.
+    /// The thread gives its number back.
     fn depart(&self, _me: usize) {}
 
-    /// An operation starts.
+    /// An operation begins.
     fn enter(&self, me: usize);
 
-    /// It ends: it keeps no node.
+    /// The operation ends; from here on it holds no node.
     fn leave(&self, me: usize);
 
-    /// Reads a link. The node that it leads to, if it was not taken out yet, is not freed before
-    /// the operation ends or the slot gets another.
+    /// Reads a link. If the node to which it leads has not been removed yet, it is not freed before
+    /// the operation ends or the slot gets another node.
     fn read(&self, _me: usize, _slot: usize, link: &AtomicPtr<Node>) -> *mut Node {
-        // Acquire: with the release by which the node was linked.
+        // Acquire: partner of the Release by which the node was linked.
         link.load(Ordering::Acquire)
     }
 
-    /// The clock of a scheme that has one.
+    /// The scheme's clock, if it has one.
     fn clock(&self) -> Option<&Clock>;
 
-    /// Takes those out of the list that nobody can look at.
+    /// Takes out of `retired` the nodes that no thread can read.
     fn ripe(&self, retired: &mut Vec<Retired>) -> Vec<Retired>;
 }
 
-/// What a reservation says of a thread that has none.
+/// The reservation of a thread that has none.
 pub(super) const NONE: u64 = u64::MAX;
 
 /// A word of each thread, on a line of its own.
@@ -113,7 +114,7 @@ pub(super) fn words(threads: usize, value: u64) -> Words {
     (0..threads).map(|_| CachePadded(AtomicU64::new(value))).collect()
 }
 
-/// The era, which each thread counts up now and then.
+/// The era, which threads advance now and then.
 pub(super) struct Clock {
     era: CachePadded<AtomicU64>,
     threads: u64,
@@ -122,32 +123,34 @@ pub(super) struct Clock {
 
 impl Clock {
     pub fn new(threads: usize, pace: Pace) -> Self {
-        // Hazard eras have 0 for none.
+        // For hazard eras, 0 means none.
         Self { era: CachePadded(AtomicU64::new(1)), threads: threads as u64, pace: pace.era }
     }
 
     pub fn now(&self) -> u64 {
-        // SeqCst: after it nothing is read that was read before the reservation, whose store it
-        // follows in the order of all.
+        // SeqCst: follows the store of a reservation in the total order. What is read afterwards is
+        // read with the reservation in place.
         self.era.load(Ordering::SeqCst)
     }
 
-    /// A thread allocates for the `count`th time: the era of the new node.
+    /// Counts a thread's allocation with number `count`; returns the era of the new node.
     pub fn birth(&self, count: u64) -> u64 {
         if count.is_multiple_of(self.pace * self.threads) {
-            // SeqCst: as `now`.
+            // SeqCst: as in `now`.
             self.era.fetch_add(1, Ordering::SeqCst);
         }
         self.now()
     }
 
-    /// Where a thread's count begins: the threads take turns, as those do that have run for long.
+    /// The start of a thread's count. The counts differ, as those of threads that have run for some
+    /// time.
     pub fn first(&self, me: usize) -> u64 {
         me as u64 * self.pace
     }
 }
 
-/// Takes those out of a list that are `ripe`, for `cycles` of computation each.
+/// Takes the nodes for which `ripe` returns true out of a list. Each test takes `cycles` of
+/// computation.
 pub(super) fn take(
     retired: &mut Vec<Retired>,
     cycles: u64,

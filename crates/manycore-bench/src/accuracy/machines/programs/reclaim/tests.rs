@@ -1,5 +1,5 @@
-//! That no node is freed while a thread looks at it, that those are freed at which nobody looks,
-//! and that the lists are sets.
+//! Tests that no node is freed while a thread can read it, that other nodes are freed, and that the
+//! lists are sets.
 
 use std::cell::Cell;
 
@@ -13,11 +13,11 @@ use super::intervals::{Eras, Interval};
 use super::lists::Lists;
 use super::scheme::{Access, Clock, Node, Pace, Retired, Scheme};
 
-/// A new era and an attempt to free whenever something is allocated and taken out.
+/// Each allocation begins a new era, and after each removal the thread tries to free nodes.
 const OFTEN: Pace = Pace { era: 1, frees: 1 };
 
-/// Two threads put keys in and take them out, while a third looks for one. Says whether any of them
-/// has looked at a node that was freed.
+/// Two threads insert and remove keys, while a third looks one up. Returns whether any of them has
+/// read a node that was freed.
 fn few_keys<S: Scheme>() -> bool {
     let lists = Lists::<S>::new(3, 1, OFTEN);
     lists.handle().insert(2);
@@ -35,7 +35,7 @@ fn few_keys<S: Scheme>() -> bool {
 }
 
 #[test]
-fn no_thread_looks_at_a_node_that_was_freed() {
+fn no_thread_reads_a_freed_node() {
     let schemes: [fn() -> bool; 5] = [
         few_keys::<Epochs>,
         few_keys::<Quiescence>,
@@ -48,7 +48,7 @@ fn no_thread_looks_at_a_node_that_was_freed() {
     }
 }
 
-/// Frees at once.
+/// A wrong scheme: frees nodes immediately.
 struct Careless;
 
 impl Scheme for Careless {
@@ -76,13 +76,13 @@ impl Scheme for Careless {
 }
 
 #[test]
-fn one_that_does_is_found() {
+fn the_test_finds_a_thread_that_reads_a_freed_node() {
     let found = Cell::new(false);
     explore::check(|| found.set(found.get() | few_keys::<Careless>()));
     assert!(found.get());
 }
 
-/// One thread puts keys in and takes them out again: how many nodes wait then.
+/// One thread inserts and removes keys. Returns how many nodes wait to be freed afterwards.
 fn waiting<S: Scheme>() -> usize {
     let simulation = manycore_sim::Simulation::new(&manycore_sim::Machine::example());
     let report = simulation.run(|| {
@@ -101,9 +101,9 @@ fn waiting<S: Scheme>() -> usize {
 }
 
 #[test]
-fn what_nobody_looks_at_is_freed() {
-    // Of 800. No era begins while nothing is allocated: those of the last hundred operations wait,
-    // and one of before.
+fn nodes_that_no_thread_reads_are_freed() {
+    // Of 800 nodes. No era begins while no thread allocates, so the nodes of the last hundred
+    // operations wait, and one older node.
     let left = [
         waiting::<Epochs>(),
         waiting::<Quiescence>(),

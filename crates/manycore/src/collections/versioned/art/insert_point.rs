@@ -8,7 +8,7 @@ use crate::collections::versioned::word::Datum;
 use crate::session::{Link, RawSession};
 
 /// Where a key would be.
-pub enum Place {
+pub enum InsertPoint {
     /// At a link that leads nowhere, of the last node on its way.
     Free,
     /// At a link that leads to another node or leaf, whose keys share their first bytes with the
@@ -39,12 +39,12 @@ impl Parting {
         session: &S,
         key: &[u8],
         depth: usize,
-    ) -> Result<Place, Changed> {
+    ) -> Result<InsertPoint, Changed> {
         // SAFETY: the contract of this function.
         let path = unsafe { Art::path(session, self.below) };
         let is_same = self.other.is_none() && self.common == key.len();
         let is_between = self.common >= depth && path.is_none_or(|path| self.common < path.depth());
-        if is_between && !is_same { Ok(Place::Between(self)) } else { Err(Changed) }
+        if is_between && !is_same { Ok(InsertPoint::Between(self)) } else { Err(Changed) }
     }
 }
 
@@ -61,23 +61,23 @@ impl Art {
     /// # Safety
     ///
     /// In the session in which the walk was.
-    pub(super) unsafe fn place<K: Datum + ArtKey, V: Datum, S: RawSession>(
+    pub(super) unsafe fn insert_point<K: Datum + ArtKey, V: Datum, S: RawSession>(
         anchor: Link<Anchor>,
         session: &S,
         key: &[u8],
         way: &Way,
-    ) -> Result<Place, Changed> {
+    ) -> Result<InsertPoint, Changed> {
         // SAFETY: the session has found all nodes of the path (contract of this function).
         unsafe {
             if way.is_exact && way.below.is_none() {
-                return Ok(Place::Free);
+                return Ok(InsertPoint::Free);
             }
             let from = if way.below.is_none() { way.slot.holder } else { way.below };
             let parting = Self::parting_from::<K, V, S>(session, key, way, from)?;
             if way.below.is_none()
                 && parting.common + usize::from(way.slot.byte.is_some()) >= way.depth
             {
-                return Ok(Place::Free);
+                return Ok(InsertPoint::Free);
             }
             if parting.common >= way.depth {
                 return parting.checked(session, key, way.depth);
@@ -93,7 +93,7 @@ impl Art {
     ///
     /// # Safety
     ///
-    /// As of [`place`](Self::place).
+    /// As of [`insert_point`](Self::insert_point).
     unsafe fn parting_from<K: Datum + ArtKey, V: Datum, S: RawSession>(
         session: &S,
         key: &[u8],

@@ -1,9 +1,9 @@
-//! The queue of an [`Adaptive`](super::Adaptive): places in the order of arrival. The first is the
+//! The queue of an [`Adaptive`](super::Adaptive): nodes in the order of arrival. The first is the
 //! holder's or contends for the word.
 //!
-//! The holder keeps its place while it holds the lock if another is behind it. It hands the lock
+//! The holder keeps its node while it holds the lock if another is behind it. It hands the lock
 //! over by a message there, and nobody but the two touches a line for it. Its thread notes the
-//! place, and owns its memory. Another thread that releases the lock in its stead finds the place
+//! node, and owns its memory. Another thread that releases the lock in its stead finds the node
 //! from the end of the queue, and leaves the memory to the thread that has noted it.
 
 use core::ptr::{NonNull, null_mut};
@@ -15,7 +15,7 @@ use crate::sync::{
     Deadline, Woken, futex, hint, mortal, mutation, node, order, process, thread, time,
 };
 
-/// What a place says. Awake at first, then asleep, ...
+/// What a node says. Awake at first, then asleep, ...
 const WAITING: u32 = 0;
 const ASLEEP: u32 = 1;
 /// ... until it is the first, whose thread is to take the word, ...
@@ -23,14 +23,14 @@ const FIRST: u32 = 2;
 /// ... or has the lock. Or its thread has left, and it is for a thread that comes to it; ...
 const HOLDER: u32 = 3;
 const LEFT: u32 = 4;
-/// ... or another thread has released the lock in its thread's stead; the place now belongs to the
+/// ... or another thread has released the lock in its thread's stead; the node now belongs to the
 /// thread that has noted it.
 const RELEASED: u32 = 5;
 
 /// How often a waiter checks whether CPUs are oversubscribed, in ns.
 const WATCH: u64 = if cfg!(loom) { 0 } else { 20_000 };
-/// How long a waiter polls its place before it sleeps, in ns. Hand-overs to sleepers are
-/// slow, so that it only does where the lock is held for long.
+/// How long a waiter polls its node before it sleeps, in ns. Hand-overs to sleepers are slow, so
+/// that it only does where the lock is held for long.
 const LONGEST_WAIT: u64 = if cfg!(loom) { 0 } else { 5_000_000 };
 
 /// What became of a wait.
@@ -41,13 +41,13 @@ pub(super) enum Told {
     Nothing,
 }
 
-/// A waiter's place in the queue, or the holder's.
+/// A waiter's node in the queue, or the holder's.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(super) struct Place {
-    next: Link<Place>,
+pub(super) struct QueueNode {
+    next: Link<QueueNode>,
     /// The one before it when it joined.
-    before: AtomicPtr<Place>,
+    before: AtomicPtr<QueueNode>,
     state: AtomicU32,
     /// The holder's counts: hand-overs of the lock in a row, and hand-overs to a thread that had
     /// come back soon.
@@ -56,7 +56,7 @@ pub(super) struct Place {
     generation: u32,
 }
 
-impl Default for Place {
+impl Default for QueueNode {
     fn default() -> Self {
         Self {
             next: Link::new(),
@@ -69,17 +69,17 @@ impl Default for Place {
     }
 }
 
-mortal!(Place { state });
+mortal!(QueueNode { state });
 
 // `passes` and `soon` are Relaxed throughout: a thread that reads them holds the lock, or has
 // written them.
 
-/// A place that has joined the queue `tail`, for its thread, or for a thread that releases the lock
+/// A node that has joined the queue `tail`, for its thread, or for a thread that releases the lock
 /// in its stead.
 #[derive(Clone, Copy)]
-pub(super) struct PlaceRef<'a> {
-    place: NonNull<Place>,
-    tail: &'a Link<Place>,
+pub(super) struct QueueNodeRef<'a> {
+    qnode: NonNull<QueueNode>,
+    tail: &'a Link<QueueNode>,
     /// Whether its memory is for a thread that holds this, and not for the thread that has noted
     /// it.
     is_own: bool,
@@ -91,49 +91,49 @@ pub(super) struct Passes {
     pub soon: u32,
 }
 
-impl<'a> PlaceRef<'a> {
+impl<'a> QueueNodeRef<'a> {
     /// Joins the queue; returns whether another is before.
-    pub(super) fn join(tail: &'a Link<Place>, soon: bool) -> (Self, bool) {
-        let place: NonNull<Place> = node::take();
-        let place_ref = Self { place, tail, is_own: true };
-        let this = place_ref.place();
+    pub(super) fn join(tail: &'a Link<QueueNode>, soon: bool) -> (Self, bool) {
+        let qnode: NonNull<QueueNode> = node::take();
+        let place_ref = Self { qnode, tail, is_own: true };
+        let this = place_ref.qnode();
         this.soon.store(soon.into(), Ordering::Relaxed);
         // AcqRel: Release, partner of the Acquires in the successor's swap and in `find`, for the
-        // initialised place; Acquire, for the predecessor's place.
-        let before = tail.swap(place.as_ptr(), order!(AcqRel, "adaptive-swap"));
-        // In the child of a fork, the parent's places do not count.
+        // initialised node; Acquire, for the predecessor's node.
+        let before = tail.swap(qnode.as_ptr(), order!(AcqRel, "adaptive-swap"));
+        // In the child of a fork, the parent's nodes do not count.
         let Linked::Node(before) = before else { return (place_ref, false) };
         // Release: partner of the Acquire in `find`.
         this.before.store(before, Ordering::Release);
-        // Release: partner of the Acquire in `next`. SAFETY: a place stays until its thread has
-        // seen that there is none behind it, or has read its successor.
-        unsafe { (*before).next.store(place.as_ptr(), order!(Release, "adaptive-link")) };
+        // Release: partner of the Acquire in `next`. SAFETY: a node stays until its thread has seen
+        // that there is none behind it, or has read its successor.
+        unsafe { (*before).next.store(qnode.as_ptr(), order!(Release, "adaptive-link")) };
         (place_ref, true)
     }
 
     /// The holder's, which this thread has noted for the lock at this address; none if it holds the
-    /// lock without a place, or not at all.
+    /// lock without a node, or not at all.
     #[inline]
-    pub(super) fn noted(lock: usize, tail: &'a Link<Place>) -> Option<Self> {
-        let place = if thread::noted()[0] == lock { noted_place() } else { None }?;
-        still_holder(place).then_some(Self { place, tail, is_own: true })
+    pub(super) fn noted(lock: usize, tail: &'a Link<QueueNode>) -> Option<Self> {
+        let qnode = if thread::noted()[0] == lock { noted_qnode() } else { None }?;
+        still_holder(qnode).then_some(Self { qnode, tail, is_own: true })
     }
 
     /// The holder's, for a thread that has the lock and has not noted it; none in the child of a
     /// fork.
-    pub(super) fn find(tail: &'a Link<Place>) -> Option<Self> {
+    pub(super) fn find(tail: &'a Link<QueueNode>) -> Option<Self> {
         // Acquire: partner of the Release in `join`.
-        let Linked::Node(mut place) = tail.load(Ordering::Acquire) else { return None };
+        let Linked::Node(mut qnode) = tail.load(Ordering::Acquire) else { return None };
         loop {
-            let place_ref = Self { place: NonNull::new(place)?, tail, is_own: false };
+            let place_ref = Self { qnode: NonNull::new(qnode)?, tail, is_own: false };
             // Relaxed: written by the thread that has handed over to the one from which this thread
             // has the lock.
-            if place_ref.place().state.load(Ordering::Relaxed) == HOLDER {
+            if place_ref.qnode().state.load(Ordering::Relaxed) == HOLDER {
                 return Some(place_ref);
             }
-            place = loop {
+            qnode = loop {
                 // Acquire: partner of the Release in `join`.
-                let before = place_ref.place().before.load(Ordering::Acquire);
+                let before = place_ref.qnode().before.load(Ordering::Acquire);
                 if !before.is_null() {
                     break before;
                 }
@@ -142,26 +142,26 @@ impl<'a> PlaceRef<'a> {
         }
     }
 
-    fn place(&self) -> &Place {
-        // SAFETY: a place stays as long as its thread waits there or has noted it, and in the queue
-        // as long as the lock is held by a place before it.
-        unsafe { self.place.as_ref() }
+    fn qnode(&self) -> &QueueNode {
+        // SAFETY: a node stays as long as its thread waits there or has noted it, and in the queue
+        // as long as the lock is held by a node before it.
+        unsafe { self.qnode.as_ref() }
     }
 
     /// Notes it as the holder's.
     pub(super) fn note(&self, lock: usize) {
-        thread::note([lock, self.place.as_ptr().expose_provenance()]);
+        thread::note([lock, self.qnode.as_ptr().expose_provenance()]);
     }
 
     /// Waits until it has a message, the deadline has passed, or CPUs are oversubscribed: then the
     /// thread before it may not run.
     pub(super) fn wait(&self, deadline: Option<Deadline>, jump: u64) -> Told {
-        let place = self.place();
+        let qnode = self.qnode();
         let start = time::now();
         let mut watched = start;
         loop {
             // Acquire: partner of the Release in `tell`.
-            let state = place.state.load(order!(Acquire, "adaptive-told"));
+            let state = qnode.state.load(order!(Acquire, "adaptive-told"));
             if state >= FIRST {
                 return told(state);
             }
@@ -185,7 +185,7 @@ impl<'a> PlaceRef<'a> {
 
     #[cold]
     fn sleep(&self, deadline: Option<Deadline>) -> Told {
-        let state = &self.place().state;
+        let state = &self.qnode().state;
         // Relaxed on success: says only that this thread sleeps. Acquire on failure: as in `wait`.
         let (done, failed) = (Ordering::Relaxed, order!(Acquire, "adaptive-told-awake"));
         if let Err(state) = state.compare_exchange(WAITING, ASLEEP, done, failed) {
@@ -204,41 +204,41 @@ impl<'a> PlaceRef<'a> {
         }
     }
 
-    /// Leaves the place to the thread that comes to it, unless it has a message.
+    /// Leaves the node to the thread that comes to it, unless it has a message.
     fn leave(&self, state: u32) -> Told {
         // Release: partner of the Acquire in `tell`: only a thread that comes to it touches it
         // afterwards. Acquire on failure: as in `wait`.
         let (done, failed) = (order!(Release, "adaptive-leave"), Ordering::Acquire);
-        match self.place().state.compare_exchange(state, LEFT, done, failed) {
+        match self.qnode().state.compare_exchange(state, LEFT, done, failed) {
             Ok(_) => Told::Nothing,
             Err(state) => told(state),
         }
     }
 
-    /// As the first, with the lock: keeps the place for the holder. If there is none behind it
-    /// gives it up; returns whether it kept it.
+    /// As the first, with the lock: keeps the node for the holder. If there is none behind it gives
+    /// it up; returns whether it kept it.
     pub(super) fn keep_as_holder(self) -> bool {
-        let place = self.place();
-        if place.next.is_empty() && self.is_last() {
+        let qnode = self.qnode();
+        if qnode.next.is_empty() && self.is_last() {
             self.give_back();
             return false;
         }
-        place.passes.store(0, Ordering::Relaxed);
-        place.soon.store(0, Ordering::Relaxed);
+        qnode.passes.store(0, Ordering::Relaxed);
+        qnode.soon.store(0, Ordering::Relaxed);
         // Relaxed: for this thread, and for a thread that releases the lock in its stead.
-        place.state.store(HOLDER, Ordering::Relaxed);
+        qnode.state.store(HOLDER, Ordering::Relaxed);
         true
     }
 
     /// What the holder has been told.
     pub(super) fn passes(&self) -> Passes {
-        let place = self.place();
+        let qnode = self.qnode();
         let (passes, soon) =
-            (place.passes.load(Ordering::Relaxed), place.soon.load(Ordering::Relaxed));
+            (qnode.passes.load(Ordering::Relaxed), qnode.soon.load(Ordering::Relaxed));
         Passes { passes, soon }
     }
 
-    /// Gives up the place of the holder or the first, and hands the lock to the next there; returns
+    /// Gives up the node of the holder or the first, and hands the lock to the next there; returns
     /// whether it has: false if there is none.
     pub(super) fn hand_over(self, passes: &Passes) -> bool {
         self.pass(HOLDER, |next| {
@@ -247,18 +247,18 @@ impl<'a> PlaceRef<'a> {
         })
     }
 
-    /// Gives up the place of the holder or the first, and makes the next the first if there is one.
+    /// Gives up the node of the holder or the first, and makes the next the first if there is one.
     pub(super) fn make_next_first(self) {
         self.pass(FIRST, |_| ());
     }
 
-    fn pass(self, message: u32, prepare: impl Fn(&Place)) -> bool {
+    fn pass(self, message: u32, prepare: impl Fn(&QueueNode)) -> bool {
         let mut place_ref = self;
         loop {
             let next = place_ref.next();
             place_ref.give_back();
             let Some(next) = next else { return false };
-            prepare(next.place());
+            prepare(next.qnode());
             if next.tell(message) {
                 return true;
             }
@@ -269,9 +269,9 @@ impl<'a> PlaceRef<'a> {
     /// Sends a message to the thread that waits there; returns whether that waits, or false if it
     /// has left.
     fn tell(&self, message: u32) -> bool {
-        let state = &raw const self.place().state;
+        let state = &raw const self.qnode().state;
         // AcqRel: Release, partner of the Acquires in `wait` and `sleep`; Acquire, partner of the
-        // Release in `leave`. SAFETY: the place is there until the swap has taken effect.
+        // Release in `leave`. SAFETY: the node is there until the swap has taken effect.
         let before = unsafe { (*state).swap(message, order!(AcqRel, "adaptive-tell")) };
         if before == ASLEEP {
             futex::wake(state, 1);
@@ -283,14 +283,14 @@ impl<'a> PlaceRef<'a> {
     fn next(&self) -> Option<Self> {
         loop {
             // Acquire: partner of the Release in `join`.
-            if let Linked::Node(next) = self.place().next.load(order!(Acquire, "adaptive-next")) {
-                return NonNull::new(next).map(|place| Self { place, is_own: true, ..*self });
+            if let Linked::Node(next) = self.qnode().next.load(order!(Acquire, "adaptive-next")) {
+                return NonNull::new(next).map(|qnode| Self { qnode, is_own: true, ..*self });
             }
             if self.is_last() {
                 return None;
             }
-            if self.place().generation != process::generation() {
-                // A thread that has come since did not find this place, and contends for the word.
+            if self.qnode().generation != process::generation() {
+                // A thread that has come since did not find this node, and contends for the word.
                 _ = self.tail.clear_ghost(Ordering::Relaxed);
                 return None;
             }
@@ -301,53 +301,53 @@ impl<'a> PlaceRef<'a> {
         }
     }
 
-    /// Leaves the queue empty if this place is its last; returns whether it did.
+    /// Leaves the queue empty if this node is its last; returns whether it did.
     fn is_last(&self) -> bool {
         // Relaxed: a thread that joins an empty queue reads only the word of our data.
-        self.tail.clear(self.place.as_ptr(), self.place().generation, Ordering::Relaxed)
+        self.tail.clear(self.qnode.as_ptr(), self.qnode().generation, Ordering::Relaxed)
     }
 
-    /// Parts with a place that has left the queue.
+    /// Parts with a node that has left the queue.
     fn give_back(self) {
         if !self.is_own {
             // Release: partner of the Acquire in `noted`. From here on its thread may give it back.
-            self.place().state.store(RELEASED, order!(Release, "adaptive-release-elsewhere"));
+            self.qnode().state.store(RELEASED, order!(Release, "adaptive-release-elsewhere"));
             return;
         }
         // SAFETY: from `node::take` in `join`; it has left the queue.
-        unsafe { node::give_back(self.place) };
+        unsafe { node::give_back(self.qnode) };
     }
 }
 
-/// Whether the calling thread has noted a place by which it holds a lock.
+/// Whether the calling thread has noted a node by which it holds a lock.
 pub(super) fn has_noted() -> bool {
-    noted_place().is_some_and(still_holder)
+    noted_qnode().is_some_and(still_holder)
 }
 
-/// The place that the thread has noted, of whichever lock.
+/// The node that the thread has noted, of whichever lock.
 #[inline]
-fn noted_place() -> Option<NonNull<Place>> {
-    let [_, place] = thread::noted();
-    if noted::is_time(place) {
+fn noted_qnode() -> Option<NonNull<QueueNode>> {
+    let [_, qnode] = thread::noted();
+    if noted::is_time(qnode) {
         return None;
     }
-    NonNull::new(core::ptr::with_exposed_provenance_mut(place))
+    NonNull::new(core::ptr::with_exposed_provenance_mut(qnode))
 }
 
-/// Whether a place that the calling thread has noted is the holder's still. If another thread has
+/// Whether a node that the calling thread has noted is the holder's still. If another thread has
 /// released the lock, it is given back.
 #[cold]
-fn still_holder(place: NonNull<Place>) -> bool {
+fn still_holder(qnode: NonNull<QueueNode>) -> bool {
     // Acquire: partner of the Release in `give_back`.
     let acquire = order!(Acquire, "adaptive-released-elsewhere");
-    // SAFETY: only its own thread gives a noted place back: here, once it has seen that another
-    // has released the lock.
-    let is_holder = unsafe { place.as_ref() }.state.load(acquire) == HOLDER;
+    // SAFETY: only its own thread gives a noted node back: here, once it has seen that another has
+    // released the lock.
+    let is_holder = unsafe { qnode.as_ref() }.state.load(acquire) == HOLDER;
     if !is_holder {
         noted::forget();
         // SAFETY: from `node::take` in `join`; a thread that has released the lock does not touch
         // it any more.
-        unsafe { node::give_back(place) };
+        unsafe { node::give_back(qnode) };
     }
     is_holder
 }
