@@ -25,7 +25,7 @@ use crate::{glibc, owner, time};
 /// The overlay of `pthread_mutex_t`.
 #[repr(C)]
 pub struct Mutex {
-    /// The statistics' number for this mutex, 0 if it has none yet.
+    /// The number of this mutex' record in the statistics; 0 if it has none yet.
     record: AtomicU32,
     /// How often the owner of a recursive mutex holds it. Only the owner reads it.
     count: AtomicU32,
@@ -33,9 +33,10 @@ pub struct Mutex {
     /// glibc's count of users, which its destroy function checks: always 0 here.
     _users: UnsafeCell<u32>,
     kind: AtomicI32,
-    /// One more than the CPU on which it was last acquired, 0 if not known. Protected by the lock.
+    /// One more than the CPU on which it was last acquired; 0 if that is not known. Protected by
+    /// the lock.
     last_cpu: AtomicU32,
-    /// In a cell, because a lock of any kind is made of atomics, which this type does not show.
+    /// In a cell, because every kind of lock consists of atomics, which this type does not show.
     lock: UnsafeCell<[u64; 2]>,
     /// There the object is larger.
     #[cfg(target_arch = "aarch64")]
@@ -67,8 +68,8 @@ impl Mutex {
         unsafe { &*self.lock.get().cast::<L>() }
     }
 
-    /// Asks for the mutex' line as one that is going to be written. The kind is read first; while
-    /// others poll, the line would else come twice, to be read and to be written.
+    /// Requests the mutex' line for writing. Otherwise, while other threads poll, the line would be
+    /// transferred twice: to read the kind, and to write the lock.
     #[inline]
     fn ask_to_write(&self) {
         #[cfg(target_arch = "x86_64")]
@@ -114,8 +115,7 @@ impl Mutex {
         self.owner.load(Ordering::Relaxed) == owner::id()
     }
 
-    /// The meaning of acquiring a recursive or errorcheck mutex that the calling thread already
-    /// has.
+    /// The result of acquiring a recursive or errorcheck mutex that the calling thread already has.
     fn relock(&self, busy: c_int) -> c_int {
         if self.kind() != RECURSIVE {
             return busy;
@@ -165,10 +165,11 @@ impl Mutex {
     }
 }
 
-/// glibc's marks for lock elision in a kind, which say nothing about how the mutex behaves.
+/// glibc's marks for lock elision in a kind. They do not affect how the mutex behaves.
 const ELISION: i32 = 256 | 512;
 
-/// The statistics' number of a mutex that the calling thread has locked; 0 of one that is glibc's.
+/// The number of the record of a mutex that the calling thread has locked; 0 for a mutex of
+/// glibc's.
 ///
 /// # Safety
 ///
@@ -185,7 +186,7 @@ pub unsafe fn number(m: *const Mutex) -> u32 {
 ///
 /// # Safety
 ///
-/// As POSIX says; so for all functions of this module.
+/// As POSIX requires. This holds for all functions of this module.
 pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     m: *mut Mutex,
     attr: *const libc::pthread_mutexattr_t,

@@ -2,7 +2,7 @@
 
 use manycore::lock::{Futex, PlainLock};
 
-/// Called in the child of a fork: a lock that a thread of the parent may have is free.
+/// Frees a lock in the child of a fork: a thread of the parent may have held it.
 pub fn set_free(lock: &Futex) {
     // Looked at first: to write to pages that the child shares with its parent copies them.
     if !lock.looks_free() {

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicIsize, Ordering};
 use manycore::sync::thread;
 use manycore_interpose::objects;
 
-/// Where the number is, counted from the thread pointer; 0 as long as that is not known.
+/// The offset of the number from the thread pointer; 0 as long as that is not known.
 static PLACE: AtomicIsize = AtomicIsize::new(0);
 
 /// The calling thread's.
@@ -59,7 +59,7 @@ pub fn find() {
 
 /// # Safety
 ///
-/// The place is within glibc's record of the thread, at which the thread pointer points.
+/// The place is within glibc's record of the thread, to which the thread pointer points.
 #[inline]
 unsafe fn at(place: isize) -> u32 {
     let id: u32;

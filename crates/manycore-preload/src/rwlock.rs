@@ -30,10 +30,10 @@ pub struct RwLock {
     owner: AtomicU32,
     shared: AtomicU32,
     _elision: UnsafeCell<u64>,
-    /// The statistics' number for this lock, 0 if it has none yet.
+    /// The number of this lock's record in the statistics; 0 if it has none yet.
     record: AtomicU32,
-    /// One more than the CPU on which it was last acquired for writing, 0 if not known. Protected
-    /// by the lock.
+    /// One more than the CPU on which it was last acquired for writing; 0 if that is not known.
+    /// Protected by the lock.
     last_cpu: AtomicU32,
     kind: AtomicU32,
     _end: UnsafeCell<u32>,
@@ -172,7 +172,7 @@ impl RwLock {
 ///
 /// # Safety
 ///
-/// As POSIX says; so for all functions of this module.
+/// As POSIX requires. This holds for all functions of this module.
 pub unsafe extern "C-unwind" fn init<const STATS: bool>(
     l: *mut RwLock,
     attr: *const libc::pthread_rwlockattr_t,

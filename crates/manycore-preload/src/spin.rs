@@ -20,14 +20,14 @@ const HELD: i32 = 0;
 /// A spinlock does not say who has it.
 const UNKNOWN: u32 = 0;
 
-/// Polls before the CPU is given up: a few microseconds.
+/// How often a thread polls before it yields its CPU: a few microseconds.
 const POLLS: u32 = 200;
 
 /// `pthread_spin_init`.
 ///
 /// # Safety
 ///
-/// As POSIX says; so for all functions of this module.
+/// As POSIX requires. This holds for all functions of this module.
 pub unsafe extern "C" fn init<const STATS: bool>(
     lock: *mut AtomicI32,
     _shared: c_int,

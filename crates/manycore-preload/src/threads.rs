@@ -16,8 +16,8 @@ use manycore_interpose::threads::count;
 /// What a thread runs.
 type Run = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-/// The next library's `pthread_create`: the library for system calls counts threads, and may come
-/// after this one.
+/// The next library's `pthread_create`: the library for system calls counts threads, and may follow
+/// this one.
 static NEXT: Function = Function::of_any_library(c"pthread_create");
 
 /// `pthread_create`.
@@ -57,7 +57,7 @@ pub unsafe extern "C-unwind" fn create<L: InlineLock>(
     result
 }
 
-/// What a thread is to run, on its way there.
+/// The start of a thread, passed to the thread.
 #[derive(Default)]
 #[repr(C)]
 struct Task {
@@ -65,8 +65,8 @@ struct Task {
     argument: *mut c_void,
 }
 
-/// A thread's first function. It leaves no frame behind: the program's function returns to the C
-/// library, and a debugger shows it as the outermost function.
+/// A thread's first function. It leaves no frame: the program's function returns to the C library,
+/// and a debugger shows it as the outermost function.
 #[unsafe(naked)]
 extern "C" fn first() {
     // SAFETY: it is called as a thread's function, with the stack in that state; the subtraction
@@ -109,7 +109,7 @@ unsafe extern "C" fn begin(task: NonNull<Task>) -> Task {
     taken
 }
 
-/// Says once that a thread more than the CPUs makes each hand-off wait for the scheduler.
+/// Warns once that each hand-off waits for the scheduler when there is one more thread than CPUs.
 #[cold]
 fn warn<L: InlineLock>() {
     static WARNED: AtomicBool = AtomicBool::new(false);

@@ -23,8 +23,8 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Samples the processes, one of which may be known to have ended with this much time. Returns
-    /// the total until now, which is never less than before.
+    /// Samples the processes. One of them may be known to have ended with this CPU time. Returns
+    /// the total until now, which never decreases.
     pub fn sample(&mut self, pids: &[u32], ended: Option<(u32, Seconds)>) -> Seconds {
         let mut now = readings(pids);
         // The children's part of it is unknown: it may be all of it.
@@ -49,8 +49,7 @@ impl CpuTimes {
         self.total
     }
 
-    /// The last observations of processes that have gone, by the nearest of their ancestors that
-    /// still exists.
+    /// The last observations of processes that no longer exist, by the nearest ancestor that does.
     fn taken_over(&self, now: &HashMap<u32, Usage>) -> HashMap<u32, Seconds> {
         let mut sums: HashMap<u32, Seconds> = HashMap::new();
         for (_, gone) in self.last.iter().filter(|(pid, _)| !now.contains_key(pid)) {
@@ -69,7 +68,8 @@ impl CpuTimes {
     }
 }
 
-/// All at one time: no time is read both of a process and of the parent that has taken it over.
+/// Reads all CPU times of one moment, so that no time is read both of a process and of the parent
+/// that has taken it over.
 fn readings(pids: &[u32]) -> HashMap<u32, Usage> {
     let mut pids = pids.to_vec();
     loop {
@@ -86,8 +86,8 @@ fn readings(pids: &[u32]) -> HashMap<u32, Usage> {
 mod tests {
     use super::*;
 
-    /// A process with its parent, its own seconds outside of the kernel, and those that it has
-    /// taken over.
+    /// A process with its parent, its own seconds outside of the kernel, and those of its children
+    /// that have ended.
     fn process(pid: u32, parent: u32, own: f64, of_children: f64) -> (u32, Usage) {
         let usage =
             Usage { parent, all: (own + of_children, 0.0), of_children: (of_children, 0.0) };

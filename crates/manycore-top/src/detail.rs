@@ -117,7 +117,7 @@ fn section(title: &str) -> Vec<Line<'static>> {
     vec![Line::from(""), Line::styled(title.to_owned(), BOLD)]
 }
 
-/// A list with its title; its first entries are shown; nothing if it is empty.
+/// A list with its title, cut to its first entries; nothing if it is empty.
 fn list<T>(title: &str, all: &[T], line: impl Fn(&T) -> Vec<String>) -> Vec<Line<'static>> {
     if all.is_empty() {
         return Vec::new();
@@ -239,7 +239,7 @@ fn call(frame: &Frame) -> String {
     }
 }
 
-/// Lines, the first of them beside what is said of all.
+/// Lines; the first one follows the heading on the same line.
 fn beside(said: &str, lines: &[String]) -> Vec<String> {
     let blank = " ".repeat(said.chars().count());
     let before = |at: usize| if at == 0 { said } else { &blank };

@@ -14,9 +14,9 @@ use crate::{detail, help};
 use manycore_profile::render::shortened;
 use manycore_profile::{percent, seconds};
 
-/// A screen that is lower than this has no curves.
+/// A lower screen has no curves.
 const HEIGHT_OF_CURVES: u16 = 18;
-/// The room that a name gets before another column is shown.
+/// The width that a name gets before another column is shown.
 const NAME_MIN: u16 = 14;
 /// A share of all CPUs that no curve shows.
 const NEGLIGIBLE: f64 = 0.005;
@@ -73,7 +73,7 @@ pub fn status(state: &State, pictures: &Pictures) -> String {
     }
 }
 
-/// What it consists of, and what is missing in the pictures.
+/// The program's processes, and what is missing in the pictures.
 pub fn about(pictures: &Pictures) -> String {
     let facts = &pictures.facts;
     let many = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
@@ -92,7 +92,7 @@ pub fn about(pictures: &Pictures) -> String {
     text
 }
 
-/// Where the CPU time went, and how many threads waited without a CPU.
+/// The division of CPU time, and how many threads waited without a CPU.
 pub fn split(state: &State, pictures: &Pictures) -> String {
     let picture = match state.shown_span() {
         Span::Interval => pictures.interval.as_ref().unwrap_or(&pictures.total),
@@ -126,7 +126,7 @@ pub fn split(state: &State, pictures: &Pictures) -> String {
 /// A part of CPU time.
 type Part = fn(&Cpu) -> f64;
 
-/// The three parts of CPU time, over the latest intervals: a full line is all CPUs.
+/// The three parts of CPU time over the latest intervals. A full line is the time of all CPUs.
 fn draw_curves(frame: &mut Frame, state: &State, area: Rect) {
     let parts: [(&str, Part); 3] = [
         ("program", |cpu| cpu.program),
@@ -246,7 +246,7 @@ fn draw_text(frame: &mut Frame, state: &mut State, area: Rect, lines: Vec<Line<'
     frame.render_widget(Paragraph::new(seen.collect::<Vec<_>>()), area);
 }
 
-/// A line in as many as it takes, the others a little further in.
+/// A line, wrapped into several. All but the first are indented further.
 fn wrapped(line: Line<'static>, width: usize) -> Vec<Line<'static>> {
     let text = line.to_string();
     let further = text.chars().take_while(|c| *c == ' ').count() + 2;

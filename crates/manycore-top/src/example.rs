@@ -91,7 +91,7 @@ fn places(wait_ns: u64) -> Picture {
     }
 }
 
-/// A lock of the kernel that was waited for in all, and not in the interval.
+/// A lock of the kernel with waits in total, and none in the interval.
 pub fn kernel() -> KernelLocks {
     let total = serde_json::json!([{
         "name": "mmap_lock", "is_named": true, "kind": "rwsem", "spins": false, "spin_ns": 0, "objects": 1,

@@ -29,11 +29,11 @@ const REMEDY: &str = "programs do that were started by `manycore profile -- CMD`
 /// A program that keeps statistics.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The directory where its processes write them, by a path that is reachable here.
+    /// The directory where its processes write them, by a path that this process can open.
     pub directory: PathBuf,
     /// The process that began first.
     pub pid: u32,
-    /// What keeps that path valid, if it leads by another root.
+    /// Keeps that path valid, if it leads through another root.
     _root: Option<Arc<File>>,
 }
 
@@ -43,7 +43,8 @@ impl Program {
         Self { directory, pid, _root: None }
     }
 
-    /// The program of a process that has written there, by its own root.
+    /// The program of a process that has written to a directory, given by a path in that process'
+    /// root.
     fn of(pid: u32, directory: &Path) -> Self {
         let root = PathBuf::from(format!("/proc/{pid}/root"));
         let below = directory.strip_prefix("/").unwrap_or(directory);
@@ -62,7 +63,7 @@ impl Program {
     }
 }
 
-/// The program of a process, or the only one that there is, or is in a cgroup.
+/// The program of a process; without a process, the only program, or the only one in a cgroup.
 pub fn program(pid: Option<u32>, cgroup: Option<&str>) -> Result<Program> {
     match (pid, cgroup) {
         (Some(pid), _) => of_process(pid),
@@ -174,7 +175,7 @@ fn directory_of(entry: &Entry) -> &Path {
 /// What of ours a process has mapped.
 #[derive(Debug, PartialEq, Eq)]
 enum Mapped {
-    /// Its own statistics. (A process that reads others' has those mapped, too.)
+    /// Its own statistics. (A process that reads others' statistics has those mapped as well.)
     Statistics(Entry),
     /// Its own statistics, in a file that was removed.
     Removed,
@@ -204,7 +205,7 @@ fn statistics(maps: &str, pid: u32) -> Mapped {
     found
 }
 
-/// The command of a process, as a person would type it, or otherwise its name.
+/// The command line of a process as it was typed; otherwise its name.
 pub fn command(pid: u32) -> String {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = String::from_utf8_lossy(&words).into_owned();

@@ -18,8 +18,7 @@ use manycore_profile::record::entry::{Entry, Subject, entries};
 use manycore_profile::record::mapped_files::MappedFiles;
 use manycore_profile::record::namespaces::Inner;
 
-/// The pictures keep the last `ENDED_MAX` processes that have ended. They leave out those before,
-/// and say so.
+/// The most ended processes that the pictures include. They leave out earlier ones, and say so.
 const ENDED_MAX: usize = 256;
 
 /// A program that is followed.
@@ -44,7 +43,8 @@ pub struct Followed {
 
 struct Process {
     entry: Entry,
-    /// Its number here; none for a process that has ended before it was known.
+    /// Its number in our namespace; `None` for a process that has ended before the number was
+    /// known.
     number: Option<u32>,
     /// None when the process has ended.
     file: Option<StatsFile>,
@@ -59,7 +59,7 @@ pub struct Facts {
     pub command: String,
     /// The process that began first.
     pub pid: u32,
-    /// The lock that it runs with; empty before it has begun.
+    /// The lock with which it runs; empty before it has started.
     pub lock: String,
     /// Processes that run and keep statistics.
     pub processes: usize,
@@ -82,8 +82,8 @@ pub struct Pictures {
     pub total: Picture,
     /// Since the last sample; none at the first.
     pub interval: Option<Picture>,
-    /// Whether the CPU time of the interval is missing: all processes ended in it, and their use
-    /// was not reported.
+    /// Whether the CPU time of the interval is missing: all processes ended in it, and their CPU
+    /// time is not known.
     pub misses_cpu: bool,
 }
 
@@ -105,8 +105,7 @@ impl Followed {
         Ok(Self::new(program, command, false))
     }
 
-    /// Follows a program that is just being started, and removes the files that its processes
-    /// leave.
+    /// Follows a program from its start, and removes the files that its processes leave.
     pub fn start(program: Program, command: String) -> Self {
         Self::new(program, command, true)
     }
@@ -132,13 +131,13 @@ impl Followed {
         self.program.pid
     }
 
-    /// Whether all processes have gone that ran at the last sample. There may be others, which the
-    /// next one finds.
+    /// Whether all processes of the last sample have ended. There may be others, which the next
+    /// sample finds.
     pub fn has_gone(&self) -> bool {
         self.open().next().is_some() && self.over().len() == self.open().count()
     }
 
-    /// Samples the program, whose first process may have just ended: with so much CPU time.
+    /// Samples the program. Its first process may have just ended, with this CPU time.
     pub fn sample(&mut self, used: Option<Seconds>) -> Pictures {
         self.find_processes();
         let over = self.over();
@@ -159,7 +158,7 @@ impl Followed {
         pictures
     }
 
-    /// Opens the files that have come. One that cannot be read yet is tried again.
+    /// Opens new files. If one cannot be read yet, tries again later.
     fn find_processes(&mut self) {
         // The directory is removed when the command that made it ends, but its mapped files still
         // exist.

@@ -10,8 +10,8 @@ use manycore_profile::profile::{Frame, KernelStack, Times};
 
 use manycore_launch::failure::{Failure, Result};
 
-/// This many locks are kept in the sums, and this many stacks of each: those that are waited for
-/// most.
+/// The most locks that are kept in the sums, and the most stacks of each: those with the longest
+/// waits.
 const LOCKS_MAX: usize = 1_000;
 const STACKS_MAX: usize = 16;
 
@@ -33,7 +33,7 @@ pub struct KernelLocks {
 }
 
 impl KernelSide {
-    /// Begins to watch the waits of a process that runs, and those of its threads to come.
+    /// Starts to observe the waits of a running process, and those of its future threads.
     pub fn start(means: Means, pid: u32) -> Result<Self> {
         let request = Request { scope: Scope::Process(pid) };
         let watch = Watch::start(means, &request).map_err(|why| {

@@ -17,7 +17,7 @@ use crate::metrics::{Format, Metrics};
 const REQUEST_MAX: usize = 8 * 1024;
 const CONNECTIONS_MAX: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(2);
-/// After a connection could not be accepted: no file descriptors may be left.
+/// The pause after a connection could not be accepted: there may be no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Reads the value of `--listen`: `ADDRESS:PORT`, or a port of this machine's own address.
@@ -64,7 +64,7 @@ impl Listener {
         Ok(Self { address, page })
     }
 
-    /// The address; its port was chosen among the free ones, if 0 was requested.
+    /// The address. If port 0 was requested, its port was chosen among the free ones.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -102,7 +102,7 @@ fn answer(stream: &mut TcpStream, page: &Mutex<Arc<Page>>) -> io::Result<()> {
     stream.flush()
 }
 
-/// The head of a request, or the received part if there was too much or it took too long.
+/// The head of a request; or its received part, if it was too long or took too long.
 fn read(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let deadline = Instant::now() + PATIENCE;
     let (mut request, mut part) = (Vec::new(), [0; 1024]);
@@ -171,7 +171,7 @@ fn reply<'a>(request: &[u8], page: &'a Page) -> Reply<'a> {
     }
 }
 
-/// In the format that is accepted, or else the older one.
+/// The metrics in the format that the client accepts, or in the older one.
 fn metrics<'a, 'h>(headers: impl Iterator<Item = &'h str>, page: &'a Page) -> Reply<'a> {
     let accepts = |header: &str| {
         let (name, value) = header.split_once(':').unwrap_or_default();

@@ -15,7 +15,7 @@ use manycore_profile::profile::Cpu;
 use crate::follow::{Facts, Pictures};
 use crate::kernel::KernelLocks;
 
-/// Locks that have series of their own, of the program, and again of the kernel.
+/// The most locks of the program, and of the kernel, that have series of their own.
 const SERIES_MAX: usize = 200;
 /// A label is cut here, in characters.
 const LABEL_MAX: usize = 200;
@@ -50,7 +50,7 @@ impl Labels {
     }
 }
 
-/// Sums of a lock, and what is true of it now.
+/// Sums of a lock, and its present state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     acquired: f64,
@@ -257,7 +257,7 @@ fn labels(pairs: &[(&str, &str)]) -> String {
     format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
 }
 
-/// A name of a function may have anything in it, and be of any length.
+/// Escapes a function's name, which may contain anything and have any length.
 fn escaped(value: &str) -> String {
     let mut text = String::new();
     for one in value.chars().take(LABEL_MAX) {
@@ -290,7 +290,7 @@ pub mod tests {
         metrics
     }
 
-    /// The value of the only series of a family whose labels have this.
+    /// The value of the only series of a family whose labels contain `labels`.
     fn value(text: &str, name: &str, label: &str) -> f64 {
         let of_name = |line: &&str| line.starts_with(&format!("{name}{{")) && line.contains(label);
         let lines: Vec<&str> = text.lines().filter(of_name).collect();
@@ -335,7 +335,7 @@ pub mod tests {
         promtool(&["check", "metrics"], &text);
     }
 
-    /// Has Prometheus' own tool check a text; nothing where there is none.
+    /// Makes Prometheus' own tool check a text; does nothing if it is not installed.
     pub fn promtool(arguments: &[&str], text: &str) {
         let tool = Command::new("promtool").args(arguments).stdin(Stdio::piped()).spawn();
         let Ok(mut tool) = tool else {
@@ -362,7 +362,7 @@ pub mod tests {
         promtool(&["tsdb", "create-blocks-from", "openmetrics", file, blocks], "");
     }
 
-    /// Each panel's question asks for metrics that there are, in a way that Prometheus understands.
+    /// The query of each panel uses metrics that exist, in a syntax that Prometheus understands.
     #[test]
     fn the_dashboard_of_the_book_asks_for_what_there_is() {
         let dashboard = include_str!("../../../docs/src/commands/manycore-grafana.json");

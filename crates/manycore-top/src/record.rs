@@ -12,7 +12,7 @@ use crate::state::State;
 /// The version of the format.
 const SCHEMA: u32 = 1;
 
-/// A picture: the locks that were used in its time, in the order of the rows. Empty before the
+/// A picture: the locks that were used in its interval, in the order of the rows. Empty before the
 /// first picture.
 pub fn line(state: &State) -> String {
     let Some(pictures) = &state.pictures else { return String::new() };

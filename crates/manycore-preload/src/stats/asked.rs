@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
-/// From now on nothing is asked, in this process and its children.
+/// From now on this process and its children make no such calls.
 pub fn may_not_ask() {
     // Relaxed: set by the thread that is about to be forbidden; others may ask, and need not.
     FORBIDDEN.store(true, Ordering::Relaxed);
@@ -18,7 +18,7 @@ pub fn is_allowed() -> bool {
     !FORBIDDEN.load(Ordering::Relaxed) // Relaxed: as above
 }
 
-/// A raw system call, or that it is not permitted.
+/// A raw system call; or the error that it is not permitted.
 macro_rules! asked {
     ($($argument:tt)*) => {
         if $crate::stats::asked::is_allowed() {

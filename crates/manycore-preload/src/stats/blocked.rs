@@ -8,13 +8,13 @@ use manycore_stats::{BLOCKED, BY_STACK, Blocked, Mapping};
 use super::index::{self, key};
 use super::modules;
 
-/// A key is in its own place or one of the next; a look-up tries `PROBES` places. If all of them
-/// are taken, a new key is not recorded.
+/// A key is in its own slot or one of the next; a look-up tries `PROBES` slots. If other keys have
+/// all of them, a new key is not recorded.
 const PROBES: usize = 16;
 
 // Relaxed throughout, unless noted: counters are independent of each other.
 
-/// Counts a wait, in the calls of this stack, for a lock of the class with this record. The wait
+/// Counts a wait by the calls of this stack, for a lock of the class with this record. The wait
 /// took `ticks` ticks. `holder` is the place where the owner had taken the lock: an address, or a
 /// stack that handed it over.
 pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64) {
@@ -40,7 +40,7 @@ pub fn count(mapping: &Mapping, class: u32, holder: u64, stack: u32, ticks: u64)
     place.wait.fetch_add(ticks, Ordering::Relaxed);
 }
 
-/// Threads that do this at the same time write the same.
+/// Initialises a place. Threads that do this at the same time write the same.
 fn fill_in(place: &Blocked, class: u32, holder: u64, stack: u32) {
     place.stack.store(stack, Ordering::Relaxed);
     place.holder.store(holder, Ordering::Relaxed);

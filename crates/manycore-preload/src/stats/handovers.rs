@@ -27,7 +27,7 @@ use super::{mapping, records, slab, stacks};
 
 // Relaxed throughout: entries are their thread's own, and counters are independent of each other.
 
-/// What the thread has done since it was let in.
+/// A let-in thread's actions since then.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Since {
     /// The thread has the mutex from its wait, or has just released it.
@@ -48,7 +48,7 @@ fn acquired(slab: &Slab, mutex: u32) -> Option<u64> {
     (slot.record.load(Ordering::Relaxed) == mutex).then(|| slot.acquired.load(Ordering::Relaxed))
 }
 
-/// The thread's actions since it was let in with this mutex; none if it was not.
+/// The thread's actions since it was let in with this mutex; `None` if it was not let in.
 fn since(slab: &Slab, mutex: u32) -> Option<(&Entry, Since)> {
     let entry = entry(slab, mutex);
     if mutex == 0 || entry.mutex.load(Ordering::Relaxed) != mutex {
@@ -67,8 +67,8 @@ fn of(mapping: &Mapping, condition: u32) -> &HandOvers {
     &records::get(mapping, condition).hand_overs
 }
 
-/// The thread, which has the mutex, begins to wait for a condition variable, in a function that
-/// `caller` has called. Returns whether that goes on with another wait.
+/// The thread, which owns the mutex, starts to wait for a condition variable, in a function that
+/// `caller` has called. Returns whether this continues another wait.
 pub fn waits(mutex: u32, condition: u32, caller: usize) -> bool {
     let (Some(mapping), Some(slab)) = (mapping::get(), slab()) else { return false };
     if !records::is_own(mutex) || !records::is_own(condition) {
@@ -101,7 +101,7 @@ fn note_site(entry: &Entry, mutex: u32, site: u64) {
     }
 }
 
-/// The thread has been woken, and has the mutex again.
+/// The thread has been woken, and owns the mutex again.
 pub fn let_in(mutex: u32, condition: u32, caller: usize) {
     let Some(slab) = slab() else { return };
     let Some(acquired) = acquired(slab, mutex) else { return };
@@ -163,14 +163,14 @@ fn hands_over(mapping: &Mapping, entry: &Entry, condition: u32) {
     super::count_hold(mapping, records::get(mapping, condition), ticks);
 }
 
-/// A sampled wait begins: who ends it should say so.
+/// A sampled wait begins: asks the thread that will end it to note its place.
 pub fn want_waker(mapping: &Mapping, condition: u32) {
     if records::is_own(condition) {
         of(mapping, condition).waker.store(WANTED, Ordering::Relaxed);
     }
 }
 
-/// The thread that ended a sampled wait, as a holder; none if it is unknown.
+/// The thread that ended a sampled wait, as a holder; `None` if it is unknown.
 pub fn waker(mapping: &Mapping, condition: u32) -> Option<u64> {
     let waker: &AtomicU32 = &of(mapping, condition).waker;
     let stack = waker.load(Ordering::Relaxed);

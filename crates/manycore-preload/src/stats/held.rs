@@ -10,7 +10,7 @@ use manycore_stats::{HELD, Held, Mapping, SHARED, Slab};
 
 use super::{Attempt, Mode, Object, mapping, orders};
 
-/// The most threads in whose lists a lock is searched.
+/// The most threads whose lists are searched for a lock.
 const PROBES: usize = 256;
 
 // Relaxed throughout: the list is its thread's own. Others read it now and then, and may find a
@@ -35,8 +35,8 @@ fn put(held: &Held, object: &Object, how: u32) {
     held.object.store(object.address as u64, Ordering::Relaxed);
 }
 
-/// A lock taken while others are held. An attempt that gives up keeps no thread waiting for ever,
-/// so it makes no order.
+/// As [`push`], for a lock that is taken while others are held. An attempt that gives up cannot
+/// deadlock, so it makes no order.
 #[inline(never)]
 fn push_further(slab: &Slab, object: &Object, how: u32, attempt: Attempt) {
     let depth = without_released(slab, slab.depth.load(Ordering::Relaxed) as usize);
@@ -65,7 +65,7 @@ fn how(mode: Mode) -> u32 {
     if mode == Mode::Shared { SHARED } else { 0 }
 }
 
-/// The depth without those at the end that another thread has released.
+/// The depth without locks at the end of the list that another thread has released.
 fn without_released(slab: &Slab, depth: usize) -> usize {
     let mut depth = depth.min(HELD);
     while depth > 0 && slab.held[depth - 1].object.load(Ordering::Relaxed) == 0 {
@@ -103,8 +103,8 @@ fn pop_further(slab: &Slab, address: u64) {
     }
 }
 
-/// At worst the place is crossed out meanwhile, and that is overlooked: the thread then seems to
-/// hold the lock on.
+/// If another thread removes the entry meanwhile, that is lost: the thread then seems to hold the
+/// lock still.
 fn move_down(from: &Held, to: &Held) {
     to.caller.store(from.caller.load(Ordering::Relaxed), Ordering::Relaxed);
     to.record.store(from.record.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -112,7 +112,7 @@ fn move_down(from: &Held, to: &Held) {
     to.object.store(from.object.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// Takes a lock off the list of the thread that took it, which is not the one that releases it.
+/// Removes a lock from the list of the thread that took it, when another thread releases it.
 #[cold]
 pub fn pop_of_another(address: *const ()) {
     let Some(mapping) = mapping::get() else { return };
@@ -124,8 +124,8 @@ pub fn pop_of_another(address: *const ()) {
     let _ = slabs(mapping).flat_map(of).any(crossed);
 }
 
-/// The place where the thread that holds the lock took it: a return address; 0 if it cannot be
-/// found. `owner` is that thread, or 0 if it is unknown.
+/// The return address of the call by which the owner of the lock took it; 0 if it cannot be found.
+/// `owner` is that thread, or 0 if it is unknown.
 pub fn holder(mapping: &Mapping, address: *const (), owner: u32) -> u64 {
     let is_owner = |slab: &&Slab| owner == 0 || slab.thread.load(Ordering::Relaxed) == owner;
     let is_it = |held: &&Held| held.object.load(Ordering::Relaxed) == address as u64;

@@ -4,7 +4,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
 
-/// Numbers by key. A key stands for itself: two different things of one 64-bit hash do not happen.
+/// Numbers by key. A key identifies its object: two objects with the same 64-bit hash are not
+/// expected.
 pub struct Index<const SLOTS: usize> {
     /// Held while something is added.
     adding: Futex,
@@ -40,7 +41,7 @@ impl<const SLOTS: usize> Index<SLOTS> {
         (None, None)
     }
 
-    /// The number of a key. If it has none, `add` makes the object for it; `add` returns none if
+    /// The number of a key. If it has none, `add` makes the object for it; `add` returns `None` if
     /// there is no room for one.
     pub fn number(&self, key: u64, add: impl FnOnce() -> Option<u32>) -> Option<u32> {
         if let (Some(number), _) = self.find(key) {
@@ -63,14 +64,14 @@ impl<const SLOTS: usize> Index<SLOTS> {
         number
     }
 
-    /// Called in the child of a fork, no other thread is left that could be adding.
+    /// Called in the child of a fork, where no other thread exists that could be adding.
     pub fn forked(&self) {
         crate::own_lock::set_free(&self.adding);
     }
 }
 
-/// Whether the slot with this key was free and is now the caller's (true), or has that key already
-/// (false); none if it has another key.
+/// Returns true if the slot was free and now belongs to the caller, false if it has this key
+/// already, and `None` if it has another key.
 #[inline]
 pub fn claim(slot: &AtomicU64, key: u64) -> Option<bool> {
     // Relaxed: only the key is read here; its object is published separately. The key is read

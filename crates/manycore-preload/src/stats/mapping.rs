@@ -18,7 +18,7 @@ use manycore_interpose::directory::{Directory, say_none, store_bytes};
 pub const HOLD_PERIOD: u32 = 64;
 /// One in this many waits of a thread has its CPU time measured and its place noted, on average.
 pub const SPIN_PERIOD: u32 = 8;
-/// A hold this long was not seen to end: some seconds.
+/// A hold of this length, some seconds, is not counted: its end was missed.
 pub const FORGOTTEN_TICKS: u64 = 1 << 34;
 
 // Relaxed throughout, unless noted: each value is independent, and a Release publishes values that
@@ -26,28 +26,29 @@ pub const FORGOTTEN_TICKS: u64 = 1 << 34;
 
 static MAPPING: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
 
-/// The mapping of the process that forked this one, until this one has something to count.
+/// The mapping of the parent process, until this process has something to count.
 static PARENTS: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
-/// This process' own until then: a file of zeros. It is made at the fork, since the process may
-/// soon be forbidden to.
+/// This process' own mapping until then: a file of zeros. It is made at the fork, since the process
+/// may soon be forbidden to make it.
 static SPARE: AtomicPtr<Mapping> = AtomicPtr::new(core::ptr::null_mut());
-/// How many records that one had at the fork: those after it are of objects that are not here.
+/// The number of records of the parent at the fork: later ones are of objects that do not exist
+/// here.
 static PARENTS_RECORDS: AtomicU32 = AtomicU32::new(0);
-/// When the fork was, in ticks, and the process that it made.
+/// The time of the fork, in ticks, and the process that it made.
 static FORKED: AtomicU64 = AtomicU64::new(0);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Protects the filling in of a forked child's mapping.
 static FILLING: Futex = Futex::new();
 
-/// This process' mapping, which a forked child makes now; none before it is opened, or if that
-/// failed.
+/// This process' mapping, which is initialised now in a forked child; `None` before it is opened,
+/// or if that failed.
 pub fn get() -> Option<&'static Mapping> {
     // A child that does not know yet that it is one would count in its parent's.
     process::generation();
     opened().or_else(inherit)
 }
 
-/// The same, but a forked child does not make one.
+/// As [`get`], but a forked child's mapping is not initialised.
 pub fn opened() -> Option<&'static Mapping> {
     // Acquire: partner of the Releases in `open` and `inherit`, for the header. SAFETY: null, or a
     // mapping of this size that is never unmapped; all of it is atomics. The parts that are not in
@@ -108,21 +109,21 @@ fn fill_in(mapping: &Mapping, lock: &[u8], (pid, parent): (u32, u32), started: u
 /// `MANYCORE_STATS`.
 static DIRECTORY: Directory = Directory::new();
 
-/// The file's name has the time at which the process' statistics begin, which distinguishes files
-/// before any word is written.
+/// Maps a new file. Its name has the start time of the process' statistics, which distinguishes
+/// files before any word is written.
 fn map_file(now: u64) -> Result<*mut Mapping, Errno> {
     let made = DIRECTORY.make(now, ".stats", size_of::<Mapping>(), room::map);
     made.map(|address| address.cast())
 }
 
-/// Whether this process has a mapping, or may get one: it was opened, here or in an ancestor of
-/// this process.
+/// Whether this process has a mapping, or may get one: an ancestor or the process itself has opened
+/// it.
 pub fn is_there() -> bool {
     opened().is_some() || !SPARE.load(Ordering::Relaxed).is_null()
 }
 
-/// To be called in the child of a fork: gives it a file of its own, which its first event fills in.
-/// Most children execute another program or end before they have taken a lock; filling in and
+/// Called in the child of a fork: makes a file for it, which its first event initialises. Most
+/// children execute another program or end before they have taken a lock, and initialising and
 /// reading a file for each would cost more than the fork.
 pub fn forked() {
     let was_spare = SPARE.load(Ordering::Relaxed);
@@ -149,8 +150,7 @@ pub fn forked() {
     }
 }
 
-/// Notes in the statistics of the nearest process that has some that this one, its child, will have
-/// none.
+/// Notes in the statistics of the nearest ancestor that has some that this process will have none.
 fn count_uncounted() {
     // SAFETY: null, or a mapping that is never unmapped.
     if let Some(parents) = unsafe { PARENTS.load(Ordering::Relaxed).as_ref() } {
@@ -158,8 +158,8 @@ fn count_uncounted() {
     }
 }
 
-/// Fills in the mapping of a forked child, with the parent's records but not its counts. No system
-/// call: by now any may be forbidden.
+/// Initialises the mapping of a forked child with the parent's records, but not its counts. It
+/// makes no system call, because by now any may be forbidden.
 #[cold]
 fn inherit() -> Option<&'static Mapping> {
     // Acquire: partner of the Release below; a thread that reads the flag sees the filled mapping.

@@ -39,12 +39,12 @@ pub use unwind::use_once as use_unwinder_once;
 pub struct Object<'a> {
     /// Where it is.
     pub address: *const (),
-    /// The object's field with the number of its record in the mapping. Before the object's first
+    /// The object's field for the number of its record in the mapping. Before the object's first
     /// event, it has the value that [`initialised`] noted, or 0.
     pub record: &'a AtomicU32,
     /// What it is.
     pub kind: Kind,
-    /// The caller of the function that the event comes from.
+    /// The caller of the function that reports the event.
     pub caller: usize,
 }
 
@@ -57,17 +57,17 @@ pub enum Mode {
     Shared,
 }
 
-/// The action of an attempt to acquire when the object is not free.
+/// What an attempt to acquire does if the object is not free.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
     /// The attempt waits for as long as it takes.
     Waits,
-    /// The attempt gives up, at once or after a time.
+    /// The attempt gives up, immediately or after a time.
     GivesUp,
 }
 
-/// Counts an acquisition. `last_cpu` is one more than the CPU of the acquisition before, protected
-/// by the object.
+/// Counts an acquisition. `last_cpu` is one more than the CPU of the previous acquisition, and is
+/// protected by the object.
 #[inline]
 pub fn acquired(object: &Object, mode: Mode, attempt: Attempt, last_cpu: Option<&AtomicU32>) {
     let Some(slab) = slab() else { return acquired_without_slab(object, mode) };
@@ -101,8 +101,7 @@ fn acquired_without_slab(object: &Object, mode: Mode) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The calling thread's hold that is being measured: the object's address, 0 for none, and the time
-/// since when.
+/// Starts to measure the calling thread's hold: notes the object's address, and the time.
 #[cold]
 fn start_hold(slab: &Slab, object: &Object) {
     let [measured, since] = thread::local().words.get();
@@ -114,7 +113,7 @@ fn start_hold(slab: &Slab, object: &Object) {
     slab.until_hold.store(gap(slab, mapping::HOLD_PERIOD), Ordering::Relaxed);
 }
 
-/// The object is about to be released: ends the measurement of a hold, if it is this object's.
+/// Called before the object is released: ends the measurement of a hold, if it is this object's.
 #[inline]
 pub fn releasing(address: *const (), record: &AtomicU32) {
     let local = thread::local();
@@ -150,28 +149,28 @@ fn count_hold(mapping: &Mapping, record: &Record, ticks: u64) {
 /// A wait that is under way.
 pub struct Wait {
     started: u64,
-    /// The object's number, 0 for none. The object may be gone when the wait is over.
+    /// The object's number, 0 for none. The object may be freed when the wait is over.
     number: u32,
     /// Whether the thread is counted in the lock's queue.
     is_queued: bool,
-    /// For a condition variable: whether this goes on with a wait that was counted.
+    /// For a condition variable: whether this continues a wait that was counted.
     is_resumed: bool,
     /// If this wait is sampled.
     sample: Option<Sample>,
 }
 
-/// What is noted of one wait in some, at its start.
+/// The notes at the start of a sampled wait.
 struct Sample {
     /// The stack's number.
     stack: u32,
-    /// The place where the lock had been taken: a return address, 0 if that is unknown.
+    /// The return address of the call that had taken the lock; 0 if that is unknown.
     holder: u64,
     /// The thread's CPU time.
     cpu_ns: u64,
 }
 
 impl Wait {
-    /// Notes the start of a wait for a lock, which thread `owner` has; 0 if that is not known.
+    /// Notes the start of a wait for a lock that thread `owner` has; 0 if the owner is not known.
     pub fn for_lock(object: &Object, owner: u32, mode: Mode, attempt: Attempt) -> Self {
         let number = number(object);
         if attempt == Attempt::Waits
@@ -192,8 +191,8 @@ impl Wait {
         wait
     }
 
-    /// Notes the start of a wait for a condition variable of this [`number`], in a function that
-    /// `caller` has called; it may go on with another one.
+    /// Notes the start of a wait for a condition variable with this [`number`], in a function that
+    /// `caller` has called. It may continue another wait.
     pub fn for_condition(number: u32, caller: usize, is_resumed: bool) -> Self {
         let wait = Self { is_resumed, ..Self::begin(number, caller, |_| 0) };
         if wait.sample.is_some()
@@ -253,8 +252,8 @@ impl Wait {
         }
     }
 
-    /// Counts the wait for a condition variable. The time spent for its mutex afterwards counts for
-    /// the mutex.
+    /// Counts the wait for a condition variable. The wait for its mutex afterwards counts for the
+    /// mutex.
     pub fn end_of_condition(self, timed_out: bool) {
         let ticks = clock::now().wrapping_sub(self.started);
         let Some(mapping) = mapping::get() else { return };
@@ -269,7 +268,7 @@ impl Wait {
         }
     }
 
-    /// Gives the thread's CPU time if the wait is sampled.
+    /// Counts the wait; returns the thread's CPU time if the wait is sampled.
     fn count(&self, mapping: &Mapping, ticks: u64, timed_out: bool) -> Option<u64> {
         let record = records::get(mapping, self.number);
         record.contended.fetch_add(1, Ordering::Relaxed);
@@ -290,7 +289,7 @@ impl Wait {
     }
 }
 
-/// The object's number in the mapping, which it is given now if it has none; 0 without statistics.
+/// The object's number in the mapping. If it has none, it gets one now; 0 without statistics.
 pub fn number(object: &Object) -> u32 {
     mapping::get().map_or(0, |mapping| records::of(mapping, object))
 }
@@ -319,22 +318,22 @@ pub fn initialised(record: &AtomicU32, caller: usize) {
     }
 }
 
-/// The object is destroyed: its record may serve the next one of its class.
+/// Called when the object is destroyed: its record may serve the next object of its class.
 pub fn destroyed(record: &AtomicU32) {
     if let Some(mapping) = mapping::get() {
         records::retire(mapping, record.load(Ordering::Relaxed));
     }
 }
 
-/// The program has closed a library: other libraries may come to be where it was.
+/// Called when the program has closed a library: other libraries may get its addresses.
 pub fn unloaded() {
     if let Some(mapping) = mapping::get() {
         modules::look_for_unloaded(mapping);
     }
 }
 
-/// The calling thread's counters; none if statistics could not be opened, or there are more threads
-/// than slabs.
+/// The calling thread's counters; `None` if statistics could not be opened, or there are more
+/// threads than slabs.
 #[inline]
 fn slab() -> Option<&'static Slab> {
     // Notices a fork: otherwise a child would count in its parent's statistics.
@@ -359,7 +358,7 @@ fn slot<'a>(slab: &'a Slab, object: &Object) -> &'a Slot {
     }
 }
 
-/// Gives an object the slot that another one has in this thread's slab.
+/// Gives an object the slot of another one in this thread's slab.
 #[cold]
 fn take_slot<'a>(slab: &'a Slab, object: &Object) -> &'a Slot {
     let mapping = mapping::get().expect("a slab is part of the mapping");

@@ -39,7 +39,7 @@ pub fn epoch() -> u32 {
     EPOCH.load(Ordering::Relaxed)
 }
 
-/// Sees to it that the modules of these addresses are in the mapping.
+/// Adds the modules of these addresses to the mapping unless they are in it.
 pub fn note(mapping: &Mapping, frames: &[u64]) {
     let is_unknown = |frame: &&u64| {
         // Without being able to ask, any may be in a library.
@@ -52,13 +52,14 @@ pub fn note(mapping: &Mapping, frames: &[u64]) {
     }
 }
 
-/// Whether an address is in a library or in the program, or in the zero-initialised data of one.
+/// Whether an address is in a library or in the program, or in the zero-initialised data of one of
+/// them.
 pub fn contain(mapping: &Mapping, address: u64) -> bool {
     unwind::is_in_library(address).unwrap_or_else(|| at(mapping, address).is_some())
 }
 
-/// A number for the file that is mapped at these addresses, as far as it has changed: 0 if it never
-/// has.
+/// A number that changes with the file that is mapped at these addresses; 0 if it never has
+/// changed.
 pub fn salt(mapping: &Mapping, addresses: &[u64]) -> u64 {
     // Acquire: partner of the Release in `retire`; a thread that sees the epoch sees where
     // libraries were.
@@ -91,13 +92,13 @@ fn modules(mapping: &Mapping) -> &[Module] {
     &mapping.modules[..(mapping.header.modules.load(Ordering::Acquire) as usize).min(MODULES)]
 }
 
-/// To be called in the child of a fork: a thread that was reading when the parent forked does not
-/// exist here.
+/// Called in the child of a fork: a thread that was reading when the parent forked does not exist
+/// here.
 pub fn forked() {
     crate::own_lock::set_free(&READING);
 }
 
-/// To be called in the child of a fork: the parent's notes also hold for the child.
+/// Called in the child of a fork: copies the parent's notes, which also hold for the child.
 pub fn copy(old: &Mapping, new: &Mapping) {
     let noted = modules(old);
     for (from, to) in noted.iter().zip(new.modules.iter()) {
@@ -197,8 +198,8 @@ struct Line<'a> {
     path: &'a [u8],
 }
 
-/// `start-end perms offset device inode path`. Returns the end of the module that an anonymous line
-/// right behind would extend.
+/// Parses `start-end perms offset device inode path`. Returns the end of the module that an
+/// adjacent anonymous line would extend.
 fn add_line(mapping: &Mapping, line: &[u8], before: Option<u64>) -> Option<u64> {
     let line = parsed(line)?;
     match line.path {
@@ -281,8 +282,8 @@ fn add(mapping: &Mapping, line: &Line) {
     mapping.header.modules.store(number + 1, Ordering::Release);
 }
 
-/// The place of a path: with the previous module, if it has the same path, or behind all others.
-/// None if there is no room.
+/// The position of a path: that of the previous module if it has the same path, otherwise behind
+/// all paths. `None` if there is no room.
 fn place_of_path(mapping: &Mapping, number: u32, path: &[u8]) -> Option<u32> {
     let word = |at: usize| {
         let mut bytes = [0; 8];

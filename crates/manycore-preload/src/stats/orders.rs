@@ -12,23 +12,23 @@ use manycore_stats::{
 use super::index::{self, key};
 use super::{Object, mapping, modules, records, stacks};
 
-/// A key is in its own place or one of the next; a look-up tries `PROBES` places. If all of them
-/// are taken, a new order is not recorded.
+/// A key is in its own slot or one of the next; a look-up tries `PROBES` slots. If other keys have
+/// all of them, a new order is not recorded.
 const PROBES: usize = 16;
 
-/// In place of a manner: to be looked at again.
+/// In place of a manner: it has to be determined again.
 const UNKNOWN: u64 = u64::MAX;
 
 // Relaxed throughout, unless noted: steps are their thread's own, and of orders, counters are
 // independent of each other.
 
-/// Notes that the thread begins to wait for a lock. It may wait for ever, and then only this note
-/// shows the deadlock.
+/// Notes that the thread starts to wait for a lock. If it waits for ever, only this note shows the
+/// deadlock.
 pub fn wanted(slab: &Slab, depth: usize, object: &Object, how: u32) {
     step(slab, depth, object, how, 0);
 }
 
-/// Counts that the thread has taken a lock, `how`, with `depth` others held.
+/// Counts that the thread has taken a lock in the manner `how`, while it held `depth` others.
 pub fn taken(slab: &Slab, depth: usize, object: &Object, how: u32) {
     step(slab, depth, object, how, 1);
 }
@@ -94,7 +94,7 @@ fn count(slab: &Slab, taken: &Taken, times: u64) {
     }
 }
 
-/// Notes an order of two locks that the thread has not used before, or not lately.
+/// Notes an order of two locks that the thread has not used before, or not recently.
 #[cold]
 fn note(mapping: &Mapping, slab: &Slab, step: &Step, taken: &Taken, manner: u64, times: u64) {
     flush(mapping, step);
@@ -139,7 +139,7 @@ fn fill_in(mapping: &Mapping, slab: &Slab, order: &Order, taken: &Taken) {
     order.wanted.store(taken.wanted, Ordering::Release);
 }
 
-/// The common properties of all threads that took the step, in all manners.
+/// Reduces the order's properties to those that all threads share, in all manners.
 fn narrow(slab: &Slab, order: &Order, taken: &Taken) {
     for guard in &order.guards[..GUARDS] {
         let record = guard.load(Ordering::Relaxed);

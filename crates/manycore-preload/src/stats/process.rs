@@ -16,7 +16,7 @@ pub fn open(directory: &CStr, lock: &[u8]) {
     mapping::open(directory, lock);
 }
 
-/// Called in the child of a fork, by its one thread.
+/// Called in the child of a fork, by its only thread.
 pub fn forked() {
     if !mapping::is_there() {
         return;

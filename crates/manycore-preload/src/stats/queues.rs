@@ -10,7 +10,7 @@ static LONGEST: Futex = Futex::new();
 
 // Relaxed throughout: the word contains the whole state of a queue, and `LONGEST` orders the rest.
 
-/// A thread begins to wait. Returns whether it is counted.
+/// Notes that a thread starts to wait. Returns whether it is counted.
 pub fn join(record: &Record, ticks: u64) -> bool {
     let joined = |word| queue::joined(word, ticks);
     record.queue.fetch_update(Ordering::Relaxed, Ordering::Relaxed, joined).is_ok()
@@ -40,7 +40,7 @@ fn over(record: &Record, lasted: u64, ticks: u64, most: u64) {
     unsafe { LONGEST.release() };
 }
 
-/// Called in the child of a fork, no other thread is left that could hold the lock.
+/// Called in the child of a fork, where no other thread exists that could hold the lock.
 pub fn forked() {
     crate::own_lock::set_free(&LONGEST);
 }

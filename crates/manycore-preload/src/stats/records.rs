@@ -11,7 +11,7 @@ use super::index::{Index, key};
 use super::room::{self, Part};
 use super::{Object, modules, stacks};
 
-/// Protects the giving out of records. Held for some microseconds at an object's first use and at
+/// Protects the distribution of records. Held for some microseconds at an object's first use and at
 /// its end.
 static REGISTRY: Futex = Futex::new();
 
@@ -28,8 +28,8 @@ static RETIRED: [AtomicU32; RECORDS] = [const { AtomicU32::new(0) }; RECORDS];
 /// The retired record before each one, of the same class.
 static RETIRED_BEFORE: [AtomicU32; RECORDS] = [const { AtomicU32::new(0) }; RECORDS];
 
-/// A mark in an object before its first use: the number is not its record's, but that of its
-/// initialisation's stack.
+/// A flag in an object before its first use: the number is that of its initialisation's stack, not
+/// of its record.
 const NOTED: u32 = INITIALISED;
 
 // Relaxed throughout, unless noted: `REGISTRY` orders all accesses to `CLASS`, `RETIRED`,
@@ -39,7 +39,7 @@ const NOTED: u32 = INITIALISED;
 /// The number of objects without a record: it is beyond all records, and stands for the catch-all.
 const REST: u32 = RECORDS as u32;
 
-/// The record of a number; the catch-all if the number is none.
+/// The record with this number; record 0 if there is none.
 pub fn get(mapping: &Mapping, number: u32) -> &Record {
     // A number may be another process' number, in memory that both share.
     let is_there = (number as usize) < room::capacity(Part::Records);
@@ -51,7 +51,7 @@ pub fn is_own(number: u32) -> bool {
     number != 0 && number < REST
 }
 
-/// The record of the first object of the class that a record is of.
+/// The record of the first object of the class to which a record belongs.
 pub fn class(number: u32) -> u32 {
     CLASS.get(number as usize).map_or(0, |class| class.load(Ordering::Relaxed))
 }
@@ -72,7 +72,7 @@ pub fn of(mapping: &Mapping, object: &Object) -> u32 {
     }
 }
 
-/// Gives the object, which came to be by this stack, a record.
+/// Gives a record to the object, which was created by this stack.
 #[cold]
 fn give(mapping: &Mapping, object: &Object, stack: u32) -> u32 {
     let address = object.address as u64;
@@ -143,7 +143,7 @@ fn fresh(mapping: &Mapping, object: &Object, stack: u32, most: usize) -> Option<
     Some(number)
 }
 
-/// The record of an object of the class that is gone.
+/// A record of the class whose object no longer exists.
 fn unretire(class: u32) -> Option<u32> {
     let latest = &RETIRED[class as usize];
     let number = latest.load(Ordering::Relaxed);
@@ -154,7 +154,7 @@ fn unretire(class: u32) -> Option<u32> {
     Some(number)
 }
 
-/// An object that had this number is gone; if it was the last one, the number may become another's.
+/// Retires a number if its last object is gone: then another object may get it.
 pub fn retire(mapping: &Mapping, number: u32) {
     if number == 0 || number as usize >= RECORDS {
         return;
@@ -174,7 +174,7 @@ pub fn retire(mapping: &Mapping, number: u32) {
     unsafe { REGISTRY.release() };
 }
 
-/// The record's distributions, which it is given now if it has none.
+/// The record's distributions. If it has none, it gets them now.
 pub fn distributions<'a>(mapping: &'a Mapping, record: &Record) -> &'a Distributions {
     let mut number = record.distributions.load(Ordering::Relaxed);
     if number == 0 && record.kind.load(Ordering::Relaxed) != Kind::None as u32 {
@@ -195,7 +195,7 @@ pub fn distributions<'a>(mapping: &'a Mapping, record: &Record) -> &'a Distribut
     &mapping.distributions[number as usize % HISTOGRAMS]
 }
 
-/// Called in the child of a fork, no other thread is left that could hold the registry.
+/// Called in the child of a fork, where no other thread exists that could hold the registry.
 pub fn forked() {
     CLASSES.forked();
     crate::own_lock::set_free(&REGISTRY);

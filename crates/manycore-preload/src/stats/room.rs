@@ -49,8 +49,8 @@ pub enum Part {
     Waits,
 }
 
-/// Where each part is, how large its elements are, and how many there are at first. The parts that
-/// do not grow come last.
+/// The offset of each part, the size of its elements, and their initial number. Parts that do not
+/// grow come last.
 const PARTS: [(usize, usize, usize); 12] = [
     (offset_of!(Mapping, records), size_of::<Record>(), 1024),
     (offset_of!(Mapping, distributions), size_of::<Distributions>(), 64),
@@ -66,9 +66,9 @@ const PARTS: [(usize, usize, usize); 12] = [
     (offset_of!(Mapping, orders), size_of::<Order>(), usize::MAX),
 ];
 
-/// The number of mapped bytes of each part: in this process' mapping, in the mapping of the process
-/// that forked it, and in the mapping that a forked child fills in. They grow only in this process'
-/// own mapping, which is the only one by then.
+/// The number of mapped bytes of each part: in this process' mapping, in that of its parent, and in
+/// the mapping that a forked child initialises. They grow only in this process' own mapping, which
+/// is the only one by then.
 static MAPPED: [AtomicUsize; PARTS.len()] = [const { AtomicUsize::new(0) }; PARTS.len()];
 
 // Relaxed throughout: a thread that hands out a piece of a part publishes it, after the part has
@@ -81,14 +81,14 @@ fn whole(part: usize) -> Range<usize> {
     start..next.unwrap_or(size_of::<Mapping>())
 }
 
-/// How many elements of the part there are memory for.
+/// The number of the part's elements for which there is memory.
 #[inline]
 pub fn capacity(part: Part) -> usize {
     MAPPED[part as usize].load(Ordering::Relaxed) / PARTS[part as usize].1
 }
 
-/// Whether there is memory for `elements` elements of the part, which grows for them. One at a time
-/// of each part.
+/// Whether there is memory for this many elements of the part; grows the part if necessary. Only
+/// one thread at a time may do this for a part.
 pub fn has(mapping: &Mapping, part: Part, elements: usize) -> bool {
     elements <= capacity(part) || grow(mapping, part, elements)
 }
@@ -176,8 +176,8 @@ fn unmap_part(base: usize, number: usize) {
     unsafe { raw_syscall!(Sysno::munmap, base + whole(number).start, size) };
 }
 
-/// Maps all of it, wherever there is room, if none of the places is free. A forked child still uses
-/// no more of it than its parent had mapped, whose statistics it reads.
+/// Maps the whole file at any free address, if none of the preferred ones is free. A forked child
+/// still uses no more of it than its parent had mapped, whose statistics it reads.
 fn map_whole(file: usize) -> Result<*mut c_void, Errno> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let size = size_of::<Mapping>();
@@ -187,8 +187,8 @@ fn map_whole(file: usize) -> Result<*mut c_void, Errno> {
     Errno::from_ret(mapped).map(core::ptr::with_exposed_provenance_mut)
 }
 
-/// Unmaps a mapping that this process does not use, and whose parts are all as large as this
-/// process' own.
+/// Unmaps a mapping that this process does not use, and whose parts are as large as this process'
+/// own.
 pub fn unmap(mapping: *mut Mapping) {
     (0..PARTS.len()).for_each(|number| unmap_part(mapping.addr(), number));
 }

@@ -14,22 +14,21 @@ use super::asked::asked;
 use super::room::{self, Part};
 use super::{handovers, held, mapping, orders, records, thread_entries};
 
-/// Protects the giving out of slabs: between the check whether a thread has ended and the note of
-/// the next one, no other thread may take the same slab, nor may a new thread of the same number
-/// take it.
+/// Protects the distribution of slabs. Between the check whether a thread has ended and the note of
+/// the next one, no other thread may take the same slab, nor may a new thread with the same number.
 static GIVING: Futex = Futex::new();
 
 /// The slab that a thread tries next.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// How many slabs a thread tries before it takes a fresh one. With two, most slabs in use belong to
+/// How many slabs a thread tries before it takes a new one. With two, most slabs in use belong to
 /// living threads.
 const PROBES: usize = 2;
 
 // Relaxed throughout: `GIVING` orders all accesses except those of the only thread of a forked
 // child.
 
-/// Gives the calling thread a slab; none if there are no statistics, or more threads than slabs.
+/// Gives the calling thread a slab; `None` if there are no statistics, or more threads than slabs.
 #[cold]
 pub fn attach() -> Option<&'static Slab> {
     let mapping = mapping::get()?;
@@ -57,7 +56,7 @@ fn left_behind(mapping: &Mapping) -> Option<&Slab> {
     })
 }
 
-/// A slab without the counts of the thread that has ended: they go to where counts are kept.
+/// Moves the counts of the ended thread out of its slab; returns the slab.
 fn cleared<'a>(mapping: &Mapping, slab: &'a Slab) -> &'a Slab {
     for slot in &slab.slots {
         let record = slot.record.swap(0, Ordering::Relaxed);

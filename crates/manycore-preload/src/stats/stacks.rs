@@ -25,8 +25,8 @@ static NUMBERS: Index<{ 2 * STACKS }> = Index::new();
 
 // Relaxed throughout, unless noted: the number of stacks publishes a stack's data.
 
-/// The number of the stack from `caller` outwards, of at most `depth` calls; 0 if there is no room
-/// for it.
+/// The number of the stack from `caller` outwards, with at most `depth` calls; 0 if there is no
+/// room for it.
 ///
 /// # Panics
 ///
@@ -125,8 +125,7 @@ fn number(mapping: &Mapping, frames: &Frames) -> u32 {
     number
 }
 
-/// Adds a stack, unless there are as many as `most`. One at a time: the caller has the index
-/// locked.
+/// Adds a stack, unless there are `most` stacks already. The caller has locked the index.
 fn append(mapping: &Mapping, frames: &Frames, most: usize) -> Option<u32> {
     let number = mapping.header.stacks.load(Ordering::Relaxed);
     let stack = mapping.stacks.get(number as usize).filter(|_| (number as usize) < most)?;
@@ -142,7 +141,7 @@ fn append(mapping: &Mapping, frames: &Frames, most: usize) -> Option<u32> {
     Some(number)
 }
 
-/// Called in the child of a fork: the same stacks, in a mapping of its own.
+/// Called in the child of a fork: copies the stacks to its own mapping.
 pub fn forked(old: &Mapping, new: &Mapping) {
     NUMBERS.forked();
     // Acquire: as the command's. The parent may have kept more of them since, in memory that is not

@@ -8,7 +8,7 @@ use super::asked::asked;
 use manycore_interpose::directory::store_bytes;
 use manycore_interpose::objects;
 
-/// Where glibc keeps a thread's restartable-sequences area, from the thread pointer; 0 if it keeps
+/// The offset of a thread's restartable-sequences area from the thread pointer; 0 if glibc has
 /// none.
 static RSEQ: AtomicIsize = AtomicIsize::new(0);
 static HAS_RSEQ: AtomicBool = AtomicBool::new(false);
@@ -26,7 +26,7 @@ pub fn prepare() {
     }
 }
 
-/// The CPU that the calling thread runs on. A load where glibc has registered restartable
+/// The CPU on which the calling thread runs. This is a load if glibc has registered restartable
 /// sequences.
 #[inline]
 pub fn cpu() -> u32 {

@@ -19,7 +19,7 @@ use super::{index, mapping, records, this_thread};
 /// One more than the key of the thread-specific data; 0 for none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// Values of keys below this one are in the thread itself, and setting them allocates nothing.
+/// Values of keys below this one are in the thread itself, so setting them allocates nothing.
 const KEYS_INSIDE: u32 = 32;
 
 // Relaxed throughout, unless noted: counters are independent of each other, and a thread that does
@@ -68,7 +68,7 @@ pub fn give(mapping: &Mapping) -> u32 {
     number
 }
 
-/// The calling thread, whose slab this is, will be heard of when it ends.
+/// Arranges that the end of the calling thread, which has this slab, is noticed.
 pub fn watch(slab: &Slab) {
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
         // SAFETY: the key is this library's own, made in `prepare` and not deleted; `thread_ends`
@@ -77,8 +77,8 @@ pub fn watch(slab: &Slab) {
     }
 }
 
-/// The name of the only thread of a forked child, until that has an entry: the child may have no
-/// system calls left by then.
+/// The name of the only thread of a forked child, until the thread has an entry: by then the child
+/// may not be allowed any system calls.
 static NAME: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// Called in the child of a fork: the calling thread has no slab any more.
@@ -122,7 +122,7 @@ fn note_end(mapping: &Mapping, slab: &Slab) {
     thread_entry.ended.store(1, Ordering::Release);
 }
 
-/// The process ends, with the threads that it still has.
+/// Notes the end of the process, with the threads that it still has.
 pub fn process_ends(mapping: &Mapping) {
     // SAFETY: null, or a slab of a mapping that is never unmapped: `slabs::attach` has put it
     // there.
@@ -140,7 +140,7 @@ pub fn process_ends(mapping: &Mapping) {
     }
 }
 
-/// The CPU time of a thread of this process that lives, in nanoseconds.
+/// The CPU time of a living thread of this process, in nanoseconds.
 fn cpu_ns(thread: u32) -> Option<u64> {
     // As the kernel makes the number of a thread's clock: its number, inverted, then "of a thread"
     // and "scheduled time".
@@ -152,7 +152,7 @@ fn cpu_ns(thread: u32) -> Option<u64> {
     Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// The entry of a number; the one for all others if the number is none.
+/// The entry with this number; entry 0 if there is none.
 pub fn of(mapping: &Mapping, number: u32) -> &ThreadEntry {
     &mapping.thread_entries[number as usize % THREAD_ENTRIES]
 }
@@ -166,8 +166,8 @@ pub fn waited(mapping: &Mapping, slab: &Slab, record: u32, ticks: u64) {
     note(mapping, number, record, ticks, true);
 }
 
-/// Counts a wait for a condition variable. That may turn out to be part of a lock or not, so its
-/// waits are in no sum. A wait that continues another is not new.
+/// Counts a wait for a condition variable. It may turn out to be part of a lock, so its waits are
+/// in no sum. A wait that continues another one is not new.
 pub fn waited_for_condition(mapping: &Mapping, slab: &Slab, record: u32, ticks: u64, is_new: bool) {
     note(mapping, slab.thread_entry.load(Ordering::Relaxed), record, ticks, is_new);
 }

@@ -18,17 +18,17 @@ pub fn prepare() {
     FIND_OBJECT.store(found, Ordering::Relaxed);
 }
 
-/// Has the unwinder initialise itself, as at its first use. That ends with a wake-up, and a child
-/// may be forbidden that call later. To be called from the constructor and no earlier, since a
-/// sanitizer's `pthread_once` needs a sanitizer that has started.
+/// Makes the unwinder initialise itself, as at its first use. That ends with a wake-up, which a
+/// child may not be allowed later. Called from the constructor and not earlier, since a sanitizer's
+/// `pthread_once` needs a sanitizer that has started.
 pub fn use_once() {
     backtrace(0, 1);
 }
 
-/// Whether an address is in the program or in a library that is loaded; none if that cannot be
-/// asked without a lock.
+/// Whether an address is in the program or in a loaded library; `None` if that cannot be determined
+/// without a lock.
 pub fn is_in_library(address: u64) -> Option<bool> {
-    /// Room for the answer: twelve words, of which none matters here.
+    /// Room for the result: twelve words, none of which is used.
     type ObjectInfo = [usize; 16];
     // Relaxed: see `prepare`.
     let find = FIND_OBJECT.load(Ordering::Relaxed);
@@ -62,7 +62,7 @@ pub type Frames = [u64; FRAMES];
 pub struct Stack {
     /// The return addresses.
     pub frames: Frames,
-    /// Where the first of them are in memory; 0 where that is not known.
+    /// The addresses of the first return addresses on the stack; 0 if they are not known.
     pub places: [usize; FRAMES_OF_LOCK],
     /// How many of them were found there.
     pub found: usize,
@@ -74,7 +74,7 @@ struct Walk<'a> {
     stack: &'a mut Stack,
 }
 
-/// The return addresses from `caller` outwards, at most this many.
+/// The return addresses from `caller` outwards, at most `depth`.
 pub fn backtrace(caller: usize, depth: usize) -> Stack {
     let mut stack = Stack { frames: [0; FRAMES], places: [0; FRAMES_OF_LOCK], found: 0 };
     // Relaxed: see `prepare`.

@@ -13,8 +13,8 @@ static NUMBERS: Index<{ 2 * SITES }> = Index::new();
 // Relaxed throughout, unless noted: counters are independent of each other, and the number of sites
 // publishes the counted places.
 
-/// Counts a wait, in the calls of this stack, for a lock of the class with this record, which took
-/// `ticks` ticks.
+/// Counts a wait by the calls of this stack, for a lock of the class with this record. The wait
+/// took `ticks` ticks.
 pub fn count(mapping: &Mapping, class: u32, stack: u32, ticks: u64) {
     let key = key([class.into(), stack.into()]);
     // Sites without room are mostly the rare ones, since the frequent ones came first.
@@ -43,7 +43,7 @@ fn fill_in(site: &Site, class: u32, stack: u32) {
     site.stack.store(stack, Ordering::Relaxed);
 }
 
-/// Called in the child of a fork: the same sites with no waits, in a mapping of its own.
+/// Called in the child of a fork: copies the places without their waits to its own mapping.
 pub fn forked(old: &Mapping, new: &Mapping) {
     NUMBERS.forked();
     // Acquire: partner of the Release in `append`. Another thread of the parent may have appended

@@ -14,7 +14,7 @@ pub(crate) fn checksum(parts: &[&[u8]]) -> u32 {
     digest.finalize()
 }
 
-/// The data read from a disk differ from the written ones: they end too early, or have no meaning.
+/// The data from a disk is not what was written: it ends too early, or has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 

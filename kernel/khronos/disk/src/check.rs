@@ -7,11 +7,11 @@ use crate::device::Device;
 use crate::disk::Disk;
 use crate::image::ROOT;
 
-/// What is wrong with a file system on a disk.
+/// A fault of a file system on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A block has two owners, or one and is free.
+    /// A block has two owners, or has an owner although it is free.
     TwoOwners {
         /// The block.
         block: u64,
@@ -23,12 +23,12 @@ pub enum Fault {
         /// The block.
         block: u64,
     },
-    /// A name is in a directory that is not there, or leads to no inode.
+    /// A name is in a directory that does not exist, or leads to no inode.
     Name {
         /// The directory.
         directory: u64,
     },
-    /// An inode has not as many names as it says.
+    /// The number of an inode's names differs from its link count.
     Names {
         /// The inode.
         number: u64,

@@ -22,8 +22,8 @@ impl fmt::Display for DeviceError {
 
 impl core::error::Error for DeviceError {}
 
-/// A disk. Written data are there after a crash if a flush has returned since; before that, any
-/// part of them may be, in units of 512 bytes.
+/// A disk. Written data survives a crash if a flush has returned since. Before that, any part of it
+/// may survive, in units of 512 bytes.
 pub trait Device {
     /// How many blocks it has.
     fn blocks(&self) -> u64;

@@ -11,23 +11,23 @@ use crate::image::{Image, runs};
 use crate::layout::{BLOCKS_MIN, Layout, Super};
 use crate::record::Record;
 
-/// The header of a batch's records: the batch's number, the number of their bytes, and a checksum
-/// of all that.
+/// The header of a batch's records: the batch's number, the number of bytes of the records, and a
+/// checksum of both and of the records.
 const HEADER: usize = 8 + 8 + 4;
 
 /// Why a disk cannot be used, or a batch is not durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The disk has failed. After that nothing is written to it any more.
+    /// The disk has failed. From then on nothing is written to it.
     Device,
     /// There is no file system of ours on the disk, or both super blocks or their checkpoint are
     /// damaged.
     NotFormatted,
     /// The disk has too few blocks.
     TooSmall,
-    /// There are no blocks left for pages, or the checkpoint has become too large. Nothing of the
-    /// batch was written.
+    /// No blocks are left for pages, or the checkpoint has become too large. Nothing of the batch
+    /// was written.
     Full,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// A page of a file that is to be written.
+/// A page of a file, to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     /// The file.
@@ -61,7 +61,7 @@ pub struct Page<'a> {
     pub data: &'a Block,
 }
 
-/// A page that is written, which no batch has yet.
+/// A written page that no batch has yet.
 #[derive(Debug)]
 #[must_use = "it has a block, which is to be given up or to get into a batch"]
 pub struct Staged {
@@ -105,7 +105,8 @@ impl<D: Device> Disk<D> {
         Ok(disk)
     }
 
-    /// Finds the durable contents. A second call finds the same: nothing is written.
+    /// Opens the disk and finds the durable contents. A second call finds the same, because nothing
+    /// is written.
     ///
     /// # Errors
     ///
@@ -130,7 +131,7 @@ impl<D: Device> Disk<D> {
         Self { device, layout, image, epoch, batch, position: 0, free, has_failed: false }
     }
 
-    /// The super blocks that are whole, the later one first.
+    /// The undamaged super blocks, the later one first.
     fn supers(device: &D) -> Result<Vec<Super>, Error> {
         let (mut found, mut block) = (Vec::new(), zeros());
         for number in 0..2.min(device.blocks()) {
@@ -154,7 +155,7 @@ impl<D: Device> Disk<D> {
         Ok(Some(image))
     }
 
-    /// Applies the batches of the journal, up to the first that is not whole.
+    /// Applies the batches of the journal, up to the first incomplete one.
     fn replay(&mut self) -> Result<(), Error> {
         while let Some((records, blocks)) = self.read_batch()? {
             self.apply(&records);
@@ -209,7 +210,7 @@ impl<D: Device> Disk<D> {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`], with no effect; or if the disk fails, now or before: then it is unknown
+    /// [`Error::Full`], with no effect; or if the disk fails, now or before. Then it is unknown
     /// whether the batch is durable, and no further one is written.
     pub fn commit(&mut self, records: Vec<Record>, pages: &[Page<'_>]) -> Result<(), Error> {
         self.has_not_failed()?;
@@ -220,8 +221,8 @@ impl<D: Device> Disk<D> {
         self.commit_staged(records, staged)
     }
 
-    /// Writes a page to an unused block. It belongs to the file once a batch [says
-    /// so](Self::commit_staged), and is unused after a crash before that.
+    /// Writes a page to an unused block. The page belongs to the file once a batch [refers to
+    /// it](Self::commit_staged); after a crash before that, the block is unused.
     ///
     /// # Errors
     ///
@@ -240,7 +241,7 @@ impl<D: Device> Disk<D> {
         self.free.extend(staged.into_iter().map(|staged| staged.block));
     }
 
-    /// As [`commit`](Self::commit), with pages that are written already, each of them once.
+    /// As [`commit`](Self::commit), with pages that are already written, each of them once.
     ///
     /// # Errors
     ///
@@ -315,8 +316,7 @@ impl<D: Device> Disk<D> {
         Ok(())
     }
 
-    /// Changes the durable contents. Blocks that were given up are free from now on, and not
-    /// before.
+    /// Changes the durable contents. Only from now on, blocks that were given up are free.
     fn apply(&mut self, records: &[Record]) {
         let freed = self.image.apply(records);
         for record in records {

@@ -48,9 +48,9 @@ impl Default for Image {
 }
 
 impl Image {
-    /// Applies a batch. Inodes that then have no name are removed: their blocks on the disk are
-    /// returned, together with others that were given up. A record about a missing inode has no
-    /// effect.
+    /// Applies a batch. Inodes that have no name afterwards are removed. Returns their blocks on
+    /// the disk, together with other blocks that were given up. A record about a missing inode has
+    /// no effect.
     pub fn apply(&mut self, batch: &[Record]) -> Vec<u64> {
         let (mut freed, mut touched) = (Vec::new(), Vec::new());
         for record in batch {
@@ -132,7 +132,7 @@ impl Image {
         self.names.get(&(directory, name.to_vec())).copied()
     }
 
-    /// The names in a directory, and what they lead to.
+    /// The names in a directory, and their targets.
     pub fn names_in(&self, directory: u64) -> impl Iterator<Item = (&[u8], u64)> {
         let begin = (directory, Vec::new());
         let names = self.names.range(begin..);
@@ -151,7 +151,7 @@ impl Image {
         self.files.iter().map(|(number, file)| (*number, file))
     }
 
-    /// Records that make this image of an empty one: a checkpoint.
+    /// The records that make this image from an empty one: a checkpoint.
     pub(crate) fn records(&self) -> Vec<Record> {
         let mut records = Vec::new();
         for (number, file) in self.files() {

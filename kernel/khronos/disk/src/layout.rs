@@ -21,7 +21,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// For a new disk: an eighth for journals and a quarter for checkpoints, unless it is large.
+    /// The layout of a new disk: an eighth is for journals and a quarter for checkpoints, unless
+    /// the disk is large.
     pub fn new(blocks: u64) -> Self {
         Self { blocks, journal: (blocks / 16).min(4096), checkpoint: (blocks / 8).min(1 << 16) }
     }

@@ -8,7 +8,7 @@ use crate::bytes::{Malformed, Reader, put_bytes};
 /// What has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// An inode is there, with these attributes. A new one has no bytes.
+    /// An inode exists, with these attributes. A new one has no bytes.
     Inode {
         /// Its number, which no other inode ever has.
         number: u64,
@@ -30,7 +30,7 @@ pub enum Record {
         /// The path.
         path: Vec<u8>,
     },
-    /// A name leads to an inode, whatever it led to before.
+    /// A name leads to an inode, in place of its earlier target.
     Name {
         /// The directory.
         directory: u64,
@@ -46,14 +46,14 @@ pub enum Record {
         /// The name.
         name: Vec<u8>,
     },
-    /// A file has this many bytes; pages behind them are gone.
+    /// A file has this many bytes. Pages beyond them are removed.
     Size {
         /// The file.
         number: u64,
         /// Bytes.
         bytes: u64,
     },
-    /// Pages of a file are in these blocks: the first page, the first block, how many.
+    /// Pages of a file are in these blocks: the first page, the first block, the number.
     Pages {
         /// The file.
         number: u64,

@@ -14,7 +14,7 @@ const SECTOR: usize = 512;
 /// A sector that was written, and is not known to be durable.
 type Write = (u64, usize, [u8; SECTOR]);
 
-/// A disk that remembers its durable contents, and has them checked before each flush.
+/// A disk that remembers its durable contents, and checks them before each flush.
 struct CutDisk {
     now: MemoryDisk,
     shared: Rc<RefCell<Cut>>,
@@ -24,12 +24,12 @@ struct Cut {
     durable: MemoryDisk,
     unflushed: Vec<Write>,
     random: fastrand::Rng,
-    /// Images of prefixes of batches that may be found, and the one that must be there at least.
+    /// Images after each batch that a crash may leave, and the least recent one that is allowed.
     prefixes: Vec<Image>,
     must: usize,
     /// How many crashes there were.
     states: u64,
-    /// The disk reports some flushes as done that are not.
+    /// Whether the disk reports some flushes as done that it has not done.
     lies: bool,
 }
 
@@ -101,7 +101,7 @@ impl Cut {
     }
 }
 
-/// The same inodes, names, sizes and pages; blocks are the disk's own matter.
+/// Whether inodes, names, sizes and pages are the same. Blocks are the disk's own matter.
 fn same(model: &Image, found: &Image) -> bool {
     let of = |image: &Image| -> Vec<_> {
         let pages = |file: &khronos_disk::File| file.pages.keys().copied().collect::<Vec<_>>();
@@ -185,7 +185,7 @@ impl Batches {
     }
 }
 
-/// A batch's effect on the model, whose blocks are numbers that no code reads.
+/// The model after a batch. Its blocks are numbers that no code reads.
 fn after(image: &Image, records: &[Record], pages: &[(u64, u64)]) -> Image {
     let mut records = records.to_vec();
     for (number, page) in pages {
@@ -249,14 +249,14 @@ fn every_crash_leaves_a_prefix() {
     assert!(states > 2_000, "{states}");
 }
 
-/// So that this test finds a flush that is forgotten.
+/// This shows that the test finds a missing flush.
 #[test]
 #[should_panic(expected = "is another's")]
 fn a_disk_that_lies_about_flushes_is_noticed() {
     crashes(1, 30, true);
 }
 
-/// As many as a minute has time for: `cargo test -p khronos-disk -- --ignored --nocapture`.
+/// Runs for a minute: `cargo test -p khronos-disk -- --ignored --nocapture`.
 #[test]
 #[ignore = "a minute"]
 fn ten_thousand_crashes_a_minute() {

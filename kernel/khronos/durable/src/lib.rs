@@ -48,9 +48,9 @@ use khronos_fs::Cx;
 pub use recover::{RecoverError, recover};
 pub use sync::sync;
 
-/// A way to the tree: by a context of a thread, or of whatever CPU the thread is on.
+/// Access to the tree, by a context of a thread, or of the CPU on which the thread runs.
 pub trait Tree<'fs> {
-    /// Calls `f` with a context. In a kernel, `f` is not preempted: it does not wait for a disk.
+    /// Calls `f` with a context. In a kernel, `f` is not preempted, so it must not wait for a disk.
     fn with<R>(&self, f: impl FnOnce(&mut Cx<'fs>) -> R) -> R;
 }
 

@@ -47,19 +47,19 @@ impl fmt::Display for RecoverError {
 
 impl core::error::Error for RecoverError {}
 
-/// Files with several names, and directories whose names are still to be made.
+/// Files with several names, and directories whose names are not made yet.
 struct Recovery<'fs> {
     linked: BTreeMap<u64, InodeHandle<'fs>>,
     left: Vec<(u64, InodeHandle<'fs>)>,
     made: u64,
 }
 
-/// Makes the disk's tree in an empty file system that no other code uses; returns the number of
+/// Makes the disk's tree in an empty file system that no other code uses. Returns the number of
 /// inodes, without the root.
 ///
 /// # Errors
 ///
-/// If the disk fails or is damaged, or there is no memory. Then the tree is not to be used.
+/// If the disk fails or is damaged, or there is no memory. Then the tree must not be used.
 pub fn recover<'fs, D: Device>(tree: &impl Tree<'fs>, disk: &Disk<D>) -> Result<u64, RecoverError> {
     disk.check().map_err(RecoverError::Fault)?;
     let (image, mut block) = (disk.image(), zeros());

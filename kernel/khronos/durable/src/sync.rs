@@ -8,7 +8,8 @@ use khronos_fs::{Changed, Changes, InodeHandle, Taken, Which};
 
 use crate::Tree;
 
-/// Pages that are taken from a file at a time, while others may change it.
+/// The number of pages that are taken from a file at a time. In between, other threads may change
+/// it.
 const PIECE: usize = 64;
 
 /// What is written of a file, for the batch.
@@ -40,8 +41,8 @@ impl Written<'_> {
 ///
 /// # Errors
 ///
-/// [`Error::Full`]: then nothing is durable that was not before, and another try may succeed after
-/// something was removed. Or if the disk fails, now or before: then nothing is written any more.
+/// [`Error::Full`]: nothing more is durable than before, and another try may succeed after
+/// something was removed. Or if the disk fails, now or before: from then on nothing is written.
 pub fn sync<'fs, D: Device>(
     tree: &impl Tree<'fs>,
     disk: &mut Disk<D>,

@@ -11,7 +11,7 @@ use khronos_fs::{At, Cx, Errno, Fs, Kind, Open, Options, Rename, Sync, Which};
 
 const SECTOR: usize = 512;
 
-/// A disk that keeps the possible states after a crash, several times before each flush.
+/// A disk that records the possible states after a crash, several times before each flush.
 struct CutDisk {
     now: MemoryDisk,
     durable: MemoryDisk,
@@ -74,7 +74,7 @@ fn options(sync: Sync) -> Options {
     Options { chains: 2, records: true, ..Options::new(sync) }
 }
 
-/// A user's view of a tree: each path's kind, permissions, links and bytes; and which names belong
+/// A user's view of a tree: each path's kind, permissions, links and bytes, and which names belong
 /// to one file.
 type Picture = BTreeMap<String, (Kind, u32, u64, u64, Vec<u8>)>;
 
@@ -121,7 +121,7 @@ fn picture(cx: &mut Cx<'_>) -> Picture {
     picture
 }
 
-/// The tree on a disk, which is consistent, and is the same when it is read a second time.
+/// The tree on a disk. Checks that it is consistent, and the same when it is read a second time.
 fn recovered(disk: MemoryDisk, by: Sync) -> Picture {
     let disk = Disk::open(disk).unwrap();
     disk.check().unwrap();
@@ -205,8 +205,9 @@ impl Drop for End<'_> {
     }
 }
 
-/// Threads make and move names, while batches are made. In every recovered tree, each thread's
-/// names are as of one moment, and no thread's names lack what the thread has seen of another's.
+/// Threads create and rename names while batches are made. In every recovered tree, each thread's
+/// names are as of one moment. If a thread had seen a name of another thread, that name is there
+/// whenever the thread's later ones are.
 fn threads(by: Sync) {
     let (device, cuts) = CutDisk::new(1024, 7);
     let mut disk = Disk::open(device).unwrap();

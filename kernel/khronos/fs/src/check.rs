@@ -31,9 +31,9 @@ struct Listed<'fs> {
 }
 
 impl<'fs> Cx<'fs> {
-    /// Checks that each inode has as many links as names; that a directory has one name, and the
-    /// directory that has it as its parent; and that names are in their chains, in order, once. No
-    /// other thread may change anything meanwhile.
+    /// Checks the tree: each inode has as many links as names. A directory has one name, and that
+    /// is in its parent directory. Names are in their chains, in order, each once. No other thread
+    /// may change anything meanwhile.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Errno {
-    /// The call is not for this kind of file (EPERM).
+    /// The call cannot be used for this kind of file (EPERM).
     NotPermitted = 1,
     /// There is no such name (ENOENT).
     NoEntry = 2,
@@ -20,13 +20,13 @@ pub enum Errno {
     NotDirectory = 20,
     /// It is a directory (EISDIR).
     IsDirectory = 21,
-    /// An argument is not valid; or a directory was to be moved below itself (EINVAL).
+    /// An argument is not valid; or a directory would be moved below itself (EINVAL).
     Invalid = 22,
     /// A file would be larger than is possible (EFBIG).
     TooLarge = 27,
     /// There is no room (ENOSPC).
     NoSpace = 28,
-    /// A file has as many names as it can have (EMLINK).
+    /// A file has the most names that it can have (EMLINK).
     TooManyLinks = 31,
     /// A name has more than 255 bytes, or a path more than 4095 (ENAMETOOLONG).
     NameTooLong = 36,

@@ -14,7 +14,7 @@ use manycore::sync::atomic::{AtomicU64, Ordering};
 use crate::Errno;
 use crate::sync::page::{Guarded, PAGE_BYTES, Page};
 
-/// The largest size, which a position of 63 bits allows.
+/// The largest size: positions have 63 bits.
 const SIZE_MAX: u64 = i64::MAX as u64;
 
 /// The bytes of a file.
@@ -27,13 +27,13 @@ pub(crate) struct File {
 #[derive(Default)]
 struct Pages {
     pages: BTreeMap<u64, Page>,
-    /// The changes since they were last taken, if the file is kept on a disk.
+    /// The changes since they were last taken; only if the file is kept on a disk.
     changed: Option<Changed>,
 }
 
 #[derive(Default)]
 struct Changed {
-    /// Pages that were written. Some may not be there any more.
+    /// Pages that were written. Some of them may have been cut off since.
     pages: BTreeSet<u64>,
     /// The fewest bytes that the file has had.
     cut: Option<u64>,
@@ -47,10 +47,10 @@ pub type PageBytes = [u8; PAGE_BYTES];
 pub struct Taken {
     /// How many bytes the file has.
     pub size: u64,
-    /// The smallest number of pages meanwhile, if it has become shorter: the pages behind them are
-    /// gone.
+    /// If the file has become shorter: the smallest number of pages that it had meanwhile. The
+    /// pages beyond are removed.
     pub cut: Option<u64>,
-    /// Pages that were written, by their places in the file.
+    /// Pages that were written, by their numbers in the file.
     pub pages: Vec<(u64, Box<PageBytes>)>,
 }
 
@@ -80,7 +80,8 @@ fn parts(offset: u64, length: usize) -> impl Iterator<Item = Part> {
 }
 
 impl File {
-    /// A file without bytes. Changes are recorded if it is kept on a disk.
+    /// Creates a file without bytes. `records`: changes are recorded, because the file is kept on a
+    /// disk.
     pub fn new(records: bool) -> Box<Self> {
         let changed = records.then(Changed::default);
         let pages = Guarded::new(Pages { pages: BTreeMap::new(), changed });
@@ -166,7 +167,8 @@ impl File {
         })
     }
 
-    /// Takes pages that have changed, at most this many: their changes count as kept.
+    /// Takes pages that have changed, at most this many. From now on their changes count as
+    /// durable.
     pub fn take(&self, most: usize) -> Taken {
         self.pages.write(|Pages { pages, changed }| {
             let mut taken = Taken { size: self.size(), cut: None, pages: Vec::new() };
@@ -193,7 +195,7 @@ impl File {
         });
     }
 
-    /// A page with the disk's contents; nothing if there is no memory.
+    /// Restores a page from the disk; `None` if there is no memory.
     pub fn restore(&self, number: u64, bytes: &PageBytes) -> Result<(), Errno> {
         let mut page = Page::new().ok_or(Errno::NoSpace)?;
         page.write(0, bytes);

@@ -20,20 +20,20 @@ use crate::sync::{Brought, EntryName, Mechanism, Names, Start, Stop, Tx};
 
 /// A file system in memory.
 ///
-/// Each thread uses it through a [`Cx`]. Its contents are freed when it is dropped.
+/// A file system. Each thread uses it through a [`Cx`]. Dropping it frees its contents.
 pub struct Fs {
     mechanism: Box<dyn Mechanism>,
     options: Options,
     /// Taken when it is dropped.
     root: Option<Held>,
     contexts: AtomicU64,
-    /// What was on a disk has numbers up to this one's.
+    /// Inodes from a disk have numbers up to this one.
     restored: AtomicU64,
     pub(crate) recorder: Option<Recorder>,
 }
 
-/// Where a call begins to follow a path: one that begins with a slash begins at the root, whatever
-/// the directory.
+/// A path, and the directory from which a call follows it. A path that begins with a slash begins
+/// at the root instead.
 #[derive(Clone, Copy, Debug)]
 pub struct At<'a> {
     /// The directory to which the path is relative.
@@ -42,12 +42,13 @@ pub struct At<'a> {
     pub path: &'a [u8],
 }
 
-/// How many bits of an inode's number say which context has made it.
+/// The number of bits of an inode's number that tell which context has made it.
 const CONTEXT_BITS: u32 = 12;
 
-/// A thread looks at the lines of all others, for a grace period, once in this many versions. A
-/// directory that had names and is removed has one for each of its chains: with as few as for lists
-/// and trees each removal would look. Readers do not pay for it: they have a limit of their own.
+/// A thread reads the lines of all other threads, for a grace period, once in this many versions. A
+/// directory that had names and is removed has one version for each of its chains. With a limit as
+/// low as that of lists and trees, each removal would cause such a scan. Readers do not pay for the
+/// higher limit: they have a limit of their own.
 const VERSIONS_MAX: u32 = 512;
 
 fn versions() -> mvrlu::Domain {
@@ -116,12 +117,12 @@ impl Fs {
         &self.options
     }
 
-    /// Visits the mechanism's counts so far: a name and a number each.
+    /// Visits the mechanism's counters: a name and a number for each.
     pub fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.mechanism.statistics(visit);
     }
 
-    /// What its inodes have to tell them from those of others.
+    /// A number that distinguishes its inodes from those of other file systems.
     fn id(&self) -> usize {
         (&raw const *self.mechanism).addr()
     }
@@ -171,10 +172,10 @@ impl Retries {
     }
 }
 
-/// A thread's access to a file system: all calls are its methods, in the modules of [`calls`].
+/// A thread's handle of a file system. All calls are its methods, in the modules of [`calls`].
 ///
-/// No call sleeps, or waits for a device. Under `dirlock`, `lock` and `rcu` calls wait for locks,
-/// under `rlu` commits wait for the calls that run.
+/// No call sleeps, or waits for a device. Under `dirlock`, `lock` and `rcu`, calls wait for locks.
+/// Under `rlu`, commits wait for the calls that are running.
 ///
 /// [`calls`]: crate::calls
 pub struct Cx<'fs> {
@@ -208,7 +209,7 @@ impl<'fs> Cx<'fs> {
         Held::acquire(inode).map(InodeHandle::new)
     }
 
-    /// Returns a reference to an inode. If the inode has no names, and no other references, it is
+    /// Releases a reference to an inode. If the inode has no names and no other references, it is
     /// freed.
     pub fn close(&mut self, node: InodeHandle<'fs>) {
         self.check(&node);
@@ -249,7 +250,7 @@ impl<'fs> Cx<'fs> {
         self.make_numbered(self.made << CONTEXT_BITS | self.number, mode, body)
     }
 
-    /// No inode that is made from now on has this number, or a lower one of any context.
+    /// From now on, new inodes get only numbers above this one, in every context.
     pub(crate) fn is_restored(&self, number: u64) {
         // Relaxed: as above.
         self.fs.restored.fetch_max(number >> CONTEXT_BITS, Ordering::Relaxed);
@@ -259,7 +260,7 @@ impl<'fs> Cx<'fs> {
         Held::new(Inode::new(number, self.fs.id(), mode, 1, self.now, body))
     }
 
-    /// Inodes of another file system may not be used here.
+    /// Checks that an inode is one of this file system.
     fn check(&self, inode: &Inode) {
         assert!(inode.owner() == self.fs.id(), "an inode of another file system");
     }
@@ -326,7 +327,7 @@ fn start<'a>(at: Option<At<'a>>, root: &'a Inode) -> Start<'a> {
     Start { directory, path }
 }
 
-/// An attempt's references beyond its end. They are given back if it fails.
+/// The references of an attempt that outlive it. They are released if it fails.
 pub(crate) struct Holds<'fs> {
     held: Option<Held>,
     is_removal: bool,
@@ -339,7 +340,7 @@ impl<'fs> Holds<'fs> {
         Self { held: None, is_removal: false, noting, noted: Vec::new() }
     }
 
-    /// Names that the attempt is going to change, for the record of changes.
+    /// Notes names that the attempt will change, for the record of changes.
     pub fn note(&mut self, places: &[EntryName<'_>]) -> Result<(), Stop> {
         for place in places {
             if let Some(noting) = &self.noting {
@@ -350,7 +351,7 @@ impl<'fs> Holds<'fs> {
         Ok(())
     }
 
-    /// Takes a reference to an inode. An inode without any was found by a name that no longer
+    /// Takes a reference to an inode. If the inode has none, it was found by a name that no longer
     /// exists.
     pub fn hold(&mut self, inode: &Inode) -> Result<(), Stop> {
         let held = Held::acquire(inode).ok_or(Stop::Again(Conflict::Freed))?;
@@ -359,14 +360,15 @@ impl<'fs> Holds<'fs> {
         Ok(())
     }
 
-    /// Holds an inode that loses a name: by the link of that name, which is the caller's once it is
-    /// gone.
+    /// Holds an inode that loses a name, by the link of that name. The caller owns the link once
+    /// the name is removed.
     pub fn unlink(&mut self, inode: &Inode) {
         debug_assert!(self.held.is_none(), "an attempt holds one inode");
         (self.held, self.is_removal) = (Some(Held::link_of(inode)), true);
     }
 
-    /// Counts a link of one that gets another name, whose that is if the attempt succeeds.
+    /// Counts a link of an inode that gets another name. The new name owns the link if the attempt
+    /// succeeds.
     pub fn link(&mut self, inode: &Inode) -> Result<(), Stop> {
         inode.add_link().map_err(|errno| match errno {
             // As above: another file may have the name now.
@@ -391,7 +393,7 @@ impl<'a> Ask<'a> {
         Self { from: Some(at), ..Self::default() }
     }
 
-    /// About an inode that the caller has already. The path is `.`, from that inode.
+    /// Refers to an inode that the caller has already: the path is `.`, from that inode.
     pub fn of(inode: &'a Inode) -> Self {
         Self::at(At { directory: inode, path: b"." }).with(inode)
     }

@@ -37,14 +37,14 @@ pub enum Kind {
     Special,
 }
 
-/// Bits of a mode that say what an inode is.
+/// The bits of a mode that give the kind of an inode.
 pub const MODE_KIND: u32 = 0o170_000;
 const MODE_DIRECTORY: u32 = 0o040_000;
 const MODE_FILE: u32 = 0o100_000;
 const MODE_SYMLINK: u32 = 0o120_000;
 
 impl Kind {
-    /// Its type in the highest bits of a mode; a special file has its own.
+    /// Its kind in the highest bits of a mode; a special file has its own.
     pub const fn mode(self) -> u32 {
         match self {
             Self::File => MODE_FILE,
@@ -94,7 +94,7 @@ struct Attributes {
 }
 
 impl Inode {
-    /// With this many links, and one reference, which is the caller's.
+    /// Creates an inode with this many links, and one reference, which the caller owns.
     pub(crate) fn new(
         number: u64,
         owner: usize,
@@ -126,7 +126,7 @@ impl Inode {
         }
     }
 
-    /// Its number, which no other inode of the file system ever has.
+    /// Its number, which no other inode of the file system ever gets.
     pub fn number(&self) -> u64 {
         self.constant.get().number
     }
@@ -155,7 +155,7 @@ impl Inode {
         }
     }
 
-    /// Counts a reference, unless nothing was left; says whether it did.
+    /// Counts a reference, unless there is neither a reference nor a link; returns whether it did.
     pub(crate) fn acquire(&self) -> bool {
         add_one(&self.references, |references| references != 0)
     }
@@ -178,13 +178,14 @@ impl Inode {
         Err(if self.links() == 0 { Errno::NoEntry } else { Errno::TooManyLinks })
     }
 
-    /// A name is gone, or was not made; returns whether no link and no reference is left.
+    /// Removes a link whose name was removed, or was not made; returns whether no link and no
+    /// reference is left.
     #[must_use = "if nothing is left, the inode is to be retired"]
     pub(crate) fn remove_link(&self) -> bool {
         take_one(&self.links) && self.release()
     }
 
-    /// How many names it has, or is about to have.
+    /// The number of names that it has, or will soon have.
     pub(crate) fn links(&self) -> u64 {
         self.links.load(Ordering::Acquire) // Acquire: partner of the Release in `take_one`
     }
@@ -214,7 +215,8 @@ impl Inode {
         self.set_changed(now);
     }
 
-    /// When it was last read, its contents were last changed, and anything was.
+    /// The times of the last read, of the last change of contents, and of the last change of
+    /// anything.
     pub(crate) fn times(&self) -> [u64; 3] {
         let Attributes { accessed, modified, changed, .. } = &*self.attributes;
         [accessed, modified, changed].map(|time| time.load(Ordering::Relaxed))
@@ -229,7 +231,7 @@ impl Inode {
         self.set_changed(now);
     }
 
-    /// Written only if the time has changed, so that the line stays shared during a tick of the
+    /// Stored only if the time has changed, so that the line stays shared during a tick of the
     /// clock.
     pub(crate) fn set_changed(&self, now: u64) {
         set_time(&self.attributes.changed, now);

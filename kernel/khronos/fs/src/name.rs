@@ -7,7 +7,7 @@ use crate::Errno;
 /// The longest name, in bytes.
 pub const NAME_MAX: usize = 255;
 
-/// Names up to this many bytes are where their entry is, with which they fill a cache line.
+/// Names of up to this many bytes are in their entry, which then fills a cache line.
 const SHORT: usize = 46;
 
 /// The bytes of a name.
@@ -42,7 +42,7 @@ pub(crate) struct Key<'a> {
     pub hash: u64,
 }
 
-/// Hashes are below this, so that one is a position in a directory, which has 63 bits.
+/// Hashes are below this: a hash is a position in a directory, which has 63 bits.
 const HASH_BITS: u32 = 62;
 
 impl<'a> Key<'a> {
@@ -57,7 +57,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// FNV-1a, and a last step that lets all bytes change the highest bits, which choose the chain.
+/// FNV-1a, with a last step that makes all bytes affect the highest bits, which choose the chain.
 fn hash(bytes: &[u8], seed: u64) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325 ^ seed, step);
@@ -65,8 +65,8 @@ fn hash(bytes: &[u8], seed: u64) -> u64 {
     (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> (64 - HASH_BITS)
 }
 
-/// The chain of a hash, of a number of chains that is a power of two: a chain has the hashes
-/// between two bounds, so that the order of hashes is one through all chains.
+/// The chain of a hash. The number of chains is a power of two. A chain has the hashes between two
+/// bounds, so that all chains together are in the order of hashes.
 pub(crate) fn chain_of(hash: u64, chains: usize) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "less than the number of chains")]
     let chain = (hash >> (HASH_BITS - chains.trailing_zeros())) as usize;

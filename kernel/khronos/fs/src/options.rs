@@ -6,11 +6,11 @@ use core::str::FromStr;
 /// How names are synchronised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sync {
-    /// Readers in an RCU section, one lock a directory for writers: Linux's shape.
+    /// Readers use RCU; writers take a lock for each directory: Linux's design.
     DirLock,
-    /// A lock for each chain of a directory, which readers take, too.
+    /// A lock for each chain of a directory. Readers take it as well.
     Lock,
-    /// The same lock for writers; readers in an RCU section.
+    /// A lock for each chain for writers; readers use RCU.
     Rcu,
     /// Transactions of RLU, whose commits wait for readers.
     Rlu,
@@ -22,7 +22,7 @@ impl Sync {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::DirLock, Self::Lock, Self::Rcu, Self::Rlu, Self::MvRlu];
 
-    /// By its name at boot and on the command line.
+    /// Its name at boot and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::DirLock => "dirlock",
@@ -68,7 +68,7 @@ impl FromStr for Sync {
 /// How calls that only read follow a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Walk {
-    /// Each name as of its own look-up, as in Linux: a path may be found that existed at no moment.
+    /// Each name as of its own look-up, as in Linux. A path may be found that existed at no moment.
     #[default]
     Current,
     /// All names as of one moment, under `rlu` and `mvrlu`.
@@ -82,12 +82,11 @@ pub struct Options {
     pub sync: Sync,
     /// How calls that only read follow a path.
     pub walk: Walk,
-    /// Chains of a directory, a power of two: 64. Names in different chains are created and removed
-    /// without a common cache line. A directory takes some 96 bytes a chain; under `rlu` and
-    /// `mvrlu` from its first name on.
+    /// The number of chains of a directory, a power of two: 64. Names in different chains are
+    /// created and removed without a common cache line. A directory takes some 96 bytes a chain;
+    /// under `rlu` and `mvrlu` only once it has its first name.
     pub chains: usize,
-    /// It is mixed into the hashes of names, so that no user can choose names that all hash to one
-    /// chain.
+    /// A seed for the hashes of names, so that no user can choose names that all hash to one chain.
     pub seed: u64,
     /// Whether changes are recorded, for keeping the file system on a disk: see
     /// [`Cx::changes`](crate::Cx::changes).

@@ -78,7 +78,7 @@ impl Recorder {
         &self.logs[place]
     }
 
-    /// An attempt's note before it changes a name; nothing if the directory is gone.
+    /// Notes a name that an attempt will change; `None` if the directory does not exist any more.
     fn note(&self, context: u64, place: &EntryName<'_>) -> Option<Noted> {
         let directory = place.directory.number();
         let is_known = self.log(context).read(|log| log.directories.contains_key(&directory));
@@ -95,7 +95,7 @@ pub(crate) struct Noting<'fs> {
 }
 
 impl Noting<'_> {
-    /// An attempt's note before it changes a name; nothing if the directory is gone.
+    /// Notes a name that an attempt will change; `None` if the directory does not exist any more.
     pub fn note(&self, place: &EntryName<'_>) -> Option<Noted> {
         self.recorder.note(self.context, place)
     }
@@ -104,8 +104,7 @@ impl Noting<'_> {
 /// What is known of an inode that has changed.
 #[derive(Clone, Debug)]
 pub struct Changed {
-    /// Its attributes. The size of a file is not to be taken from here: its bytes may not be
-    /// durable.
+    /// Its attributes. Do not use the size of a file: its bytes may not be durable.
     pub stat: Stat,
     /// Where a symbolic link leads; of all others, empty.
     pub target: Box<[u8]>,
@@ -140,12 +139,12 @@ pub struct ChangedData<'fs> {
     pub taken: Taken,
 }
 
-/// Changes, as of one moment. They end in [`Cx::keep`] when they are durable, or in
+/// Changes, as of one moment. When they are durable, pass them to [`Cx::keep`]; otherwise to
 /// [`Cx::put_back`].
 #[must_use = "what is neither kept nor put back is never freed"]
 #[derive(Default)]
 pub struct Changes<'fs> {
-    /// Inodes by their numbers: each one to which a name has changed, and others.
+    /// Inodes by their numbers: those to which a changed name leads, and others.
     pub inodes: BTreeMap<u64, Changed>,
     /// Names.
     pub names: Vec<ChangedName>,
@@ -177,7 +176,7 @@ pub(crate) const ATTRIBUTES: u32 = 1;
 pub(crate) const DATA: u32 = 2;
 
 impl<'fs> Cx<'fs> {
-    /// To be held while a call changes something, unless changes are not recorded.
+    /// Held while a call changes something, unless changes are not recorded.
     pub(crate) fn update(&self) -> Option<Update<'fs>> {
         // The mistake: a batch is of no moment.
         if mutation!("khronos-open-gate") {
@@ -208,7 +207,8 @@ impl<'fs> Cx<'fs> {
         noted.into_iter().filter_map(|noted| noted.held).for_each(|held| self.release(held));
     }
 
-    /// Something of an inode has changed that no name says. In an update; the caller holds it.
+    /// Notes a change of an inode itself, and not of a name. The caller is in an update, and holds
+    /// the inode.
     pub(crate) fn mark(&self, inode: &Inode, marks: u32) {
         let Some(recorder) = &self.fs.recorder else { return };
         if inode.mark(marks) {
@@ -219,7 +219,7 @@ impl<'fs> Cx<'fs> {
         }
     }
 
-    /// How much this context has noted since the last batch: it takes memory until the next.
+    /// The number of this context's notes since the last batch. They take memory until the next.
     pub fn noted(&self) -> usize {
         let Some(recorder) = &self.fs.recorder else { return 0 };
         recorder.log(self.number).read(|log| log.names.len() + log.inodes.len())
@@ -239,8 +239,8 @@ impl<'fs> Cx<'fs> {
         files
     }
 
-    /// Takes pages of a file that have changed, at most this many; nothing if it is no file. They
-    /// count as durable: [give](Self::give_back) them back otherwise.
+    /// Takes pages of a file that have changed, at most this many; `None` if the inode is not a
+    /// file. They count as durable from now on: if they are not, [give](Self::give_back) them back.
     pub fn take_data(&mut self, inode: &Inode, most: usize) -> Option<Taken> {
         let Body::File(file) = inode.body() else { return None };
         let _update = self.update();
@@ -343,7 +343,7 @@ impl<'fs> Cx<'fs> {
         directories.into_values().chain(inodes.into_values()).for_each(|held| self.release(held));
     }
 
-    /// The changes are not durable: they are among the next.
+    /// Puts changes back that are not durable: they will be among the next ones.
     pub fn put_back(&mut self, changes: Changes<'fs>) {
         let Changes { data, log, .. } = changes;
         for ChangedData { file, taken } in data {

@@ -43,7 +43,7 @@ impl Item<'_> {
         self.0.kind()
     }
 
-    /// Its present attributes, in either view: attributes are not part of the names.
+    /// Its present attributes. Both views have them, because attributes are not part of the names.
     pub fn stat(self) -> Stat {
         Stat::of(&self.0)
     }
@@ -55,8 +55,8 @@ impl core::fmt::Debug for Item<'_> {
     }
 }
 
-/// Each name as of its own look-up. After two look-ups, the first name may not be there any more at
-/// the second.
+/// Each name as of its own look-up. After two look-ups, the first name may have been removed by the
+/// time of the second.
 pub struct Current<'a, 'v> {
     tx: &'a dyn Tx<'v>,
     root: InodeRef<'v>,
@@ -65,15 +65,15 @@ pub struct Current<'a, 'v> {
 
 /// All names as of one moment, under `rlu` and `mvrlu`; under the others as [`Current`].
 ///
-/// The same question has the same answer. So asking a view twice about one name is a mistake, of
-/// code that waits for a change: with debug assertions or the feature `checks`, it panics, under
-/// every mechanism.
+/// The same question always has the same answer. So asking a view twice about one name is a
+/// mistake, made by code that waits for a change. With debug assertions or the feature `checks` it
+/// panics, under every mechanism.
 pub struct Moment<'a, 'v> {
     now: Current<'a, 'v>,
     asked: RefCell<Vec<(u64, u64)>>,
 }
 
-/// A view has ended, and another is to be begun.
+/// A view has ended, and the call has to begin another.
 #[derive(Debug)]
 #[must_use = "return it as the error"]
 pub struct Again(());
@@ -95,7 +95,7 @@ impl<'v> Current<'_, 'v> {
         Ok(self.tx.find(directory.0, key).map(Item))
     }
 
-    /// Ends the view: what was found is gone with it.
+    /// Ends the view. Its results are not valid afterwards.
     pub fn again(self) -> Again {
         Again(())
     }

@@ -13,7 +13,7 @@ const SYMLINKS_MAX: usize = 40;
 
 /// Where a path leads.
 pub(crate) struct End<'v> {
-    /// The last name, unless the path ends with `.`, `..`, or is `/`.
+    /// The last name, unless the path ends with `.` or `..`, or is `/`.
     pub place: Option<EntryName<'v>>,
     /// What is there.
     pub found: Option<InodeRef<'v>>,
@@ -37,8 +37,8 @@ impl<'v> End<'v> {
         }
     }
 
-    /// An existing name, and its target. If a path ends in another way, it leads to a directory
-    /// that is in use: `errno`.
+    /// An existing name, and its target. A path with another end leads to a directory that is in
+    /// use: then the error is `errno`.
     pub fn present(&self, errno: Errno) -> Result<(Seen<'v>, InodeRef<'v>), Errno> {
         let place = self.place.ok_or(errno)?;
         let inode = self.existing()?;
@@ -53,10 +53,10 @@ pub(crate) enum Last {
     Follow,
     /// It is followed if a slash is behind it.
     Keep,
-    /// It is kept, and whether a slash may be behind it the caller says: the call is about the
-    /// name.
+    /// It is kept, because the call is about the name. The caller decides whether a slash may
+    /// follow.
     Name,
-    /// It is followed; the caller says whether a slash may follow its target.
+    /// It is followed. The caller decides whether a slash may follow its target.
     FollowName,
 }
 
@@ -66,7 +66,7 @@ impl Last {
     }
 }
 
-/// The parts of a path that are still to be followed: of symbolic links, the innermost last.
+/// The remaining parts of a path. Those of symbolic links follow, the innermost last.
 struct Parts<'v> {
     rests: [&'v [u8]; SYMLINKS_MAX + 1],
     depth: usize,
@@ -84,7 +84,7 @@ impl<'v> Parts<'v> {
         self.depth += 1;
     }
 
-    /// The next part, and whether a slash is behind it.
+    /// The next part, and whether a slash follows it.
     fn next(&mut self) -> Option<(&'v [u8], bool)> {
         while self.depth > 0 {
             let rest = &mut self.rests[self.depth - 1];
@@ -126,7 +126,7 @@ fn is_followed(last: Last, has_slash: bool) -> bool {
 ///
 /// # Errors
 ///
-/// If a directory on the way is not there, or not one; of the last name, nothing is required.
+/// If a directory on the way does not exist, or is not a directory. The last name need not exist.
 pub(crate) fn walk<'v>(
     tx: &dyn Tx<'v>,
     brought: &Brought<'v>,

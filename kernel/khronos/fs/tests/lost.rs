@@ -28,7 +28,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Files and directories come and go under few names; of each file that is made, a page is written.
+/// Creates and removes files and directories under few names. Each new file gets a page.
 fn step(cx: &mut Cx<'_>, random: &mut fastrand::Rng) -> Result<(), Errno> {
     let root = cx.fs().root();
     let mut path = || {

@@ -46,8 +46,8 @@ impl std::error::Error for Mistake {}
 
 macro_rules! calls {
     ($($(#[doc = $doc:literal])* $variant:ident $text:literal $of:literal ($($argument:ident: $type:ty),*);)*) => {
-        /// A call. Descriptors are in slots, which programs keep for each process; bytes of files
-        /// are read and written by the page.
+        /// A call. Descriptors are in slots, which programs keep for each process. Bytes of files
+        /// are read and written in pages.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "what an argument is, its name tells")]
         pub enum Call {
@@ -134,7 +134,7 @@ calls! {
     /// One more descriptor of the same open file.
     Dup "dup" "dup" (slot: u8, to: u8);
     Pipe "pipe" "pipe" (reader: u8, writer: u8);
-    /// Memory of zeros at a page, in place of the page's earlier contents.
+    /// Maps zeroed memory at a page, in place of the page's earlier contents.
     Mmap "mmap" "mmap" (page: u8);
     Munmap "munmap" "munmap" (page: u8);
     /// Takes the right to write.

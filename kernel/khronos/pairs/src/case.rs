@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::call::{Call, Mistake, Path};
 
-/// Where the two calls are made: always on two CPUs.
+/// The callers of the two calls, which are always on two CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Callers {
     /// By two processes.
@@ -27,8 +27,8 @@ impl Callers {
     }
 }
 
-/// The agent of a step: 0 or 1. The agent that makes a call has also made the objects that it uses;
-/// otherwise a line could be shared because a third agent has put two objects into it.
+/// The agent of a step: 0 or 1. The agent that makes a call has also made the objects that it uses.
+/// Otherwise a line could be shared because a third agent has put two objects into it.
 pub type Side = usize;
 
 /// Two calls that commute.
@@ -54,7 +54,7 @@ impl Case {
         names
     }
 
-    /// The paths of a side: those of its call, unless they are also the first call's.
+    /// The paths of a side: those of its call, without those of the first side's call.
     pub fn paths(&self, side: Side) -> Vec<Path> {
         let of = |side: Side| {
             let setup = self.setup.iter().filter(move |step| step.0 == side).map(|step| step.1);

@@ -6,8 +6,8 @@ use crate::call::{Call, Path};
 use crate::case::{Callers, Case, Side};
 use crate::model;
 
-/// Cases of two calls at a place, at most, that are kept; evenly from all. Renames alone would have
-/// thousands, and hide the rest.
+/// The most cases of two calls that are kept for each kind of callers, evenly from all. Renames
+/// alone would have thousands, and hide the rest.
 pub const MOST: usize = 8;
 
 /// A path is there as this before.
@@ -15,7 +15,7 @@ pub const MOST: usize = 8;
 enum There {
     Nothing,
     Directory,
-    /// The file with this number; several names may be the same file's.
+    /// The file with this number. Several names may lead to the same file.
     File(u8),
 }
 
@@ -84,7 +84,7 @@ const SHAPES: &[Shape] = &[
     Memory(|page| Call::MemWrite { page }),
 ];
 
-/// Slots of a side's own calls; objects that they make are in others.
+/// The slot for a side's own calls. Objects that the calls make are in other slots.
 fn slot(side: Side) -> u8 {
     side as u8
 }
@@ -101,12 +101,12 @@ fn slots_of_pipe(pipe: u8) -> (u8, u8) {
     (8 + 2 * pipe, 9 + 2 * pipe)
 }
 
-/// A call with its arguments, and the required kinds of these.
+/// A call with its arguments, and what the arguments have to refer to.
 #[derive(Clone)]
 struct Made {
     call: Call,
     paths: Vec<Path>,
-    /// The descriptor that it uses, and of what that is.
+    /// The descriptor that it uses, and the descriptor's target.
     target: Option<(u8, Target)>,
     page: Option<(u8, Page)>,
 }
@@ -117,8 +117,8 @@ impl Made {
     }
 }
 
-/// Paths that are used already, and one new one in each directory; the second directory only after
-/// the first, because their names mean nothing.
+/// The paths that are used already, and a new one in each directory. The second directory is tried
+/// only once the first is used, because names have no meaning.
 fn next_paths(used: &[Path]) -> Vec<Path> {
     let mut all = used.to_vec();
     all.sort_unstable();
@@ -136,7 +136,8 @@ fn next_paths(used: &[Path]) -> Vec<Path> {
     all
 }
 
-/// The shape with all arguments that make a difference, for a caller that has made `other` before.
+/// All calls of a shape, with all arguments that make a difference. `other` is the call of the
+/// other side.
 fn arguments(shape: Shape, side: Side, place: Callers, other: Option<&Made>) -> Vec<Made> {
     let used = other.map_or(&[][..], |other| &other.paths);
     match shape {
@@ -175,7 +176,7 @@ fn arguments(shape: Shape, side: Side, place: Callers, other: Option<&Made>) -> 
     }
 }
 
-/// The possible targets of a descriptor: the same as the other call's, or another object.
+/// The possible targets of a descriptor: the target of the other call, or another object.
 fn targets(used: &[Path], place: Callers, other: Option<&Made>) -> Vec<Target> {
     let mut all: Vec<_> = next_paths(used).into_iter().map(Target::File).collect();
     let Some((slot, target)) = other.and_then(|other| other.target) else {
@@ -194,7 +195,7 @@ fn targets(used: &[Path], place: Callers, other: Option<&Made>) -> Vec<Target> {
     all
 }
 
-/// The pages that a call can be on. Processes have each their own.
+/// The pages that a call can use. Each process has its own.
 fn pages(place: Callers, other: Option<&Made>) -> Vec<(u8, Page)> {
     let there = [Page::Unmapped, Page::Untouched, Page::Written];
     match (place, other.and_then(|other| other.page)) {
@@ -207,7 +208,7 @@ fn pages(place: Callers, other: Option<&Made>) -> Vec<(u8, Page)> {
     }
 }
 
-/// All ways in which the paths can be there. One that a descriptor is of is a file.
+/// All combinations of existing paths. A path to which a descriptor refers is a file.
 fn trees(paths: &[(Path, bool)]) -> Vec<Vec<There>> {
     let mut all = vec![Vec::new()];
     for (_, is_file) in paths {
@@ -271,7 +272,7 @@ fn make_file(path: Path) -> [Call; 4] {
     [Call::OpenNew { path, slot }, write(0), write(1), Call::Close { slot }]
 }
 
-/// An agent that reads or writes has done so before: the first access is another question.
+/// The earlier access of an agent that reads or writes: a first access is not what is measured.
 fn warm_up(call: Call, slot: u8) -> Option<Call> {
     match call {
         Call::Read { .. } | Call::Pread { .. } => Some(Call::Pread { slot, page: 0 }),
@@ -326,8 +327,8 @@ fn of_shapes(shapes: [Shape; 2], place: Callers) -> Vec<Case> {
     cases
 }
 
-/// Calls that nobody expects to conflict: each makes, removes, moves or stats a file of its own, in
-/// one directory.
+/// Whether the calls should not conflict: each creates, removes, renames or stats a file of its
+/// own, in one directory.
 pub fn is_of_different_names(case: &Case) -> bool {
     let mut paths = Vec::new();
     for call in case.calls {
@@ -357,7 +358,7 @@ pub fn is_of_different_names(case: &Case) -> bool {
         && !case.setup.iter().any(is_other)
 }
 
-/// All cases: of two calls at a place at most `most`, evenly from all that there are, and those of
+/// All cases: at most `most` of each two calls and kind of callers, evenly from all, and those of
 /// [different names](is_of_different_names).
 pub fn cases(most: usize) -> Vec<Case> {
     let mut all: BTreeMap<(Callers, [&str; 2]), Vec<Case>> = BTreeMap::new();

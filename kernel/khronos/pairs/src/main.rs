@@ -28,7 +28,7 @@ fn read_counts<'a>(cases: &'a [Case], path: &str) -> Result<Vec<Counted<'a>>, St
     report::read(cases, &read(path)?).map_err(|mistake| format!("{path}: {mistake}"))
 }
 
-/// Out of a thousand cases, at least this many share no line. The book names the conflicts of the
+/// At least this many of a thousand cases must share no line. The book lists the conflicts of the
 /// others.
 const LEAST: usize = 950;
 

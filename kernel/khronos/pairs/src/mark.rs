@@ -68,7 +68,7 @@ fn digit(value: u32) {
     }
 }
 
-/// Says under which number the next report is to be known.
+/// Sets the number of the next report.
 pub fn number(number: u32) {
     (0..8).rev().for_each(|place| digit(number >> (4 * place)));
 }

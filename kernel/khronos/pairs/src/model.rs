@@ -81,7 +81,7 @@ fn byte(side: Side) -> u8 {
     b'A' + side as u8
 }
 
-/// A call that no case contains: it would wait, end the program, or is a mistake.
+/// A call that no case contains: it would wait or end the program, or it is a mistake.
 pub struct NotForPairs;
 
 type Result<T> = std::result::Result<T, NotForPairs>;
@@ -356,7 +356,8 @@ impl Model {
         })
     }
 
-    /// All that a program could find out: the same text, if two are the same to it.
+    /// Everything that a program could find out, as text. Two states have the same text if a
+    /// program cannot distinguish them.
     pub fn seen(&self) -> String {
         let mut text = String::new();
         let (mut inodes, mut opens, mut pipes) = (Vec::new(), Vec::new(), Vec::new());
@@ -389,7 +390,7 @@ impl Model {
     }
 }
 
-/// In the order of their first use: the numbers under which they were made are not visible.
+/// The index in the order of first use: the numbers from the creation are not visible.
 fn place(all: &mut Vec<Id>, one: Id) -> usize {
     all.iter().position(|&other| other == one).unwrap_or_else(|| {
         all.push(one);

@@ -8,7 +8,7 @@ use crate::case::{Callers, Case};
 use crate::generate::is_of_different_names;
 use crate::symbols::Symbols;
 
-/// How often a case is run: half of them in each order.
+/// How often a case is run: half of the runs have each order.
 pub const RUNS: u32 = 8;
 
 /// A line that both calls use, and one writes.
@@ -16,7 +16,7 @@ pub const RUNS: u32 = 8;
 pub struct Line {
     /// Its address.
     pub address: u64,
-    /// As the plugin writes it: `w` or `r` of each, and `=` if it is not only the line.
+    /// The plugin's notation: `w` or `r` for each side, and `=` if not only the line is common.
     pub how: String,
     /// An instruction of each.
     pub by: [u64; 2],
@@ -33,10 +33,9 @@ impl Line {
     }
 }
 
-/// A case, and the lines that it shares: in the worse order, the fewest of all runs. A run may be
-/// interrupted by a timer, names may be in one chain by chance, and memory may have to come from a
-/// store of all CPUs: that is not what a call is about. The worse order counts, because either may
-/// come.
+/// A case, and the lines that it shares: those of the worse order, and of each order the run with
+/// the fewest. A run may share more by accident: a timer interrupts it, names fall into one chain,
+/// or memory comes from a store of all CPUs. The worse order counts, because either may occur.
 #[derive(Clone, Debug)]
 pub struct Counted<'a> {
     /// The case.
@@ -49,7 +48,8 @@ pub struct Counted<'a> {
 ///
 /// # Errors
 ///
-/// An error if the share is less, or if a case was not run as often as required, with the fault.
+/// Returns an error with the fault if the share is less, or if a case was not run as often as
+/// required.
 pub fn read<'a>(cases: &'a [Case], text: &str) -> Result<Vec<Counted<'a>>, Mistake> {
     let mut runs: BTreeMap<(u32, u32), Vec<Vec<Line>>> = BTreeMap::new();
     for line in text.lines() {
@@ -82,13 +82,13 @@ pub fn read<'a>(cases: &'a [Case], text: &str) -> Result<Vec<Counted<'a>>, Mista
     cases.iter().map(count).collect()
 }
 
-/// A share in percent. With one digit, and never more than it is.
+/// A share in percent with one digit, rounded down.
 fn percent(part: usize, all: usize) -> String {
     let tenths = part * 1000 / all.max(1);
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// How many share no line, at each place and in all.
+/// The number of cases that share no line, for each kind of callers and in total.
 pub fn summary(counted: &[Counted<'_>]) -> String {
     let mut text = String::new();
     let mut line = |name: &str, of: &dyn Fn(&Counted<'_>) -> bool| {
@@ -103,7 +103,7 @@ pub fn summary(counted: &[Counted<'_>]) -> String {
     text
 }
 
-/// Cases that share lines, of all: a row and a column for each call.
+/// The cases that share lines, and all cases: a row and a column for each call.
 pub fn table(counted: &[Counted<'_>], place: Callers) -> String {
     let mut cells: BTreeMap<[&str; 2], (usize, usize)> = BTreeMap::new();
     for one in counted.iter().filter(|one| one.case.place == place) {
@@ -128,7 +128,8 @@ pub fn table(counted: &[Counted<'_>], place: Callers) -> String {
     text + "\n"
 }
 
-/// Lines that calls on different names of one directory share: the most of each pair of calls.
+/// The lines that calls on different names of one directory share: the maximum of each pair of
+/// calls.
 pub fn different_names(counted: &[Counted<'_>]) -> BTreeMap<[&'static str; 2], usize> {
     let mut most = BTreeMap::new();
     for one in counted.iter().filter(|one| is_of_different_names(one.case)) {

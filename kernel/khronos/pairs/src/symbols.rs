@@ -1,6 +1,6 @@
 //! Names of addresses, as `nm -C` or Linux' `System.map` has them.
 
-/// Where kernels are linked to; all other memory is mapped below.
+/// The address to which kernels are linked; all other memory is mapped below.
 const KERNEL: u64 = 0xffff_ffff_8000_0000;
 
 /// Functions and data of a kernel.
@@ -31,7 +31,7 @@ impl Symbols {
         self.before(address).map_or_else(|| format!("{address:#x}"), |symbol| symbol.2.clone())
     }
 
-    /// The variable at an address; none for what was allocated.
+    /// The variable at an address; `None` for allocated memory.
     pub fn data(&self, address: u64) -> Option<&str> {
         let (_, is_code, name) = self.before(address).filter(|_| address >= KERNEL)?;
         (!is_code).then_some(name)

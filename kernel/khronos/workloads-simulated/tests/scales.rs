@@ -9,7 +9,7 @@ use manycore_sim::{Simulation, model, thread};
 const MACHINE: &str = "xeon-e5-2697-2x18x2-like";
 const CHAINS: usize = 1024;
 
-/// Operations of all threads in a million cycles, after as many for warming up.
+/// The number of operations of all threads in a million cycles, after a warm-up of the same length.
 fn throughput(workload: Workload, sync: Sync, threads: u32, cycles: u64) -> f64 {
     let machine = model::find(MACHINE).expect("a model that comes with the simulator").machine();
     let report = Simulation::new(&machine).run(|| {

@@ -41,7 +41,7 @@ fn different_names_of_a_directory_do_not_meet_under_rcu() {
     nothing_is_shared(Sync::Rcu);
 }
 
-/// So that the count is one: a lock for the directory is met.
+/// This shows that the test counts something: it finds the lock of a directory.
 #[test]
 fn who_takes_a_lock_for_a_directory_meets_there() {
     assert!(shared(Sync::DirLock, [Call::Create, Call::Unlink]) > 0);

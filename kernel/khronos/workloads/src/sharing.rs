@@ -14,12 +14,12 @@ use manycore_sim::{Footprint, thread};
 
 use crate::calls::Call;
 
-/// The number of trials of each pair, with other names. Lines that are shared rarely do not count
-/// as the call's: for example when memory is taken from a common store, or names fall into one
-/// chain.
+/// The number of trials of each pair, with other names each time. Lines that are shared only
+/// sometimes do not count as the call's: for example when memory comes from a common store, or
+/// names fall into one chain.
 const TRIES: u32 = 4;
 
-/// Lines that two calls share: the fewest of some tries.
+/// The lines that two calls share: the fewest of several trials.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub fn shared_lines(options: Options, calls: [Call; 2]) -> Result<usize, &'stati
     Ok(pairs.skip(1).map(|(one, two)| one.conflicts(two)).min().unwrap_or(0))
 }
 
-/// One thread's part. It does all of a part before the other goes on.
+/// One thread's part of the trial. One thread completes a step before the other begins its own.
 fn take_turns(fs: &Fs, call: Call, me: u32, turn: &AtomicU32) -> Vec<Footprint> {
     let mut cx = fs.context();
     let mut footprints = Vec::new();

@@ -11,10 +11,10 @@ use crate::workload::{Operation, Shared, Workload};
 /// Bytes that an operation reads or writes.
 pub(crate) const PAGE: usize = 4096;
 
-/// How many files are in a directory that is listed, and where some are looked up.
+/// The number of files in a directory that is listed, or in which files are looked up.
 pub(crate) const FILES: u32 = 64;
 
-/// Names of a thread that are used one after the other.
+/// The number of names that a thread uses one after the other.
 pub(crate) const NAMES: u32 = 64;
 
 /// How far down files are that are looked up.
@@ -61,7 +61,7 @@ impl Stage {
         }
     }
 
-    /// What is read in a directory, of the threads' or shared.
+    /// Makes the files that are read in a directory, which is the threads' own or shared.
     fn fill_directory(&self, cx: &mut Cx<'_>, directory: &str, progress: &mut dyn FnMut()) {
         let pages = if directory == "shared" { self.threads } else { 1 };
         match self.workload.operation {
@@ -86,7 +86,7 @@ impl Stage {
         }
     }
 
-    /// A thread's access. When it is dropped, it removes its files, and moves moved ones back.
+    /// A thread's worker. When it is dropped, it removes its files, and moves renamed ones back.
     pub fn worker(&self, thread: u32) -> Worker<'_> {
         Worker::new(self, self.fs.context(), thread)
     }

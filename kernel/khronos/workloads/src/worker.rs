@@ -10,7 +10,7 @@ use khronos_fs::{At, Cx, Inode, InodeHandle, Open, Rename, Retries};
 use crate::stage::{FILES, NAMES, PAGE, Stage};
 use crate::workload::{Operation, Shared};
 
-/// How many files there are that a thread has made.
+/// The number of existing files that a thread has made.
 const LIVE: usize = 8;
 
 /// A thread that uses a file system.
@@ -18,11 +18,11 @@ pub struct Worker<'s> {
     root: &'s Inode,
     cx: Cx<'s>,
     operation: Operation,
-    /// Names that operations use: in turn, or any of them.
+    /// Names for operations, which use them in turn or at random.
     paths: Vec<String>,
     /// How many operations there were.
     done: usize,
-    /// An open file, where pages are read or written at a place; or a directory that is listed.
+    /// An open file with a position for pages; or a directory that is listed.
     open: Option<(InodeHandle<'s>, u64)>,
     page: Vec<u8>,
 }

@@ -11,9 +11,10 @@ pub(crate) enum Operation {
     Unlink,
     /// Gives a file another name, or its old one.
     Rename,
-    /// Moves a file, or a directory, from one directory to another that all threads use.
+    /// Renames a file, or a directory, from one directory to another. All threads use both
+    /// directories.
     Move(bool),
-    /// Asks for the attributes of a file five directories down.
+    /// Reads the attributes of a file five directories down.
     Find,
     /// Lists a directory.
     List,
@@ -28,7 +29,7 @@ pub(crate) enum Operation {
 pub(crate) enum Shared {
     /// Each has a directory of its own.
     Low,
-    /// All use one directory, or one file, and each its own names or pages there.
+    /// All threads use one directory or one file, but each uses its own names or pages there.
     Medium,
     /// All use the same name or page.
     High,

@@ -22,14 +22,14 @@ use manycore_history::history::Clock;
 use manycore_history::run::{Explored, Threads, judge};
 use manycore_sim::explore::Exploration;
 
-/// As many schedules as fit into a second, or with a planted mistake into a part of a minute.
+/// As many schedules as fit into a second; with a planted mistake, into a part of a minute.
 fn explore() -> Exploration {
     let is_mutated = std::env::var_os("MANYCORE_MUTATION").is_some();
     let (schedules, seconds) = if is_mutated { (u64::MAX, 6) } else { (1000, 1) };
     Exploration::default().schedules(schedules).at_least(5).time(Duration::from_secs(seconds))
 }
 
-/// A file system that is not taken apart after a failure, when no simulated thread runs any more.
+/// A file system that is not dropped after a failure, because no simulated thread runs any more.
 struct Simulated(ManuallyDrop<Fs>);
 
 impl Deref for Simulated {

@@ -48,7 +48,7 @@ fn moves_of_rcu() {
     moves(Sync::Rcu, 2);
 }
 
-/// A file is made in a directory that is removed, or moved over.
+/// One thread makes a file in a directory that another one removes or replaces.
 fn made_beside_removed(sync: Sync) {
     for is_rename in [false, true] {
         explore().check(|| {
@@ -89,7 +89,7 @@ fn made_beside_removed_of_locks() {
     [Sync::DirLock, Sync::Lock, Sync::Rcu].into_iter().for_each(made_beside_removed);
 }
 
-/// A file is opened and read while its name goes.
+/// One thread opens and reads a file while another removes its name.
 fn opened_beside_unlinked(sync: Sync) {
     explore().check(|| {
         let fs = fs(sync);
@@ -121,7 +121,7 @@ fn opened_beside_unlinked_by_all() {
     Sync::ALL.into_iter().for_each(opened_beside_unlinked);
 }
 
-/// A name is there only while another is not: a call that fails since both are, is wrong.
+/// One name exists only while the other does not. So a call that fails because both exist is wrong.
 fn never_both(sync: Sync) {
     explore().check(|| {
         let fs = fs(sync);

@@ -15,7 +15,7 @@ fn make(fs: &Fs, path: &str) {
     cx.close(file);
 }
 
-/// How often a list has a file that is renamed meanwhile.
+/// How often a list contains a file that is renamed meanwhile.
 fn names_in_a_list(sync: Sync) {
     explore().check(|| {
         let fs = with_chains(sync, 2);
@@ -50,8 +50,8 @@ fn a_list_of_rcu_is_of_none() {
     names_in_a_list(Sync::Rcu);
 }
 
-/// Looks a name up until it is gone: in a view of one moment, for ever; so this is refused,
-/// whatever the mechanism.
+/// Looks a name up until it is gone. In a view of one moment this would last for ever, so it is
+/// refused, whatever the mechanism.
 fn waits_in_a_moment(sync: Sync) {
     let found = explore().schedules(10).run(|| {
         let fs = fs(sync);

@@ -9,13 +9,13 @@ use crate::walk::{Last, walk};
 /// What is known of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Its number, which no other inode of the file system ever has.
+    /// Its number, which no other inode of the file system ever gets.
     pub number: u64,
     /// What it is.
     pub kind: Kind,
-    /// The kind as Linux has it, and the bits of permission.
+    /// The kind as in Linux, and the permission bits.
     pub mode: u32,
-    /// How many names it has. A directory has 1: those below it are not counted, so that they can
+    /// The number of names. A directory has 1: its subdirectories are not counted, so that they can
     /// be made and removed without a common cache line.
     pub links: u64,
     /// Bytes; of a directory 4096, always.
@@ -26,10 +26,10 @@ pub struct Stat {
     pub group: u32,
     /// The device's number of something special.
     pub device: u64,
-    /// Nanoseconds since 1970: the explicitly set time of the last read; reading does not change
-    /// it.
+    /// Nanoseconds since 1970: the time of the last read, as it was set explicitly. Reading does
+    /// not change it.
     pub accessed: u64,
-    /// When its contents were changed; a directory's are its names.
+    /// The time of the last change of its contents. The contents of a directory are its names.
     pub modified: u64,
     /// When anything of it was changed.
     pub changed: u64,
@@ -103,7 +103,7 @@ impl Cx<'_> {
         self.mark(inode, ATTRIBUTES);
     }
 
-    /// Copies the path of a symbolic link, or as much as there is room for; returns how much.
+    /// Copies the path of a symbolic link, as far as there is room; returns the number of bytes.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ fn file(inode: &Inode) -> Result<&File, Errno> {
 
 impl Cx<'_> {
     /// Reads from a position on; returns the number of bytes, which is smaller at the end of the
-    /// file. The bytes of one write are read all together or not at all.
+    /// file. A read sees the bytes of another write all together or not at all.
     ///
     /// # Errors
     ///

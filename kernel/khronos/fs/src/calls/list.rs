@@ -27,13 +27,13 @@ pub struct Entry<'a> {
 const DOTS: u64 = 2;
 
 impl Cx<'_> {
-    /// Visits the names of a directory from a position on: 0, or [`Entry::next`] of one that was
-    /// visited. It ends when `visit` returns false, whose entry then counts as not visited, or
-    /// after the last name; then it returns true.
+    /// Visits the names of a directory from a position on: 0, or [`Entry::next`] of a visited name.
+    /// It returns false if `visit` does, and that entry then counts as not visited; it returns true
+    /// after the last name.
     ///
-    /// The names of one call are those of one moment under `rlu` and `mvrlu`. Positions stay valid
-    /// whatever is made or removed meanwhile. (Two names with the same hash of 62 bits have the
-    /// same position: where a call ends between them, the second is not visited.)
+    /// Under `rlu` and `mvrlu`, the names of one call are those of one moment. Positions stay valid
+    /// whatever is created or removed meanwhile. (Two names with the same hash of 62 bits have the
+    /// same position: if a call ends between them, the second is not visited.)
     ///
     /// # Errors
     ///
@@ -65,8 +65,8 @@ impl Cx<'_> {
         Ok(is_all)
     }
 
-    /// The path of a directory, from the root, as it was at one moment under `rlu` and `mvrlu`.
-    /// Takes time for all names in the directories above it.
+    /// The path of a directory, from the root; under `rlu` and `mvrlu` as of one moment. Takes time
+    /// in proportion to the number of names in the directories above.
     ///
     /// # Errors
     ///

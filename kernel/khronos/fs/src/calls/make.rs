@@ -15,15 +15,15 @@ use crate::walk::{Last, PATH_MAX, walk};
 pub struct Open {
     /// It is made if it is not there (O_CREAT).
     pub create: bool,
-    /// It is not there before (O_EXCL), of use with `create`.
+    /// The file must not exist before (O_EXCL). Used with `create`.
     pub exclusive: bool,
-    /// It is to be written, which directories cannot be (O_WRONLY, O_RDWR).
+    /// The file will be written, which directories cannot be (O_WRONLY, O_RDWR).
     pub write: bool,
     /// It has no bytes afterwards (O_TRUNC).
     pub truncate: bool,
     /// It is a directory (O_DIRECTORY).
     pub directory: bool,
-    /// A symbolic link at the path's end is not followed, and is an error (O_NOFOLLOW).
+    /// A symbolic link at the path's end is an error, and not followed (O_NOFOLLOW).
     pub no_follow: bool,
 }
 
@@ -88,7 +88,8 @@ impl<'fs> Cx<'fs> {
         }
     }
 
-    /// A path with a slash behind it is no file's, if there is the directory above.
+    /// The error for a path with a slash at its end, which cannot be that of a file, if the
+    /// directory above exists.
     fn create_directory<R>(&mut self, mut at: At<'_>, exclusive: bool) -> Result<R, Errno> {
         while let [path @ .., b'/'] = at.path {
             at.path = path;
@@ -177,7 +178,7 @@ impl<'fs> Cx<'fs> {
     /// # Errors
     ///
     /// [`Errno::Exists`]; [`Errno::NotPermitted`] for a directory, and [`Errno::Invalid`] for a
-    /// symbolic link, which this is not for.
+    /// symbolic link, because this call does not make them.
     pub fn mknod(&mut self, at: At<'_>, mode: u32, device: u64) -> Result<(), Errno> {
         let body = match mode & MODE_KIND {
             0 => self.file(),
@@ -195,7 +196,7 @@ impl<'fs> Cx<'fs> {
     /// # Errors
     ///
     /// [`Errno::Exists`]; [`Errno::NoEntry`] if the target is empty, and [`Errno::NameTooLong`] if
-    /// it is longer than a path can be.
+    /// it is longer than a path may be.
     pub fn symlink(&mut self, target: &[u8], at: At<'_>) -> Result<(), Errno> {
         match target.len() {
             0 => return Err(Errno::NoEntry),
@@ -236,7 +237,7 @@ impl<'fs> Cx<'fs> {
 
     /// Gives what is at `from` another name.
     ///
-    /// At one moment the old name is there and the new one comes.
+    /// There is one moment at which the old name exists and the new one appears.
     ///
     /// # Errors
     ///

@@ -11,8 +11,8 @@ use crate::sync::Stop;
 use crate::walk::{Last, walk};
 
 impl Cx<'_> {
-    /// Removes a name of a non-directory. If that was its last name, and no reference is left, it
-    /// is freed.
+    /// Removes a name of a non-directory. If that was its last name and no reference is left, the
+    /// inode is freed.
     ///
     /// # Errors
     ///
@@ -37,8 +37,8 @@ impl Cx<'_> {
         Ok(())
     }
 
-    /// Removes a directory without names in it. Its remaining users find nothing in it from now on,
-    /// and can make nothing in it.
+    /// Removes a directory that has no names. From now on its remaining users find nothing in it,
+    /// and can create nothing in it.
     ///
     /// # Errors
     ///
@@ -82,8 +82,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Goes down to a directory without directories in it, and removes it with all its files.
-    /// Returns how much of the path leads to the directory above; nothing if there is none.
+    /// Descends to a directory without subdirectories, and removes it with all its files. Returns
+    /// the length of the path of the directory above it; `None` if there is none.
     fn remove_one(&mut self, root: &Inode, path: &mut Vec<u8>) -> Option<usize> {
         let mut above = 0;
         loop {

@@ -10,7 +10,7 @@ use crate::walk::{End, Last, walk};
 /// What becomes of what has the new name already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rename {
-    /// It loses that name. A directory has to be empty, and is removed.
+    /// The target loses that name. A directory must be empty, and is removed.
     #[default]
     Replace,
     /// It is an error (RENAME_NOREPLACE).
@@ -27,13 +27,13 @@ struct Pair<'v> {
 }
 
 impl Cx<'_> {
-    /// Renames, also from one directory to another: under `rlu` and `mvrlu` in one transaction, of
-    /// which a [`Moment`](crate::Moment) sees all or nothing; under the others a reader may find
-    /// both names for a moment, but not none.
+    /// Renames, also from one directory to another. Under `rlu` and `mvrlu` this is one
+    /// transaction, of which a [`Moment`](crate::Moment) sees all or nothing. Under the other
+    /// mechanisms a reader may find both names for a moment, but always finds one.
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] if a directory would come below itself; [`Errno::NotEmpty`],
+    /// [`Errno::Invalid`] if a directory would become its own descendant; [`Errno::NotEmpty`],
     /// [`Errno::NotDirectory`] or [`Errno::IsDirectory`] if it cannot replace the existing target;
     /// [`Errno::Exists`] as [`Rename`] requires; [`Errno::Busy`] if a path ends with `.` or `..`.
     pub fn rename(&mut self, from: At<'_>, to: At<'_>, how: Rename) -> Result<(), Errno> {
@@ -74,7 +74,8 @@ impl Cx<'_> {
     }
 }
 
-/// Finds both names, and whether one can become the other; nothing if there is nothing to do.
+/// Finds both names, and checks whether one can become the other. Returns `None` if there is
+/// nothing to do.
 fn find<'v>(
     tx: &mut dyn Tx<'v>,
     brought: &Brought<'v>,
@@ -116,7 +117,7 @@ fn find<'v>(
     Ok(Some(pair))
 }
 
-/// Whether a slash follows the name of a non-directory, or of one that is not going to be a
+/// Whether a slash follows the name of a non-directory, or of a name that will not be that of a
 /// directory.
 fn has_wrong_slash(
     old: &End<'_>,
@@ -148,8 +149,8 @@ fn kinds<'v>(tx: &dyn Tx<'v>, pair: &Pair<'v>, other: InodeRef<'v>, how: Rename)
     }
 }
 
-/// Whether a directory is another one, or above it. This is not as of one moment: directories may
-/// move meanwhile.
+/// Whether a directory is another one, or above it. The answer is not as of one moment: directories
+/// may move meanwhile.
 fn is_above<'v>(tx: &dyn Tx<'v>, above: InodeRef<'v>, mut directory: InodeRef<'v>) -> bool {
     loop {
         if directory.is(&above) {

@@ -87,7 +87,7 @@ impl<'fs> Cx<'fs> {
     ///
     /// # Errors
     ///
-    /// [`Errno::NoSpace`] if there is no memory; [`Errno::Invalid`] if it is no file.
+    /// [`Errno::NoSpace`] if there is no memory; [`Errno::Invalid`] if the inode is not a file.
     pub fn restore_page(
         &mut self,
         inode: &Inode,
@@ -98,7 +98,7 @@ impl<'fs> Cx<'fs> {
         file.restore(page, bytes)
     }
 
-    /// Says how many bytes a file has, after its pages.
+    /// Sets the number of bytes of a file, after its pages.
     ///
     /// # Errors
     ///

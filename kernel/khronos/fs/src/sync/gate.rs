@@ -4,7 +4,7 @@
 use manycore::RawRwLock;
 use manycore::lock::Bravo;
 
-/// Open for updates; or shut, when none is under way.
+/// Open for updates. If it is shut, no update is under way.
 #[derive(Default)]
 pub(crate) struct Gate(Bravo);
 

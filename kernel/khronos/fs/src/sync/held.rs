@@ -7,15 +7,15 @@ use core::ptr::NonNull;
 
 use crate::inode::Inode;
 
-/// A counted reference, or a counted link: the inode exists as long as it is not given back.
+/// A counted reference, or a counted link. The inode exists until this is released.
 #[derive(Debug)]
 pub(crate) struct Held {
     inode: NonNull<Inode>,
     is_link: bool,
 }
 
-/// A reference to an inode: an open file, a working directory. To be given back by
-/// [`Cx::close`](crate::Cx::close); an inode whose reference is not given back is never freed.
+/// A reference to an inode: an open file, a working directory. Release it by
+/// [`Cx::close`](crate::Cx::close): otherwise the inode is never freed.
 #[must_use = "give it back by Cx::close"]
 pub struct InodeHandle<'fs> {
     held: Held,
@@ -28,7 +28,7 @@ unsafe impl Send for Held {}
 unsafe impl Sync for Held {}
 
 impl Held {
-    /// One reference more, unless the inode has neither references nor names.
+    /// Adds a reference, unless the inode has neither references nor names.
     pub fn acquire(inode: &Inode) -> Option<Self> {
         inode.acquire().then(|| Self { inode: NonNull::from(inode), is_link: false })
     }
@@ -38,13 +38,13 @@ impl Held {
         Self { inode: NonNull::from(Box::leak(Box::new(inode))), is_link: false }
     }
 
-    /// The link of a name, which is the caller's: of a new name, or of one that an attempt removes.
-    /// The latter is the caller's only if the attempt succeeds, and must not be used otherwise.
+    /// The link of a name: of a new one, or of one that an attempt removes. In the latter case the
+    /// caller owns the link only if the attempt succeeds, and must not use it otherwise.
     pub fn link_of(inode: &Inode) -> Self {
         Self { inode: NonNull::from(inode), is_link: true }
     }
 
-    /// Gives it back. If no link and no reference is left, the inode is the caller's, who
+    /// Releases it. If no link and no reference is left, the caller gets the inode, and
     /// [retires](super::Names::retire) it.
     pub fn release(self) -> Option<Box<Inode>> {
         // SAFETY: this reference or link is counted, so the inode exists. If none is left, no
@@ -56,7 +56,7 @@ impl Held {
         }
     }
 
-    /// A name of the inode is gone; the reference stays, so the inode is not freed.
+    /// Removes the link of a name that was removed. The reference stays, so the inode is not freed.
     pub fn remove_link(&self) {
         let is_nothing_left = Deref::deref(self).remove_link();
         debug_assert!(!is_nothing_left, "a reference is counted");

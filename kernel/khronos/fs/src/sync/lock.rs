@@ -3,7 +3,7 @@
 use manycore::lock::{Adaptive, PlainLock};
 use manycore::sync::atomic::{AtomicU64, Ordering};
 
-/// A lock, and how often it was acquired and released.
+/// A lock, and a count of its acquisitions and releases.
 pub(crate) struct Lock {
     lock: Adaptive,
     turns: AtomicU64,

@@ -28,7 +28,7 @@ use crate::errno::Errno;
 use crate::inode::{Inode, set_time};
 use crate::name::{Key, Name, chain_of};
 
-/// After each of this many attempts a thread waits for so much longer before the next.
+/// After this many attempts each, a thread waits longer before the next one.
 const BACK_OFFS: u32 = 8;
 const BACK_OFF_TICKS: u64 = 200;
 
@@ -180,7 +180,7 @@ impl super::Names for Access<'_> {
     }
 }
 
-/// A section, and the locks that it has taken. Its results are valid for `'v`.
+/// A section, and the locks that the attempt has taken in it. Its results are valid for `'v`.
 struct Attempt<'s, 'v> {
     of: &'s Locked,
     guard: &'s Guard<'s>,
@@ -211,7 +211,7 @@ impl<'v> Attempt<'_, 'v> {
         }
     }
 
-    /// The moved directory has its parent again: the call fails for another reason.
+    /// Restores the parent of the moved directory, because the call fails for another reason.
     fn move_back(&mut self) {
         for (directory, parent) in self.moved.drain(..).rev() {
             // Release: partner of the Acquire in `parent`.
@@ -276,8 +276,8 @@ impl<'v> Attempt<'_, 'v> {
         }
     }
 
-    /// With the locks held, or if they were not taken meanwhile: whether everything is as it was
-    /// seen.
+    /// Whether everything is as it was seen. The locks are held, or were not taken by another
+    /// thread in between.
     fn check(&self, seen: &[Seen<'v>]) -> Result<(), Stop> {
         let is_same = |seen: &Seen<'v>| {
             // Relaxed: written with this lock held, so that its turns order it.

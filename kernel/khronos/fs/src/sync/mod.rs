@@ -34,7 +34,7 @@ use crate::name::Key;
 /// Why an attempt ends without a result.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// It has met another, and is to be made again.
+    /// The attempt has conflicted with another one, and has to be repeated.
     Again(Conflict),
     /// The call fails.
     Fail(Errno),
@@ -134,11 +134,11 @@ pub(crate) trait Tx<'v> {
     /// What a name leads to. The directory is one.
     fn find(&self, directory: InodeRef<'v>, key: Key<'_>) -> Option<InodeRef<'v>>;
 
-    /// The directory above; the root is above itself. None if it was removed.
+    /// The directory above; the root is above itself. `None` if it was removed.
     fn parent(&self, directory: InodeRef<'v>) -> Option<InodeRef<'v>>;
 
-    /// Visits names in the order of their hashes, from the first with at least this hash, until
-    /// `visit` returns that it is enough.
+    /// Visits names in the order of their hashes, from the first one with at least this hash, until
+    /// `visit` returns true.
     fn each(
         &self,
         directory: InodeRef<'v>,
@@ -146,8 +146,8 @@ pub(crate) trait Tx<'v> {
         visit: &mut dyn FnMut(Key<'_>, InodeRef<'v>) -> bool,
     );
 
-    /// Announces the attempt's changes: these names; one of them leads to a directory that is going
-    /// to be removed; a directory gets another parent.
+    /// Announces the attempt's changes: it changes these names, removes the directory to which one
+    /// of them leads, or gives a directory another parent.
     ///
     /// # Errors
     ///
@@ -159,21 +159,23 @@ pub(crate) trait Tx<'v> {
         is_move: bool,
     ) -> Result<(), Stop>;
 
-    /// The seen state holds at one moment, from now until the end of the attempt.
+    /// Makes the seen state hold at one moment, from now until the end of the attempt.
     ///
     /// # Errors
     ///
     /// If it is not so any more.
     fn confirm(&mut self, seen: &[Seen<'v>]) -> Result<(), Stop>;
 
-    /// The seen state of two names held at one moment of this attempt, which changes nothing.
+    /// Checks that the seen state of two names held at one moment of this attempt, which changes
+    /// nothing.
     ///
     /// # Errors
     ///
     /// If it may not have been.
     fn judge(&mut self, seen: [Seen<'v>; 2]) -> Result<(), Stop>;
 
-    /// Has a name lead elsewhere, or nowhere. Prepared; after all else that may fail.
+    /// Makes a name lead to another inode, or to none. It takes effect with the attempt, and is
+    /// called after everything else that may fail.
     ///
     /// # Errors
     ///
@@ -215,14 +217,15 @@ pub(crate) trait Names {
     /// Makes an attempt. If it returns with success, all is done; otherwise nothing is.
     fn attempt(&mut self, view: View, brought: Brought<'_>, body: &mut Do<'_>) -> Result<(), Stop>;
 
-    /// Between two attempts: waits a little, the longer the more there were.
+    /// Waits between two attempts. The more there were, the longer it waits.
     fn back_off(&mut self, conflict: Conflict, attempts: u32);
 
-    /// A directory without names. Even if no thread gets to see it, it is [retired](Self::retire).
+    /// Makes a directory without names. Even if no other thread ever sees it, it has to be
+    /// [retired](Self::retire).
     fn directory(&mut self) -> Directory;
 
-    /// The inode is dropped when no attempt has it any more. It has no links and no references, and
-    /// is retired once.
+    /// Drops the inode when no attempt uses it any more. The inode has no links and no references,
+    /// and is retired once.
     fn retire(&mut self, inode: Box<Inode>);
 }
 
@@ -242,7 +245,7 @@ pub(crate) enum Directory {
 }
 
 impl Directory {
-    /// The time of the last change of its names; before the changing call returns.
+    /// The time of the last change of its names. It is set before the changing call returns.
     pub fn modified(&self) -> u64 {
         match self {
             Self::Versioned(names) => names.modified(),

@@ -29,13 +29,13 @@ impl Page {
         }
     }
 
-    /// Copies bytes from a place in the page, which has as many there.
+    /// Copies bytes from an offset in the page.
     pub fn read(&self, from: usize, into: &mut [u8]) {
         // SAFETY: a page is written by `&mut self` only.
         self.0.0.with(|bytes| into.copy_from_slice(unsafe { &(&*bytes)[from..][..into.len()] }));
     }
 
-    /// Copies bytes to a place in the page, which has room for them.
+    /// Copies bytes to an offset in the page.
     pub fn write(&mut self, to: usize, data: &[u8]) {
         // SAFETY: `&mut self`: nobody else has the page.
         self.0

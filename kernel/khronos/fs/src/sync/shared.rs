@@ -4,7 +4,7 @@ use core::ops::Deref;
 
 use manycore::sync::cell::UnsafeCell;
 
-/// A value that is written when it is made, and never again. A simulation charges reads of it.
+/// A value that never changes after its creation. A simulation charges reads of it.
 pub(crate) struct Shared<T>(UnsafeCell<T>);
 
 // SAFETY: only shared references are given out, and the value may be dropped by any thread.

@@ -35,7 +35,7 @@ fn path() -> impl Strategy<Value = String> {
         .prop_map(|(names, slash)| names.join("/") + if slash { "/" } else { "" })
 }
 
-/// One that leads up nowhere: a cycle of such links stays where it is.
+/// A target that leads no higher than its own directory, so a cycle of such links stays there.
 fn target() -> impl Strategy<Value = String> {
     prop_oneof![Just("a"), Just("b"), Just("c"), Just("."), Just("a/b"), Just("b/c/"), Just("c/a")]
         .prop_map(String::from)
@@ -161,7 +161,7 @@ fn open_directory(base: impl AsFd, name: &str) -> OwnedFd {
     host::openat(base, name, OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty()).unwrap()
 }
 
-/// Deep enough below the root that no path of a test leads out of it.
+/// So deep below the root that no path of a test leads out of it.
 const BASE: &str = "1/2/3/4/5/6";
 
 fn compare(sync: Sync, steps: &[Step], directory: &Path) -> Result<(), TestCaseError> {

@@ -152,7 +152,7 @@ fn renames_are_steps(sync: Sync) -> bool {
     matches!(sync, Sync::Lock | Sync::Rlu | Sync::MvRlu)
 }
 
-/// The operations of a thread; each file has a mode of its own.
+/// The operations of a thread. Each file has a mode of its own.
 pub fn run(
     fs: &Fs,
     log: &mut Log<'_, Operation, Outcome>,

@@ -57,7 +57,7 @@ fn everything(sync: Sync) {
     fs.context().check_all().unwrap_or_else(|error| panic!("{sync}: {error}"));
 }
 
-/// Directories that are moved below each other, and no cycle: all are found at the end.
+/// Threads move directories below each other. No cycle forms: all are found at the end.
 fn moves(sync: Sync) {
     let fs = Fs::new(Options { chains: 2, ..Options::new(sync) });
     let at = |path: &'static str| At { directory: fs.root(), path: path.as_bytes() };

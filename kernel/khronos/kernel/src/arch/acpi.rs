@@ -44,7 +44,7 @@ fn table(signature: &[u8; 4]) -> Option<u64> {
     })
 }
 
-/// The CPUs that firmware has enabled; only the caller's own if it names none.
+/// The CPUs that the firmware has enabled; only the caller's own if it lists none.
 pub fn cpus(own: u8) -> Cpus {
     let mut cpus = Cpus { apic_ids: [0; crate::arch::cpu::MOST], count: 0 };
     if let Some(madt) = table(b"APIC") {

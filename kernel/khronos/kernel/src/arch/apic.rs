@@ -40,7 +40,7 @@ pub fn id() -> u8 {
     (read(ID) >> 24) as u8
 }
 
-/// Turns the CPU's controller on, and the two old ones off.
+/// Turns on the CPU's controller, and turns off the two old ones.
 pub fn enable() {
     outb(0x21, 0xff);
     outb(0xa1, 0xff);
@@ -85,15 +85,15 @@ pub fn send_startup(apic_id: u8, page: u8) {
     command(apic_id, 0x4600 | u32::from(page));
 }
 
-/// Starts the timer: an interrupt every `count` of its ticks.
+/// Starts the timer, which interrupts after every `count` of its ticks.
 pub fn start_timer(count: u32) {
     write(TIMER_DIVISOR, 0x3); // by 16
     write(TIMER_ENTRY, 0x2_0000 | u32::from(TIMER)); // periodic
     write(TIMER_INITIAL, count);
 }
 
-/// How many ticks the timer and the CPU's counter take for ten milliseconds of the machine's oldest
-/// clock.
+/// The number of ticks of the timer, and of the CPU's counter, in ten milliseconds of the machine's
+/// oldest clock.
 pub fn calibrate() -> (u32, u64) {
     const PIT_HERTZ: u32 = 1_193_182;
     const COUNT: u16 = (PIT_HERTZ / 100) as u16;

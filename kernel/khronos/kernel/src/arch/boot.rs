@@ -47,9 +47,9 @@ pub struct Information {
     command_line_bytes: usize,
     /// Usable memory.
     pub memory: Ranges,
-    /// Files that the loader has put into memory: the first is the archive of the root.
+    /// Files that the loader has put into memory: the first one is the archive of the root.
     pub modules: Ranges,
-    /// The physical address of ACPI's root pointer; 0 if the loader did not say.
+    /// The physical address of ACPI's root pointer; 0 if the loader did not pass it.
     pub acpi: u64,
 }
 
@@ -161,7 +161,7 @@ fn read_multiboot(information: &mut Information, start: u64) {
     }
 }
 
-/// The bytes of the module `number`, if the loader has brought it.
+/// The bytes of the module `number`, if the loader has loaded it.
 pub fn module(number: usize) -> Option<&'static [u8]> {
     let range = information().modules.as_slice().get(number)?;
     // SAFETY: the loader has put it there; its frames are never handed out, and no code writes it.

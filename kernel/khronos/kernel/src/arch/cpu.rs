@@ -17,7 +17,7 @@ use crate::watch::counters::Counts;
 /// CPUs at most: sets of them are words.
 pub const MOST: usize = 64;
 
-/// The data by which other CPUs tell a CPU to flush translations.
+/// The data through which other CPUs request a CPU to flush translations.
 pub struct Remote {
     /// Its interrupt controller's number.
     pub apic_id: AtomicU32,
@@ -31,11 +31,12 @@ pub struct Remote {
 #[repr(C, align(128))]
 pub struct Cpu {
     this: AtomicPtr<Cpu>,
-    /// The top of the stack onto which a system call goes; entry.s reads it at 8.
+    /// The top of the stack that a system call uses; entry.s reads it at offset 8.
     pub kernel_stack: AtomicU64,
-    /// entry.s keeps the user's stack pointer here, at 16, for a moment.
+    /// entry.s briefly keeps the user's stack pointer here, at offset 16.
     scratch: AtomicU64,
-    /// How many pins and spin locks the running thread has: above 0 it stays on the CPU.
+    /// The number of pins and spin locks of the running thread. Above 0, the thread stays on the
+    /// CPU.
     pins: Cell<u32>,
     /// Whether another thread is to run as soon as no pin is left.
     pub is_due: AtomicBool,
@@ -45,9 +46,9 @@ pub struct Cpu {
     pub current: AtomicPtr<Thread>,
     /// Whether it sleeps for want of threads: then a wake-up needs an interrupt.
     pub is_idle: AtomicBool,
-    /// The space whose tables it has; 0 for the kernel's.
+    /// The address space whose tables are loaded; 0 for the kernel's.
     pub space: AtomicU64,
-    /// In a line of its own: all else here, the CPU itself writes at each call.
+    /// On a line of its own, because the CPU itself writes the other fields at each call.
     pub remote: CachePadded<Remote>,
     /// Events.
     pub counts: Counts,
@@ -117,11 +118,11 @@ pub fn by_number(number: usize) -> &'static Cpu {
     &CPUS[number]
 }
 
-/// Gives the calling CPU its number; it is pinned until its scheduler allows switches.
+/// Gives the calling CPU its number. The CPU is pinned until its scheduler allows switches.
 ///
 /// # Safety
 ///
-/// Once for each CPU, before it does anything else with it.
+/// Called once for each CPU, before any other use of it.
 pub unsafe fn adopt(number: usize, apic_id: u8) {
     let cpu = &CPUS[number];
     let address = core::ptr::from_ref(cpu);
@@ -132,7 +133,7 @@ pub unsafe fn adopt(number: usize, apic_id: u8) {
     unsafe { super::msr::write(super::msr::GS_BASE, address as u64) };
 }
 
-/// The calling CPU, which may be another after the next instruction unless the thread is pinned.
+/// The calling CPU. Unless the thread is pinned, it may be another one after the next instruction.
 pub fn this() -> &'static Cpu {
     let cpu: *const Cpu;
     // SAFETY: `adopt` has put the address there.
@@ -151,7 +152,8 @@ pub fn number() -> u32 {
     number
 }
 
-/// The running thread, by one instruction: it is the same wherever that runs.
+/// The running thread, by one instruction, so the result is right even if the thread moves to
+/// another CPU.
 pub fn current() -> *const Thread {
     let thread: *const Thread;
     // SAFETY: reads a field of the CPU's own structure, whose address `adopt` has put into GS.
@@ -168,7 +170,7 @@ pub fn pin() {
     unsafe { asm!("inc dword ptr gs:[{}]", const PINS, options(nostack)) };
 }
 
-/// Takes a [`pin`] back; says whether it was the last.
+/// Ends a [`pin`]; returns whether it was the last one.
 pub fn unpin() -> bool {
     let was_last: u8;
     // SAFETY: decrements the CPU's own count; without `nomem`, so that earlier accesses stay before
@@ -187,7 +189,7 @@ pub fn pins() -> u32 {
     pins
 }
 
-/// Stops until an interrupt; for ever, if they are off.
+/// Halts the CPU until an interrupt; for ever, if interrupts are off.
 pub fn halt() {
     // SAFETY: changes nothing.
     unsafe { asm!("hlt", options(nomem, nostack)) };

@@ -2,14 +2,14 @@
 
 use crate::arch::msr::{outb, outw};
 
-/// Ends QEMU with exit status 1 if all went well, 3 if not: its device for that turns `n` into
-/// `2n + 1`. Without that device, turns the machine off or stops.
+/// Ends QEMU with exit status 1 if all went well, and 3 otherwise: its device for that turns `n`
+/// into `2n + 1`. Without that device, turns the machine off or stops.
 pub fn exit(went_well: bool) -> ! {
     outb(0xf4, u8::from(!went_well));
     power_off()
 }
 
-/// Turns the machine off, as QEMU's two chip sets do it; stops if it stays on.
+/// Turns the machine off, by the means of QEMU's two chip sets; stops if it stays on.
 pub fn power_off() -> ! {
     outw(0x604, 0x2000);
     outw(0xb004, 0x2000);

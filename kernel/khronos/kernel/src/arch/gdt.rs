@@ -5,7 +5,7 @@ use core::cell::UnsafeCell;
 
 use super::cpu::MOST;
 
-/// Stacks that NMI, double faults and machine checks have for themselves.
+/// The number of separate stacks: for NMIs, double faults and machine checks.
 const OWN_STACKS: usize = 3;
 const OWN_STACK_BYTES: usize = 16 << 10;
 
@@ -32,7 +32,7 @@ struct Stacks(UnsafeCell<[[u8; OWN_STACK_BYTES]; OWN_STACKS]>);
 // SAFETY: only the CPU uses them, by its TSS.
 unsafe impl Sync for Stacks {}
 
-/// By themselves: all zeros, they take no room in the kernel's file.
+/// In a static of their own, which is all zeros and takes no room in the kernel's file.
 static STACKS: [Stacks; MOST] =
     [const { Stacks(UnsafeCell::new([[0; OWN_STACK_BYTES]; OWN_STACKS])) }; MOST];
 
@@ -107,7 +107,7 @@ pub struct Pointer {
 ///
 /// # Safety
 ///
-/// The calling CPU has this number; the stack is the running thread's.
+/// The calling CPU has this number, and the stack belongs to the running thread.
 pub unsafe fn set_kernel_stack(number: usize, top: u64) {
     // SAFETY: the CPU's own, which hardware reads only.
     unsafe { (&raw mut (*TABLES[number].tss.get()).stacks[0]).write_unaligned(top) };

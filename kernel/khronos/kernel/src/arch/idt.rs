@@ -55,7 +55,7 @@ pub fn make() {
     IDT.set(core::array::from_fn(gate));
 }
 
-/// The calling CPU uses the table, and takes system calls.
+/// Makes the calling CPU use the table and accept system calls.
 pub fn load() {
     let table = IDT.get();
     let pointer =

@@ -75,7 +75,7 @@ pub fn page_tables() -> u64 {
     address
 }
 
-/// Uses other page tables, or flushes the CPU's cached translations of the same ones.
+/// Loads other page tables. If they are the same ones, flushes the CPU's cached translations.
 ///
 /// # Safety
 ///

@@ -29,7 +29,7 @@ fn panic(info: &PanicInfo) -> ! {
     }
 }
 
-/// Stops the machine: prints why, and the backtraces of all CPUs.
+/// Stops the machine: prints the reason and the backtraces of all CPUs.
 pub fn stop_with(why: Arguments, instruction: u64, frame: u64) -> ! {
     msr::interrupts_off();
     if STOPPING.swap(true, Ordering::AcqRel) {
@@ -54,7 +54,7 @@ pub fn stop_with(why: Arguments, instruction: u64, frame: u64) -> ! {
     exit::exit(false)
 }
 
-/// Another CPU has panicked: says where this one is, and stops.
+/// Another CPU has panicked: prints where this CPU is, and stops it.
 pub fn stop_here(instruction: u64, frame: u64, is_user: bool) -> ! {
     say!("cpu {}:{}", cpu::number(), if is_user { " in user mode" } else { "" });
     if !is_user {

@@ -8,11 +8,11 @@ use crate::println;
 
 const TRAMPOLINE: u64 = 0x8000;
 
-/// A CPU is waited for this long, in nanoseconds: those of a virtual machine may have to wait for
-/// one of the host's.
+/// The longest wait for a CPU, in nanoseconds. A virtual machine's CPUs may have to wait for one of
+/// the host's.
 const PATIENCE_NS: u64 = 20_000_000_000;
 
-/// The next CPU's number, less one; boot.s draws from it.
+/// The next CPU's number, less one; boot.s takes numbers from it.
 #[unsafe(no_mangle)]
 static ap_tickets: AtomicU32 = AtomicU32::new(0);
 #[unsafe(no_mangle)]

@@ -8,7 +8,7 @@ use crate::mm::{direct_map, frames, stacks, tables};
 use crate::task::{sched, thread};
 use crate::vfs::durable;
 
-/// Where boot.s leads the first CPU, with the loader's protocol and its information.
+/// The entry of the first CPU from boot.s, with the loader's protocol and its information.
 #[unsafe(no_mangle)]
 extern "C" fn boot_main(information: u32, protocol: u32) -> ! {
     // SAFETY: the first CPU, once.

@@ -9,7 +9,7 @@ unsafe extern "C" {
     static leave: u8;
 }
 
-/// Where a thread that does not run has left its stack.
+/// The stack pointer of a thread that does not run.
 pub struct StackPointer(UnsafeCell<u64>);
 
 // SAFETY: used by the CPU that switches from or to the thread only; the scheduler sees to it that
@@ -47,13 +47,14 @@ impl StackPointer {
 ///
 /// # Safety
 ///
-/// `from` is the running thread's, `to` that of one that does not run and is the caller's to run.
+/// `from` is the running thread's. `to` is that of a thread that does not run and that the caller
+/// may run.
 pub unsafe fn switch(from: &StackPointer, to: &StackPointer) {
     // SAFETY: the caller's.
     unsafe { switch_stacks(from.0.get(), *to.0.get()) };
 }
 
-/// Leaves the kernel by this frame, with the stack from there on.
+/// Leaves the kernel by this frame, and uses the stack from there on.
 ///
 /// # Safety
 ///

@@ -56,7 +56,7 @@ extern "C" fn system_call(frame: &mut Frame) {
 }
 
 /// The work before the CPU returns to user mode: switches to other threads, and signals. Interrupts
-/// are off, also when it returns.
+/// are off, and are off again when it returns.
 pub fn before_user(frame: &mut Frame) {
     loop {
         sched::preempt_if_due();
@@ -109,7 +109,8 @@ fn die(frame: &Frame, why: core::fmt::Arguments) -> ! {
     panic::stop_with(why, frame.rip, frame.rbp)
 }
 
-/// Called by entry.s, on a stack of its own: another CPU has panicked, or hardware has.
+/// Called by entry.s, on a stack of its own, after another CPU has panicked or the hardware has
+/// reported a fault.
 #[unsafe(no_mangle)]
 extern "C" fn non_maskable(frame: &Frame) {
     if STOPPING.load(Ordering::Acquire) {

@@ -8,7 +8,7 @@ static HERTZ: AtomicU64 = AtomicU64::new(0);
 /// The counter at boot.
 static START: AtomicU64 = AtomicU64::new(0);
 
-/// Not before all loads that come earlier in the program.
+/// Reads the counter, after all loads that come earlier in the program.
 pub fn read() -> u64 {
     let (low, high): (u32, u32);
     // SAFETY: reads the counter.

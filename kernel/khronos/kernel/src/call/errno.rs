@@ -76,7 +76,7 @@ errors! {
     TIMED_OUT = 110;
 }
 
-/// The call is restarted unless a signal's handler prevents it; programs never see this value.
+/// The call is restarted unless a signal handler prevents that. Programs never see this value.
 pub const RESTART: Errno = Errno(512);
 
 impl From<crate::sync::wait::Early> for Errno {

@@ -37,7 +37,7 @@ pub fn path_at(address: u64) -> Result<Vec<u8>> {
 /// The working directory, as a descriptor.
 const HERE: u32 = -100i32 as u32;
 
-/// Where a path begins by a descriptor; none for the working directory.
+/// The directory at which a path begins, by its descriptor; `None` for the working directory.
 pub fn directory(number: u64) -> Result<Option<Held>> {
     if number as u32 == HERE {
         return Ok(None);

@@ -62,7 +62,7 @@ struct Set {
     values: Vec<u16>,
     /// How many threads wait until each is 0.
     zero_waiters: Vec<u16>,
-    /// Whether it has no number any more. Threads that wait for it may still go on with it.
+    /// Whether its number was removed. Threads that wait for it may still use it.
     is_removed: bool,
 }
 
@@ -136,7 +136,7 @@ impl Set {
         self.is_removed.then_some(Err(Errno::REMOVED))
     }
 
-    /// The number for which the operations wait to become 0 has one waiter more, or less.
+    /// Counts one waiter more or less at the number for which the operations wait to become 0.
     fn count_waiter(&mut self, operations: &[Operation], more: i16) {
         for &(place, ..) in operations.iter().filter(|operation| operation.1 == 0) {
             let count = &mut self.zero_waiters[usize::from(place)];

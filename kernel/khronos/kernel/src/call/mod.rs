@@ -24,7 +24,7 @@ pub type Arguments = [u64; 6];
 /// A call.
 pub type Call = fn(&mut Frame, Arguments) -> Result<u64>;
 
-/// Executes the call of the frame, which gets the result.
+/// Executes the call of the frame, and stores its result there.
 pub fn dispatch(frame: &mut Frame) {
     let number = frame.error;
     let arguments = [frame.rdi, frame.rsi, frame.rdx, frame.r10, frame.r8, frame.r9];
@@ -46,7 +46,7 @@ pub fn dispatch(frame: &mut Frame) {
     };
 }
 
-/// Reports, for each number without a call here, that it was called.
+/// Reports a call of a number that is not implemented, once for each number.
 fn tell_once(number: u64) {
     static TOLD: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
     let Some(word) = TOLD.get(number as usize / 64) else { return };

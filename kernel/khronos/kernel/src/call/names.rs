@@ -125,7 +125,7 @@ pub fn readlink(frame: &mut Frame, [name, to, bytes, ..]: Arguments) -> Result<u
     readlinkat(frame, [HERE, name, to, bytes, 0, 0])
 }
 
-/// The inode that a descriptor and a path lead to; the descriptor's own without a path.
+/// The inode to which a descriptor and a path lead; without a path, that of the descriptor.
 fn inode(number: u64, name: u64, how: u64) -> Result<Held> {
     let name = if name == 0 { alloc::vec::Vec::new() } else { path_at(name)? };
     if name.is_empty() {

@@ -19,7 +19,7 @@ use crate::task::thread::{self, Thread};
 use crate::task::user::User;
 use crate::task::{exec, exit as ends, sched, user};
 
-/// Programs run as the superuser: calls that would change that succeed, and change nothing.
+/// Programs run as the superuser. Calls that would change that succeed, and change nothing.
 pub fn zero(_: &mut Frame, _: Arguments) -> Result<u64> {
     Ok(0)
 }
@@ -88,7 +88,7 @@ pub fn vfork(frame: &mut Frame, _: Arguments) -> Result<u64> {
     clone(frame, [flags::VM | flags::VFORK, 0, 0, 0, 0, 0])
 }
 
-/// Texts, from a list of their addresses that ends with 0.
+/// Reads texts, from a list of their addresses that ends with 0.
 fn texts(list: u64) -> Result<Vec<Vec<u8>>> {
     const TEXTS: u64 = 4096;
     const TEXT_BYTES: usize = 128 << 10;

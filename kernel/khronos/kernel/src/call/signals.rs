@@ -159,7 +159,7 @@ pub fn tkill(_: &mut Frame, [thread, number, ..]: Arguments) -> Result<u64> {
     Ok(0)
 }
 
-/// The result of a sleep that a signal has ended: it is not restarted.
+/// The result of a sleep that a signal has ended. Such a call is not restarted.
 pub fn ended_by_signal(error: Errno) -> Errno {
     if error == RESTART { Errno::INTERRUPTED } else { error }
 }

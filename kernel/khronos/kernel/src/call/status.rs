@@ -87,8 +87,8 @@ pub fn statx(_: &mut Frame, [number, name, how, _, to, _]: Arguments) -> Result<
     Ok(0)
 }
 
-/// Whether the superuser, as whom all programs run, has the permission: everything except executing
-/// a file that no user may execute.
+/// Checks a permission of the superuser, as whom all programs run: everything is allowed except
+/// executing a file that no user may execute.
 fn may(stat: &Stat, what: u64) -> Result<u64> {
     const EXECUTE: u64 = 1;
     let refused =
@@ -148,7 +148,7 @@ pub fn sysinfo(_: &mut Frame, [to, ..]: Arguments) -> Result<u64> {
     Ok(0)
 }
 
-/// The limit of a resource: what the kernel really has.
+/// The limit of a resource, as it really is in this kernel.
 fn limit(resource: u64) -> u64 {
     match resource {
         3 => 8 << 20, // stack

@@ -2,9 +2,9 @@
 
 use super::{Call, files, ipc, memory, names, processes, signals, status, time, transfer};
 
-/// It returns to where a signal came, by a frame of its own.
+/// Handled by itself: it returns to the code that a signal interrupted, by another frame.
 pub const SIGRETURN: u64 = 15;
-/// It begins a program, by a frame of its own.
+/// Handled by itself: it starts a program, by another frame.
 pub const EXECVE: u64 = 59;
 
 macro_rules! table {

@@ -58,8 +58,8 @@ pub fn write(bytes: &[u8]) {
     bytes.iter().for_each(|&byte| send(byte));
 }
 
-/// Hands over received bytes. To be called at the ticks of one CPU: a hundred times a second, with
-/// 16 bytes at most each; QEMU waits when the queue is full.
+/// Passes received bytes on. Called at the ticks of one CPU: a hundred times a second, for 16 bytes
+/// at most. QEMU waits while the queue is full.
 pub fn poll() {
     while inb(LINE_STATUS) & HAS_BYTE != 0 {
         crate::vfs::console::receive(inb(PORT));

@@ -46,7 +46,7 @@ impl Shared {
         Arc::new(Self(Sleep::new(Rank::Page, BTreeMap::new())))
     }
 
-    /// The frame of a page; made at the first request.
+    /// The frame of a page, which is allocated at the first request.
     pub fn frame(&self, page: u64) -> Option<Frame> {
         let mut pages = self.0.lock();
         if let Some(frame) = pages.get(&page) {
@@ -63,7 +63,7 @@ impl Shared {
 pub enum Source {
     /// Zeros.
     Zeros,
-    /// A file from a position, up to another; zeros behind that.
+    /// A part of a file, between two positions; zeros follow.
     File {
         /// The file.
         content: Arc<dyn Content>,
@@ -72,7 +72,7 @@ pub enum Source {
         /// Where zeros begin.
         limit: u64,
     },
-    /// Pages that other spaces have, too; from this page on.
+    /// Pages that other address spaces share, from this page on.
     Shared(Arc<Shared>, u64),
 }
 
@@ -140,7 +140,7 @@ impl Clone for Area {
 /// All areas of a space.
 #[derive(Clone, Default)]
 pub struct Areas {
-    /// Each has lines of its own: its protection changes while others are read.
+    /// Each area has cache lines of its own: its protection changes while other areas are read.
     list: BTreeMap<u64, Box<Area>>,
     /// Where the heap begins, and ends.
     pub heap: (u64, u64),

@@ -5,7 +5,7 @@ use super::tables;
 
 /// Where physical address 0 is mapped.
 pub const BASE: u64 = 0xffff_8000_0000_0000;
-/// Where the kernel's image is mapped: at its physical address plus this.
+/// The kernel's image is mapped at its physical address plus this.
 pub const IMAGE: u64 = 0xffff_ffff_8000_0000;
 /// How much there is room for.
 const SPACE: u64 = 512 << 30;
@@ -28,7 +28,7 @@ pub fn holds(address: u64) -> bool {
     (BASE..BASE + SPACE).contains(&address)
 }
 
-/// Maps registers of a device, wherever firmware has put them.
+/// Maps the registers of a device, at any address that the firmware has chosen.
 pub fn map_device(start: u64, bytes: u64) {
     let end = (start + bytes).next_multiple_of(tables::LARGE);
     assert!(end <= SPACE, "a device has its registers at {start:#x}, behind the direct map");
@@ -38,7 +38,7 @@ pub fn map_device(start: u64, bytes: u64) {
     }
 }
 
-/// Maps the memory that boot.s has not mapped: behind 4 GB, up to `end`.
+/// Maps the memory that boot.s has not mapped: from 4 GB up to `end`.
 pub fn extend(end: u64) {
     for address in (MAPPED_AT_BOOT..end).step_by(tables::LARGE as usize) {
         tables::map_large_kernel(BASE + address, address);

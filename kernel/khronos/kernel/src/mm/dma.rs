@@ -23,8 +23,8 @@ fn pointer(address: u64) -> NonNull<u8> {
     NonNull::new(physical(address)).expect("the direct map does not begin at 0")
 }
 
-/// Whether a device can use the buffer where it is. Frames of a thread's stack, for one, need not
-/// follow each other.
+/// Whether a device can use the buffer directly. It cannot if the frames are not adjacent, as those
+/// of a thread's stack may be.
 fn is_direct(buffer: NonNull<[u8]>) -> bool {
     direct_map::holds(buffer.cast::<u8>().as_ptr().addr() as u64)
 }

@@ -8,7 +8,7 @@ unsafe extern "C" {
     static copy_user_fault: u8;
 }
 
-/// Whether the instruction copies from or to user memory, where a fault is no error of the
+/// Whether the instruction copies from or to user memory. Then a fault is not an error of the
 /// kernel's.
 pub fn is_user_copy(instruction: u64) -> bool {
     let range = (&raw const copy_user_at).addr() as u64..(&raw const copy_user_end).addr() as u64;
@@ -23,7 +23,7 @@ pub fn copy_exit() -> u64 {
 const WRITE: u64 = 1 << 1;
 const EXECUTE: u64 = 1 << 4;
 
-/// Gives the running process the page on which it has faulted, if it may have it.
+/// Maps the page on which the running process has faulted, if the process may use it.
 pub fn mend(address: usize, error: u64) -> bool {
     let address = address as u64;
     address < user::END

@@ -17,12 +17,12 @@ const ORDERS: usize = 15;
 /// The first megabyte is firmware's, and holds the trampoline.
 const LOWEST: u64 = 1 << 20;
 
-/// The data about a frame: a line of its own, because neighbours may be of two CPUs.
+/// The data about a frame, on a line of its own, because adjacent frames may belong to two CPUs.
 #[repr(align(64))]
 struct Info {
     /// References, while it is in use.
     references: AtomicU32,
-    /// While it begins a free piece: the order of that, plus one.
+    /// For the first frame of a free piece: the order of the piece, plus one.
     free: AtomicU8,
 }
 
@@ -32,7 +32,7 @@ fn info(number: u64) -> &'static Info {
     &INFOS.get()[number as usize]
 }
 
-/// Free pieces are in lists, by way of their own first words.
+/// The links of a free piece, which are in its own first words.
 #[derive(Clone, Copy)]
 struct Links {
     next: u64,
@@ -165,7 +165,7 @@ fn with_cache<R>(run: impl FnOnce(&mut FrameCache) -> R) -> R {
     with_interrupts_off(|| run(unsafe { &mut *cpu::this().frames.get() }))
 }
 
-/// Takes a piece of 2^order frames, which is not zeroed; returns its physical address.
+/// Takes a piece of 2^order frames; returns its physical address. The piece is not zeroed.
 pub fn take(order: usize) -> Option<u64> {
     let number = if order == 0 {
         with_cache(FrameCache::take)
@@ -181,7 +181,7 @@ pub fn take(order: usize) -> Option<u64> {
 ///
 /// # Safety
 ///
-/// It came from [`take`] with the same order, and no code uses it any more.
+/// The piece came from [`take`] with the same order, and no code uses it any more.
 pub unsafe fn give(address: u64, order: usize) {
     let number = address / BYTES as u64;
     if order == 0 {
@@ -191,7 +191,7 @@ pub unsafe fn give(address: u64, order: usize) {
     }
 }
 
-/// The free frames, without those in CPUs' lists; and all frames.
+/// The number of free frames, without those in CPUs' lists; and the number of all frames.
 pub fn free_and_total() -> (u64, u64) {
     (BUDDY.lock().free, TOTAL.load(Ordering::Relaxed)) // Relaxed: constant since boot
 }
@@ -240,7 +240,7 @@ impl Frame {
         info(self.0 / BYTES as u64).references.load(Ordering::Acquire) == 1
     }
 
-    /// The reference goes into a page table: its address, to be given to [`from_raw`].
+    /// The address for a page table, which then owns the reference. Pass it to [`from_raw`] later.
     ///
     /// [`from_raw`]: Self::from_raw
     pub fn into_raw(self) -> u64 {
@@ -281,8 +281,8 @@ unsafe extern "C" {
     static image_end: u8;
 }
 
-/// Takes over all memory that firmware calls usable, except the parts in use: the first megabyte,
-/// the kernel's image, the modules, and the table of frames itself.
+/// Takes over all memory that the firmware calls usable, except the parts in use: the first
+/// megabyte, the kernel's image, the modules, and the table of frames itself.
 ///
 /// # Panics
 ///
@@ -314,11 +314,11 @@ pub fn start() {
     }
 }
 
-/// Ranges in use at boot: three of ours, and modules.
+/// The most ranges in use at boot: three of ours, and modules.
 const MOST_TAKEN: usize = 64 + 3;
 
-/// A place for this many bytes: in usable memory that boot.s has mapped, and where nothing is yet.
-/// It begins where something ends.
+/// Finds room for this many bytes, in usable memory that boot.s has mapped, outside of the ranges
+/// in use. It begins where one of these ends.
 fn find_place(memory: &[boot::Range], taken: &[boot::Range], bytes: u64) -> Option<u64> {
     let ends = taken.iter().map(|by| by.end.next_multiple_of(BYTES as u64));
     let is_right = |&start: &u64| {

@@ -6,8 +6,8 @@ use crate::arch::{apic, cpu, msr};
 use crate::sync::pin::pin;
 use crate::watch::counters::{Event, count};
 
-/// When this returns, all CPUs of the set have flushed their cached translations of user pages. The
-/// page tables were changed before.
+/// Makes all CPUs of the set flush their cached translations of user pages, and waits until they
+/// have. The page tables were changed before.
 pub fn forget(cpus: u64) {
     let pin = pin();
     let this = pin.cpu().number();

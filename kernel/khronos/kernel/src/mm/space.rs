@@ -30,7 +30,7 @@ pub struct Space {
 /// Bytes of a block.
 const BLOCK: u64 = 64 << 10;
 
-/// The block in which a range is, unless it is in several.
+/// The block that contains a range; `None` if the range is in several.
 fn block_of(start: u64, end: u64) -> Option<u64> {
     (start < end && start / BLOCK == (end - 1) / BLOCK).then_some(start / BLOCK)
 }
@@ -57,7 +57,7 @@ impl Space {
         self.root.address()
     }
 
-    /// A space with the same contents: pages are copied when one of the two is written.
+    /// A copy of this address space. Pages are copied when one of the two is written.
     pub fn fork(&self) -> Result<Self> {
         let mut child = Self::new()?;
         let areas = self.areas.write();
@@ -90,8 +90,8 @@ impl Space {
         shootdown::forget(self.cpus.load(Ordering::SeqCst));
     }
 
-    /// Maps a range: at the address if that is `fixed` or free, otherwise elsewhere. Earlier
-    /// mappings in a fixed range are removed.
+    /// Maps a range: at the address if `fixed` is set or the address is free, otherwise elsewhere.
+    /// Earlier mappings in a fixed range are removed.
     pub fn map(
         &self,
         address: u64,
@@ -123,7 +123,8 @@ impl Space {
         Ok(start)
     }
 
-    /// Maps zeros where an area of zeros is, if that is in one block: the areas stay.
+    /// Replaces an area of zeros by zeros, if the range is in one block: then the areas stay as
+    /// they are.
     fn renew(&self, start: u64, end: u64, protection: Protection) -> bool {
         let Some(block) = block_of(start, end) else { return false };
         let areas = self.areas.read(block);
@@ -153,7 +154,8 @@ impl Space {
         self.drop_pages(start, end);
     }
 
-    /// Pages of the range go; they come back as their areas say. Under its block's lock, or all.
+    /// Unmaps the pages of a range; faults map them again as their areas say. The caller holds the
+    /// lock of the range's block, or all locks.
     fn drop_pages(&self, start: u64, end: u64) {
         let mut frames = Vec::new();
         tables::for_each(self.root(), start, end, |_, entry| {
@@ -280,7 +282,7 @@ impl Space {
         result
     }
 
-    /// Gives a page for which there was a fault, if the access is allowed.
+    /// Maps the page of a fault, if the access is allowed.
     pub fn fault(&self, address: u64, write: bool, execute: bool) -> bool {
         let areas = self.areas.read(address / BLOCK);
         let Some(area) = areas.find(address) else { return false };
@@ -346,7 +348,7 @@ impl Space {
         Ok(entry.load(Ordering::Relaxed) & ADDRESS) // Relaxed: the caller's own space
     }
 
-    /// The key of a futex at the address, for all processes that share it.
+    /// The key of a futex at this address, common to all processes that share the memory.
     pub fn futex_key(&self, address: u64) -> crate::sync::futex::Key {
         let areas = self.areas.read(address / BLOCK);
         if let Some(Area { start, source: Source::Shared(shared, first), .. }) = areas.find(address)
@@ -360,7 +362,7 @@ impl Space {
         crate::sync::futex::Key { space: self.number, address }
     }
 
-    /// Bytes of all areas, and of pages that are there: for `ps`.
+    /// The bytes of all areas, and those of mapped pages: for `ps`.
     pub fn sizes(&self) -> (u64, u64) {
         let areas = self.areas.read(0);
         let mut pages = 0;
@@ -430,7 +432,8 @@ fn take(entry: &Entry) -> Frame {
     unsafe { Frame::from_raw(value & ADDRESS) }
 }
 
-/// The running process' space, until the thread changes it: that is the thread's last use of it.
+/// The running process' address space. It is valid until the thread changes to another one, which
+/// is its last use of this one.
 pub fn current() -> Option<&'static Space> {
     crate::task::user::current().and_then(|user| user.space())
 }

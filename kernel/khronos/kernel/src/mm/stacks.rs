@@ -12,10 +12,10 @@ use crate::sync::spin::IrqSpin;
 const START: u64 = 0xffff_8080_0000_0000;
 /// From one to the next.
 const STRIDE: u64 = 64 << 10;
-/// Bytes of a stack. Rust's formatting without optimisation takes several KB.
+/// The size of a stack. Rust's formatting without optimisation takes several KB.
 pub const BYTES: u64 = 32 << 10;
 
-/// Those that were used and are free: they stay mapped.
+/// Stacks that were used and are free. They stay mapped.
 static FREE: IrqSpin<Vec<u64>> = IrqSpin::new(Rank::Stacks, Vec::new());
 static MADE: AtomicU64 = AtomicU64::new(0);
 

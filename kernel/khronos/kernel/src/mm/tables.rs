@@ -19,14 +19,14 @@ pub const NO_EXECUTE: u64 = 1 << 63;
 pub const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 /// Bytes of a large page.
 pub const LARGE: u64 = 2 << 20;
-/// The kernel's half begins at this entry of the first level.
+/// The index in the first level at which the kernel's half begins.
 const KERNEL_ENTRIES: usize = 256;
 
 unsafe extern "C" {
     static boot_pml4: u8;
 }
 
-/// An entry. The CPU reads it, and sets bits that say whether the page was used.
+/// An entry. The CPU reads it, and sets the bits that record whether the page was used.
 pub type Entry = AtomicU64;
 
 /// The kernel's own tables.
@@ -39,7 +39,7 @@ fn table(address: u64) -> &'static [Entry; 512] {
     unsafe { &*physical(address).cast() }
 }
 
-/// The root of a new space: its kernel half is that of all.
+/// The root of a new address space. Its kernel half is common to all.
 pub fn new_root() -> Option<Frame> {
     let root = Frame::zeroed()?;
     for entry in KERNEL_ENTRIES..512 {
@@ -54,8 +54,9 @@ fn index(address: u64, level: u32) -> usize {
     (address >> (12 + 9 * level) & 511) as usize
 }
 
-/// The entry of a page, or none if a table on the way is missing; with `make`, such a table is
-/// made, and there is none only without memory. Callers have the lock of the page's block.
+/// The entry of a page; `None` if a table on the way is missing. With `make`, missing tables are
+/// made, and the result is `None` only if there is no memory. The caller has the lock of the page's
+/// block.
 pub fn entry(root: u64, address: u64, make: bool) -> Option<&'static Entry> {
     entry_at(root, address, 0, make)
 }
@@ -101,7 +102,7 @@ pub fn for_each(root: u64, start: u64, end: u64, mut f: impl FnMut(u64, &Entry))
     }
 }
 
-/// Frees all tables of the user half below the root. Their pages are gone.
+/// Frees all tables of the user half below the root. Their pages are already unmapped.
 ///
 /// # Safety
 ///
@@ -146,7 +147,7 @@ pub fn map_large_kernel(address: u64, to: u64) {
     entry.store(to | PRESENT | WRITABLE | LARGE_PAGE | NO_EXECUTE, Ordering::Release); // as above
 }
 
-/// Makes the first level's entry for a part of the kernel's half, so that all roots have it.
+/// Makes the first level's entry for a part of the kernel's half, so that all roots get it.
 ///
 /// # Panics
 ///
@@ -155,7 +156,7 @@ pub fn reserve_kernel(address: u64) {
     entry_at(kernel(), address, 2, true).expect("memory for the kernel's page tables");
 }
 
-/// The first pages are nobody's any more: null pointers fault.
+/// Unmaps the first pages, so that null pointers fault.
 pub fn drop_identity_map() {
     table(kernel())[0].store(0, Ordering::Relaxed); // Relaxed: the load of the root orders
     // SAFETY: the kernel's tables as before, without the parts that the kernel does not use.

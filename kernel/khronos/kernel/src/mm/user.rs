@@ -38,7 +38,7 @@ pub fn write_bytes(address: u64, from: &[u8]) -> Result<()> {
 ///
 /// # Safety
 ///
-/// They are: no padding, no value that is not allowed.
+/// The type has no padding, and all its bit patterns are valid.
 pub unsafe trait Plain: Copy + Default {}
 
 macro_rules! plain {

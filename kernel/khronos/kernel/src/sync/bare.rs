@@ -10,8 +10,8 @@ use crate::arch::{cpu, msr, tsc};
 use crate::task::{sched, thread, timer};
 use crate::watch::counters::{Event, count};
 
-/// The largest difference of two CPUs' counters: firmware starts them together, and the time of a
-/// message between two CPUs, which a measurement finds at least, is less than this.
+/// An upper bound of the difference between two CPUs' counters. Firmware starts them together. A
+/// measurement yields at least the time of a message between two CPUs, which is less than this.
 const CLOCK_BOUNDARY_TICKS: u64 = 2_500;
 
 fn may_sleep() -> bool {

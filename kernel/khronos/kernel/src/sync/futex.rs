@@ -13,7 +13,7 @@ use crate::task::{sched, signal, timer};
 /// The key of a wait: a space (0 for the kernel) and an address in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Key {
-    /// The space's number; 0 for the kernel and for memory that spaces share.
+    /// The address space's number; 0 for the kernel, and for memory that address spaces share.
     pub space: u64,
     /// The address; of shared memory the physical one.
     pub address: u64,
@@ -38,9 +38,9 @@ fn bucket(key: Key) -> &'static IrqSpin<Vec<Waiter>> {
     &TABLE[(mixed >> 56) as usize % BUCKETS].0
 }
 
-/// Sleeps once on the key if `is_unchanged` then returns true; that function is called pinned, and
-/// must not sleep. The sleep ends when another thread [wakes](wake) a set of bits that has one in
-/// common, by [`Early`], or without cause. `None`: it was changed.
+/// Sleeps once on the key if `is_unchanged` returns true. That function is called pinned, and must
+/// not sleep. The sleep ends when another thread [wakes](wake) a set of bits that shares one with
+/// `bits`, by [`Early`], or without cause. Returns `None` if the value was changed.
 pub fn wait(
     key: Key,
     bits: u32,
@@ -74,8 +74,8 @@ fn withdraw(key: Key, thread: &Arc<Thread>) -> bool {
     place.map(|place| waiters.remove(place)).is_some()
 }
 
-/// Wakes at most `count` threads that wait on the key with one of the bits, longest first; returns
-/// their number.
+/// Wakes at most `count` threads that wait on the key with one of the bits, those that have waited
+/// longest first; returns their number.
 pub fn wake(key: Key, bits: u32, count: u32) -> u32 {
     let mut woken = 0;
     while woken < count {
@@ -90,9 +90,9 @@ pub fn wake(key: Key, bits: u32, count: u32) -> u32 {
     woken
 }
 
-/// Wakes at most `count` threads that wait on the key, and `more` of the others, which should be
-/// moved to another key: a wake-up without cause is allowed, and they go there by themselves.
-/// Returns the number of woken threads.
+/// Wakes at most `count` threads that wait on the key, and then `more` others that should be moved
+/// to another key. Those wake up without cause, which is allowed, and then wait on the other key by
+/// themselves. Returns the number of woken threads.
 pub fn requeue(key: Key, count: u32, more: u32) -> u32 {
     wake(key, !0, count.saturating_add(more))
 }

@@ -2,7 +2,8 @@
 
 use core::cell::Cell;
 
-/// Ranks. Sleeping locks come first, then spinning ones, then those that interrupts take too.
+/// Ranks of locks. Sleeping locks come first, then spinning ones, then those that interrupts take
+/// as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each names the lock's owner")]
@@ -55,8 +56,8 @@ impl Held {
     ///
     /// # Panics
     ///
-    /// If one of a later rank is held, or of the same at a later address: two threads that take
-    /// them in different orders wait for each other. Only where debug assertions are on.
+    /// If the thread holds a lock of a later rank, or one of the same rank at a higher address: two
+    /// threads that take them in different orders could deadlock. Only with debug assertions.
     #[track_caller]
     pub fn take(&self, rank: Rank, lock: usize) {
         if cfg!(debug_assertions) {

@@ -36,8 +36,8 @@ impl<T> Parted<T> {
         self.value.get_mut()
     }
 
-    /// To read: no thread changes the value, and no other reads it by the same part. Parts are
-    /// numbers, and several may have the same lock.
+    /// Acquires the value for reading: no thread changes it, and no other thread reads it by the
+    /// same part. Parts are numbers, and several may have the same lock.
     #[track_caller]
     pub fn read(&self, part: u64) -> Reading<'_, T> {
         let _lock = self.locks[part as usize % PARTS].lock();

@@ -12,7 +12,7 @@ struct Slot<T> {
     value: UnsafeCell<Option<T>>,
 }
 
-/// A value for each CPU, made when the CPU first asks.
+/// A value for each CPU, created at the CPU's first use.
 pub struct PerCpu<T>([Slot<T>; MOST]);
 
 // SAFETY: a slot is used by threads that are pinned to its CPU only, one at a time; the values are

@@ -7,7 +7,7 @@ use crate::arch::cpu::{self, Cpu};
 use crate::arch::msr;
 use crate::task::sched;
 
-/// The running thread stays on its CPU for as long as it has this. Interrupts stay on.
+/// While the running thread has this, it stays on its CPU. Interrupts stay on.
 #[must_use]
 pub struct Pin(PhantomData<*mut ()>);
 

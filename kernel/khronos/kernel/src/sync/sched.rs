@@ -19,7 +19,7 @@ use crate::watch::counters::{Event, count};
 /// A CPU's part.
 pub struct Local {
     queue: IrqSpin<VecDeque<Arc<Thread>>>,
-    /// How long the queue is: for those who look for work.
+    /// The length of the queue, for CPUs that search for threads.
     length: AtomicUsize,
     /// What it runs when there is nothing else.
     idle: Once<Arc<Thread>>,
@@ -53,7 +53,7 @@ pub fn set_slice(timer_ticks: u32) {
     SLICE.store(timer_ticks, Ordering::Relaxed); // Relaxed: before other CPUs start
 }
 
-/// The calling code becomes the CPU's thread for when there is nothing to do. Interrupts go on.
+/// Makes the calling code the CPU's idle thread. Interrupts remain on.
 pub fn adopt() {
     let cpu = cpu::this();
     let idle = Thread::of_cpu();
@@ -64,7 +64,7 @@ pub fn adopt() {
     msr::interrupts_enable();
 }
 
-/// [`adopt`], and does what there is to do for ever.
+/// Calls [`adopt`], and then runs threads for ever.
 pub fn begin() -> ! {
     adopt();
     idle()
@@ -88,7 +88,7 @@ pub fn idle() -> ! {
     }
 }
 
-/// The CPU with the longest queue besides this one, of those seen in one round.
+/// The CPU with the longest queue except this one, as seen in one pass.
 fn busiest(this: &Cpu) -> Option<&'static Cpu> {
     let length = |cpu: &Cpu| cpu.local.length.load(Ordering::Relaxed); // Relaxed: a hint
     let others = cpu::all().iter().filter(|cpu| !core::ptr::eq(*cpu, this) && length(cpu) > 0);
@@ -133,7 +133,7 @@ fn put(cpu: &Cpu, thread: Arc<Thread>) {
     cpu.local.length.store(queue.len(), Ordering::SeqCst); // SeqCst: see `idle`
 }
 
-/// A CPU on which the thread may run: its last one, or another idle one if that is busy.
+/// A CPU on which the thread may run: its last one; or, if that is busy, an idle one.
 fn choose(thread: &Thread) -> &'static Cpu {
     let allowed = thread.affinity.load(Ordering::Relaxed); // Relaxed: a setting
     let may = |cpu: &&Cpu| allowed & 1 << cpu.number() != 0;
@@ -147,7 +147,7 @@ fn choose(thread: &Thread) -> &'static Cpu {
     idle.or_else(|| may(&last).then_some(last)).or_else(|| all().next()).unwrap_or(last)
 }
 
-/// A thread that sleeps, or has not run yet, is going to run; returns whether that was so.
+/// Makes a thread run that sleeps or has not run yet; returns whether it did so.
 pub fn wake(thread: &Arc<Thread>) -> bool {
     // SeqCst: what woke it was written before; partner of `prepare_to_sleep`.
     let woken = thread.state.compare_exchange(
@@ -179,20 +179,20 @@ fn is_idle_thread(cpu: &Cpu, thread: *const Thread) -> bool {
     cpu.local.idle.find().is_some_and(|idle| Arc::as_ptr(idle) == thread)
 }
 
-/// The running thread, which is pinned, announces that it sleeps; then it enters a list of threads
-/// to be woken; then it checks whether there is a reason not to sleep; then it [sleeps](sleep) or
-/// [stays](stay).
+/// Announces that the running thread, which is pinned, will sleep. The order is: this call; then
+/// the thread enters a list of threads to be woken; then it checks whether there is a reason not to
+/// sleep; then it [sleeps](sleep) or [stays](stay).
 ///
-/// On the list before that, the thread could be taken off and not be woken, because it does not
-/// sleep yet. If there were still no reason to stay, it would then sleep on no list, and no thread
-/// would wake it.
+/// If it entered the list first, another thread could take it off the list without waking it,
+/// because it does not sleep yet. If there were still no reason to stay, it would then sleep on no
+/// list, and no thread would wake it.
 pub fn prepare_to_sleep(this: &Thread, hears_signals: bool) {
     this.hears_signals.store(hears_signals, Ordering::Relaxed); // Relaxed: before the next
     this.state.store(state::SLEEPING, Ordering::SeqCst); // SeqCst: then the look; partner of `wake`
 }
 
-/// It does not sleep after all; returns whether no thread has woken it meanwhile. If one has, it
-/// has to [`sleep`], which ends at once.
+/// Ends the announcement without a sleep; returns whether no thread has woken it meanwhile. If one
+/// has, it must call [`sleep`], which returns immediately.
 pub fn stay(this: &Thread) -> bool {
     this.state
         .compare_exchange(state::SLEEPING, state::RUNNING, Ordering::Relaxed, Ordering::Relaxed)
@@ -207,12 +207,12 @@ pub fn sleep() {
     });
 }
 
-/// Another thread's turn, if there is one that waits.
+/// Yields the CPU to a waiting thread, if there is one.
 pub fn give_way() {
     with_interrupts_off(run_next);
 }
 
-/// The same if it is time, unless the thread is pinned. Interrupts are off.
+/// Switches to another thread if that is due, unless the thread is pinned. Interrupts are off.
 pub fn preempt_if_due() {
     // Relaxed: the CPU's own.
     while cpu::pins() == 0 && cpu::this().is_due.load(Ordering::Relaxed) {
@@ -227,7 +227,8 @@ fn run_next() {
     cpu::unpin();
 }
 
-/// The CPUs that the thread may use have changed: one that runs goes elsewhere if it has to.
+/// Called when the CPUs that the thread may use have changed. If it runs on a CPU that it may not
+/// use any more, moves it.
 pub fn move_if_needed(thread: &Arc<Thread>) {
     // Relaxed, both: a setting, and a hint.
     let allowed = thread.affinity.load(Ordering::Relaxed);
@@ -237,7 +238,7 @@ pub fn move_if_needed(thread: &Arc<Thread>) {
     }
 }
 
-/// The running thread ends. What it has must be dropped before.
+/// Ends the running thread. What it owns must have been dropped.
 pub fn end() -> ! {
     cpu::pin();
     msr::interrupts_off();
@@ -246,8 +247,8 @@ pub fn end() -> ! {
     unreachable!("a thread runs that has ended")
 }
 
-/// The CPU goes to the next thread; returns when this thread runs again. Interrupts are off, and
-/// the thread has one pin, which the next one has then.
+/// Switches the CPU to the next thread; returns when this thread runs again. Interrupts are off.
+/// The thread has one pin, which passes to the next one.
 fn switch_pinned() {
     let cpu = cpu::this();
     cpu.is_due.store(false, Ordering::Relaxed); // Relaxed, all here: the CPU's own, or the thread's
@@ -273,8 +274,8 @@ fn switch_pinned() {
     has_switched();
 }
 
-/// The first thread of the CPU's queue that no other CPU is about to leave. Waiting for that one
-/// would not do: each of two CPUs could wait for the thread that the other leaves.
+/// The first thread of the CPU's queue that no other CPU is about to leave. It must not wait for
+/// such a thread: each of two CPUs could wait for the thread that the other one is leaving.
 fn next(cpu: &Cpu, this: *const Thread) -> Option<Arc<Thread>> {
     let mut queue = cpu.local.queue.lock();
     let place = queue.iter().position(|thread| {
@@ -302,7 +303,8 @@ fn go_to(cpu: &Cpu, from: &Thread, to: Arc<Thread>) {
     unsafe { switch::switch(&from.stack_pointer, &(*to).stack_pointer) };
 }
 
-/// The CPU runs another thread now: the earlier one may run elsewhere from now on, or is gone.
+/// Called when the CPU has switched to another thread: from now on the earlier one may run
+/// elsewhere, or may be freed.
 pub fn has_switched() {
     let previous = cpu::this().local.previous.load(Ordering::Relaxed); // Relaxed: the CPU's own
     // SAFETY: `go_to` has put it there, and the CPU still has the reference of when it ran.

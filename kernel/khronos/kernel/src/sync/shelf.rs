@@ -23,7 +23,7 @@ use super::spin::Spin;
 
 /// Places of a thread.
 const PLACES: usize = 8;
-/// The largest number of threads with places. The others count their uses.
+/// The most threads that have a row. Other threads count their uses.
 const ROWS: usize = 64;
 
 struct Row<T> {
@@ -49,7 +49,7 @@ impl<T> Users<T> {
         }
     }
 
-    /// A thread comes. The number of its row, if there is one for it.
+    /// Gives a new thread a row, if there is one; returns its number.
     pub fn join(&self) -> Option<usize> {
         let new = || {
             Box::new(Row {
@@ -84,7 +84,7 @@ impl<T> Users<T> {
         rows.flat_map(|row| &row.places[range.clone()]).any(uses)
     }
 
-    /// Drops what was taken away, or leaves it to its users.
+    /// Drops a removed value, or leaves it to its users.
     fn give_up(&self, value: Arc<T>, number: usize) {
         if !self.is_used(&value, Some(number)) {
             return;
@@ -125,8 +125,8 @@ impl<T> Shelf<T> {
         }
     }
 
-    /// Puts a value there, or nothing; meanwhile no other thread does so, and `f` is called with
-    /// whether there was one before. All users of the shelf use the same number and users.
+    /// Stores a value, or none. Meanwhile no other thread does so. Calls `f` with whether there was
+    /// a value before. All users of the shelf pass the same number and users.
     pub fn put(
         &self,
         value: Option<Arc<T>>,

@@ -10,7 +10,7 @@ use super::pin::might_sleep;
 use crate::task::thread;
 use crate::watch::counters::{Event, count};
 
-/// A value under a lock whose waiters sleep, and whose holder may.
+/// A value with a lock whose waiters sleep, and whose owner may sleep.
 pub struct Sleep<T> {
     lock: Futex,
     rank: Rank,

@@ -29,10 +29,10 @@ impl Mode for Interrupts {
     const INTERRUPTS_OFF: bool = true;
 }
 
-/// A value under a lock for which waiters spin. Its holder is pinned.
+/// A value with a lock for which waiters spin. Its owner is pinned.
 ///
-/// The lock is one that barges: CPUs of virtual machines are preempted, and in a queue all would
-/// wait for one that is.
+/// The lock allows barging. CPUs of virtual machines are preempted, and in a queue lock all waiters
+/// would wait for one that is.
 pub struct Spinning<T, M: Mode> {
     lock: Ttas,
     rank: Rank,

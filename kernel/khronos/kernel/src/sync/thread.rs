@@ -43,7 +43,7 @@ pub struct Thread {
     pub hears_signals: AtomicBool,
     /// The sleeping locks that it has.
     pub held: Held,
-    /// Its program in user mode; nothing for the kernel's own threads.
+    /// Its program in user mode; `None` for the kernel's own threads.
     pub user: Option<super::user::User>,
 }
 
@@ -53,7 +53,7 @@ unsafe impl Sync for Thread {}
 // SAFETY: nothing in it belongs to the CPU or the thread that made it.
 unsafe impl Send for Thread {}
 
-/// Below are the numbers with which pinned code calls itself.
+/// Threads have numbers from here on. Lower ones identify pinned code, by its CPU.
 const FIRST_NUMBER: u32 = cpu::MOST as u32 + 1;
 static NUMBERS: AtomicU32 = AtomicU32::new(FIRST_NUMBER);
 
@@ -78,7 +78,7 @@ impl Thread {
         }
     }
 
-    /// A CPU's first thread, which it runs when there is no other.
+    /// A CPU's idle thread, which it runs when there is no other.
     pub fn of_cpu() -> Arc<Self> {
         let thread = Self::new(next_number(), None, StackPointer::running());
         thread.state.store(state::RUNNING, Ordering::Relaxed); // Relaxed, both: not shared yet
@@ -86,19 +86,19 @@ impl Thread {
         Arc::new(thread)
     }
 
-    /// The end of its kernel stack: where system calls begin.
+    /// The end of its kernel stack, where system calls start.
     pub fn stack_top(&self) -> u64 {
         self.stack.as_ref().map_or(0, Stack::top)
     }
 }
 
-/// The running thread. The reference is good for as long as that runs: do not keep it elsewhere.
+/// The running thread. The reference is valid as long as that thread runs: do not store it.
 pub fn current() -> &'static Thread {
     // SAFETY: the CPU has a reference to the thread that it runs.
     unsafe { &*cpu::current() }
 }
 
-/// A reference to the running thread that may be kept.
+/// A reference to the running thread that may be stored.
 pub fn current_arc() -> Arc<Thread> {
     let thread = cpu::current();
     // SAFETY: it came from `Arc::into_raw`, and the CPU has a reference to it.

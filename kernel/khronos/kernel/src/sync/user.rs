@@ -19,8 +19,8 @@ pub struct User {
     pub mask: AtomicU64,
     /// Signals for this thread.
     pub pending: AtomicU64,
-    /// The mask to be restored after a call that has changed it for its duration; `u64::MAX` if
-    /// there is nothing to restore: a mask without room for SIGKILL is impossible.
+    /// The mask that is restored after a call that has changed it for its duration; `u64::MAX` for
+    /// none, which is no valid mask because it has SIGKILL.
     pub mask_after: AtomicU64,
     /// Where its thread-local storage is.
     pub fs_base: AtomicU64,
@@ -28,9 +28,9 @@ pub struct User {
     pub clear_when_over: AtomicU64,
     /// The stack for signals: where, and how large.
     pub signal_stack: [AtomicU64; 2],
-    /// Where it says which files of the process it uses.
+    /// The row in which it notes its uses of the process' files.
     pub row: Option<usize>,
-    /// The space that it uses; the process has the reference.
+    /// The address space that it uses. The process has the reference.
     space: AtomicPtr<Space>,
 }
 
@@ -46,7 +46,7 @@ impl Drop for User {
 pub const NO_MASK: u64 = u64::MAX;
 
 impl User {
-    /// A thread with this number of the process, and the settings of another.
+    /// Creates a thread of the process with this number, and with the settings of another thread.
     pub fn new(process: Arc<Process>, number: u32, like: Option<&User>) -> Self {
         let mask = like.map_or(0, |like| like.mask.load(Ordering::Relaxed)); // Relaxed: own
         let fs_base = like.map_or(0, |like| like.fs_base.load(Ordering::Relaxed)); // Relaxed: own
@@ -71,7 +71,8 @@ impl User {
         self.number
     }
 
-    /// The running thread goes to its process' space of now; or to none, if it ends.
+    /// Switches the running thread to its process' present address space; or to none, if the thread
+    /// ends.
     pub fn change_space(&self, to: Option<&Arc<Space>>) {
         let pin = crate::sync::pin::pin();
         crate::sync::pin::with_interrupts_off(|| {
@@ -98,7 +99,7 @@ impl User {
     }
 }
 
-/// The running thread's, if it is not one of the kernel's own.
+/// The running thread's data, if it is not one of the kernel's own.
 pub fn current() -> Option<&'static User> {
     thread::current().user.as_ref()
 }
@@ -125,7 +126,7 @@ fn enter(cpu: &Cpu, user: &User) {
     }
 }
 
-/// The CPU goes from one thread to another. Interrupts are off.
+/// Switches the CPU from one thread to another. Interrupts are off.
 pub fn switch(cpu: &Cpu, from: Option<&User>, to: Option<&User>) {
     // Relaxed: of threads that are this CPU's now.
     let space = |user: &User| user.space.load(Ordering::Relaxed);

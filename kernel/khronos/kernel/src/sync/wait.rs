@@ -35,7 +35,7 @@ impl Patience {
     pub const SIGNALS: Self = Self { signals: true, deadline: None };
 }
 
-/// Threads that wait for something that is going to be said here.
+/// Threads that wait for an event that will be reported here.
 pub struct WaitQueue(IrqSpin<VecDeque<Arc<Thread>>>);
 
 impl Default for WaitQueue {
@@ -51,7 +51,7 @@ impl WaitQueue {
     }
 
     /// Waits until `get` returns a value. `get` must not sleep: it is called pinned. A thread that
-    /// makes it return one calls [`wake_all`](Self::wake_all) afterwards.
+    /// changes the result of `get` calls [`wake_all`](Self::wake_all) afterwards.
     #[track_caller]
     pub fn wait<R>(
         &self,
@@ -82,7 +82,7 @@ impl WaitQueue {
     }
 }
 
-/// The calling thread sleeps once, unless `get` returns a value. It has [prepared to
+/// Makes the calling thread sleep once, unless `get` returns a value. It has [prepared to
 /// sleep](sched::prepare_to_sleep), and is on a list of threads to be woken. Called pinned.
 pub fn sleep_unless<R>(
     this: &Arc<Thread>,

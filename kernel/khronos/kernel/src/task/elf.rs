@@ -9,11 +9,11 @@ use crate::call::errno::{Errno, Result};
 pub struct Segment {
     /// Where it is in the file.
     pub offset: u64,
-    /// Where it is in memory, from the program's base on.
+    /// Its address in memory, relative to the program's base.
     pub address: u64,
     /// Its bytes in the file.
     pub file_bytes: u64,
-    /// Its bytes in memory: zeros behind those of the file.
+    /// Its size in memory. Zeros follow the bytes of the file.
     pub memory_bytes: u64,
     /// 1 execute, 2 write, 4 read.
     pub flags: u32,
@@ -26,15 +26,15 @@ pub struct Program {
     pub is_movable: bool,
     /// Where it begins.
     pub entry: u64,
-    /// Where its program headers are in memory, and how many.
+    /// The address in memory of its program headers, and their number.
     pub headers: (u64, u64),
     /// What is mapped.
     pub segments: Vec<Segment>,
-    /// Where the path of its interpreter is in the file: start, bytes.
+    /// The position in the file of the path of its interpreter: start and length.
     pub interpreter: Option<(u64, u64)>,
 }
 
-/// Bytes of a file's beginning in which the headers are.
+/// The length of the beginning of a file that contains the headers.
 pub const HEADER_BYTES: usize = 4096;
 
 fn half(bytes: &[u8], at: usize) -> Result<u64> {
@@ -98,7 +98,7 @@ fn segment(bytes: &[u8], at: usize) -> Result<Segment> {
     })
 }
 
-/// All numbers are such that their sums do not overflow, and addresses and offsets go together.
+/// Checks that sums of the numbers do not overflow, and that addresses agree with offsets.
 fn check(program: &Program) -> Result<()> {
     const MOST: u64 = 1 << 46;
     let is_right = |segment: &Segment| {

@@ -17,19 +17,19 @@ use crate::vfs::tree::Held;
 use crate::vfs::{dev, path};
 use crate::watch::counters::{Event, count};
 
-/// A program in a space of its own, ready to run.
+/// A program in an address space of its own, ready to run.
 pub struct Image {
     /// The space.
     pub space: Arc<Space>,
     /// Its first moment.
     pub frame: Frame,
-    /// Its path, and its arguments with a zero behind each.
+    /// Its path, and its arguments, each followed by a zero.
     pub names: (Vec<u8>, Vec<u8>),
 }
 
 /// Where movable programs are.
 const BASE: u64 = 0x5555_5555_4000;
-/// Where a stack ends, and how large it may become.
+/// The end of a stack, and its largest size.
 const STACK_TOP: u64 = memory::END - 0x1000;
 const STACK_BYTES: u64 = 8 << 20;
 /// Bytes of arguments and environment at most.
@@ -157,7 +157,7 @@ struct Vector<'a> {
 }
 
 impl Vector<'_> {
-    /// The auxiliary vector: pairs of a key and a value.
+    /// The entries of the auxiliary vector: pairs of a key and a value.
     fn pairs(&self, name: u64, random: u64, platform: u64) -> [[u64; 2]; 16] {
         let Program { headers: (headers, count), entry, .. } = *self.program;
         [
@@ -181,7 +181,7 @@ impl Vector<'_> {
     }
 }
 
-/// Puts arguments, environment and the vector onto the stack; says where it begins.
+/// Writes arguments, environment and the vector to the stack; returns where the stack begins.
 fn fill_stack(
     space: &Space,
     vector: &Vector,
@@ -225,8 +225,8 @@ fn fill_stack(
     Ok(start)
 }
 
-/// The running process becomes another program: its other threads end, and its thread leaves the
-/// kernel by the new frame.
+/// Replaces the running process' program: its other threads end, and its thread leaves the kernel
+/// by the new frame.
 pub fn exec(
     frame: &mut Frame,
     directory: Option<&Held>,

@@ -8,7 +8,7 @@ use super::{sched, signal, thread, user};
 use crate::mm::user as memory;
 use crate::sync::futex;
 
-/// The running process ends: all of its threads, this one now.
+/// Ends the running process: this thread now, and all its other threads.
 pub fn end_process(status: Status) -> ! {
     if let Some(process) = process::current() {
         process.ending.lock().get_or_insert(status);
@@ -20,8 +20,8 @@ pub fn end_process(status: Status) -> ! {
     end_thread(status)
 }
 
-/// The running thread ends, and its process if it is the last; then with this status, unless
-/// another was said before.
+/// Ends the running thread, and its process if it is the last one. The process then has this
+/// status, unless it was given another one before.
 pub fn end_thread(status: Status) -> ! {
     if let Some(user) = user::current() {
         clear(user);
@@ -39,7 +39,7 @@ pub fn end_thread(status: Status) -> ! {
     sched::end()
 }
 
-/// Tells who waits for the thread's end by its memory.
+/// Notifies the threads that wait for the thread's end by its memory.
 fn clear(user: &user::User) {
     let place = user.clear_when_over.load(Ordering::Relaxed); // Relaxed: the thread's own
     if place != 0 && memory::write(place, &0u32).is_ok() {
@@ -47,8 +47,8 @@ fn clear(user: &user::User) {
     }
 }
 
-/// All threads of the process have ended: its files and its space are freed, and its parent is
-/// notified.
+/// Called when all threads of the process have ended: frees its files and its address space, and
+/// notifies its parent.
 fn finish(process: &Arc<Process>, status: Status) {
     process.set_alarm(0, 0);
     process.files.close_some(true);

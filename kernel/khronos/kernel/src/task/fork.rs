@@ -25,7 +25,7 @@ pub mod flags {
     pub const CHILD_SETTID: u64 = 0x100_0000;
 }
 
-/// What the new thread begins with, besides what its maker has.
+/// The initial state of the new thread, beside the state of its creator.
 pub struct Begin {
     /// See [`flags`].
     pub flags: u64,
@@ -33,14 +33,15 @@ pub struct Begin {
     pub stack: u64,
     /// Where its maker finds its number.
     pub parent_number: u64,
-    /// The address at which it finds its number itself, and the one that is cleared at its end.
+    /// The address to which the thread's number is written for the thread itself, and the address
+    /// that is cleared at its end.
     pub child_number: u64,
     /// Its thread-local storage.
     pub storage: u64,
 }
 
-/// Makes a thread of the running process, or a process with one thread, whose call returns 0; says
-/// its number.
+/// Makes a thread of the running process, or a process with one thread, whose call returns 0;
+/// returns its number.
 pub fn clone(frame: &Frame, begin: &Begin) -> Result<u64> {
     let this = user::current().ok_or(Errno::INVALID)?;
     let number = thread::next_number();
@@ -94,7 +95,7 @@ fn copy(this: &User, number: u32, begin: &Begin) -> Result<Arc<Process>> {
     Ok(process)
 }
 
-/// The thread is one of the process from now on, and runs.
+/// Adds the thread to the process, and starts it.
 pub fn begin_thread(process: &Arc<Process>, thread: &Arc<Thread>) {
     process.live_threads.fetch_add(1, Ordering::Relaxed); // Relaxed: a count; this thread is one
     process.relations.lock().threads.push(thread.clone());

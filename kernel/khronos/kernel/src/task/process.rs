@@ -35,11 +35,11 @@ impl Status {
     }
 }
 
-/// What other processes may change or wait for. Interrupts do, too.
+/// Data that other processes may change, or for which they may wait. Interrupts do so as well.
 pub struct Relations {
     /// Its parent.
     pub parent: Weak<Process>,
-    /// Its children, also those that have ended and were not waited for.
+    /// Its children, including those that have ended and were not waited for.
     pub children: Vec<Arc<Process>>,
     /// Its threads.
     pub threads: Vec<Arc<Thread>>,
@@ -47,8 +47,8 @@ pub struct Relations {
     pub status: Option<Status>,
 }
 
-/// A process. The fields that its threads write while they run have lines of their own: all threads
-/// read the rest, at each call.
+/// A process. The fields that its threads write while they run have lines of their own, because all
+/// threads read the other fields at each call.
 pub struct Process {
     /// Its number: that of its first thread.
     pub number: u32,
@@ -75,13 +75,13 @@ pub struct Process {
     pub borrows_space: AtomicBool,
     /// That has changed.
     pub space_given_back: WaitQueue,
-    /// How it is to end; its threads do when they see it.
+    /// How it has to end. Its threads end when they see it.
     pub ending: IrqSpin<Option<Status>>,
     /// Threads that have not ended.
     pub live_threads: AtomicU32,
-    /// The program's path, and the arguments, as `/proc` has them.
+    /// The program's path, and its arguments, for `/proc`.
     pub program: Sleep<(Vec<u8>, Vec<u8>)>,
-    /// The alarm that is set, and its interval in nanoseconds.
+    /// The alarm, and its interval in nanoseconds.
     alarm: IrqSpin<(Option<Timer>, u64)>,
     /// Nanoseconds since boot when it began.
     pub began: u64,
@@ -141,12 +141,12 @@ impl Process {
         self.space.lock().clone()
     }
 
-    /// Gives it another one, or none; returns the one before.
+    /// Replaces its address space by another one, or by none; returns the old one.
     pub fn set_space(&self, space: Option<Arc<Space>>) -> Option<Arc<Space>> {
         core::mem::replace(&mut *self.space.lock(), space)
     }
 
-    /// The process is known by its number from now on, and to its parent.
+    /// Makes the process known by its number, and to its parent.
     pub fn publish(self: &Arc<Self>) {
         PROCESSES.lock().insert(self.number, self.clone());
         let parent = self.relations.lock().parent.upgrade();
@@ -168,8 +168,8 @@ impl Process {
         }
     }
 
-    /// Sets the alarm, in nanoseconds since boot, and then after each interval; 0 is none. Returns
-    /// the rest of the earlier alarm, and its interval.
+    /// Sets the alarm, in nanoseconds since boot, and the interval after which it repeats; 0 for
+    /// none. Returns the remaining time of the earlier alarm, and its interval.
     pub fn set_alarm(self: &Arc<Self>, deadline: u64, interval: u64) -> (u64, u64) {
         let timer = (deadline > 0).then(|| timer::set(deadline, Target::Alarm(self.clone())));
         let before = core::mem::replace(&mut *self.alarm.lock(), (timer, interval));
@@ -180,7 +180,7 @@ impl Process {
         (before.0.map_or(0, left), before.1)
     }
 
-    /// What is left of the alarm, and its interval, in nanoseconds.
+    /// The remaining time of the alarm, and its interval, in nanoseconds.
     pub fn alarm(&self) -> (u64, u64) {
         let (timer, interval) = *self.alarm.lock();
         (timer.map_or(0, |timer| timer.0.saturating_sub(crate::arch::tsc::now())), interval)

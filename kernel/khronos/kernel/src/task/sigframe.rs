@@ -8,14 +8,14 @@ use crate::arch::frame::{Frame, INITIAL_FLAGS, USER_CODE, USER_DATA};
 use crate::call::errno::{Errno, Result};
 use crate::mm::user as memory;
 
-/// Words of the frame behind its return address: `ucontext`, with the mask as the last.
+/// The number of words of the frame after its return address: `ucontext`, which ends with the mask.
 const CONTEXT_WORDS: usize = 38;
 const CONTEXT_BYTES: u64 = CONTEXT_WORDS as u64 * 8;
 const INFO_BYTES: u64 = 128;
 const FPU_BYTES: u64 = 512;
-/// Below the stack pointer, programs have this much for themselves.
+/// Programs may use this many bytes below the stack pointer.
 const RED_ZONE: u64 = 128;
-/// Flags that a program may change: those of arithmetic and of direction.
+/// Flags that a program may change: arithmetic flags and the direction flag.
 const FLAGS: u64 = 0x40dd5;
 
 /// Where things are in the context, in words.
@@ -50,7 +50,7 @@ fn registers(frame: &Frame) -> [u64; 18] {
     ]
 }
 
-/// The thread goes to its handler when it returns to user mode.
+/// Makes the thread run its handler when it returns to user mode.
 pub fn enter(frame: &mut Frame, user: &User, signal: u32, action: &Action) -> Result<()> {
     put(frame, user, signal, action, 0, 0)
 }
@@ -115,7 +115,7 @@ fn put(
     Ok(())
 }
 
-/// The handler has returned: the thread goes on where the signal came.
+/// Called when the handler has returned: the thread continues where the signal interrupted it.
 pub fn leave(frame: &mut Frame, user: &User) -> Result<()> {
     let context = memory::read_list::<u64>(frame.rsp, CONTEXT_WORDS)?;
     let mut fpu = [0; 512];

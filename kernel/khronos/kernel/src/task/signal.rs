@@ -32,7 +32,7 @@ pub use numbers::*;
 /// How many there are.
 pub const MOST: u32 = 64;
 
-/// What a signal does: as programs say it to `rt_sigaction`.
+/// The action of a signal, in the form of `rt_sigaction`.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Action {
     /// 0 the default, 1 nothing, else a function.
@@ -74,7 +74,7 @@ impl Actions {
         &mut self.0[signal as usize - 1]
     }
 
-    /// A new program begins: handlers are removed, ignored signals stay ignored.
+    /// Resets the actions for a new program: handlers are removed, ignored signals stay ignored.
     pub fn reset(&mut self) {
         for action in &mut self.0 {
             let handler = if action.handler == IGNORE { IGNORE } else { DEFAULT };
@@ -91,8 +91,8 @@ pub const fn bit(signal: u32) -> u64 {
 /// Those that nothing stops.
 const ALWAYS: u64 = bit(SIGKILL) | bit(SIGSTOP);
 
-/// Whether the default is to do nothing. That also holds for the signals of job control, which does
-/// not exist here: CHLD, CONT, STOP, TSTP, TTIN, TTOU, URG, WINCH.
+/// Whether the default action is to do nothing. That also holds for the signals of job control,
+/// which does not exist here: CHLD, CONT, STOP, TSTP, TTIN, TTOU, URG, WINCH.
 fn is_ignored_by_default(signal: u32) -> bool {
     matches!(signal, SIGCHLD | SIGCONT | SIGSTOP | 20 | 21 | 22 | 23 | 28)
 }
@@ -141,7 +141,7 @@ fn wake(thread: &Arc<Thread>, signal: u32) {
     }
 }
 
-/// Sends to all processes of a group; says how many.
+/// Sends to all processes of a group; returns their number.
 pub fn send_to_group(group: u32, signal: u32) -> usize {
     let is_one = |process: &&Arc<Process>| process.group.load(Ordering::Relaxed) == group; // Relaxed: a setting
     let all = process::all();
@@ -211,7 +211,7 @@ pub fn deliver(frame: &mut Frame) {
     }
 }
 
-/// A call that a signal has ended begins anew or fails.
+/// Makes a call that a signal has ended restart or fail.
 fn finish_call(frame: &mut Frame, begins_anew: bool) {
     const BY_CALL: u64 = 0x100;
     if frame.vector != BY_CALL || frame.rax != -i64::from(RESTART.0) as u64 {
@@ -225,7 +225,7 @@ fn finish_call(frame: &mut Frame, begins_anew: bool) {
     }
 }
 
-/// No signal is due any more: the thread is about to return to user mode.
+/// Handles all due signals before the thread returns to user mode.
 pub fn settle(frame: &mut Frame) {
     finish_call(frame, true);
     if let Some(user) = user::current() {
@@ -236,7 +236,7 @@ pub fn settle(frame: &mut Frame) {
     }
 }
 
-/// The running program has made a fault: it gets the signal even if it ignores it.
+/// Sends the running program a signal for a fault. It gets the signal even if it ignores it.
 pub fn fault(frame: &mut Frame, signal: u32, address: usize) {
     let Some(user) = user::current() else { panic!("a fault in user mode without a process") };
     let action = *user.process.actions.lock().of(signal);

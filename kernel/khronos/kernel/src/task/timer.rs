@@ -23,7 +23,7 @@ pub enum Target {
 }
 
 static TIMERS: IrqSpin<BTreeMap<Timer, Target>> = IrqSpin::new(Rank::Timers, BTreeMap::new());
-/// The first deadline; a look at it spares the lock.
+/// The first deadline. Reading it is cheaper than taking the lock.
 static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
@@ -46,7 +46,7 @@ pub fn withdraw(timer: Timer) {
     TIMERS.lock().remove(&timer);
 }
 
-/// Wakes those whose time has come. Called at each tick.
+/// Wakes the threads whose deadline has passed. Called at each tick.
 pub fn expire() {
     let now = tsc::now();
     if now < FIRST.load(Ordering::Relaxed) {

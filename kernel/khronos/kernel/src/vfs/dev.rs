@@ -50,7 +50,7 @@ pub fn make_names() -> Result<()> {
     Ok(())
 }
 
-/// Opens the device with this number, whose `stat` this is.
+/// Opens the device with these attributes.
 pub fn open(stat: Stat) -> Result<Arc<dyn Object>> {
     match stat.device {
         NULL => Ok(Arc::new(Null(stat))),
@@ -66,7 +66,7 @@ pub const CHARACTER_DEVICE: u32 = 0o020_000;
 /// In a mode: a pipe.
 pub const PIPE: u32 = 0o010_000;
 
-/// What `stat` says of what has no name in the tree.
+/// The attributes of an object without a name in the tree.
 pub fn stat_of(kind: Kind, mode: u32, size: u64) -> Stat {
     Stat {
         number: 1,
@@ -127,7 +127,7 @@ impl Object for Random {
     }
 }
 
-/// Fills with numbers that differ each time: for hash tables of programs, not for secrets.
+/// Fills a buffer with numbers that differ each time: for hash tables of programs, not for secrets.
 pub fn fill_random(into: &mut [u8]) {
     static STATE: AtomicU64 = AtomicU64::new(0);
     for piece in into.chunks_mut(8) {

@@ -54,15 +54,17 @@ static STORE: Once<Store> = Once::new();
 /// The disk, until the tree on it is made.
 static FOUND: Spin<Option<core::result::Result<Drive, &'static str>>> =
     Spin::new(Rank::Small, None);
-/// A CPU has noted so much that a batch is due.
+/// Set when a CPU has noted so much that a batch is due.
 static IS_DUE: AtomicBool = AtomicBool::new(false);
 
-/// The last batch could not be written: the next is tried when a thread requests it.
+/// Set when the last batch could not be written: the next one is tried only when a thread requests
+/// it.
 static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Names and inodes that a CPU notes before a batch is due: each takes about 100 bytes.
+/// The number of names and inodes that a CPU notes before a batch is due. Each takes about 100
+/// bytes.
 const NOTED_MOST: usize = 4096;
-/// What nobody has asked for is durable some time after this.
+/// Without a request, changes become durable after this time.
 const INTERVAL_NS: u64 = 5_000_000_000;
 
 /// The CPU's access to the tree.
@@ -74,17 +76,17 @@ impl Tree<'static> for Here {
     }
 }
 
-/// Searches for the disk, if the boot line names one. To be called before other CPUs run: asking a
-/// device for the size of its registers moves them for a moment, and QEMU before 8.1 may crash if
-/// another CPU then uses its interrupt controller.
+/// Searches for the disk, if the boot line names one. Called before other CPUs run: asking a device
+/// for the size of its registers moves them for a moment, and QEMU before 8.1 may crash if another
+/// CPU uses its interrupt controller then.
 pub fn find_disk() {
     if boot::information().option("disk").is_some() {
         *FOUND.lock() = Some(virtio_blk::find());
     }
 }
 
-/// Makes the disk's tree; with `format`, makes an empty one on the disk before. Returns the number
-/// of files.
+/// Reads the tree from the disk. With `format`, writes an empty tree to the disk before. Returns
+/// the number of files.
 ///
 /// # Panics
 ///
@@ -111,7 +113,8 @@ pub fn start(how: &str) -> usize {
     files as usize
 }
 
-/// The tree is in its state for the first program: it is made durable now, and from time to time.
+/// Called when the tree is complete for the first program: makes it durable now, and starts to do
+/// so from time to time.
 pub fn begin() {
     if STORE.find().is_none() {
         return;
@@ -127,8 +130,8 @@ pub fn begin() {
     });
 }
 
-/// Makes the bytes of a file durable, or of all files; and all names and attributes. Without a disk
-/// all is in memory, and as safe as it gets.
+/// Makes the bytes of a file durable, or of all files, and all names and attributes. Without a disk
+/// it does nothing.
 ///
 /// # Errors
 ///
@@ -181,7 +184,7 @@ fn write(store: &Store, disk: &mut Disk<Drive>) -> i32 {
     }
 }
 
-/// The calling CPU has noted this number of changes. Pinned.
+/// Notes that the calling CPU has recorded this number of changes. Pinned.
 pub fn has_noted(changes: usize) {
     // Relaxed, all: hints
     let may = || !IS_DUE.load(Ordering::Relaxed) && !IS_REFUSED.load(Ordering::Relaxed);
@@ -190,7 +193,7 @@ pub fn has_noted(changes: usize) {
     }
 }
 
-/// At the end of a call: writes a batch if one is due, so that notes do not take all memory.
+/// At the end of a call, writes a batch if one is due, so that the notes do not take all memory.
 pub fn relieve() {
     // Relaxed: a hint
     if IS_DUE.load(Ordering::Relaxed) && IS_DUE.swap(false, Ordering::Relaxed) {

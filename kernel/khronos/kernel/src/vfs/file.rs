@@ -30,7 +30,7 @@ pub mod flags {
     pub const PATH: u32 = 0o10_000_000;
 }
 
-/// The object behind a descriptor. The defaults are for objects without the operation.
+/// The object behind a descriptor. The default methods are for objects that lack the operation.
 pub trait Object: Send + Sync {
     /// Reads bytes, from a position if it has positions. Waits for some unless `wait` is false.
     fn read(&self, _offset: u64, _into: &mut [u8], _wait: bool) -> Result<usize> {
@@ -60,13 +60,13 @@ pub trait Object: Send + Sync {
         Err(Errno::NOT_TERMINAL)
     }
 
-    /// Its inode, if it is of the tree of names.
+    /// Its inode, if it belongs to the tree of names.
     fn inode(&self) -> Option<&Held> {
         None
     }
 
-    /// Names of a directory, as `getdents64` has them, from a position on: at most `most` bytes,
-    /// and where to go on.
+    /// Names of a directory in the form of `getdents64`, from a position on: at most `most` bytes,
+    /// and the position at which to continue.
     fn names(&self, _from: u64, _most: usize) -> Result<(Vec<u8>, u64)> {
         Err(Errno::NOT_DIRECTORY)
     }
@@ -82,7 +82,7 @@ pub struct File {
     /// What was opened.
     pub object: Arc<dyn Object>,
     flags: AtomicU32,
-    /// On a line of its own: threads that do not move it read the rest.
+    /// On a line of its own: threads that do not change the position read the other fields.
     position: CachePadded<Sleep<u64>>,
 }
 
@@ -138,8 +138,8 @@ impl File {
         Ok(bytes)
     }
 
-    /// Writes at the file's position, which moves, or at another; or at the end, if it was opened
-    /// so.
+    /// Writes at the file's position, which advances, or at another one; or at the end, if the file
+    /// was opened for appending.
     pub fn write(&self, at: Option<u64>, from: &[u8]) -> Result<usize> {
         self.check_writable()?;
         if !self.object.is_seekable() {

@@ -13,7 +13,7 @@ use crate::mm::area::{Content, Source};
 /// An open file or directory.
 pub struct OpenNode(pub Held);
 
-/// Bytes that are read or written pinned, at a time.
+/// The most bytes that are read or written while pinned.
 const PIECE: usize = 16 << 10;
 
 impl Object for OpenNode {
@@ -92,7 +92,7 @@ impl Content for OpenNode {
     }
 }
 
-/// Puts a name behind others, in the form of `getdents64`, if there is room.
+/// Appends a name to others, in the form of `getdents64`, if there is room.
 pub fn put_name(
     list: &mut Vec<u8>,
     most: usize,

@@ -12,8 +12,8 @@ use super::{dev, proc};
 use crate::call::errno::{Errno, Result};
 use crate::task::process;
 
-/// The start of a path: a directory, the process' own, or the root. A thread that names a path from
-/// the root neither reads the process' directory nor counts as its user.
+/// The start of a path: a directory, the process' working directory, or the root. For a path from
+/// the root, a thread neither reads the process' working directory nor counts as its user.
 pub fn with_directory<R>(directory: Option<&Held>, path: &[u8], f: impl FnOnce(&Inode) -> R) -> R {
     match (directory, process::current()) {
         (Some(directory), _) => f(directory),

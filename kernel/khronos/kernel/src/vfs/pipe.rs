@@ -33,7 +33,7 @@ struct Pipe {
 struct Reader(Arc<Pipe>);
 struct Writer(Arc<Pipe>);
 
-/// Both ends of a new pipe: to read, and to write.
+/// Makes a pipe; returns its end for reading and its end for writing.
 pub fn make(more_flags: u32) -> (Arc<File>, Arc<File>) {
     let state = State { bytes: VecDeque::new(), readers: 1, writers: 1 };
     let pipe = Arc::new(Pipe { state: Spin::new(Rank::Pipe, state), changed: WaitQueue::new() });

@@ -19,13 +19,13 @@ pub const HUNG_UP: u32 = 16;
 /// The descriptor is not open.
 pub const NOT_OPEN: u32 = 32;
 
-/// All polling threads wait here: each change wakes all of them. That is enough for a shell, and
-/// documented.
+/// All polling threads wait here, and each change wakes all of them. That is enough for a shell,
+/// and documented.
 static POLLERS: WaitQueue = WaitQueue::new();
-/// How many there are, so that changes write no common line while there is none.
+/// The number of polling threads, so that changes write no common line while there are none.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Some file can be read or written that could not.
+/// Reports that some file can be read or written that could not before.
 pub fn something_is_ready() {
     // SeqCst: after the change; partner of the count in `wait`, which comes before the look. So
     // either that one is seen here, or it sees the change. Relaxed: after the fence

@@ -79,7 +79,7 @@ fn memory() -> String {
     )
 }
 
-/// The sampler's samples since the last time: a CPU and an address in each line.
+/// The sampler's samples since the last call, one in each line: a CPU and an address.
 fn samples() -> String {
     let mut text = String::new();
     sampler::take(|cpu, address| text += &format!("{cpu} {address:x}\n"));

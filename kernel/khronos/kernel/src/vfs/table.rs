@@ -29,8 +29,8 @@ fn used(closes_on_exec: bool) -> u8 {
 }
 
 struct Slot {
-    /// Changed from free by the thread that gets the number, and otherwise with the shelf's lock
-    /// held.
+    /// The thread that gets the number changes it from free; other changes are made with the
+    /// shelf's lock held.
     state: AtomicU8,
     file: Shelf<File>,
 }
@@ -49,7 +49,7 @@ impl Slot {
     }
 }
 
-/// The table. The lowest number that is free is given, as programs expect.
+/// The table. It gives out the lowest free number, as programs expect.
 pub struct Table {
     slots: [OnceBox<[Slot; CHUNK]>; MOST / CHUNK],
     users: Users<File>,
@@ -92,7 +92,7 @@ impl Table {
         })
     }
 
-    /// The slot of a number, if there was a file of about this number.
+    /// The slot of a number, if the shelf of that number exists.
     fn find(&self, number: u64) -> Result<(usize, &Slot)> {
         let number = number as u32 as usize;
         let slots = self.slots.get(number / CHUNK).and_then(OnceBox::get).ok_or(Errno::BAD_FILE)?;
@@ -106,7 +106,7 @@ impl Table {
         Ok(&slots[number % CHUNK])
     }
 
-    /// The file with this number, for the time of a call.
+    /// The file with this number, borrowed for the time of a call.
     pub fn lend(&self, number: u64) -> Result<Lent<'_, File>> {
         let (number, slot) = self.find(number)?;
         let row = user::current().and_then(|user| user.row);
@@ -132,7 +132,7 @@ impl Table {
         Err(Errno::TOO_MANY_FILES)
     }
 
-    /// Gives the file this number, whose file before is closed.
+    /// Gives the file this number. Its earlier file is closed.
     pub fn put(&self, file: Arc<File>, closes_on_exec: bool, number: u64) -> Result<()> {
         let number = usize::try_from(number).map_err(|_| Errno::BAD_FILE)?;
         let slot = self.slot(number)?;
@@ -141,8 +141,8 @@ impl Table {
         Ok(())
     }
 
-    /// Closes a file; returns whether there was one. If a thread has got a number, and has put no
-    /// file there yet, the number stays its own.
+    /// Closes a file; returns whether there was one. If a thread has got the number but has not
+    /// stored its file yet, the number stays reserved for it.
     fn take(&self, number: usize, slot: &Slot) -> bool {
         let mut was_open = false;
         slot.file.put(None, number, &self.users, |was| {

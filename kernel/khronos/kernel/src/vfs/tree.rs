@@ -12,7 +12,7 @@ use crate::vfs::durable;
 
 static FS: Once<Fs> = Once::new();
 static CONTEXTS: PerCpu<Cx<'static>> = PerCpu::new();
-/// The time that calls write into inodes is set once in this many nanoseconds.
+/// The clock for the times of inodes advances once in this many nanoseconds.
 const TICK_NS: u64 = 10_000_000;
 
 /// Makes the tree, empty.
@@ -51,7 +51,7 @@ pub fn with<R>(f: impl FnOnce(&mut Cx<'static>) -> R) -> R {
     )
 }
 
-/// An inode that is held, and given back when this is dropped.
+/// A held inode. It is released when this is dropped.
 #[derive(Debug)]
 pub struct Held(Option<InodeHandle<'static>>);
 

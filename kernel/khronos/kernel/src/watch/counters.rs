@@ -11,7 +11,7 @@ macro_rules! counters {
         #[repr(usize)]
         pub enum Event { $($(#[doc = $doc])* $event,)* }
 
-        /// The names under which programs see them, in their order.
+        /// The names of the counters for programs, in order.
         pub const NAMES: &[&str] = &[$($name),*];
     };
 }
@@ -43,7 +43,7 @@ counters! {
     FramesTaken "frames_taken",
     /// Spin locks that were not free.
     SpinWaits "spin_waits",
-    /// Threads of the kernel that slept on a word, for a lock of the library or of the kernel.
+    /// How often threads of the kernel slept on a word, for a lock of the library or of the kernel.
     FutexSleeps "futex_sleeps",
     /// Sleeping locks that were not free.
     SleepWaits "sleep_waits",

@@ -15,12 +15,12 @@ use khronos_pairs::report::RUNS;
 /// Where names are made.
 const BASE: &str = "/tmp/pairs";
 const BYTES: usize = 4096;
-/// Where memory is mapped, and how far from each other pages are: not so near that the entries of
-/// page tables are neighbours.
+/// The address of mapped memory, and the distance of pages: so large that the entries in page
+/// tables are not adjacent.
 const MEMORY: usize = 0x2000_0000_0000;
 const STRIDE: usize = 64 << 10;
 
-/// Descriptors by slot. Threads have them in common; processes do not.
+/// Descriptors by slot. Threads share them; processes do not.
 static SLOTS: [AtomicI32; 16] = [const { AtomicI32::new(-1) }; 16];
 
 /// Calls that gave something else than the model says.
@@ -36,7 +36,7 @@ struct Agent<'a> {
     buffer: Vec<u8>,
 }
 
-/// Names of a run: each has its own, so that they are not always in the same chain.
+/// Names of a run. Each run has its own, so that they are not always in the same chain.
 struct Names(String);
 
 impl Names {

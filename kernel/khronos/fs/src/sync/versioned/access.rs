@@ -52,7 +52,7 @@ impl<S: RawSession> Drop for Open<'_, S> {
 }
 
 impl<S: RawSession> Access<S> {
-    /// Frees an object in a session of its own, which is repeated until it meets no conflict.
+    /// Frees an object in a session of its own. The session is repeated until it meets no conflict.
     fn free(&mut self, mut free: impl FnMut(&mut Attempt<'_, '_, S>) -> Result<(), Conflict>) {
         let mut attempts = 0;
         loop {
@@ -67,7 +67,7 @@ impl<S: RawSession> Access<S> {
         self.handle.end_dying();
     }
 
-    /// A directory without chains gets some, unless another thread is first.
+    /// Makes the chains of a directory without any, unless another thread does so first.
     fn make_chains(&mut self, directory: &Inode) {
         let open = Open::begin(&mut self.handle, View::Latest);
         let chain = |_| {

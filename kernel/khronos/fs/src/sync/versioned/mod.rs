@@ -70,7 +70,8 @@ struct Head {
     has_no_roots: bool,
 }
 
-/// A name in a chain, in the order of hashes and then of names; or the root, which has none.
+/// A name in a chain, in the order of hashes and then of names; or the chain's root, without a
+/// name.
 #[derive(Clone, Copy)]
 struct Node {
     next: Link<Node>,
@@ -138,7 +139,7 @@ impl<'s, S> Attempt<'s, '_, S> {
 impl<'v, S: RawSession> Attempt<'_, 'v, S> {
     /// # Safety
     ///
-    /// The leaf was found in this session, or is part of one that was.
+    /// The leaf was found in this session, or is part of an object that was.
     unsafe fn leaf(&self, leaf: Link<Leaf>) -> &'v Leaf {
         // SAFETY: objects that a session has found are valid until its end (contract of this
         // function).
@@ -190,7 +191,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
         }
     }
 
-    /// The place, if the name leads where it was seen to lead.
+    /// The position, if the name still leads to what was seen.
     fn spot_as_seen(&self, seen: &Seen<'v>) -> Result<Spot, Stop> {
         let spot = self.spot(seen.place.directory, seen.place.key);
         let is_same = match seen.inode {
@@ -201,8 +202,8 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
         if is_same { Ok(spot) } else { Err(Stop::Again(Conflict::Changed)) }
     }
 
-    /// To be checked before the position of a missing name is locked: the directory has chains, and
-    /// a removing thread meets this session there.
+    /// Checks that the directory has chains. Call it before the position of a missing name is
+    /// locked: a removing thread conflicts with this session there.
     fn has_chains(&mut self, directory: InodeRef<'v>) -> Result<(), Stop> {
         let names = names(directory.inode());
         let Some(chains) = names.chains() else {
@@ -231,7 +232,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
         leaf
     }
 
-    /// Locks the node before a position, which is the one that leads there.
+    /// Locks the node before a position, which has the link to it.
     ///
     /// # Safety
     ///
@@ -247,7 +248,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
         }
     }
 
-    /// Frees what a directory has here, if the inode is one.
+    /// Frees a directory's data here, if the inode is a directory.
     ///
     /// # Safety
     ///
@@ -266,7 +267,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
 
     /// # Safety
     ///
-    /// In a session, in which the roots are valid; no thread finds them after the commit.
+    /// In a session in which the roots are valid; no thread finds them after the commit.
     unsafe fn free_roots(&mut self, chains: &[Chain]) -> Result<(), Conflict> {
         // SAFETY: the contract of this function.
         chains.iter().try_for_each(|chain| unsafe { self.session.free(*chain.root.get()) })

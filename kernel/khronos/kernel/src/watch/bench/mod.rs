@@ -36,7 +36,7 @@ enum Keys {
     Zipf,
 }
 
-/// Numbers that look like chance, the same at each boot.
+/// Pseudo-random numbers, the same at each boot.
 struct Random(u64);
 
 impl Random {
@@ -48,7 +48,7 @@ impl Random {
     }
 }
 
-/// The sums of what the keys up to each weigh.
+/// The cumulative weights of the keys.
 fn weights() -> Vec<u64> {
     let mut sum = 0;
     (1..=KEYS)
@@ -134,7 +134,10 @@ where
     let mut handle = set.handle();
     let found = (0..KEYS).filter(|key| handle.contains(key)).count() as i64;
     let expected = size.load(Ordering::Relaxed); // Relaxed: as above
-    assert!(found == expected, "{name}: the structure has {found} keys, but the results of the operations add up to {expected}");
+    assert!(
+        found == expected,
+        "{name}: the structure has {found} keys, but the results of the operations add up to {expected}"
+    );
     let keys = match keys {
         Keys::Uniform => "uniform",
         Keys::Zipf => "zipf",
@@ -160,7 +163,7 @@ pub fn run(what: &str) -> bool {
     }
 }
 
-/// All structures, mechanisms, rates of updates and ways to choose keys.
+/// Runs all structures, mechanisms, rates of updates and distributions of keys.
 fn sets() -> bool {
     for updates in UPDATES {
         for keys in [Keys::Uniform, Keys::Zipf] {

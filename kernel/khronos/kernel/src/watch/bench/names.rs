@@ -19,8 +19,8 @@ use crate::watch::selftest::on_all_cpus;
 /// Operations of each CPU.
 const OPERATIONS: u64 = 300;
 
-/// The workload with this name, or all, under each mechanism. Returns whether each has left a
-/// consistent tree.
+/// Runs the workload with this name, or all workloads, under each mechanism. Returns whether each
+/// has left a consistent tree.
 pub fn run(name: &str) -> bool {
     let chosen = Workload::ALL.iter().filter(|workload| name.is_empty() || workload.name() == name);
     let mut count = 0;

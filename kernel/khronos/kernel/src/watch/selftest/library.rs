@@ -12,7 +12,8 @@ use crate::task::sched;
 const KEYS: u64 = 64;
 const ROUNDS: u64 = 3;
 
-/// Each CPU inserts and removes keys of its own between those of others; all see the expected keys.
+/// Each CPU inserts and removes keys of its own, which lie between those of others. All CPUs see
+/// the expected keys.
 fn set<S: ConcurrentSet<u64> + Send + Sync + 'static>(set: S) {
     let set = Arc::new(set);
     let shared = set.clone();

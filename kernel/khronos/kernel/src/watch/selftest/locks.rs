@@ -15,13 +15,13 @@ use crate::sync::sleep::Sleep;
 use crate::sync::spin::Spin;
 use crate::task::sched;
 
-/// Each hand-over of a lock with a queue may wait until the host runs the next CPU: with more CPUs
-/// than the host has, that takes milliseconds. So there are fewer hand-overs then.
+/// The number of rounds. Each hand-over of a queue lock may wait until the host runs the next CPU.
+/// If the guest has more CPUs than the host, that takes milliseconds, so there are fewer rounds.
 fn rounds() -> u32 {
     400 / (cpu::count() as u32 + 1).max(2)
 }
 
-/// Threads increment under the lock, also two on a CPU; none is lost.
+/// Threads increment a counter with the lock held, also two threads on a CPU. No increment is lost.
 fn excludes<L: PlainLock + Send + Sync + 'static>() {
     let threads = cpu::count().min(4) + 1;
     let counter = Arc::new(Counter::new(L::new()));
@@ -30,7 +30,7 @@ fn excludes<L: PlainLock + Send + Sync + 'static>() {
     assert!(value(counter) == threads as u32 * rounds(), "an increment is lost");
 }
 
-/// The same of a lock with readers, which see no half of a change.
+/// As [`excludes`], for a lock with readers. A reader sees no half of a change.
 fn readers_and_writers<L: RawRwLock + Send + Sync + 'static>() {
     let counter = Arc::new(Counter::new(L::new()));
     let shared = counter.clone();
@@ -50,7 +50,7 @@ fn readers_and_writers<L: RawRwLock + Send + Sync + 'static>() {
     assert!(value(counter) == 2 * rounds(), "an increment is lost");
 }
 
-/// The count, after the threads have dropped the counter, which is a moment after their work.
+/// The count, once the threads have dropped the counter, which they do shortly after their work.
 fn value<L>(mut counter: Arc<Counter<L>>) -> u32 {
     loop {
         counter = match Arc::try_unwrap(counter) {
@@ -115,7 +115,7 @@ fn sleep() {
     assert!(*count.lock() == 2 * cpu::count() as u32 * rounds(), "an increment is lost");
 }
 
-/// Who reads, by whatever part, sees no half of a change.
+/// A reader, by any part, sees no half of a change.
 fn parted() {
     let pair = Arc::new(Parted::new(Rank::Process, (0, 0)));
     let shared = pair.clone();

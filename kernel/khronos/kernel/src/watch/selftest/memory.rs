@@ -51,7 +51,8 @@ fn references_are_counted() {
 const READS: Protection = Protection(Protection::READ);
 const WRITES: Protection = Protection(Protection::READ | Protection::WRITE);
 
-/// Maps a page, uses it, and unmaps it; other threads do the same elsewhere in the same space.
+/// Maps a page, uses it, and unmaps it. Other threads do the same elsewhere in the same address
+/// space.
 fn use_page(space: &Space, page: u64) {
     let map = || space.map(page, PAGE, true, WRITES, Source::Zeros).map(|at| at == page);
     let (write, read) = (|| space.fault(page, true, false), || space.fault(page, false, false));
@@ -64,7 +65,7 @@ fn use_page(space: &Space, page: u64) {
     assert!(space.unmap(page, PAGE).is_ok(), "what is not there is unmapped");
 }
 
-/// Some in blocks of their own, some in one block, and some use several.
+/// Some threads use blocks of their own, some share a block, and some use several blocks.
 fn threads_use_one_space() {
     const BASE: u64 = 0x10_0000_0000;
     let space = Arc::new(Space::new().expect("memory"));

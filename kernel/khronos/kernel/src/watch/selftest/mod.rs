@@ -18,8 +18,8 @@ use crate::watch::counters::{Event, total};
 /// A test panics if it fails.
 type Test = (&'static str, fn());
 
-/// Runs those whose names begin with `prefix`. The kernel stops at the first that fails; so this
-/// says whether there were any.
+/// Runs the tests whose names begin with `prefix`; returns whether there were any. The kernel stops
+/// at the first failure.
 pub fn run(prefix: &str) -> bool {
     let groups = [threads::TESTS, locks::TESTS, shelves::TESTS, memory::TESTS, library::TESTS];
     let all = groups.iter().copied().flatten();

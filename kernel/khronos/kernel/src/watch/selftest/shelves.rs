@@ -32,8 +32,8 @@ impl Drop for Value {
     }
 }
 
-/// Threads use values, also two at a time and across a change of threads, and put others in their
-/// place.
+/// Threads use values, also two at a time and while the CPU switches threads, and replace them by
+/// others.
 fn used_and_gone() {
     let count = Arc::new(AtomicU32::new(0));
     let shelves = Arc::new(([const { Shelf::new() }; SHELVES], Users::new()));
