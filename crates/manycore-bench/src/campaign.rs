@@ -17,7 +17,7 @@ use crate::worker::{Order, Worker, WorkerProcesses};
 
 /// Candidates against each other: what runs in a slice.
 pub(crate) trait Contest {
-    /// Where they meet: a number of threads, a mix of operations.
+    /// A point of the comparison: a number of threads, a mix of operations.
     type Point;
     /// One of the candidates.
     type Candidate;
@@ -30,7 +30,7 @@ pub(crate) trait Contest {
     /// The slice of a candidate at a point in a round.
     fn slice(&self, point: &Self::Point, candidate: &Self::Candidate, round: u32) -> Self::Slice;
 
-    /// The same in a few words, for those who wait.
+    /// The point in a few words, for progress reports.
     fn in_words(&self, point: &Self::Point, candidate: &Self::Candidate) -> String;
 
     /// Whether the slice has left the worker unable to run another.
@@ -43,7 +43,7 @@ pub(crate) trait Contest {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Campaign {
     pub rounds: Rounds,
-    /// What the order of points and candidates is drawn by.
+    /// The seed for the order of points and candidates.
     pub seed: u64,
     /// Whether to show progress, if standard error is a terminal.
     pub progress: bool,
@@ -74,7 +74,7 @@ pub(crate) type SamplesOf<C> = Samples<
 pub(crate) const BASE: usize = 0;
 
 impl Campaign {
-    /// Runs the whole campaign. A candidate that fails is left out from then on; if the base line
+    /// Runs the whole campaign. A candidate that fails is left out from then on. If the base line
     /// fails, the campaign fails.
     pub fn run<C: Contest>(
         self,
@@ -151,7 +151,7 @@ impl<P, C, S> Samples<P, C, S> {
         candidates.filter_map(|number| Some((number, self.at(point, number)?))).collect()
     }
 
-    /// What went wrong, a line for each candidate that failed.
+    /// A line for each candidate that failed.
     pub fn failures(&self) -> Vec<String> {
         self.failed.values().map(Failure::to_string).collect()
     }
@@ -162,7 +162,8 @@ pub(crate) fn values<S>(slices: &[S], value: impl Fn(&S) -> f64) -> Vec<f64> {
     slices.iter().map(value).collect()
 }
 
-/// All candidates, the base line first: ours, then those of others that are not named twice.
+/// All candidates, the base line first: ours, then those of other libraries that are not named
+/// twice.
 pub(crate) fn subjects(syncs: &[String], against: &[String]) -> Vec<String> {
     let others = against.iter().filter(|peer| !syncs.contains(peer));
     syncs.iter().chain(others).cloned().collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Its numbers at a moment, by name. They only grow.
+/// The numbers of a counter at a moment, by name. They only grow.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts(BTreeMap<&'static str, u64>);
 

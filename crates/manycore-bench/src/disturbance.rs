@@ -13,7 +13,7 @@ pub(crate) struct Watch {
 struct Usage {
     /// Time of all CPUs, busy and idle.
     all: f64,
-    /// The busy part of `all`, the hypervisor's other guests included.
+    /// The busy part of `all`, including the hypervisor's other guests.
     busy: f64,
     /// The part of `busy` spent by this process and its children that have ended.
     own: f64,
@@ -24,8 +24,8 @@ impl Watch {
         Self { start: Usage::now() }
     }
 
-    /// The share of the CPUs' time that others have used, in percent; `None` if the kernel does not
-    /// tell.
+    /// The share of the CPUs' time that other programs have used, in percent; `None` if the kernel
+    /// does not tell.
     pub fn others(&self) -> Option<f64> {
         let (start, end) = (self.start?, Usage::now()?);
         let all = end.all - start.all;

@@ -3,7 +3,7 @@
 /// Why there is no result, in one line that names the culprit and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The question makes no sense: an unknown lock, no threads. Exit status 2.
+    /// The request makes no sense: an unknown lock, no threads. Exit status 2.
     Usage(String),
     /// The measurement failed. Exit status 1.
     Failed(String),

@@ -3,7 +3,7 @@
 use manycore_measure::paired::{Better, Protocol, Verdict};
 use manycore_measure::{Measurement, Tone, significant};
 
-/// Measurements by their headings, both in the order in which they come.
+/// Measurements grouped by their headings, both in their original order.
 pub(crate) fn by_heading(
     measurements: &[Measurement],
     heading: impl Fn(&Measurement) -> String,
@@ -19,7 +19,7 @@ pub(crate) fn by_heading(
     groups
 }
 
-/// Below a table: a line for each mechanism that has counted something.
+/// A line below a table for each mechanism that has counters.
 pub(crate) fn counts(members: &[&Measurement]) -> String {
     let line = |member: &&Measurement| {
         let counted = member.metrics.iter().filter_map(|(name, metric)| {
@@ -44,10 +44,10 @@ pub(crate) fn warning(measurements: &[Measurement]) -> String {
     })
 }
 
-/// The share of the CPUs that others may use without a warning, in percent.
+/// The share of the CPUs that other programs may use without a warning, in percent.
 const TOLERATED: f64 = 5.0;
 
-/// What an interval of ratios says, and how to show it.
+/// The verdict from an interval of ratios, and its style.
 pub(crate) fn judge(interval: Option<(f64, f64)>) -> (String, Tone) {
     let verdict = Protocol::new(Better::Higher).judge(interval);
     let tone = match verdict {

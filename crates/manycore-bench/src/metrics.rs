@@ -5,7 +5,7 @@ use manycore_measure::paired::{Comparison, Median};
 
 use crate::wait_pool::Pooled;
 
-/// Percentiles of waits that are reported, with the names of their metrics.
+/// The percentiles of waits that are reported, and the names of their metrics.
 pub(crate) const WAIT_PERCENTILES: [(&str, f64); 4] =
     [("wait_p50", 0.5), ("wait_p99", 0.99), ("wait_p99_9", 0.999), ("wait_max", 1.0)];
 

@@ -16,22 +16,23 @@ pub struct Mix {
     pub reads: f64,
     /// Sections of one operation.
     pub sections: u32,
-    /// How long a thread sleeps between two operations, as a terminal whose user thinks.
+    /// How long a thread sleeps between two operations, like a terminal whose user thinks.
     pub think_ns: f64,
     /// What some operations do beside.
     #[serde(default)]
     pub updating: Option<Updating>,
 }
 
-/// Operations that update continue with more sections. The sleep between two operations
-/// distinguishes the two kinds.
+/// An operation that updates has additional sections. The kind of an operation is known by the
+/// sleep after it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Updating {
     /// The share of such operations, in percent.
     pub share: f64,
     /// How many more sections they have.
     pub sections: u32,
-    /// How often and for how long the further sections take each lock, in the order of the locks.
+    /// How often, and for how long, the additional sections take each lock, in the order of the
+    /// locks.
     pub locks: Vec<Latch>,
 }
 
@@ -43,8 +44,8 @@ pub struct Latch {
     /// Time in a section.
     pub section: Length,
     /// For a reader-writer lock beside mutexes: the share of its sections that only read, in
-    /// percent. It is then the lock that `manycore run` puts into a program, whichever lock the
-    /// others are. Simulated only.
+    /// percent. It is the lock that `manycore run` would use for the program's reader-writer locks,
+    /// whichever the mutexes are. Simulated only.
     #[serde(default)]
     pub shared: Option<f64>,
     /// Cache lines that each section reads and, unless it only reads, writes: at least one.
@@ -52,7 +53,7 @@ pub struct Latch {
     pub data: u32,
 }
 
-/// The usual number of lines: the data by which the benchmark checks the lock.
+/// The usual number of lines: those by which the benchmark checks the lock.
 pub const USUAL_DATA: u32 = 1;
 
 /// The most lines that a section may move.
@@ -78,7 +79,7 @@ impl Mix {
         Self { locks, outside, reads, sections: 1, think_ns: 0.0, updating: None }
     }
 
-    /// The same, with sections that move this number of cache lines each.
+    /// As [`uniform`](Self::uniform), with sections that move this number of cache lines each.
     pub fn with_data(mut self, lines: u32) -> Self {
         self.locks.iter_mut().for_each(|lock| lock.data = lines);
         self
@@ -89,13 +90,13 @@ impl Mix {
         Self { locks: updating.locks.clone(), updating: None, ..self.clone() }
     }
 
-    /// Sections of an operation, in the mean over those that update and the others.
+    /// The number of sections of an operation: the mean over all operations.
     pub fn sections_mean(&self) -> f64 {
         let more = |updating: &Updating| updating.share / 100.0 * f64::from(updating.sections);
         f64::from(self.sections) + self.updating.as_ref().map_or(0.0, more)
     }
 
-    /// A number of a lock, as often as its weight says.
+    /// Draws the index of a lock with the probability of its weight.
     pub(crate) fn draw(&self, random: &mut fastrand::Rng) -> usize {
         let all: f64 = self.locks.iter().map(|lock| lock.weight).sum();
         let mut left = random.f64() * all;

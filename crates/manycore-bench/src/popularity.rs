@@ -11,16 +11,15 @@ pub enum Popularity {
     /// All alike.
     #[default]
     Uniform,
-    /// The k-th most popular k^S times as seldom as the first. With S = 1, the first of 10,000 keys
-    /// gets 10.2 % of the operations.
+    /// The k-th most popular object is used k^S times as rarely as the first. With S = 1, the first
+    /// of 10,000 keys gets 10.2 % of the operations.
     Zipf(f64),
 }
 
-/// Draws one of some objects by its rank; rank 0 is the most popular.
+/// Draws one of several objects by its rank; rank 0 is the most popular.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranks {
-    /// For each object, the share of requests for it and the more popular ones. Empty if all are
-    /// alike.
+    /// For each object, the cumulative share of requests. Empty if all objects are equally popular.
     up_to: Arc<[f64]>,
 }
 

@@ -41,7 +41,7 @@ use crate::{
     simulated, syscall, syscalls, txn, uncontended, worker,
 };
 
-/// All workloads, in the order in which help shows them.
+/// All workloads, in the order of the help.
 const WORKLOADS: &[&dyn Workload] = &[
     &lock::Locks,
     &many::Many,

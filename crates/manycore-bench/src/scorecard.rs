@@ -9,6 +9,6 @@ pub struct Scorecard {
     pub measurements: Vec<Measurement>,
     /// The promises or goals, judged.
     pub claims: Vec<Claim>,
-    /// Candidates that failed, a line for each. They have no records.
+    /// A line for each candidate that failed. Such candidates have no records.
     pub failures: Vec<String>,
 }

@@ -19,13 +19,13 @@ use crate::{cpus, footprint};
 /// When threads are to end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Bound {
-    /// After this time, and before it a fifth of it that is not counted.
+    /// The slice ends after this time. An uncounted fifth of it comes before.
     Time(Duration),
     /// When each thread has done this many operations.
     Operations(u64),
 }
 
-/// How many threads there are, where they run, and for how long.
+/// The number of threads, their CPUs, and the length of the slice.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ThreadSettings {
     pub threads: u32,
@@ -42,7 +42,7 @@ pub(crate) struct ThreadSettings {
 const SAMPLE: u32 = 31;
 
 impl ThreadSettings {
-    /// For a slice of this length, or for this many operations of each thread.
+    /// Settings for a slice of this length, or for this many operations of each thread.
     pub fn new(
         threads: u32,
         slice: Duration,
@@ -61,7 +61,7 @@ impl ThreadSettings {
         }
     }
 
-    /// How long that may take, with something large to fill first.
+    /// The longest time that a slice may take if something large has to be filled first.
     pub fn time_max(&self) -> Duration {
         let limit = match self.bound {
             Bound::Time(measured) => 2 * measured + self.drain,
@@ -98,7 +98,7 @@ pub(crate) struct OperationLoop<'a> {
 }
 
 impl OperationLoop<'_> {
-    /// Draws operations and does them, until it is time to end. Drawing is not timed.
+    /// Draws operations and does them, until the slice ends. Drawing is not timed.
     #[inline]
     pub fn run<O>(&mut self, mut draw: impl FnMut() -> O, mut operate: impl FnMut(O)) {
         let (limit, sample) = (self.settings.operations_max(), self.settings.sample);
@@ -127,7 +127,7 @@ impl OperationLoop<'_> {
 pub(crate) struct Ran<O> {
     /// The outcomes of all threads, in no order.
     pub outcomes: Vec<O>,
-    /// Operations that each thread did in the time that was counted.
+    /// The number of operations of each thread in the counted time.
     pub counts: Vec<u64>,
     /// The time that passed.
     pub elapsed_ns: f64,
@@ -170,8 +170,8 @@ struct Ended<O> {
     time: Instant,
 }
 
-/// Has threads run the work that `work` makes for each, by its number. The error, in one line,
-/// names the thread that failed, or that did not come back.
+/// Runs threads, each with the work that `work` makes for its index. The error, in one line, names
+/// the thread that failed or did not end.
 pub(crate) fn run<W: Work>(
     settings: &ThreadSettings,
     work: impl FnMut(u32) -> W,
@@ -279,7 +279,8 @@ fn start<W: Work>(
     Ok(ended)
 }
 
-/// All threads that end in time: for a count of operations, whatever time that takes.
+/// Collects the outcomes of all threads that end in time. With a number of operations, there is no
+/// limit to the time.
 fn gather<O>(threads: &mpsc::Receiver<Ended<O>>, settings: &ThreadSettings) -> Vec<Ended<O>> {
     let begin = Instant::now();
     let next = |_| match settings.bound {

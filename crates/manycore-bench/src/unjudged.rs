@@ -18,7 +18,7 @@ pub(crate) struct Part {
     pub value: f64,
     /// The 95 % interval.
     interval: Option<(f64, f64)>,
-    /// The interval that holds together with those of all other places.
+    /// The interval at a confidence that holds for all parts together.
     wide: Option<(f64, f64)>,
 }
 
@@ -53,9 +53,9 @@ impl UnjudgedClaim {
         self.close(Some(found), verdict, note)
     }
 
-    /// Judges a claim that must hold at all places: it passes if each interval keeps to the bound,
-    /// and fails if one breaks it, where intervals are widened by their number: of many, some are
-    /// off by chance.
+    /// Judges a claim that must hold for all parts. It passes if each interval keeps to the bound,
+    /// and fails if one breaks it. The intervals are widened by their number, because of many
+    /// intervals some are wrong by chance.
     pub fn everywhere(self, parts: &[Part]) -> Claim {
         let clearance = |part: &&Part| self.bound.clearance(part.value);
         let Some(worst) = parts.iter().min_by(|a, b| clearance(a).total_cmp(&clearance(b))) else {

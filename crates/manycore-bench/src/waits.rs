@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// The longest wait that is told from longer ones: a minute.
+/// The longest wait that is distinguished from longer ones: a minute.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 /// Waits, to about one percent of their length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// Length in nanoseconds, and how many waits were that long.
+    /// Lengths in nanoseconds, each with the number of waits of that length.
     bins: BTreeMap<u64, u64>,
 }
 
@@ -46,7 +46,7 @@ impl Waits {
         self.bins.values().sum()
     }
 
-    /// The length that this share of the waits does not exceed; `None` if there are no waits.
+    /// The length that this share of the waits does not exceed; `None` without waits.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         quantile(&self.bins.iter().map(|(ns, count)| (*ns, *count)).collect::<Vec<_>>(), share)
     }

@@ -4,12 +4,12 @@ use crate::front::Front;
 use crate::simulated::Simulator;
 use crate::worker::Executor;
 
-/// A workload: all that the command, its workers and the processes that simulate need to know of
-/// it.
+/// A workload: everything that the command, its workers and the simulating processes need to know
+/// about it.
 ///
-/// Each part is there or not: some workloads are only measured, some only simulated.
+/// Each part is optional: some workloads are only measured, others only simulated.
 pub(crate) trait Workload: Sync {
-    /// The parts after `manycore bench`: flags, measuring, rows, text and picture, by
+    /// The parts of `manycore bench`: flags, measuring, rows, text and picture, by
     /// [`Benchmark`](crate::front::Benchmark).
     fn measured(&self) -> Vec<Front> {
         Vec::new()
@@ -20,7 +20,7 @@ pub(crate) trait Workload: Sync {
         Vec::new()
     }
 
-    /// Executes its orders in a worker that was started for this lock.
+    /// The functions that execute its orders, in a worker that was started for this lock.
     fn executors(&self, _lock: &str) -> Vec<Executor> {
         Vec::new()
     }

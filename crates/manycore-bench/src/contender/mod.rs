@@ -14,7 +14,8 @@ use manycore::LockInfo;
 use manycore::lock::{self, PlainLock};
 use manycore_traits::{RawLock, RawRwLock};
 
-/// The name of "as the program is": glibc's default mutex, and the base line of every comparison.
+/// The name of the unmodified program: glibc's default mutex, and the base line of every
+/// comparison.
 pub const BASE: &str = "glibc";
 
 /// The base line among reader-writer locks.
@@ -28,14 +29,13 @@ pub trait Contender: Send + Sync + 'static {
     /// Runs a section that nobody else may be in.
     fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R;
 
-    /// Runs a section that other readers may be in. A mutex knows no readers: they exclude each
-    /// other.
+    /// Runs a section that other readers may share. With a mutex, readers exclude each other.
     fn shared<R>(&self, section: impl FnOnce() -> R) -> R {
         self.exclusive(section)
     }
 }
 
-/// What to do with a contender's type, once it is known.
+/// A function of a contender's type.
 pub trait Visitor {
     /// What comes of it.
     type Output;
@@ -129,7 +129,7 @@ macro_rules! delegate {
 use delegate;
 delegate!(manycore);
 
-/// No lock at all: what the loop around a lock costs.
+/// No lock at all, to measure the cost of the loop around a lock.
 struct Nothing;
 
 impl Contender for Nothing {

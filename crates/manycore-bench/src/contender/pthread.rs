@@ -8,7 +8,7 @@ use std::ffi::c_int;
 
 use super::Contender;
 
-/// A pthread object at the place where it was made.
+/// A pthread object at the address where it was made.
 struct InPlace<T>(UnsafeCell<T>);
 
 // SAFETY: the C library's locks are made to be used by many threads at once.
@@ -16,8 +16,8 @@ unsafe impl<T> Sync for InPlace<T> {}
 // SAFETY: a lock that nobody holds belongs to no thread.
 unsafe impl<T> Send for InPlace<T> {}
 
-/// A lock that cannot be had is a bug of the benchmark or of the library under it: no result may
-/// come of it.
+/// Checks the result of a pthread function. If a lock cannot be acquired, that is a bug of the
+/// benchmark or of the preloaded library, and there must be no result.
 #[inline]
 fn check(result: c_int) {
     assert!(
@@ -95,8 +95,8 @@ impl Contender for RwLock {
     }
 }
 
-/// The file that `pthread_mutex_lock` comes from in this process; `None` if the dynamic linker does
-/// not say.
+/// The file that defines `pthread_mutex_lock` in this process; `None` if the dynamic linker does
+/// not tell.
 pub(crate) fn origin() -> Option<String> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     let function = libc::pthread_mutex_lock as *const () as *const libc::c_void;

@@ -42,7 +42,8 @@ pub(crate) fn with<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
     }
 }
 
-/// The names of all simulated locks; with readers, manycore's reader-writer locks are among them.
+/// The names of all simulated locks. For workloads with readers, they include manycore's
+/// reader-writer locks.
 pub(crate) fn names(shared: bool) -> impl Iterator<Item = &'static str> {
     let rw_locks = if shared { super::rw_locks() } else { &[] };
     super::locks().iter().chain(rw_locks).map(|info| info.name)

@@ -33,28 +33,28 @@ pub use render::render;
 /// Sections of a transaction: it reads 100 rows. Assumed.
 const SECTIONS: u32 = 100;
 
-/// Time between two sections. Fitted to one observation: with 50 terminals on 24 CPUs, and InnoDB's
-/// lock, 87 % of the CPU time goes to locks.
+/// The time between two sections. Fitted to one observation: with 50 terminals on 24 CPUs, and
+/// InnoDB's lock, 87 % of the CPU time goes to locks.
 pub const OUTSIDE_NS: u64 = 1_500;
 
-/// From the end of a transaction to the start of the next one of the same terminal, beside the
-/// timer's slack: the way to a client on another machine and back. Assumed.
+/// The time from the end of a transaction to the start of the next one of the same terminal, beside
+/// the timer's slack. It is the way to a client on another machine and back. Assumed.
 pub const THINK_NS: u64 = 200_000;
 
 /// The latches: how often each is taken, relative to the others, and the mean time in its sections.
-/// Assumed latches: the list of transactions, the table of locks, an index's root and its leaves.
+/// The set of latches is assumed: the list of transactions, the table of locks, an index's root and
+/// its leaves.
 const LATCHES: [(f64, f64); 4] = [(2.0, 2_000.0), (2.0, 1_000.0), (4.0, 300.0), (4.0, 150.0)];
 
 /// Rows that a transaction changes that updates.
 const UPDATES: u32 = 20;
 
-/// The latches for a row that is changed: its lock, the root of the index, its leaf, which is also
-/// written, and the log. The times are assumed; each latch is taken once, as a change of a row
-/// requires.
+/// The latches that the change of a row takes, each once: the row's lock, the root of the index,
+/// its leaf, which is also written, and the log. The times are assumed.
 const LATCHES_OF_UPDATE: [(f64, f64); 5] =
     [(0.0, 0.0), (1.0, 1_000.0), (1.0, 300.0), (1.0, 300.0), (1.0, 500.0)];
 
-/// Sections of a row that is changed: as often as its latches are taken.
+/// The number of sections in the change of a row: one for each latch.
 const SECTIONS_OF_UPDATE: u32 = 4;
 
 /// The most of a share.
@@ -90,7 +90,7 @@ pub struct Options {
     pub data: u32,
     /// The mean time between two sections.
     pub outside: Duration,
-    /// From the end of a transaction to the start of the next one of the same terminal.
+    /// The time from the end of a transaction to the start of the next one of the same terminal.
     pub think: Duration,
     /// Simulated time that is counted.
     pub duration: Duration,
@@ -203,7 +203,7 @@ impl Options {
         }
     }
 
-    /// The work of all threads, with this many percent of updating transactions.
+    /// The work of all threads, with this percentage of updating transactions.
     fn mix(&self, update: f64) -> Mix {
         let latch = |(weight, ns)| Latch {
             weight,

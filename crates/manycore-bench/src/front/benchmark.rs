@@ -10,7 +10,7 @@ use manycore_measure::{Figure, Results};
 use super::output::{failed_claims, failed_locks, print_results};
 use super::plot::PlotOptions;
 
-/// A benchmark's results: its rows, and how they are shown.
+/// A benchmark's results: its rows, and their presentation.
 #[derive(Debug)]
 pub struct Outcome {
     /// The rows, and claims that are judged by them.
@@ -23,7 +23,7 @@ pub struct Outcome {
     pub failures: Vec<String>,
 }
 
-/// The flags of a benchmark, and what it does with them.
+/// The flags of a benchmark, and how it runs.
 pub trait Benchmark: Args + Debug + 'static {
     /// Its name, after `manycore bench` or `manycore sim`.
     const NAME: &'static str;
@@ -34,7 +34,7 @@ pub trait Benchmark: Args + Debug + 'static {
     /// Whether to print the rows as JSON.
     fn json(&self) -> bool;
 
-    /// Where to draw the picture; none if there is no picture.
+    /// The file for the picture; `None` without a picture.
     fn plot(&self) -> Option<&PlotOptions> {
         None
     }
@@ -59,7 +59,7 @@ impl<B: Benchmark> Run for B {
     }
 }
 
-/// A command that a workload has, before its flags are read.
+/// The command of a workload, before its flags are parsed.
 #[derive(Clone, Copy, Debug)]
 pub struct Front {
     /// Its name.

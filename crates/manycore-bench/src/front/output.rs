@@ -23,7 +23,7 @@ pub fn print_results(results: &Results, json: bool, text: &str) -> Result<()> {
     print(&format!("{results}\n"))
 }
 
-/// An error if some locks could not be measured: a line for each.
+/// An error if some locks could not be measured, with a line for each.
 pub fn failed_locks(failures: &[String]) -> Result<()> {
     match failures {
         [] => Ok(()),
@@ -31,7 +31,7 @@ pub fn failed_locks(failures: &[String]) -> Result<()> {
     }
 }
 
-/// An error if something that is promised was found not to be so.
+/// An error if some claims are not met.
 pub fn failed_claims(claims: &[Claim]) -> Result<()> {
     let failed: Vec<&str> = claims
         .iter()

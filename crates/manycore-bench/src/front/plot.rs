@@ -39,8 +39,8 @@ pub struct Canvas {
 }
 
 impl PlotOptions {
-    /// If a file is requested, checks before any measurement that it can be written, so that no
-    /// measurement is lost.
+    /// Opens the picture's file if one is requested. It checks before any measurement that the file
+    /// can be written, so that no measurement is lost.
     pub fn open(&self) -> Result<Option<Canvas>> {
         let Some(PlotFile(path)) = &self.plot else { return Ok(None) };
         let is_page = match path.extension().and_then(|end| end.to_str()) {
@@ -65,8 +65,7 @@ impl PlotOptions {
     }
 }
 
-/// Tries to write the file, and leaves everything unchanged: there may be nothing to draw in the
-/// end.
+/// Checks that the file can be written, without a change: there may be nothing to draw in the end.
 fn can_be_replaced(path: &Path) -> io::Result<()> {
     match File::options().append(true).open(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

@@ -10,7 +10,7 @@ use clap::Args;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
 
-/// How simulations are run. None of it changes a result.
+/// How simulations are run. These options do not change results.
 #[derive(Args, Debug)]
 pub struct SimulatorOptions {
     /// Simulations at a time [default: as many as CPUs]
@@ -25,8 +25,7 @@ pub struct SimulatorOptions {
     cache: Option<PathBuf>,
 }
 
-/// The other options of every workload that is drawn: its seed, its machines, and its progress
-/// reports.
+/// The other options of every simulated workload: its seed, its machines, and its progress reports.
 #[derive(Args, Debug)]
 pub struct VariationOptions {
     /// Vary the unknown properties of the machine, and show the range of results: 18 simulations
@@ -59,7 +58,7 @@ impl SimulatorOptions {
     }
 }
 
-/// Says what was the matter with the cache, if anything was.
+/// Reports problems of the cache.
 pub fn say_troubles(pool: &SimulatorPool, terminal: &Terminal) {
     pool.cache.iter().flat_map(Cache::troubles).for_each(|trouble| terminal.note(trouble));
 }

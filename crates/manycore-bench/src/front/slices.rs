@@ -40,7 +40,7 @@ impl SliceOptions {
 /// Which CPUs threads run on.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Pin {
-    /// A CPU of its own for each thread, where there are enough
+    /// Each thread has a CPU of its own, if there are enough CPUs.
     Auto,
     /// Left to the scheduler
     None,

@@ -21,7 +21,7 @@ pub struct TaskGrid {
 }
 
 impl Default for TaskGrid {
-    /// Files that are made in one directory, by all mechanisms, with 1 and 2 threads.
+    /// Threads make files in one directory, with all mechanisms, with 1 and 2 threads.
     fn default() -> Self {
         Self {
             syncs: own::syncs(),

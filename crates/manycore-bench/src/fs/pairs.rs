@@ -83,7 +83,7 @@ fn pairs(calls: &[String]) -> Vec<[String; 2]> {
     calls.iter().enumerate().flat_map(with).collect()
 }
 
-/// Names of each two of the calls, such as `create unlink`.
+/// The names of all pairs of the calls, such as `create unlink`.
 pub fn names(calls: &[String]) -> Vec<String> {
     pairs(calls).iter().map(|pair| pair.join(" ")).collect()
 }

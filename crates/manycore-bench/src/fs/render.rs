@@ -6,7 +6,7 @@ use manycore_measure::Measurement;
 use super::result::RETRIES;
 use crate::structure;
 
-/// A table for each point, mechanisms in the order asked for.
+/// A table for each point. Mechanisms keep the order of the request.
 pub fn render(measurements: &[Measurement]) -> String {
     structure::render(measurements, heading, &[("retries", RETRIES)], |_| String::new())
 }

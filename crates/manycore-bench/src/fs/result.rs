@@ -37,7 +37,7 @@ impl NativeTask for Task {
     }
 }
 
-/// How often calls had to begin anew, for each operation.
+/// How often calls had to restart, for each operation.
 pub(super) const RETRIES: &str = "count_retries";
 
 /// What a record says about its point.

@@ -126,7 +126,7 @@ impl SimulatedUse for Use<'_> {
 struct SimulatedThread<'a> {
     fs: &'a dyn FileSystem,
     thread: u32,
-    /// From its first operation on: then the file system is filled.
+    /// Set at its first operation, because the file system is filled before that.
     worker: Option<Box<dyn Worker + 'a>>,
     random: fastrand::Rng,
     load: &'a Load<Task>,

@@ -20,7 +20,7 @@ use crate::worker::Executor;
 pub(crate) struct Slice {
     /// What all structures have.
     pub used: StructureSlice,
-    /// How often calls had to begin anew, for each operation.
+    /// How often calls had to restart, for each operation.
     pub retries: f64,
 }
 
@@ -43,7 +43,7 @@ fn run(settings: &Settings<Task>, kept: &mut Option<Filled>) -> Result<Slice, St
     Ok(slice)
 }
 
-/// A file system with what is there at the start.
+/// A file system with its initial contents.
 struct Filled {
     fs: Arc<dyn FileSystem>,
     task: Task,

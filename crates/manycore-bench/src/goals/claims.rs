@@ -43,7 +43,8 @@ struct Judge<'a> {
     samples: &'a NativeSamples<Task>,
 }
 
-/// Throughputs that are compared, round by round: where, the base line's, the candidate's.
+/// Throughputs to compare, round by round: the point, the base line's values, the candidate's
+/// values.
 type Pair = (String, Vec<f64>, Vec<f64>);
 
 impl Judge<'_> {
@@ -60,7 +61,8 @@ impl Judge<'_> {
         format!("{} thread{plural}, {} % updates", point.threads, point.update)
     }
 
-    /// A mechanism over another at the points that are meant.
+    /// The throughputs of a mechanism and of another one, at the points for which `is_meant`
+    /// returns true.
     fn pairs(&self, own: &str, base: &str, is_meant: impl Fn(&Task) -> bool) -> Vec<Pair> {
         let points = self.samples.points.iter().enumerate();
         let pair = |(number, point): (usize, &Task)| {
@@ -99,8 +101,8 @@ impl Judge<'_> {
         self.close(open, &[own, base], &self.pairs(own, base, is_meant))
     }
 
-    /// Claims for lists and hash tables alike; the numbers are shares of updates, and the part of
-    /// RCU's throughput that MV-RLU has to reach there.
+    /// Claims for lists and hash tables. The numbers are shares of updates, and the part of RCU's
+    /// throughput that MV-RLU has to reach there.
     fn against_rcu(&self, shares: &[(f64, f64)]) -> Result<Vec<Claim>, Failure> {
         let mut claims = Vec::new();
         for peer in ["crossbeam-epoch", "urcu-memb", "urcu-qsbr"] {
@@ -134,7 +136,7 @@ impl Judge<'_> {
         self.close(open, &["mvrlu"], &pairs)
     }
 
-    /// With 8 threads on fewer CPUs, half of the throughput with 2.
+    /// With 8 threads on fewer CPUs, at least half of the throughput with 2 threads.
     fn crowd_keeps(&self, sync: &str) -> Result<Claim, Failure> {
         let open = self.open(
             &format!("{sync}-crowd"),
@@ -147,7 +149,7 @@ impl Judge<'_> {
         self.close(open, &[sync], &pairs)
     }
 
-    /// Keys of which a few get most of the requests.
+    /// A few of the keys get most of the requests.
     fn popular(&self) -> Result<Claim, Failure> {
         let open = self.open("mvrlu", "mvrlu with zipf keys over itself with uniform ones", 0.7);
         let of = |uniform| {
@@ -160,7 +162,7 @@ impl Judge<'_> {
         self.close(open, &["mvrlu"], &pairs)
     }
 
-    /// Each of the rivals, and so the best of them.
+    /// Compares with each rival, and so with the best of them.
     fn rivals(&self) -> Result<Claim, Failure> {
         let text = format!("{GROWING} over the best of {}", RIVALS.join(", "));
         let open = self.open("mvrlu-over-rivals", &text, 0.8);
@@ -204,7 +206,7 @@ mod tests {
     use crate::goals::parts;
     use crate::structure::StructureSlice;
 
-    /// A run of a part with these speeds, in operations a second, and noise of 2 %.
+    /// The claim about a run of a part with these speeds, in operations a second, and noise of 2 %.
     fn claim(part: &str, id: &str, speed: impl Fn(&Task, &str) -> f64) -> Claim {
         let plan = parts::of_sets(part, false);
         let mut random = fastrand::Rng::with_seed(1);

@@ -26,13 +26,13 @@ pub(super) const SIMULATED: &str = "index-simulated";
 /// Ours.
 const OWN: &str = "mvrlu";
 
-/// Ordered maps of others that take no lock to be read.
+/// Ordered maps of other libraries whose readers take no lock.
 const RIVALS: [&str; 4] = ["scc-tree", "skiplist", "ferntree", "congee"];
 
 /// What chains in buckets are on a simulated machine.
 const CHAINS: &str = "rcu-mcs";
 
-/// The part of the best index's throughput that has to be reached, with few records and with many.
+/// The part of the best index's throughput that must be reached, with few records and with many.
 const BARS: [(Mix, [f64; 2]); 5] = [
     (Mix::YcsbA, [0.70, 0.80]),
     (Mix::YcsbB, [0.90, 0.85]),
@@ -78,7 +78,7 @@ fn judge(part: &str, size: usize, samples: &NativeSamples<Task>) -> Result<Vec<C
     BARS.iter().map(|(mix, bars)| over_rivals(part, *mix, bars[size], samples)).collect()
 }
 
-/// Each of the rivals, and so the best of them.
+/// Compares with each rival, and so with the best of them.
 fn over_rivals(
     part: &str,
     mix: Mix,
@@ -150,7 +150,7 @@ pub(super) fn simulate(options: &Options) -> Result<Scorecard, Failure> {
     Ok(found)
 }
 
-/// Simulates a mechanism with 56 and with 448 threads, with each share of upserts.
+/// Simulates a mechanism with 56 and with 448 threads, with each share of updates and insertions.
 fn simulated_run(
     options: &Options,
     structure: &str,
@@ -171,7 +171,7 @@ fn simulated_run(
     })
 }
 
-/// A claim about one value over another, if both are there.
+/// A claim about the ratio of two values, if both exist.
 fn of_ratio(open: UnjudgedClaim, pair: Option<(f64, f64)>, what: &str) -> Claim {
     match pair {
         Some((own, base)) => {

@@ -39,13 +39,14 @@ impl Workload for Goals {
 pub struct Options {
     /// The parts, of [`NAMES`].
     pub parts: Vec<String>,
-    /// Time for all of them. The simulations take the time that they take.
+    /// The time for all native measurements. Simulations are not limited.
     pub budget: Duration,
     /// What everything is drawn by.
     pub seed: u64,
     /// How to start a worker.
     pub worker: Command,
-    /// How to start one that has the sets of C libraries; `None` if that program is not there.
+    /// The command that starts the program with the sets of C libraries; `None` if that program was
+    /// not built.
     pub foreign: Option<Command>,
     /// Who simulates.
     pub pool: SimulatorPool,
@@ -107,7 +108,7 @@ fn reverse_map(options: &Options, time: Duration) -> Result<Scorecard, Failure> 
     Ok(Scorecard { measurements: ran.measurements, claims, failures: ran.failures })
 }
 
-/// The results for a person: tables of all that was measured, and the claims.
+/// The results: tables of all measurements, and the claims.
 pub fn render(found: &Scorecard) -> String {
     let of = |workload: &str| -> Vec<Measurement> {
         found.measurements.iter().filter(|record| record.workload == workload).cloned().collect()

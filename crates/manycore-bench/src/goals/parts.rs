@@ -21,13 +21,13 @@ pub const NAMES: [&str; 10] = [
     "index-simulated",
 ];
 
-/// The numbers of threads of most parts: one, a CPU each, and more than CPUs.
+/// The numbers of threads of most parts: one, one for each CPU, and more than CPUs.
 pub(super) const THREADS: [u32; 3] = [1, 2, 8];
 
 /// Ours for many keys.
 pub(super) const GROWING: &str = "mvrlu-growing";
 
-/// Hash tables of others with which large ones are compared.
+/// Hash tables of other libraries, to compare with large ones.
 pub(super) const RIVALS: [&str; 3] = ["papaya", "scc", "dashmap"];
 
 /// A part's weight in the time for all.
@@ -43,13 +43,13 @@ pub(super) fn share(name: &str) -> f64 {
     }
 }
 
-/// Points, and mechanisms that are measured at each of them; the first is the base line.
+/// Points, and mechanisms that are measured at each. The first one is the base line.
 pub(super) struct Part {
     pub points: Vec<Task>,
     pub mechanisms: Vec<String>,
 }
 
-/// A part about sets, including those of C libraries if they are in the build.
+/// A part about sets, including those of C libraries if they were built.
 pub(super) fn of_sets(name: &str, foreign: bool) -> Part {
     let hash = Keys { buckets: 1_000, ..Keys::of(10_000) };
     let (structure, updates, threads, keys): (_, &[f64], &[u32], Vec<Keys>) = match name {
@@ -101,12 +101,13 @@ pub(super) fn of_sets(name: &str, foreign: bool) -> Part {
     Part { points, mechanisms }
 }
 
-/// One bucket for each key in tables that do not grow; other projects' tables have as much room.
+/// One bucket for each key, in tables that do not grow. Tables of other libraries have as much
+/// room.
 fn large(keys: u64) -> Keys {
     Keys { buckets: keys, ..Keys::of(keys) }
 }
 
-/// Reverse maps with 8 threads, as often as there is time for.
+/// Reverse maps with 8 threads, in as many rounds as there is time for.
 pub(super) fn reverse_map(options: &Options, time: Duration) -> rmap::Options {
     let settings = rmap::Options {
         syncs: ["ldu", "ldu-per-core", "ldu-forest"].map(str::to_owned).to_vec(),

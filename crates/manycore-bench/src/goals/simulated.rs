@@ -76,7 +76,7 @@ fn reverse_maps(options: &Options) -> Result<Scorecard, Failure> {
     Ok(Scorecard { claims, measurements: ran.measurements, failures: ran.failures })
 }
 
-/// The second number of threads over this many times the first.
+/// The throughput with the second number of threads must be this many times that with the first.
 fn scaled(
     open: UnjudgedClaim,
     measurements: &[Measurement],

@@ -9,7 +9,7 @@ use crate::unjudged::Part;
 use crate::wait_pool::Pooled;
 use manycore_measure::paired::{Better, Protocol, Unusable};
 
-/// The lock that is promised to be nearly as good as the best of the others at each point.
+/// The lock that should be nearly as good as the best of the others at each point.
 const LEARNING: &str = "adaptive";
 
 /// Judges all claims about one way.
@@ -32,7 +32,7 @@ fn compare(base: &[f64], candidate: &[f64], confidence: f64) -> Result<Pooled, U
     protocol.compare(base, candidate).map(Pooled::from)
 }
 
-/// Throughput against the best other lock: on average, and at each point.
+/// Its throughput over that of the best other lock: on average, and at each point.
 fn against_the_best(view: &View) -> Result<Vec<Claim>, Failure> {
     let open = |id: &str, text: &str, bound| {
         view.open(
@@ -66,7 +66,7 @@ fn against_the_best(view: &View) -> Result<Vec<Claim>, Failure> {
     Ok(vec![mean, least.everywhere(&parts)])
 }
 
-/// A lock and the best of the others at a point, round by round.
+/// A lock's throughput and that of the best other lock at a point, round by round.
 ///
 /// A lock that is chosen because it is best in some rounds looks better in those rounds than it is.
 /// So the best lock of the even rounds is compared in the odd rounds, and the best of the odd
@@ -98,8 +98,8 @@ impl Rivals {
     }
 }
 
-/// The 99.9th percentile of waits at each point with more than one thread. A single thread waits
-/// for nobody, so its percentile shows only the clock and interrupts.
+/// The 99.9th percentile of waits at each point with more than one thread. A single thread never
+/// waits, so its percentile shows only the clock and interrupts.
 fn waits(view: &View) -> Result<Claim, Failure> {
     let open = view.open(
         format!("{LEARNING}-wait"),
@@ -117,7 +117,7 @@ fn waits(view: &View) -> Result<Claim, Failure> {
     Ok(open.everywhere(&points.iter().map(part).collect::<Result<Vec<_>, _>>()?))
 }
 
-/// Sections of the busiest thread over those of the least busy at each point.
+/// The number of sections of the busiest thread over that of the least busy one, at each point.
 fn fairness(view: &View) -> Result<Claim, Failure> {
     let open = view.open(
         format!("{LEARNING}-fairness"),
@@ -133,7 +133,7 @@ fn fairness(view: &View) -> Result<Claim, Failure> {
     Ok(open.everywhere(&(0..points).map(part).collect::<Result<Vec<_>, _>>()?))
 }
 
-/// Half of glibc's throughput with many more threads than CPUs.
+/// At least half of glibc's throughput with many more threads than CPUs.
 fn holds_under_load(view: &View, lock: &str) -> Result<Claim, Failure> {
     let open = view.open(
         format!("{lock}-under-load"),
@@ -150,7 +150,8 @@ fn holds_under_load(view: &View, lock: &str) -> Result<Claim, Failure> {
     Ok(open.everywhere(&points.iter().map(part).collect::<Result<Vec<_>, _>>()?))
 }
 
-/// Seed claim: the hybrid lock is as fast as the spinning one where spinning is at its best.
+/// A claim of the original project: the hybrid lock is as fast as the spinning one where spinning
+/// is best.
 fn peak(view: &View, section: &[usize]) -> Result<Claim, Failure> {
     let (length, _) = view.section(section);
     let open = view.open(
@@ -168,8 +169,8 @@ fn peak(view: &View, section: &[usize]) -> Result<Claim, Failure> {
     Ok(open.once(found, note))
 }
 
-/// Seed claim: with the most threads, the hybrid lock keeps as much of its peak as the sleeping one
-/// does.
+/// A claim of the original project: with the most threads, the hybrid lock keeps as much of its
+/// peak as the sleeping one does.
 fn keeps_its_peak(view: &View, section: &[usize]) -> Result<Claim, Failure> {
     let (length, most) = view.section(section);
     let threads = view.points()[most].threads;

@@ -34,14 +34,14 @@ impl Workload for Grid {
 /// How much time to spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// About two minutes for a dozen locks: some of the points, few rounds. Many claims stay
+    /// About two minutes for a dozen locks: some of the points, few rounds. Many claims remain
     /// undecided.
     Quick,
-    /// All points, as many rounds as there is time for.
+    /// All points, with as many rounds as there is time for.
     Within(Duration),
 }
 
-/// The grid as options of [`lock`](crate::lock), to be changed at will and passed to [`run`].
+/// The grid as options of [`lock`](crate::lock). Change them as you like, and pass them to [`run`].
 pub fn options(worker: Command, preload: Option<PathBuf>, effort: Effort) -> Options {
     let sections = vec![Length::fixed(50.0), Length::fixed(1_000.0), Length::fixed(20_000.0)];
     let options = Options { sections, preload, ..Options::new(worker) };

@@ -32,7 +32,8 @@ pub fn render(found: &Scorecard) -> String {
     text + &format!("{}\n{}", Claim::table(&found.claims), warning(&found.measurements))
 }
 
-/// Locks of this way, and the peers, which come in no other way than their own.
+/// Whether a record belongs to locks that were built in this way, or to a peer. Peers are built in
+/// one way only.
 fn belongs(measurement: &Measurement, way: &str) -> bool {
     name(measurement, "through") == way || !crate::contender::is_ours(measurement.mechanism.name())
 }

@@ -13,7 +13,7 @@ use crate::wait_pool::{Draw, Pooled, WaitPool};
 use crate::worker::Through;
 use manycore_measure::paired::{Better, Comparison, Median, Protocol, Unusable};
 
-/// The samples of manycore's locks that came one way, and of the peers.
+/// The samples of the peers, and of manycore's locks that were built in one way.
 pub(super) struct View<'a> {
     samples: &'a Samples,
     way: Through,
@@ -95,7 +95,7 @@ impl<'a> View<'a> {
         (duration(self.points()[most].section.mean_ns).trim_end().to_string(), most)
     }
 
-    /// The point among these at which a lock has its highest throughput.
+    /// The one of these points at which a lock has its highest throughput.
     pub fn peak(&self, members: &[usize], subject: usize) -> usize {
         let median = |point: &usize| self.median(*point, subject, |_| true);
         let highest = members.iter().copied().max_by(|a, b| median(a).total_cmp(&median(b)));

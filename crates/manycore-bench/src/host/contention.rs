@@ -18,8 +18,8 @@ use crate::failure::Failure;
 const BATCHES: usize = 60;
 const BATCH: Duration = Duration::from_millis(2);
 
-/// Between two CPUs at this distance: the share of successes in percent, and nanoseconds for each
-/// success of either.
+/// Contention between two CPUs at this distance: the share of successes in percent, and nanoseconds
+/// for each success of either.
 pub(super) fn measure(a: usize, b: usize, distance: Distance) -> Result<Vec<Reading>, Failure> {
     let word = CachePadded(AtomicU64::new(0));
     // Relaxed throughout: only the values of the word matter.

@@ -10,14 +10,15 @@ use super::pair;
 use crate::cpus;
 use crate::failure::Failure;
 
-/// Batches of a pair; the fastest counts, because other activity of the machine can only make a
-/// batch longer.
+/// The number of batches of a pair. The fastest one counts, because other activity of the machine
+/// can only make a batch longer.
 const BATCHES: u32 = 15;
 
 /// Hand-overs there and back in a batch.
 const ROUNDS: u32 = 500;
 
-/// The most CPUs: of more, some are taken at even distances, since pairs grow with the square.
+/// The most CPUs. If there are more, evenly spaced ones are measured, since the number of pairs
+/// grows with the square.
 const MOST: usize = 256;
 
 /// Nanoseconds one way between each pair of CPUs that this process may run on. `progress` is

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 const BATCHES: u32 = 100;
 const OPERATIONS: u32 = 200;
 
-/// On one CPU, and between it and another if there is one.
+/// The costs of calls on one CPU, and between it and another one if there is one.
 pub(super) fn measure(cpu: usize, other: Option<usize>) -> Result<Vec<Reading>, Failure> {
     let mut readings = pair::run([cpu, cpu], alone, || ())?;
     readings.push(messages([cpu, cpu])?.reading(
@@ -55,7 +55,7 @@ fn alone() -> Vec<Reading> {
     ]
 }
 
-/// Two threads that wake each other in turn: nanoseconds for one message.
+/// Two threads wake each other in turn: nanoseconds for one message.
 fn messages(cpus: [usize; 2]) -> Result<Sample, Failure> {
     let word = AtomicU32::new(0);
     let trips = BATCHES * OPERATIONS;
@@ -79,7 +79,7 @@ fn messages(cpus: [usize; 2]) -> Result<Sample, Failure> {
     pair::run(cpus, first, second).map(Sample::of)
 }
 
-/// Two threads of a CPU that yield: nanoseconds for each time that the other one gets the CPU.
+/// Two threads of a CPU yield to each other: nanoseconds for each switch.
 fn switches(cpu: usize) -> Result<Sample, Failure> {
     // Relaxed throughout this function: the threads share a CPU and nothing but these numbers.
     let (last, switches, stop) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
@@ -112,7 +112,7 @@ fn switches(cpu: usize) -> Result<Sample, Failure> {
     pair::run([cpu, cpu], first, second).map(Sample::of)
 }
 
-/// How long the call takes that wakes a thread which sleeps on another CPU.
+/// The time of the call that wakes a thread which sleeps on another CPU.
 fn wake_call(cpus: [usize; 2]) -> Result<Sample, Failure> {
     let (word, answer) = (AtomicU32::new(0), AtomicU32::new(0));
     let trips = 500;
@@ -152,10 +152,10 @@ fn send(word: &AtomicU32, value: u32) {
     futex::wake(word, 1);
 }
 
-/// How long a thread runs before another that wants the same CPU runs.
+/// The time for which a thread runs before another one that wants the same CPU runs.
 fn time_slice(cpu: usize) -> Result<Reading, Failure> {
     const LENGTH: Duration = Duration::from_millis(600);
-    /// An interruption for longer than this was another thread's turn.
+    /// An interruption of more than this means that another thread ran.
     const AWAY_NS: f64 = 400_000.0;
     let per_tick = ns_per_tick();
     let stop = AtomicU32::new(0);

@@ -80,7 +80,7 @@ pub fn measure(mut progress: impl FnMut(&str)) -> Result<Host, Failure> {
     Ok(Host { topology, readings })
 }
 
-/// Why a thread could not be kept on its CPU.
+/// The error for a thread that could not be kept on its CPU.
 fn not_pinned(error: std::io::Error) -> Failure {
     Failure::Failed(format!("cannot keep a thread on its CPU: {error}"))
 }

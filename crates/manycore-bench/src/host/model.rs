@@ -35,7 +35,7 @@ impl Entry {
         Self { value, low, high, provenance: Provenance::Assumed, note: note.into() }
     }
 
-    /// The sum or difference of two: the range is that of the worst cases.
+    /// The sum of two entries, or their difference; its range is that of the worst cases.
     fn plus(self, other: &Self) -> Self {
         Self {
             value: self.value + other.value,
@@ -74,7 +74,7 @@ const TOLD: &str = "as the kernel tells in sysfs";
 const UNTOLD: &str = "the kernel does not tell";
 
 impl Host {
-    /// A model of this machine. There are at least two CPUs: [`measure`](super::measure) saw to
+    /// A model of this machine. It has at least two CPUs: [`measure`](super::measure) has checked
     /// that.
     pub fn model(&self, name: &str) -> Model {
         let mut constants = Vec::new();
@@ -99,7 +99,7 @@ impl Host {
         }
     }
 
-    /// What is measured for each class of distance of the model.
+    /// The measurements for each class of distance of the model.
     fn classes(&self) -> Vec<Distance> {
         let partners = self.topology.partners();
         let known = |distance: &Distance| partners.iter().any(|(known, _)| known == distance);
@@ -222,7 +222,7 @@ impl Host {
         }
     }
 
-    /// What each of the loads takes that nothing depends on.
+    /// The time of each of the loads that no other one depends on.
     fn same_line(&self) -> Entry {
         if self.reading("look_l1").is_none() {
             return self.untold_cache("caches.same_line");
@@ -349,8 +349,8 @@ impl Host {
         ))
     }
 
-    /// A sleep of no time ends late by the slack; then the CPU, which was idle, has to wake up and
-    /// to switch.
+    /// A sleep of zero length ends late by the slack. Then the CPU, which was idle, has to wake up
+    /// and to switch.
     fn timer_slack(&self) -> Entry {
         let after = self.os("os.idle_exit").plus(&self.os("os.context_switch"));
         let note = "a sleep of no time, less the end of idleness and a switch";

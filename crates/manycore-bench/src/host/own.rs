@@ -54,8 +54,8 @@ fn readings() -> Vec<Reading> {
     ]
 }
 
-/// Branches whose directions are read from memory, a byte for each: more of them than a core can
-/// learn.
+/// Branches whose directions are read from memory, a byte for each. There are more of them than a
+/// core can learn.
 fn branches(way: impl Fn(&mut fastrand::Rng, usize) -> bool) -> Sample {
     const BRANCHES: usize = 1 << 16;
     let mut random = fastrand::Rng::with_seed(1);

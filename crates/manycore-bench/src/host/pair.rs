@@ -9,7 +9,7 @@ use super::not_pinned;
 use crate::cpus;
 use crate::failure::Failure;
 
-/// The next thread to act, as a count of turns: at even counts it is the first thread.
+/// A count of turns: the first thread acts at even counts, the second one at odd counts.
 #[derive(Debug)]
 pub(super) struct PingPong(CachePadded<AtomicU32>);
 
@@ -18,7 +18,7 @@ impl PingPong {
         Self(CachePadded(AtomicU32::new(0)))
     }
 
-    /// Waits by polling, without a pause, for the turn of this number.
+    /// Polls, without a pause, until the turn with this number.
     #[inline]
     pub fn wait(&self, turn: u32) {
         // Acquire: partner of the Release in `pass`; this thread sees everything that the other did
@@ -26,7 +26,7 @@ impl PingPong {
         while self.0.load(Ordering::Acquire) != turn {}
     }
 
-    /// Ends a turn: the next one is of this number.
+    /// Ends a turn: the next one has this number.
     #[inline]
     pub fn pass(&self, next: u32) {
         self.0.store(next, Ordering::Release); // Release: partner of the Acquire in `wait`

@@ -19,12 +19,12 @@ pub struct Reading {
     pub what: String,
 }
 
-/// The batches of one kernel: a value for each, ascending.
+/// The batches of one kernel: a value for each, in ascending order.
 #[derive(Clone, Debug)]
 pub(super) struct Sample(Vec<f64>);
 
 impl Sample {
-    /// The sample of values in any order; there is at least one.
+    /// Makes a sample of values in any order. There is at least one.
     pub fn of(mut values: Vec<f64>) -> Self {
         assert!(!values.is_empty(), "a kernel ran no batch");
         values.sort_unstable_by(f64::total_cmp);
@@ -37,7 +37,8 @@ impl Sample {
         self.0[place as usize]
     }
 
-    /// As a reading: the 10th percentile, between the least and the 75th.
+    /// The reading: the 10th percentile, with a range from the smallest value to the 75th
+    /// percentile.
     pub fn reading(&self, name: impl Into<String>, what: impl Into<String>) -> Reading {
         Reading {
             name: name.into(),
@@ -48,7 +49,7 @@ impl Sample {
         }
     }
 
-    /// As a reading of something that disturbances make smaller as often as larger: the median,
+    /// The reading of a value that disturbances make smaller as often as larger: the median,
     /// between the quartiles.
     pub fn middle(&self, name: impl Into<String>, what: impl Into<String>) -> Reading {
         Reading {
@@ -61,8 +62,8 @@ impl Sample {
     }
 }
 
-/// Runs batches of `operations` each, of which the first warms up and does not count: nanoseconds
-/// an operation.
+/// Runs batches of `operations` each: returns nanoseconds an operation. The first batch warms up
+/// and does not count.
 pub(super) fn batches(count: usize, operations: u32, mut batch: impl FnMut()) -> Sample {
     batch();
     let time = |_| {
@@ -73,7 +74,7 @@ pub(super) fn batches(count: usize, operations: u32, mut batch: impl FnMut()) ->
     Sample::of((0..count).map(time).collect())
 }
 
-/// Nanoseconds for a tick of the counter, from an interval long enough for both clocks.
+/// Nanoseconds for a tick of the counter, from an interval that is long enough for both clocks.
 pub(super) fn ns_per_tick() -> f64 {
     let (start, ticks) = (Instant::now(), clock::now());
     std::thread::sleep(std::time::Duration::from_millis(50));

@@ -26,7 +26,7 @@ pub struct Cpu {
     pub package: usize,
     /// The least number among the threads of its core.
     pub core: usize,
-    /// The least number among the CPUs with which it shares the last-level cache.
+    /// The lowest number among the CPUs with which it shares the last-level cache.
     pub cluster: usize,
 }
 
@@ -81,7 +81,7 @@ impl Topology {
         })
     }
 
-    /// The nearest partner of the first CPU at each distance that there is, nearest first.
+    /// The nearest partner of the first CPU at each existing distance, the shortest distance first.
     pub fn partners(&self) -> Vec<(Distance, usize)> {
         let mut partners: Vec<(Distance, usize)> = Vec::new();
         for cpu in &self.cpus[1..] {

@@ -15,7 +15,7 @@ use super::topology::Distance;
 use crate::failure::Failure;
 
 const BATCHES: u32 = 400;
-/// Lines of a chain: 32 KiB would be a whole first-level cache.
+/// The number of lines in a chain: with 32 KiB they would fill a first-level cache.
 const LINES: usize = 128;
 
 /// Between two CPUs at this distance.
@@ -36,7 +36,7 @@ pub(super) fn measure(a: usize, b: usize, distance: Distance) -> Result<Vec<Read
     kinds.into_iter().map(reading).collect()
 }
 
-/// What the first CPU does to lines of the second.
+/// The first CPU's accesses to lines of the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     Load,

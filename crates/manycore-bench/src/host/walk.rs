@@ -14,7 +14,8 @@ use crate::failure::Failure;
 const STEPS: u32 = 20_000;
 const BATCHES: usize = 60;
 
-/// The area that fits no cache is at least so large, and this many times the last level.
+/// The least size of the area that fits into no cache, and its least size relative to the last
+/// level.
 const MEMORY_BYTES_MIN: u64 = 256 << 20;
 const MEMORY_TIMES_LAST: u64 = 4;
 
@@ -47,7 +48,7 @@ impl Area {
         area
     }
 
-    /// As [`walk`](Self::walk), with [`MORE`] loads of each line that nothing depends on.
+    /// As [`walk`](Self::walk), with [`MORE`] loads of each line on which nothing depends.
     fn walk_and_look(&self, from: &mut u32) {
         for _ in 0..STEPS {
             for more in 1..=MORE {
@@ -81,7 +82,7 @@ fn advise_huge_pages(memory: &mut [u32]) {
     }
 }
 
-/// From the given CPU: a reading for each cache that the kernel tells about (`load_l1`, ...),
+/// Measures from the given CPU: a reading for each cache that the kernel lists (`load_l1`, ...),
 /// `load_memory`, and `look_l1`.
 pub(super) fn measure(cpu: usize, caches: &[Cache]) -> Result<Vec<Reading>, Failure> {
     let caches = caches.to_vec();
@@ -100,8 +101,8 @@ pub(super) fn measure(cpu: usize, caches: &[Cache]) -> Result<Vec<Reading>, Fail
     })
 }
 
-/// How many bytes fit into a cache but into no nearer one. Other programs use a last level as well:
-/// there, not more than it takes.
+/// The number of bytes of an area that fits into a cache but into no nearer one. Other programs use
+/// a last level as well, so the area takes only a part of it.
 fn area_for(caches: &[Cache], index: usize) -> u64 {
     let half = caches[index].bytes / 2;
     let nearer = index.checked_sub(1).map(|nearer| 4 * caches[nearer].bytes);

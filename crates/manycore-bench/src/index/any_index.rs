@@ -21,15 +21,15 @@ pub trait AnyIndex: Send + Sync {
     fn check(&self) {}
 }
 
-/// A thread's access to an index. Keys are given by their numbers.
+/// A thread's handle of an index. Keys are given by their numbers.
 pub trait IndexHandle {
     /// Reads the key's value.
     fn get(&mut self, key: u64) -> Seen;
 
-    /// Gives the key the value with this count, whether or not the key is there.
+    /// Sets the key's value to the one with this count, whether or not the key exists.
     fn put(&mut self, key: u64, count: u32);
 
-    /// Gives the key the value with the next count; returns whether the key is there.
+    /// Sets the key's value to the one with the next count; returns whether the key exists.
     fn modify(&mut self, key: u64) -> bool;
 
     /// Reads this many entries at the most, from the key on, in the order of keys.
@@ -53,7 +53,7 @@ pub struct Abilities {
     pub strings: bool,
     /// Whether its values may be larger than a word.
     pub fields: bool,
-    /// A look-up may miss an existing key, while another thread replaces the value.
+    /// Whether a look-up may miss an existing key while another thread replaces the value.
     pub misses: bool,
 }
 
@@ -128,8 +128,8 @@ pub(crate) fn names(contenders: &'static [Contender], structure: &str) -> Vec<&'
     contenders.iter().filter(|known| known.structure == structure).map(|known| known.name).collect()
 }
 
-/// Expands the code that follows for each kind of keys and values of a task, which have these names
-/// in it.
+/// Expands the following code for each kind of keys and values of a task. The code refers to the
+/// kinds by these names.
 macro_rules! for_kinds {
     ($task:expr, $key:ident, $value:ident => $make:expr) => {{
         use $crate::index::data::{Field, KeyKind, ValueSize};

@@ -58,7 +58,7 @@ pub trait Key: Ord + Hash + Clone + Send + Sync + Borrow<Self::Asked> + 'static 
     /// What an index is asked for.
     type Asked: Ord + Hash + ?Sized;
 
-    /// The same for one look-up, without memory of the allocator's.
+    /// A key for one look-up, which takes no memory from the allocator.
     type Spelled: Borrow<Self::Asked>;
 
     /// The key of a number.
@@ -67,11 +67,11 @@ pub trait Key: Ord + Hash + Clone + Send + Sync + Borrow<Self::Asked> + 'static 
     /// What an index is asked for to find it.
     fn spell(number: u64) -> Self::Spelled;
 
-    /// What tells a key from others, most of the time.
+    /// A number that usually differs between keys.
     fn mark(asked: &Self::Asked) -> u32;
 }
 
-/// What an index is asked for, of what was spelled.
+/// The form of a key for look-ups.
 #[inline]
 pub(crate) fn asked<K: Key>(spelled: &K::Spelled) -> &K::Asked {
     spelled.borrow()
@@ -175,7 +175,7 @@ impl Value for Field {
     }
 }
 
-/// The value of a key, by its mark and a count.
+/// The value of a key, from its mark and a count.
 #[inline]
 fn value_of<V: Value>(mark: u32, count: u32) -> V {
     V::new(u64::from(mark) << 32 | u64::from(count))
@@ -261,7 +261,7 @@ impl Scan {
         self.is_hungry()
     }
 
-    /// Takes entries as long as it wants more and there are some.
+    /// Visits entries as long as `take` wants more and there are more.
     #[inline]
     pub fn take_all<'a, K: Key, V: Value>(
         &mut self,

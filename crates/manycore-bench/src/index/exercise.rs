@@ -33,7 +33,7 @@ fn all() -> impl Iterator<Item = &'static Contender> {
     own::native::CONTENDERS.iter().chain(peers::CONTENDERS)
 }
 
-/// Its answers to one thread are those of the standard library's map.
+/// Checks that with one thread, its answers are those of the standard library's map.
 fn alone(contender: &Contender, task: &Task) {
     let (index, mut model) = ((contender.make)(task), BTreeMap::new());
     let mut handle = index.handle();

@@ -6,10 +6,10 @@ use crate::failure::Failure;
 use crate::popularity::Popularity;
 use crate::slice::MOST_THREADS;
 
-/// The largest index for this test: each of its records has a number in a list.
+/// The largest index for this test. A list has a number for each record.
 const RECORDS_MAX: u64 = 1 << 30;
 
-/// The largest number of records with unequal popularity: each has a number in a table.
+/// The largest number of records with unequal popularity. A table has a number for each.
 const POPULAR_MAX: u64 = 10_000_000;
 
 /// What there is to choose from.

@@ -32,8 +32,8 @@ impl Operation {
 /// The longest scan.
 const SCAN_MAX: u32 = 100;
 
-/// If the popularity of records is not uniform, each thread draws this many before the start,
-/// and then uses them again and again.
+/// If the popularity of records is not uniform, each thread draws this many before the start, and
+/// then uses them again and again.
 const DRAWN: usize = 1 << 16;
 
 /// Records that threads insert. The records of one thread lie between those of the others:
@@ -62,7 +62,7 @@ impl Inserted {
         self.base + index * self.counts.len() as u64 + thread as u64
     }
 
-    /// The record that a thread inserts now: others can see it when the function has returned.
+    /// Inserts the thread's next record. Other threads can see it when the function has returned.
     #[inline]
     fn insert(&self, thread: usize, insert: impl FnOnce(u64)) {
         let count = &self.counts[thread];
@@ -110,7 +110,7 @@ impl Inserted {
 #[derive(Clone, Debug)]
 pub(crate) struct Operations {
     random: fastrand::Rng,
-    /// Up to which part of 2^32 an operation puts, inserts, scans, modifies.
+    /// The cumulative shares, in units of 2^-32, of operations that put, insert, scan and modify.
     up_to: [u64; 4],
     reads_latest: bool,
     initial: u64,
@@ -175,7 +175,7 @@ impl Operations {
 /// What threads have seen and done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Look-ups of records that are there, which have found nothing.
+    /// The number of look-ups of existing records that have found nothing.
     pub missed: u64,
     /// Values that are none of their key.
     pub wrong: u64,
@@ -202,7 +202,7 @@ pub(crate) struct Actor<'a> {
     pub handle: Box<dyn IndexHandle + 'a>,
     thread: usize,
     inserted: Arc<Inserted>,
-    /// The count of its next value: each differs from the one before.
+    /// The count of its next value, which differs from the one before.
     count: u32,
     pub tally: Tally,
 }

@@ -31,7 +31,7 @@ macro_rules! library {
         use $crate::index::data::{Key, asked, Onward, Scan, Seen, Value, next, value};
         use $crate::index::task::Task;
 
-        /// All of them; the first of a structure is the usual base line.
+        /// All contenders. The first one of a structure is the usual base line.
         pub(crate) const CONTENDERS: &[Contender] = &[
             Contender {
                 name: "mvrlu",

@@ -4,7 +4,7 @@ use manycore_measure::Measurement;
 
 use crate::structure;
 
-/// A table for each point, mechanisms in the order asked for.
+/// A table for each point. Mechanisms keep the order of the request.
 pub fn render(measurements: &[Measurement]) -> String {
     structure::render(measurements, heading, &[("entries", "entries")], in_two_steps)
 }
@@ -27,7 +27,7 @@ fn heading(measurement: &Measurement) -> String {
     )
 }
 
-/// A line about those that read and write in two steps, where there are some.
+/// A line about the mechanisms that read and write in two steps, if there are some.
 fn in_two_steps(members: &[&Measurement]) -> String {
     let is_meant = |member: &&&Measurement| member.name("modify_steps") == Some("two");
     let names: Vec<_> = members.iter().filter(is_meant).map(|m| m.mechanism.name()).collect();

@@ -24,7 +24,7 @@ use crate::structure::{
     self, Grid, GridPoint, Load, SimulatedActor, SimulatedOptions, SimulatedUse,
 };
 
-/// The time of a scan's entry beside its accesses, in nanoseconds. A guess, the same for all.
+/// The time for an entry of a scan beside its accesses, in nanoseconds. A guess, the same for all.
 const ENTRY_NS: f64 = 1.0;
 
 /// What to simulate.
@@ -72,11 +72,11 @@ impl Grid for TaskGrid {
     }
 }
 
-/// The scans of the simulated program: entries for each operation.
+/// The number of entries that scans of the simulated program read, for each operation.
 const SCANNED: &str = "scanned";
 
-/// Entries a second, from the entries that one operation reads. The value is exact for the model as
-/// it is; the ends of a sweep may be of different variants.
+/// Entries a second, computed from the entries that one operation reads. The value is exact for the
+/// model itself; the ends of a sweep may belong to different variants.
 fn times(each: &Metric, record: &Measurement) -> Metric {
     let end = |each: Option<f64>, operations: Option<f64>| Some(each? * operations?);
     Metric {

@@ -26,10 +26,10 @@ pub(crate) struct Slice {
     pub used: StructureSlice,
     /// Entries that scans have read, for each operation.
     pub scanned: f64,
-    /// Look-ups that have missed an existing record, for each operation.
+    /// The number of look-ups that have missed an existing record, for each operation.
     pub missed: f64,
-    /// For each operation, the number of updates that read and then wrote, and were undone by
-    /// another update; none if that was not counted.
+    /// For each operation, the number of updates that read and then wrote, and that another update
+    /// has undone; `None` if that was not counted.
     pub lost: Option<f64>,
 }
 
@@ -58,7 +58,7 @@ fn run(settings: &Settings<Task>, kept: &mut Option<Filled>) -> Result<Slice, St
     Ok(slice)
 }
 
-/// The contender for a task: one of the library's or of others.
+/// The contender for a task: one of this library's or of another one's.
 pub(super) fn contender(task: &Task) -> Option<&'static Contender> {
     use super::any_index::find;
     let find = |contenders| find(contenders, &task.structure, &task.sync);

@@ -33,7 +33,7 @@ pub struct Task {
 pub struct Records {
     /// How many there are at the start.
     pub initial: u64,
-    /// How many buckets a hash table that does not grow has for them.
+    /// The number of buckets, for a hash table that does not grow.
     pub buckets: u64,
     /// Which of them are asked for.
     pub popularity: Popularity,
@@ -46,7 +46,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// A task with `initial` records of numbers, in as many buckets, all asked for alike.
+    /// A task with `initial` records of numbers, in as many buckets, all equally popular.
     pub fn of(initial: u64) -> Self {
         Self {
             initial,
@@ -63,7 +63,8 @@ impl Records {
         self.initial >= 1_000_000
     }
 
-    /// The numbers of the start, in random order: a tree that is not balanced needs that.
+    /// The numbers of the initial records, in random order, which a tree that is not balanced
+    /// needs.
     pub(crate) fn first(&self) -> Vec<u64> {
         let mut numbers: Vec<u64> = (0..self.initial).collect();
         fastrand::Rng::with_seed(!self.seed).shuffle(&mut numbers);
@@ -89,17 +90,18 @@ pub(crate) fn key_of(number: u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mix {
-    /// Half of the operations read, half put in another value.
+    /// Half of the operations read, half replace a value.
     YcsbA,
     /// 95 % read, 5 % put in another value.
     YcsbB,
     /// All read.
     YcsbC,
-    /// 95 % read, of the records that were inserted last; 5 % insert.
+    /// 95 % read the records that were inserted last; 5 % insert.
     YcsbD,
     /// 95 % scan 1 to 100 records, 5 % insert.
     YcsbE,
-    /// Half of the operations read; the other half read and then insert a value made from that.
+    /// Half of the operations read. The other half read, and then store a value made from the old
+    /// one.
     YcsbF,
     /// This share, in percent, puts in another value, the others read.
     Upserts(f64),
@@ -115,7 +117,7 @@ const YCSB: [(&str, Mix); 6] = [
     ("ycsb-f", Mix::YcsbF),
 ];
 
-/// What the name of a mix of upserts begins with.
+/// The prefix of the name of a mix of upserts.
 const UPSERTS: &str = "upsert-";
 
 /// Shares of operations in percent; the others read.

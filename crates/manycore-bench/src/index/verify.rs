@@ -5,20 +5,20 @@ use super::data::Seen;
 use super::operations::{Inserted, Tally};
 use super::task::{Task, key_of};
 
-/// The largest number of records that are looked up at the end: each record, or one of several.
+/// The largest number of records that are looked up at the end: all records, or every n-th.
 const LOOKED_UP: u64 = 200_000;
 
 /// What was found, beside that all records are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// The number of updates that read and then wrote, and were undone by another update; none if
-    /// all were done in one step, there were none, or not all records were looked up.
+    /// The number of updates that read and then wrote, and that another update has undone; `None`
+    /// if all updates were one step, if there were none, or if not all records were looked up.
     pub lost: Option<u64>,
 }
 
-/// Looks at an index that no thread uses any more; calls `between` after each look-up.
+/// Verifies an index that no thread uses any more; calls `between` after each look-up.
 ///
-/// The error, in one line, describes the fault, unless the index is known for it.
+/// If the index is at fault, in one line, unless the fault is a known property of it.
 pub(super) fn verify(
     index: &dyn AnyIndex,
     abilities: Abilities,

@@ -15,13 +15,13 @@ use crate::simulated::Window;
 /// From where a lock is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Site {
-    /// `anon_vma_clone`: a child's mapping is linked to all that its parent's is linked to.
+    /// `anon_vma_clone`: links a child's mapping to everything to which its parent's is linked.
     Clone,
     /// `anon_vma_fork`: and to one of its own.
     Fork,
     /// `unlink_anon_vmas`, when it ends.
     Unlink,
-    /// `__put_anon_vma`: its own goes, when nobody is in there any more.
+    /// `__put_anon_vma`: frees the mapping's own anon_vma when no mapping uses it any more.
     Put,
     /// A walk over the mappings of a page.
     Walk,
@@ -51,7 +51,7 @@ impl Site {
         Self::PageTable,
     ];
 
-    /// The lock, and how it is taken if there are two ways.
+    /// The lock, and the way it is taken if there are two.
     pub fn lock(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Clone | Self::Fork | Self::Unlink | Self::Put => ("anon_vma", Some("write")),
@@ -78,7 +78,7 @@ impl Site {
     }
 }
 
-/// What a thread counts at a site, outside of simulated memory.
+/// A thread's counts at a site, outside of simulated memory.
 #[derive(Debug, Default)]
 pub(super) struct Count {
     pub taken: Cell<u64>,
@@ -96,8 +96,7 @@ impl Tally {
         &self.0[site as usize]
     }
 
-    /// Takes a lock, in the manner of the kernel: tries, and then waits. Gives the time that it
-    /// waited.
+    /// Takes a lock in the manner of the kernel: tries, and then waits. Returns how long it waited.
     pub fn take(
         &self,
         site: Site,

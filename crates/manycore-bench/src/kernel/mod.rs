@@ -56,14 +56,14 @@ pub enum Application {
 pub const JOBS: &str = "jobs";
 /// Requests, as many as are served.
 pub const MAX: &str = "max-jops";
-/// Requests, at the highest rate at which nearly all are served in time.
+/// The rate of requests at the highest load at which nearly all are served in time.
 pub const CRITICAL: &str = "critical-jops";
 
-/// Searches for the largest rate of requests, in cores' worth of work, that can be served.
+/// The loads among which the largest one that can be served is searched, in cores' worth of work.
 const LADDER: [u32; 14] = [5, 10, 15, 20, 25, 30, 35, 40, 50, 60, 75, 90, 105, 120];
 
 impl Application {
-    /// The names of the application's rates: what it does a second.
+    /// The names of the application's rates per second.
     pub fn series(self) -> &'static [&'static str] {
         match self {
             Self::Processes => &[JOBS],
@@ -87,7 +87,7 @@ pub(crate) struct Load {
     /// The mean computation between two operations, in nanoseconds.
     pub compute_ns: f64,
     pub numbers: Numbers,
-    /// The rate of requests, in cores' worth of work; if no rate is given, each thread always has a
+    /// The rate of requests, in cores' worth of work. If no rate is given, each thread always has a
     /// request.
     pub offered: Option<f64>,
 }
@@ -176,7 +176,7 @@ impl Options {
         }
     }
 
-    /// First as much as possible, and then the offered rates, step by step.
+    /// First the maximum load, and then the offered rates, step by step.
     fn loads(&self, threads: u32) -> Vec<Option<u32>> {
         let steps = LADDER.iter().filter(|step| **step <= threads).map(|step| Some(*step));
         let steps = steps.filter(|_| self.application == Application::Threads);

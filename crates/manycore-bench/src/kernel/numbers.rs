@@ -226,7 +226,7 @@ impl Numbers {
         self.0[name]
     }
 
-    /// A number that counts something; it is at least 1.
+    /// A number that counts something. It is at least 1.
     pub(super) fn count(&self, name: &str) -> usize {
         (self.get(name) as usize).clamp(1, 10_000)
     }

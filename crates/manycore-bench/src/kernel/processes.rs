@@ -28,12 +28,12 @@ impl Tree {
         &self.nodes[random.usize(..self.nodes.len())]
     }
 
-    /// Looks for the place of a node from the top.
+    /// Descends from the top to the position of a node.
     fn descend(&self, random: &mut fastrand::Rng) {
         (0..self.nodes.len().ilog2()).for_each(|_| read(self.any(random)));
     }
 
-    /// Links a process's node to a neighbour, or takes it from there.
+    /// Links a process's node to a neighbour, or unlinks it.
     fn link(&self, me: u32, random: &mut fastrand::Rng) {
         write(self.any(random));
         write(&self.nodes[me as usize]);
@@ -69,7 +69,8 @@ impl<'a> Processes<'a> {
         thread::compute((ns * self.ghz) as u64);
     }
 
-    /// A job's share of the work, one process that is made and ends, and a line in the log.
+    /// A process' share of the work of a job: making one process, which ends, and a line in the
+    /// log.
     pub fn operation(
         &self,
         me: u32,
@@ -122,8 +123,8 @@ impl<'a> Processes<'a> {
         &self.anonymous[mapping % self.anonymous.len()]
     }
 
-    /// Links a child's mapping to the trees that the ancestor and the user have, and then makes one
-    /// of its own. Only the ancestor's is shared with other users.
+    /// Links a child's mapping to the trees of the ancestor and of the user, and then makes one of
+    /// its own. Only the ancestor's is shared with other users.
     fn fork_anonymous(&self, mapping: usize, own: &Own, random: &mut fastrand::Rng) {
         let tree = self.tree(mapping);
         let alloc = self.numbers.get("alloc_ns");
@@ -151,7 +152,8 @@ impl<'a> Processes<'a> {
         }
     }
 
-    /// As many walks as belong to this many writes, over a page that all users still share.
+    /// The number of walks that belongs to this many writes, over a page that all users still
+    /// share.
     fn walk(&self, writes: f64, own: &Own, random: &mut fastrand::Rng) {
         if random.f64() >= writes * self.numbers.get("walks") {
             return;
@@ -173,7 +175,7 @@ impl<'a> Processes<'a> {
         own.threads.after_wait(waited, own.me, own.tally);
     }
 
-    /// A mapping of a file is put beside its parent's, or taken away.
+    /// Links a mapping of a file beside its parent's, or unlinks it.
     fn link_file(&self, mapping: usize, own: &Own, random: &mut fastrand::Rng) {
         let tree = &self.files[mapping % self.files.len()];
         self.section(tree, Site::FileMapping, own, || tree.link(own.me, random));

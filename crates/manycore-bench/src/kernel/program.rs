@@ -24,11 +24,11 @@ enum Shared<'a> {
     Threads(Box<Space<'a>>),
 }
 
-/// What a thread did in the time that is counted.
+/// A thread's results in the counted time.
 #[derive(Clone)]
 struct Outcome {
     operations: u64,
-    /// From the moment at which an operation began, or arrived, to its end, in cycles.
+    /// The time from the start or the arrival of an operation to its end, in cycles.
     times: Histogram<u64>,
 }
 
@@ -107,8 +107,8 @@ fn simulate(run: &Run, load: &Load) -> Result<Finding, String> {
     Ok(Finding { slice: run.slice(window, counts, times), sight })
 }
 
-/// When requests arrive, if their arrival does not depend on served requests: at the rate that
-/// keeps this number of cores busy with the requests' own work.
+/// The times of requests, if they do not depend on served requests. The rate keeps this number of
+/// cores busy with the requests' own work.
 fn arrivals(load: &Load, ghz: f64, window: Window, seed: u64) -> Option<Vec<u64>> {
     let offered = load.offered?;
     let apart = load.own_ns() * ghz / offered;
@@ -121,7 +121,7 @@ fn arrivals(load: &Load, ghz: f64, window: Window, seed: u64) -> Option<Vec<u64>
     Some(std::iter::from_fn(next).take_while(|at| *at < window.end).collect())
 }
 
-/// The time at which a thread's next operation began; none if the time is over.
+/// The start of a thread's next operation; `None` if the time is over.
 fn begin(arrivals: Option<&[u64]>, next: &AtomicU64, window: Window) -> Option<u64> {
     let now = thread::now();
     let Some(arrivals) = arrivals else { return (now < window.end).then_some(now) };

@@ -4,7 +4,7 @@ use manycore_measure::{Cell, Column, Measurement, Table, quantity, significant};
 
 use super::{Application, Numbers, Options, table};
 
-/// Throughput by threads, which locks are waited for, and every number of the model.
+/// Throughput by threads, the waits for each lock, and every number of the model.
 pub fn render(measurements: &[Measurement], options: &Options) -> String {
     let Some(first) = measurements.first() else { return String::new() };
     let variants = match first.number("variants").unwrap_or_default() {

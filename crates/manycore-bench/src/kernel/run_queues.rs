@@ -8,7 +8,7 @@ use super::locks::{Kernel, Line, Site, Spin, Tally, write};
 use super::numbers::Numbers;
 use crate::simulated::Window;
 
-/// Run queues: one for each CPU, and so one for each thread.
+/// The run queues: one for each CPU, and so one for each thread.
 pub(super) struct RunQueues<'a> {
     numbers: &'a Numbers,
     ghz: f64,
@@ -41,9 +41,10 @@ impl<'a> RunQueues<'a> {
         self.queue(me as usize, switch, tally);
     }
 
-    /// For a wait for a semaphore, after its release, so that the following accesses are in no
-    /// section. A long wait took the thread off its CPU: it left the run queue and came back. After
-    /// a longer wait its CPU has searched the busiest queue for another thread.
+    /// Models the effect of a wait for a semaphore. It is called after the semaphore's release, so
+    /// the following accesses are in no section. A long wait took the thread off its CPU: it left
+    /// the run queue and came back. In a longer wait, its CPU has searched the busiest queue for
+    /// another thread.
     pub fn after_wait(&self, waited: u64, me: u32, tally: &Tally) {
         if waited <= self.cycles("sleeps_after_ns") {
             return;

@@ -11,7 +11,8 @@ use super::numbers::Numbers;
 use super::run_queues::RunQueues;
 use crate::simulated::Window;
 
-/// The lines of the tree of mappings that a page fault reads, and that a change may write.
+/// The number of lines of the tree of mappings that a page fault reads, and that a change may
+/// write.
 const MAPPINGS: usize = 8;
 
 /// The address space.
@@ -43,8 +44,8 @@ impl<'a> Space<'a> {
         thread::compute((ns * self.ghz) as u64);
     }
 
-    /// The kernel's part of a request: its page faults, with a share of the request's computation
-    /// between two of them, and now and then a change of the mappings.
+    /// The kernel's part of a request: its page faults, with a part of the request's computation
+    /// between two of them, and sometimes a change of the mappings.
     pub fn operation(
         &self,
         me: u32,

@@ -123,7 +123,7 @@ impl Measuring {
         Ok(())
     }
 
-    /// Says why not, if the kernel may not be watched.
+    /// Profiles a run; prints the reason if the kernel may not be observed.
     fn profile(
         &self,
         measured: &mut [Measured],
@@ -155,8 +155,8 @@ impl Measuring {
     }
 }
 
-/// Powers of two up to a few times the CPUs: beyond them, a thread that holds a lock may have no
-/// CPU.
+/// Powers of two up to a few times the CPUs. Beyond the number of CPUs, a thread that holds a lock
+/// may have no CPU.
 pub(super) fn usual_numbers() -> Vec<u32> {
     let most = 4 * crate::cpus::allowed().len() as u32;
     (0..).map(|power| 1 << power).take_while(|number| *number <= most.min(PARALLEL_MAX)).collect()

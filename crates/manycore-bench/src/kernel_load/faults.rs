@@ -17,7 +17,7 @@ use crate::failure::Failure;
 
 /// The size of each thread's part of the one mapping in which all threads touch pages.
 const PART: usize = 1024 * 1024;
-/// The memory that is mapped at a time, and the touched part of it.
+/// The size of the memory that is mapped at a time, and of the touched part of it.
 const MAPPING: usize = 64 * 1024;
 const TOUCHED: usize = 4 * PAGE;
 
@@ -136,7 +136,7 @@ struct Part {
 unsafe impl Send for Part {}
 
 impl Part {
-    /// Touches a page that is not there. When all pages are there, they are unmapped.
+    /// Touches a page that is not mapped yet. When all pages are mapped, unmaps them.
     fn fault(&mut self) -> io::Result<()> {
         if self.next == PART {
             // SAFETY: the thread's own part; nothing is kept in it.

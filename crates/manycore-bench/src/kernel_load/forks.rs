@@ -12,8 +12,8 @@ use super::jobs::{ALLOW_MORE, Deck, Kind, Mix, PROGRAM, Site, explained, wait};
 use super::{Answer, Counter, Order, count};
 use crate::failure::Failure;
 
-/// Runs the load. The calling process has a single thread; its processes end with it, whatever it
-/// dies of.
+/// Runs the load. The calling process has a single thread. Its processes end with it, however it
+/// ends.
 pub fn run(order: &Order, mix: Mix, directory: &Path) -> Result<Answer, Failure> {
     let program = PROGRAM.to_string_lossy();
     if mix.has(Kind::Exec) && !Path::new(&*program).is_file() {
@@ -71,7 +71,7 @@ impl Scene<'_> {
         Ok(Answer { operations, elapsed_ns, whole_ns: begin.elapsed().as_nanos() as f64 })
     }
 
-    /// The life of one of the processes, which uses nothing of its parent's.
+    /// The life of one of the processes, which uses none of its parent's memory.
     fn be_a_process(&self, number: u32, gate: PipeReader) -> ! {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.work(number, gate)));
         let status = match outcome {
@@ -104,7 +104,7 @@ impl Scene<'_> {
     }
 }
 
-/// Has the kernel kill this process when its parent is gone.
+/// Makes the kernel kill this process when its parent has ended.
 fn end_with(parent: libc::pid_t) -> io::Result<()> {
     // SAFETY: numbers only.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
@@ -123,7 +123,7 @@ struct SimulatorPool {
 }
 
 impl SimulatorPool {
-    /// Waits until all have ended by themselves, as they do when it is enough.
+    /// Waits until all have ended by themselves, as they do at the end of the measurement.
     fn end(mut self) -> io::Result<()> {
         let mut failed = 0;
         while let Some(process) = self.processes.pop() {
@@ -150,8 +150,7 @@ impl Drop for SimulatorPool {
 
 /// Memory that the parent and its processes share.
 struct Board {
-    /// The first cell is set when the measurement is over; after it there is one cell for each
-    /// process.
+    /// The first cell is set when the measurement is over. One cell for each process follows.
     cells: NonNull<Counter>,
     count: usize,
     parent: libc::pid_t,

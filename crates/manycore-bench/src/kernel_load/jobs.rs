@@ -22,7 +22,7 @@ pub const PROGRAM: &std::ffi::CStr = c"/bin/true";
 /// The size of a file, and the number of reads from the descriptor that all processes share.
 const FILE: usize = 16 * 1024;
 const SHARED_READS: usize = 16;
-/// What is mapped and touched; by how much the heap grows.
+/// The size of mapped and touched memory, and of the heap's growth.
 const MAPPING: usize = 256 * 1024;
 const HEAP: usize = 128 * 1024;
 /// The part of its parent's memory to which a child writes.
@@ -36,8 +36,8 @@ const TURNS: u32 = 100_000;
 /// A kind of job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A file is made, written, read, renamed and removed; and a file that all have open is read
-    /// on.
+    /// A file is created, written, read, renamed and removed. In addition, a part of a file that
+    /// all processes have open is read.
     Files,
     /// Memory is mapped, touched and unmapped; the heap grows and shrinks.
     Memory,
@@ -60,7 +60,7 @@ const KINDS: [(Kind, &str); 6] = [
     (Kind::Arithmetic, "arithmetic"),
 ];
 
-/// How often each kind of job comes, in parts of a whole.
+/// The shares of the kinds of jobs, in thousandths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mix([u16; KINDS.len()]);
 
@@ -72,8 +72,8 @@ impl Mix {
 }
 
 impl Default for Mix {
-    /// As much of each of the five that AIM7 has, where starting programs is a quarter of making
-    /// processes.
+    /// The five kinds in the proportions of AIM7, except that starting programs has a quarter of
+    /// the share of making processes.
     fn default() -> Self {
         Self([20, 20, 15, 5, 20, 20])
     }
@@ -112,8 +112,8 @@ impl FromStr for Mix {
     }
 }
 
-/// Jobs in random order: each kind as often as its weight, and then all of them again in another
-/// order.
+/// Jobs in random order. Each kind occurs as often as its weight; then all of them follow again in
+/// another order.
 pub struct Deck {
     cards: Vec<Kind>,
     next: usize,
@@ -144,7 +144,7 @@ impl Deck {
 pub struct Site<'a> {
     made: PathBuf,
     renamed: PathBuf,
-    /// The descriptor that all processes have inherited, with one file position that they share.
+    /// The descriptor that all processes have inherited, and whose file position they share.
     shared: &'a File,
     memory: Vec<u8>,
     block: Vec<u8>,
@@ -262,7 +262,7 @@ fn memory() -> io::Result<()> {
     if back.addr() == usize::MAX { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Waits until a child has ended; its status as the kernel gives it.
+/// Waits until a child has ended; returns its status in the kernel's form.
 pub fn wait(child: libc::pid_t) -> io::Result<i32> {
     let mut status = 0;
     loop {
@@ -277,10 +277,10 @@ pub fn wait(child: libc::pid_t) -> io::Result<i32> {
     }
 }
 
-/// What helps where a process or a thread cannot be made.
+/// The remedy if a process or a thread cannot be made.
 pub const ALLOW_MORE: &str = "allow more of them: ulimit -u, pids.max of the cgroup";
 
-/// An error, with what could not be done and a remedy.
+/// An error with the failed action and a remedy.
 pub fn explained(error: &io::Error, what: &str, remedy: &str) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {what}: {error} ({remedy})"))
 }

@@ -4,7 +4,7 @@ use manycore_kernel_trace::Seen;
 
 use super::Order;
 
-/// The loads that are measured, and how they came out.
+/// The measured loads, and their results.
 pub(super) struct Measured {
     pub order: Order,
     /// Operations a second, by round.

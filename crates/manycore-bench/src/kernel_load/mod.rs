@@ -58,7 +58,7 @@ impl Workload for KernelLoad {
     }
 }
 
-/// The process that loads the kernel; this command starts it itself.
+/// The process that puts the load on the kernel. This command starts it itself.
 #[derive(Args, Debug)]
 #[command(hide = true)]
 struct Serve {
@@ -110,8 +110,8 @@ pub struct Answer {
     pub operations: u64,
     /// How long it counted, in nanoseconds.
     pub elapsed_ns: f64,
-    /// From when the first process or thread was about to be made until the last had ended, in
-    /// nanoseconds.
+    /// The time from before the start of the first process or thread until the end of the last one,
+    /// in nanoseconds.
     pub whole_ns: f64,
 }
 
@@ -122,7 +122,7 @@ impl Answer {
     }
 }
 
-/// Executes an order, in JSON, and prints the answer: the whole life of the process.
+/// Executes an order, given as JSON, and prints the answer. This is all that the process does.
 fn serve(order: &str) -> Result<(), Failure> {
     let order: Order = serde_json::from_str(order)
         .map_err(|error| Failure::Usage(format!("no order for a load: {error}")))?;
@@ -153,8 +153,8 @@ impl Counter {
     }
 }
 
-/// Lets the load warm up, counts for a while, and then ends it. Returns the operations and the
-/// time.
+/// Lets the load warm up, counts for some time, and then ends it. Returns the number of operations
+/// and the time.
 fn count(order: &Order, counters: &[Counter], enough: &AtomicU64) -> (u64, f64) {
     // Relaxed: as in `Counter::count`.
     let done = || counters.iter().map(|counter| counter.0.load(Ordering::Relaxed)).sum::<u64>();
@@ -167,7 +167,7 @@ fn count(order: &Order, counters: &[Counter], enough: &AtomicU64) -> (u64, f64) 
     (after - before, elapsed.as_nanos() as f64)
 }
 
-/// Private memory that nothing is in yet. The caller unmaps it.
+/// Maps private, zeroed memory. The caller unmaps it.
 fn map(bytes: usize) -> io::Result<*mut u8> {
     let (rights, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -188,8 +188,7 @@ unsafe fn unmap(at: *mut u8, bytes: usize) -> io::Result<()> {
     }
 }
 
-/// The usual size of a page on the machines that this runs on; where it is larger, some are touched
-/// more than once.
+/// The usual size of a page. On a machine with larger ones, some pages are touched more than once.
 const PAGE: usize = 4096;
 
 /// Writes to each page of memory.

@@ -16,7 +16,7 @@ use super::measured::{Measured, Profiled};
 use manycore_launch::failure::{Failure, Result};
 use manycore_profile::percent;
 
-/// Before the kind and the name of a lock of the kernel, in the names of metrics.
+/// The prefix of the kind and the name of a lock of the kernel, in the names of metrics.
 pub const WAIT: &str = "kernel_wait:";
 const READERS: &str = "kernel_readers:";
 /// Locks that the table has.
@@ -28,7 +28,7 @@ pub struct Wording {
     /// Processes or threads.
     pub those: &'static str,
     pub operations: &'static str,
-    /// Seconds of the unit that a person reads, and its name.
+    /// The number of seconds in the displayed unit, and the unit's name.
     pub per: f64,
     pub unit: &'static str,
     /// The parameters that all records have.
@@ -42,8 +42,8 @@ impl Wording {
     }
 }
 
-/// A record for each point. The first of a load, with the fewest processes or threads, is the base
-/// line of that load.
+/// A record for each point. The first record of a load, with the fewest processes or threads, is
+/// the base line of that load.
 pub fn results(subject: &Wording, measured: &[Measured], refused: Option<&str>) -> Result<Results> {
     let mut records = Vec::new();
     for of_load in measured.chunk_by(|a, b| a.order.what == b.order.what) {
@@ -77,7 +77,7 @@ pub fn results(subject: &Wording, measured: &[Measured], refused: Option<&str>) 
     Ok(Results::of_this_host(records))
 }
 
-/// How many CPUs there are for this many processes or threads.
+/// The number of CPUs that this many processes or threads can use.
 pub fn usable(parallel: u32) -> f64 {
     f64::from(parallel).min(cpus::allowed().len() as f64)
 }
@@ -106,7 +106,7 @@ fn record(subject: &Wording, point: &Measured, refused: Option<&str>) -> Measure
     record
 }
 
-/// What the kernel's locks cost in the runs that were watched.
+/// Adds the cost of the kernel's locks in the observed runs.
 fn add_kernel(record: &mut Measurement, profiled: &[Profiled]) {
     let Some(last) = profiled.last() else { return };
     let metric = |values: Vec<f64>, unit: &str| {
@@ -163,7 +163,7 @@ fn by_name(profiled: &[Profiled]) -> BTreeMap<String, Vec<Option<&KernelLock>>> 
     locks
 }
 
-/// The records of one load, with what it is called.
+/// The records of each load, with the load's name.
 pub fn loads(results: &Results) -> impl Iterator<Item = (String, &[Measurement])> {
     results.measurements.chunk_by(|a, b| a.update == b.update).map(|records| {
         let update = records[0].update;
@@ -222,7 +222,7 @@ fn throughput(subject: &Wording, records: &[Measurement]) -> Table {
     table
 }
 
-/// The most waited for locks of some records, by kind and name.
+/// The locks with the longest waits in some records, by kind and name.
 pub fn most_waited(records: &[Measurement], most: usize) -> Vec<&str> {
     let mut highest: BTreeMap<&str, f64> = BTreeMap::new();
     for (name, metric) in records.iter().flat_map(|record| &record.metrics) {
@@ -236,12 +236,12 @@ pub fn most_waited(records: &[Measurement], most: usize) -> Vec<&str> {
     sorted.into_iter().take(most).map(|(lock, _)| lock).collect()
 }
 
-/// The part of the time that a lock was waited for, in percent.
+/// The part of the time spent in waits for a lock, in percent.
 pub fn wait_of(record: &Measurement, lock: &str) -> f64 {
     record.metrics.get(&format!("{WAIT}{lock}")).map_or(0.0, |metric| metric.value)
 }
 
-/// The kernel's locks of a load; nothing if they were not watched.
+/// The kernel's locks of a load; empty if they were not observed.
 fn kernel(subject: &Wording, records: &[Measurement]) -> String {
     let Some(profiles) = records[0].number("kernel_profiles") else { return String::new() };
     let (those, last) = (subject.those, records[records.len() - 1].threads);
@@ -279,7 +279,7 @@ fn means(records: &[Measurement]) -> String {
     seen + &notes.collect::<String>()
 }
 
-/// A number with its noun, in the plural where it is not one.
+/// A number with its noun, in the plural unless the number is one.
 fn times(count: f64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1.0 { "" } else { "s" })
 }

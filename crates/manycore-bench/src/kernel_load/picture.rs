@@ -7,7 +7,7 @@ use super::output::{Wording, loads, most_waited, usable, wait_of};
 /// Locks that have a colour of their own.
 const LOCKS: usize = 7;
 
-/// Two panels for each load, the second only if the kernel was watched.
+/// Two panels for each load, the second one only if the kernel was observed.
 pub fn figure(subject: &Wording, results: &Results) -> Figure {
     let mut panels = Vec::new();
     for (name, records) in loads(results) {

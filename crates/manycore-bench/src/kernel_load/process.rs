@@ -12,10 +12,11 @@ use manycore_launch::signals::Inbox;
 
 /// How often a watch looks at it.
 const LOOK: Duration = Duration::from_millis(50);
-/// How much longer than its order it may take: of very many processes each ends with its last job.
+/// How much longer than ordered a run may take: of very many processes, each has to complete its
+/// last job.
 const GRACE: Duration = Duration::from_secs(120);
 
-/// Has an order executed. The process and its children are gone afterwards, whatever happens.
+/// Runs an order in a process. The process and its children are gone afterwards, whatever happens.
 pub fn run(
     order: &Order,
     room: &TrialDir,

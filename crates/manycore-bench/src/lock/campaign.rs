@@ -84,7 +84,8 @@ impl Contest for Locks<'_> {
     }
 }
 
-/// Timing a wait takes some 20 ns: so seldom that it costs a percent, and an odd number.
+/// How often a wait is timed. Timing one takes some 20 ns, so it is done so rarely that it costs a
+/// percent, and at an odd interval.
 fn sample(point: &Point) -> u32 {
     let cycle_ns = (point.section.mean_ns + point.outside.mean_ns).max(1.0);
     (2_000.0 / cycle_ns).ceil() as u32 | 1

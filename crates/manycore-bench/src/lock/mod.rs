@@ -48,7 +48,7 @@ pub use render::render;
 pub(crate) use render::{in_words, lines_of_data};
 pub use render_simulated::render as render_simulated;
 
-/// The base line of simulations: what `pthread_mutex_lock` does in glibc.
+/// The base line of simulations: the algorithm of glibc's `pthread_mutex_lock`.
 pub(crate) const SIMULATED_BASE: &str = "futex";
 
 /// Threads that contend for locks.
@@ -75,7 +75,7 @@ impl Workload for Locks {
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Names of locks; empty means all that there are. The base line takes part in any case.
+    /// Names of locks; empty means all locks. The base line takes part in any case.
     pub locks: Vec<String>,
     /// Thread counts.
     pub threads: Vec<u32>,
@@ -92,7 +92,7 @@ pub struct Options {
     pub data: u32,
     /// Measure manycore's locks called as a library.
     pub native: bool,
-    /// Measure manycore's locks in place of the pthread ones, by this preload library.
+    /// The preload library with which manycore's locks are measured in place of the pthread ones.
     pub preload: Option<PathBuf>,
     /// The length of one slice with few threads per CPU; with many, slices are longer.
     pub slice: Duration,

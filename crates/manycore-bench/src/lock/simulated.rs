@@ -20,7 +20,7 @@ use crate::work::Length;
 /// The usual time that is simulated.
 const DURATION: Duration = Duration::from_millis(10);
 
-/// Where threads outnumber CPUs, the usual time is this many time slices.
+/// With more threads than CPUs, the usual time is this many time slices.
 const SLICES: f64 = 50.0;
 
 /// What to simulate.
@@ -28,9 +28,9 @@ const SLICES: f64 = 50.0;
 pub struct Options {
     /// The machine.
     pub machine: Model,
-    /// How many of its CPUs the threads may use; all if nothing is said.
+    /// The number of its CPUs that the threads may use; `None` means all.
     pub cpus: Option<u32>,
-    /// Names of locks; empty means all that there are. The base line takes part in any case.
+    /// Names of locks; empty means all locks. The base line takes part in any case.
     pub locks: Vec<String>,
     /// Thread counts.
     pub threads: Vec<u32>,
@@ -44,8 +44,8 @@ pub struct Options {
     pub reads: f64,
     /// Cache lines that a section reads and writes, one after the other.
     pub data: u32,
-    /// Simulated time that is counted; `None` means 10 ms, and 50 time slices where threads
-    /// outnumber CPUs.
+    /// Simulated time that is counted; `None` means 10 ms, or 50 time slices with more threads than
+    /// CPUs.
     pub duration: Option<Duration>,
     /// Which CPUs the threads run on.
     pub pinning: Pinning,
@@ -122,7 +122,7 @@ impl Options {
         self.grid().check()
     }
 
-    /// The base line first, then the others in the order asked for.
+    /// The base line first, then the others in the order of the request.
     fn subjects(&self) -> Vec<String> {
         let every = || contender::simulated::names(self.reads > 0.0).map(str::to_owned).collect();
         let asked = if self.locks.is_empty() { every() } else { self.locks.clone() };

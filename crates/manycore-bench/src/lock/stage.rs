@@ -12,9 +12,8 @@ use crate::simulated::{Count, Window};
 use crate::slice::{Outcome, Phase, Runner, Stage, Step};
 
 /// The time of an iteration of a thread's loop beside its accesses, which are all that the
-/// simulator sees: the loop, the counting, the calls. It was chosen so that the simulated loop
-/// takes as long as the native one when no other thread wants the lock; see the chapter on
-/// accuracy.
+/// simulator sees: the loop, the counting, the calls. With this value the simulated loop takes as
+/// long as the native one if no other thread wants the lock; see the chapter on accuracy.
 const LOOP_NS: f64 = 1.0;
 
 /// Locks and data in simulated memory; counters and the times of the phases outside of it.
@@ -25,12 +24,12 @@ struct SimulatedStage<'a, C> {
     counts: &'a [Count],
 }
 
-/// A stage with locks of some kind: so that little is compiled for each kind.
+/// A stage with any kind of lock, so that little code is compiled for each kind.
 pub(super) trait AnyStage {
     /// Does what a thread does until the slice stops.
     fn run(&self, runner: Runner) -> Outcome;
 
-    /// Exclusive sections that left their mark in the data. All threads have ended.
+    /// The number of exclusive sections according to the data. All threads have ended.
     fn written(&self) -> u64;
 }
 
@@ -74,7 +73,7 @@ impl<C: Contender> Stage for SimulatedStage<'_, C> {
         thread::compute(self.loop_cycles);
     }
 
-    /// True time, which costs nothing: so every wait is timed.
+    /// True time. Reading it costs nothing, so every wait is timed.
     fn now(&self) -> u64 {
         thread::now()
     }
@@ -97,7 +96,7 @@ impl<C: Contender> Stage for SimulatedStage<'_, C> {
     }
 }
 
-/// A lock of the requested kind, or a reader-writer lock beside it.
+/// A lock of the requested kind, or a reader-writer lock that is used beside it.
 enum AnyGuarded<C> {
     Asked(Guarded<C>),
     ReaderWriter(Box<Guarded<UsualRw>>),
@@ -119,7 +118,7 @@ impl<C: Contender> AnyGuarded<C> {
     }
 }
 
-/// A lock with the data that it guards, on cache lines of their own.
+/// A lock and its data, on cache lines of their own.
 struct Guarded<C> {
     lock: CachePadded<C>,
     data: CachePadded<UnsafeCell<Marks>>,
@@ -127,7 +126,7 @@ struct Guarded<C> {
     more: Lines,
 }
 
-/// One cache line that each section touches, in the order in which a native section does.
+/// One cache line that each section accesses, in the order of a native section.
 #[derive(Clone, Copy, Default)]
 struct Marks {
     begun: u64,
@@ -185,8 +184,8 @@ impl<C: Contender> Guarded<C> {
         begun == ended
     }
 
-    /// A section that only reads, with the lock held for reading. Returns whether no writer was
-    /// there.
+    /// A section that only reads, with the lock held for reading. Returns whether no writer was in
+    /// its section.
     fn read(&self, iterations: u32) -> bool {
         let before = self.marks();
         self.more.read();
@@ -195,8 +194,8 @@ impl<C: Contender> Guarded<C> {
     }
 }
 
-/// Cache lines that a section reads, and writes if it is exclusive: one after the other, like the
-/// nodes of a list.
+/// Cache lines that a section reads one after the other, like the nodes of a list. It also writes
+/// them if it is exclusive.
 struct Lines(Box<[CachePadded<UnsafeCell<u64>>]>);
 
 impl Lines {

@@ -6,7 +6,7 @@ use manycore_measure::{Cell, Column, Table, Tone};
 use manycore_sim::model::{Constant, Model, Origin, Provenance};
 use serde_json::{Value, json};
 
-/// A table of the constants, how they are known, and the sources.
+/// A table of the constants with their provenance, and the sources.
 pub fn as_text(model: &Model) -> String {
     let mut table = Table::new([
         Column::words("constant"),

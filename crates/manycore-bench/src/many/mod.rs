@@ -61,7 +61,7 @@ impl Kind {
         }
     }
 
-    /// The share of the best other lock's throughput that the default lock has to reach at each
+    /// The share of the best other lock's throughput that the default lock must reach at each
     /// point.
     fn least(self) -> f64 {
         match self {
@@ -76,7 +76,7 @@ impl Kind {
 pub enum Effort {
     /// A few points of each machine.
     Quick,
-    /// As many points as there is time for, drawn from all.
+    /// As many points as there is time for, drawn from all points.
     Within(Duration),
     /// All points.
     Whole,
@@ -89,7 +89,7 @@ pub struct Options {
     pub machines: Vec<Model>,
     /// Which locks.
     pub kind: Kind,
-    /// Names of locks beside the usual one and the base line; all if there are none.
+    /// Names of locks beside the usual one and the base line; empty means all.
     pub locks: Vec<String>,
     /// How much.
     pub effort: Effort,

@@ -25,10 +25,10 @@ const SHARED_SECTIONS: [f64; 2] = [100.0, 1_000.0];
 /// The percentages of these that read.
 const READS: [f64; 4] = [50.0, 90.0, 99.0, 100.0];
 
-/// Between two sections, where that does not depend on their length.
+/// The mean time between two sections, if it does not depend on their length.
 const OUTSIDE: f64 = 200.0;
 
-/// Where threads outnumber CPUs, this number of time slices is counted.
+/// With more threads than CPUs, this number of time slices is counted.
 const SLICES: f64 = 20.0;
 
 /// A machine, by its number, and a workload on it.
@@ -95,7 +95,7 @@ fn of_threads(kind: Kind, threads: u32) -> Vec<Point> {
     }
 }
 
-/// Long enough that each thread has its turn some times.
+/// The counted time. It is so long that each thread runs several times.
 fn counted(point: &Point, cpus: u32, slice_ns: f64) -> Duration {
     let round = f64::from(point.threads) * (point.section.mean_ns + 300.0) + point.outside.mean_ns;
     let enough = (10.0 * round).max(2e6);

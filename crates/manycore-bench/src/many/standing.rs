@@ -12,7 +12,7 @@ pub(super) struct Run {
     pub throughput: f64,
     /// The 99.9th percentile of waits, in nanoseconds.
     pub wait: Option<f64>,
-    /// Sections of the luckiest thread over those of the least lucky.
+    /// The number of sections of the thread with the most over that of the thread with the fewest.
     pub fairness: f64,
 }
 
@@ -62,7 +62,7 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Standing {
     pub points: usize,
-    /// Geometric mean of its throughput over the best other lock's.
+    /// The geometric mean of its throughput over the best other lock's.
     pub mean: Option<f64>,
     /// The lowest, and where that is.
     pub least: Option<(f64, String)>,

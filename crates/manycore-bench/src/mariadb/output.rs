@@ -48,8 +48,8 @@ pub fn results(locks: &[String], measured: &[Measured], seed: u64) -> Result<Res
     Ok(Results::of_this_host(records))
 }
 
-/// Where the server's CPU time went in the run that counted, in percent; of glibc's locks nothing
-/// is known.
+/// The division of the server's CPU time in the counted run, in percent. For glibc's locks it is
+/// not known.
 fn shares(series: &Series) -> impl Iterator<Item = (String, Metric)> {
     let split = series.rehearsed.filter(|split| split.counted).map(|split| {
         let all = split.kernel + split.user;

@@ -89,7 +89,7 @@ fn spin(record: &Measurement) -> String {
     format!("{}/{}", number("spin_rounds"), number("spin_delay"))
 }
 
-/// A line for each lock, over the places of the axis.
+/// A line for each lock, over the positions of the axis.
 fn throughput(
     title: &str,
     axis: Axis,

@@ -21,7 +21,7 @@ use manycore_launch::terminal::Terminal;
 
 const TRANSACTIONS: &str = include_str!("transactions.lua");
 
-/// How long the server may take to come up, and to shut down.
+/// How long the server may take to start, and to shut down.
 const GRACE: Duration = Duration::from_secs(120);
 /// How long it may take to make the tables.
 const MAKING: Duration = Duration::from_secs(1_800);
@@ -35,7 +35,8 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("taskset", "util-linux"),
 ];
 
-/// Everything fits into memory, and nothing waits for a disk, so only the locks remain.
+/// The server's options. Everything fits into memory and no thread waits for a disk, so only the
+/// locks remain.
 const SERVER: &str = "--no-defaults --skip-networking --max-connections=1100 --innodb-buffer-pool-size=512M \
      --innodb-log-file-size=64M --innodb-flush-method=nosync --debug-no-sync --innodb-flush-log-at-trx-commit=0 \
      --innodb-use-native-aio=OFF";
@@ -108,7 +109,7 @@ impl FromStr for Spin {
     }
 }
 
-/// A data directory with the tables in it, and the transactions.
+/// A data directory with the tables, and the transactions.
 #[derive(Debug)]
 pub struct Database {
     place: TempDir,
@@ -206,7 +207,7 @@ impl Database {
         )
     }
 
-    /// Without characters that have a special meaning in a shell: see `make`.
+    /// A path without characters that have a special meaning in a shell: see `make`.
     fn path(&self, name: &str) -> String {
         self.place.path().join(name).display().to_string()
     }
@@ -226,7 +227,7 @@ fn server(pinned: &str, spin: Spin) -> String {
     )
 }
 
-/// MariaDB refuses to run as root unless it is told to.
+/// The option for root: without it, MariaDB refuses to run as root.
 fn as_root() -> &'static str {
     if geteuid().is_root() { "--user=root" } else { "" }
 }

@@ -17,7 +17,7 @@ use crate::mix::USUAL_DATA;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
 
-/// Locks that are tried beside the program's own: learning, queueing, and queueing by socket.
+/// The locks that are tried beside the program's own: learning, queueing, and queueing by socket.
 const OTHERS: [&str; 3] = ["adaptive", "mcs", "hmcs"];
 
 const NOTES: &str = "\
@@ -105,8 +105,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
     failed_locks(&prediction.found.failures)
 }
 
-/// Locks of the program's own making are in no model, because their acquisitions and hold times are
-/// unknown.
+/// Tells that locks of the program's own making are in no model, because their acquisitions and
+/// hold times are unknown.
 fn say_what_is_left_out(profile: &Profile, terminal: &Terminal) {
     let futexes = || profile.locks.iter().filter(|lock| !lock.is_counted());
     let Some(most) = futexes().max_by_key(|lock| lock.wait.total_ns) else { return };
@@ -181,8 +181,8 @@ fn row(lock: &Lock) -> Row {
 }
 
 /// The number of threads that did the program's work at the same time. A thread that took few locks
-/// only started the others, and waits for them. Among the threads that took many locks, some may
-/// have come after others.
+/// only started the others, and waited for them. Among the threads that took many locks, some may
+/// have started after others had ended.
 fn threads(profile: &Profile) -> u32 {
     const PART: u64 = 20;
     let at_a_time =

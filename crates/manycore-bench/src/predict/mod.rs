@@ -40,12 +40,12 @@ pub struct Options {
     pub machine: Model,
     /// What was observed of the program.
     pub usage: Usage,
-    /// Names of locks; the first is the one that the program had.
+    /// Names of locks; the first one is the program's own.
     pub locks: Vec<String>,
     /// Thread counts, each on the same number of CPUs; empty means the powers of two up to the
     /// machine's number of CPUs, and that number.
     pub threads: Vec<u32>,
-    /// Simulated time that is counted; `None` means what suits the workload.
+    /// Simulated time that is counted; `None` means a time that suits the workload.
     pub duration: Option<Duration>,
     /// The seed of every random choice.
     pub seed: u64,
@@ -58,11 +58,12 @@ pub struct Options {
 pub struct Prediction {
     /// The workload that stands for the program.
     pub workload: Workload,
-    /// Sections a second with the program's own lock, number of threads and number of CPUs.
+    /// The number of sections a second with the program's own lock, number of threads and number of
+    /// CPUs.
     pub check: Option<f64>,
-    /// Records, by lock and number of threads, and what failed.
+    /// Records, by lock and number of threads, and the failures.
     pub found: RunRecords,
-    /// Where the program's own lock stops scaling, if it does.
+    /// The point at which the program stops scaling with its own lock, if it does.
     pub limit: Option<Limit>,
 }
 
@@ -146,7 +147,7 @@ impl Limit {
 }
 
 impl Options {
-    /// One thread first: it is what the others are compared with.
+    /// The numbers of threads, with one thread first, because the others are compared with it.
     fn threads(&self) -> Result<Vec<u32>, Failure> {
         let cpus = self.machine.machine().topology.cpus();
         let question = Question {
@@ -177,7 +178,7 @@ impl Options {
         of_machine.chain(of_usage).collect()
     }
 
-    /// The observed program, as far as this machine is like the one of the observation.
+    /// The observed program, on a machine as similar as possible to the one of the observation.
     fn as_observed(&self, workload: &Workload) -> Job {
         let cpus = self.usage.cpus.clamp(1, self.machine.machine().topology.cpus());
         self.job(workload, &self.machine.to_toml(), &self.locks[0], self.usage.threads, cpus)
@@ -257,16 +258,16 @@ impl Options {
     }
 }
 
-/// Throughput that is at least this share of the most is all that a lock gives: more threads bring
+/// A throughput of at least this share of the maximum counts as the maximum: more threads gain
 /// nothing.
 const FULL: f64 = 0.9;
 
-/// Less than this share of the possible throughput, with each thread alone on a machine of its own,
-/// is no scaling.
+/// Below this share of the throughput that would be possible with each thread alone on a machine,
+/// the program does not scale.
 const FAR: f64 = 0.5;
 
-/// The position, among a lock's records by ascending number of threads, of the first with nearly
-/// the highest value.
+/// The index, among a lock's records by ascending number of threads, of the first record with
+/// nearly the highest value.
 fn full(records: &[&Measurement]) -> Option<usize> {
     let most = records.iter().map(|record| record.value).fold(0.0, f64::max);
     records.iter().position(|record| record.value >= FULL * most)

@@ -6,11 +6,11 @@ use manycore_measure::{Cell, Column, Measurement, Metric, Table, quantity, signi
 
 use super::{FAR, Limit, Prediction, full};
 
-/// A model that agrees with the observed run within this factor is as good as one can expect.
+/// The model agrees well enough with the observed run within this factor.
 const NEAR: f64 = 1.5;
 
-/// The modelled program and how well the model agrees with the observed run; the speedups; their
-/// meaning.
+/// The modelled program, and how well the model agrees with the observed run; the speedups; and
+/// their meaning.
 pub fn render(prediction: &Prediction, title: &str) -> String {
     let records = &prediction.found.measurements;
     let mut text = format!("{title}\n{}", basis(prediction));
@@ -70,7 +70,7 @@ impl<'a> Curve<'a> {
         *most.expect("a curve has points")
     }
 
-    /// The first point that has nearly as much: beyond it the program does not scale.
+    /// The first point with nearly the highest throughput: beyond it the program does not scale.
     fn full(&self) -> &'a Measurement {
         let records: Vec<_> = self.points.iter().map(|point| point.0).collect();
         records[full(&records).expect("a curve has points")]
@@ -84,7 +84,7 @@ impl<'a> Curve<'a> {
     }
 }
 
-/// A curve for each lock whose records can be compared with one thread.
+/// A curve for each lock that has a record with one thread to compare with.
 fn curves(records: &[Measurement]) -> Vec<Curve<'_>> {
     let mut curves: Vec<Curve> = Vec::new();
     for record in records {
@@ -134,8 +134,8 @@ fn range(metric: &Metric) -> String {
     }
 }
 
-/// The point where the program's own lock stops scaling, the reason, and whether another lock would
-/// scale further.
+/// Where the program's own lock stops scaling, and why, and whether another lock would scale
+/// further.
 fn finding(curves: &[Curve], limit: Option<&Limit>) -> String {
     let own = &curves[0];
     let (_, most) = own.most();

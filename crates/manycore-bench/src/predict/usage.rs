@@ -4,7 +4,7 @@ use crate::mix::{Latch, Mix, USUAL_DATA};
 use crate::simulated::THREADS_MAX;
 use crate::work::Length;
 
-/// How a program used its locks, as a profile has it.
+/// A program's use of its locks, according to a profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Usage {
     /// Threads that used locks.
@@ -13,12 +13,12 @@ pub struct Usage {
     pub cpus: u32,
     /// From start to end, in seconds.
     pub wall: f64,
-    /// CPU time of all threads but for waits, in seconds.
+    /// CPU time of all threads except for waits, in seconds.
     pub busy: f64,
     /// Time in waits for locks, on the CPU and off it, in seconds.
     pub waiting: f64,
-    /// Time in which threads were ready and had no CPU, in waits for locks or not, in seconds; none
-    /// if it was not counted.
+    /// Time in which threads were ready and had no CPU, whether or not they waited for a lock, in
+    /// seconds; `None` if it was not counted.
     pub ready: Option<f64>,
     /// Cache lines of data that each section moves, which a profile does not show.
     pub data: u32,
@@ -35,15 +35,15 @@ pub struct Row {
     pub objects: u64,
     /// Acquisitions of all of them.
     pub acquired: u64,
-    /// How many of them were by readers; none for a mutex, which knows no readers.
+    /// The number of acquisitions by readers; `None` for a mutex.
     pub shared: Option<u64>,
-    /// The mean time that one is held, in nanoseconds; none if no hold was measured.
+    /// The mean hold time, in nanoseconds; `None` if no hold was measured.
     pub hold_ns: Option<f64>,
     /// The factors by which the mean is multiplied at the ends of its interval.
     pub hold_range: (f64, f64),
-    /// The time that 99 of 100 holds do not exceed.
+    /// The 99th percentile of hold times.
     pub hold_p99_ns: Option<f64>,
-    /// The share of the wait that falls on the most waited for of them: 0 to 1.
+    /// The share of the waits of the object with the longest waits, from 0 to 1.
     pub hottest: f64,
 }
 
@@ -56,31 +56,32 @@ pub struct Workload {
     pub rows: Vec<usize>,
     /// Sections a second, as observed.
     pub observed: f64,
-    /// What had to be assumed of this program, a sentence each.
+    /// The assumptions about this program, a sentence each.
     pub assumed: Vec<String>,
 }
 
-/// A simulated thread's steps repeat after 256: more locks than this would be drawn too unevenly.
+/// The most locks of a workload. A simulated thread's steps repeat after 256, so more locks would
+/// be drawn too unevenly.
 const LATCHES_MAX: usize = 128;
 
-/// Rows that are kept apart: those whose locks are held longest. The others' sections are time
-/// between sections.
+/// The most rows that are kept apart: those with the longest hold times. The sections of the others
+/// count as time between sections.
 const ROWS_MAX: usize = 16;
 
-/// Threads that are idle for less than this share of their time are taken to be busy.
+/// Threads that are idle for less than this share of their time count as busy.
 const BUSY: f64 = 0.1;
 
 /// A sleep takes longer than requested by the timer's slack, some 50 us. So threads sleep this
 /// long, in nanoseconds, and correspondingly rarely.
 const SLEEP_NS: f64 = 200_000.0;
 
-/// Sections between two sleeps are this many, at the least and the most.
+/// The smallest and the largest number of sections between two sleeps.
 const SECTIONS: (f64, f64) = (16.0, 1024.0);
 
-/// A program that leaves its CPUs less idle than this wants more of them.
+/// A program whose CPUs are idle for less than this needs more CPUs.
 const SATURATED: f64 = 0.9;
 
-/// Holds that are shortened by less than this are not worth a word.
+/// Hold times that are shortened by less than this are not reported.
 const MUCH_SHORTER: f64 = 0.9;
 
 /// Hold times are not known more precisely than this: they include the time to read the clock, and
@@ -156,16 +157,16 @@ impl Workload {
         self.mix.think_ns > 0.0
     }
 
-    /// The rows that take part, by their number in [`Usage::locks`].
+    /// The rows that take part, as indices in [`Usage::locks`].
     pub fn parts(&self) -> Vec<usize> {
         let mut parts = self.rows.clone();
         parts.dedup();
         parts
     }
 
-    /// The same as if no thread ever had to wait for the locks of a row: its sections become time
-    /// between sections. Also returns the number of sections for each remaining one. None if it is
-    /// the only row.
+    /// The workload as if no thread ever had to wait for the locks of a row: its sections become
+    /// time between sections. Also returns the number of sections for each remaining one. `None` if
+    /// it is the only row.
     pub fn without(&self, row: usize) -> Option<(Self, f64)> {
         let weights = || self.mix.locks.iter().zip(&self.rows);
         let all: f64 = weights().map(|(latch, _)| latch.weight).sum();
@@ -226,13 +227,13 @@ impl Usage {
         others
     }
 
-    /// Seconds in which threads had something to do, waited for no lock and had no CPU.
+    /// Seconds in which threads had work to do, waited for no lock and had no CPU.
     fn without_cpu(&self) -> f64 {
         let rest = f64::from(self.threads) * self.wall - self.busy - self.waiting;
         self.ready.unwrap_or_default().min(rest.max(0.0))
     }
 
-    /// Seconds for which all threads did nothing, as terminals that think.
+    /// Seconds in which all threads did nothing, like terminals whose users think.
     fn idle(&self, assumed: &mut Vec<String>) -> f64 {
         let had = f64::from(self.threads) * self.wall;
         let idle = (had - self.busy - self.waiting - self.without_cpu()).max(0.0);

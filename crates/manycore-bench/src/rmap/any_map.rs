@@ -11,14 +11,14 @@ pub(super) trait AnyMap: Sync {
     /// How many trees there are.
     fn trees(&self) -> usize;
 
-    /// Access for a thread, which has `held` intervals at a time. With `reuse` it takes the same
-    /// again, otherwise fresh ones.
+    /// A handle for a thread, which has `held` intervals at a time. With `reuse` it inserts the
+    /// same ones again, otherwise new ones.
     fn handle(&self, held: usize, reuse: bool) -> Box<dyn Handle + '_>;
 
     /// Visits the intervals of a tree that have this number.
     fn overlaps(&self, tree: usize, number: u64, found: &mut (dyn FnMut(Interval) + Send));
 
-    /// How many intervals a tree has; none if it is no tree.
+    /// The number of intervals of a tree; `None` if the structure is no tree.
     fn count(&self, tree: usize) -> Option<usize>;
 
     /// Does what has waited for this many ticks.
@@ -31,10 +31,10 @@ pub(super) trait AnyMap: Sync {
     fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64));
 }
 
-/// A thread's access to a reverse map, for updates. When it is dropped, it removes its intervals.
+/// A thread's handle of a reverse map, for updates. When it is dropped, it removes its intervals.
 pub(super) trait Handle {
     /// Inserts an interval, or removes its oldest one. It inserts `fresh`, unless it has an
-    /// interval to be reused.
+    /// interval to reuse.
     fn update(&mut self, tree: usize, fresh: Interval);
 }
 

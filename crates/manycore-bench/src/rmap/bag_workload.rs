@@ -4,7 +4,7 @@ use manycore_traits::Interval;
 
 use super::any_map::{AnyMap, Handle};
 
-/// How many items an operation takes out that does not update.
+/// The number of items that an operation takes which does not update.
 pub(super) const BATCH: usize = 64;
 
 /// A queue or a stack.
@@ -20,10 +20,10 @@ pub(super) trait Bag: Default + Send + Sync {
     /// Adds an item.
     fn push(handle: &mut Self::Handle<'_>, item: Interval);
 
-    /// Takes back the thread's last item, or otherwise takes one out.
+    /// Takes back the thread's last item, or otherwise takes any item.
     fn take_back(handle: &mut Self::Handle<'_>);
 
-    /// Takes some out, up to [`BATCH`] unless it can only take all.
+    /// Takes some items: up to [`BATCH`], or all if the structure can only take all.
     fn take(&self, found: &mut dyn FnMut(Interval));
 }
 

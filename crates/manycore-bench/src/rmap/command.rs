@@ -135,7 +135,7 @@ enum Objects {
 }
 
 impl Workload {
-    /// As the benchmark knows it, for the time that is given.
+    /// The settings in the benchmark's terms, for the given time.
     pub fn settings(
         &self,
         outside: Duration,

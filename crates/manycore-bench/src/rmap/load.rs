@@ -10,7 +10,7 @@ use super::any_map::{AnyMap, Handle};
 use crate::popularity::Popularity;
 use crate::waits;
 
-/// Intervals lie between 0 and this number, and cover this many.
+/// Intervals lie between 0 and this number, and have this length.
 const SPAN: u64 = 1 << 20;
 const LENGTH: u64 = 16;
 
@@ -20,8 +20,8 @@ pub enum Shape {
     /// Trees of intervals.
     #[default]
     Trees,
-    /// Queues: an update adds an item, or takes back the last one if objects are reused; other
-    /// operations take many out.
+    /// Queues. An update adds an item, or takes back the last one if objects are reused. Other
+    /// operations take many items.
     Queue,
     /// Stacks, the same.
     Stack,
@@ -38,14 +38,14 @@ impl Shape {
     }
 }
 
-/// What threads do, but for the share of operations that update.
+/// The operations of threads, except for the share of updates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// What threads share.
     pub shape: Shape,
-    /// How many trees there are, or what there is instead.
+    /// The number of trees, or the structure that replaces them.
     pub trees: u32,
-    /// Intervals of each tree that stay, so that trees are deep.
+    /// The number of intervals of each tree that stay, so that trees are deep.
     pub initial: u32,
     /// Intervals that a thread has at a time.
     pub held: u32,
@@ -58,7 +58,7 @@ pub struct Load {
     /// Which trees are updated and read.
     pub popularity: Popularity,
     /// The number of operations of each thread at which the run ends, whatever time that takes;
-    /// none if time ends the run.
+    /// `None` if a time ends the run.
     pub operations: Option<u64>,
     /// The seed of everything that is drawn.
     pub seed: u64,
@@ -107,13 +107,13 @@ pub(super) struct Worker<'a> {
     pub update: f64,
     /// One in this many is timed.
     pub sample: u64,
-    /// The trees of the operations, one after the other; random ones if this is empty.
+    /// The trees of the operations, in order; random ones if this is empty.
     pub trees: &'a [u64],
     /// The memory for what is recorded.
     pub outcome: Outcome,
 }
 
-/// What a thread did in the time that is counted.
+/// A thread's results in the counted time.
 #[derive(Clone)]
 pub(super) struct Outcome {
     pub operations: u64,
@@ -133,20 +133,20 @@ impl Outcome {
     }
 }
 
-/// How many trees are drawn before the start where some are more popular; then the sequence
-/// repeats.
+/// The number of trees that are drawn before the start if their popularity differs. Then the
+/// sequence repeats.
 const DRAWN: usize = 1 << 16;
 
 impl Load {
-    /// How many intervals there are once they are [filled](Self::fill) in.
+    /// The number of intervals once they are [filled](Self::fill) in.
     pub(super) fn filled(&self, map: &dyn AnyMap) -> u64 {
         let trees = if self.shape == Shape::Trees { map.trees() } else { 0 };
         trees as u64 * u64::from(self.initial)
     }
 
-    /// Inserts the intervals that stay while threads work, in every tree (a queue or a stack begins
-    /// empty), until the returned value is dropped. None of these insertions stays deferred: the
-    /// pending operations that threads find are their own.
+    /// Inserts the intervals that stay while threads work, in every tree; a queue or a stack begins
+    /// empty. They stay until the returned value is dropped. None of these insertions remains
+    /// deferred, so the pending operations that threads find are their own.
     pub(super) fn fill<'a>(&self, map: &'a dyn AnyMap) -> Box<dyn Handle + 'a> {
         let mut random = fastrand::Rng::with_seed(self.seed);
         let mut filler = map.handle(map.trees() * self.initial as usize, false);
@@ -160,9 +160,9 @@ impl Load {
         filler
     }
 
-    /// Whether each tree has the intervals of [`fill`](Self::fill) and none of the threads that
-    /// have worked, and can insert and remove one more interval. The error describes the fault.
-    /// Queues and stacks keep the threads' items; they are not checked.
+    /// Checks that each tree has the intervals of [`fill`](Self::fill) and none of the threads that
+    /// have worked, and can insert and remove one more. The error describes the fault. Queues and
+    /// stacks keep the threads' items, and are not checked.
     pub(super) fn verify(&self, map: &dyn AnyMap) -> Result<(), String> {
         for tree in 0..map.trees() {
             let mut handle = map.handle(1, false);

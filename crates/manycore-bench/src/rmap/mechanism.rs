@@ -37,7 +37,7 @@ macro_rules! library {
             }
         }
 
-        /// The names of all mechanisms, those that are locks last.
+        /// The names of all mechanisms. Locks come last.
         pub(in crate::rmap) fn names(shape: Shape) -> Vec<String> {
             let others = match shape {
                 Shape::Trees => OTHERS,

@@ -42,7 +42,8 @@ pub use render::render;
 /// The base line: the lock that `manycore run` uses.
 pub const BASE: &str = "lock:adaptive";
 
-/// The most additions in percent: the others remove as much, by [`bag_workload::BATCH`].
+/// The largest share of additions, in percent: the other operations remove as many items,
+/// [`bag_workload::BATCH`] each.
 const ADDED_MAX: f64 = 98.0;
 const _: () = assert!(ADDED_MAX < (100.0 - ADDED_MAX) * bag_workload::BATCH as f64);
 
@@ -73,7 +74,7 @@ impl Workload for ReverseMaps {
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Mechanisms by name; the base line takes part in any case.
+    /// Names of mechanisms. The base line takes part in any case.
     pub syncs: Vec<String>,
     /// Numbers of threads.
     pub threads: Vec<u32>,
@@ -123,8 +124,8 @@ impl Options {
     }
 }
 
-/// Measures on this host, in interleaved rounds, each mechanism in processes of its own that are
-/// started so.
+/// Measures on this host, in interleaved rounds. Each mechanism has processes of its own, which
+/// `worker` starts.
 pub fn run(options: &Options, worker: &Command) -> Result<RunRecords, Failure> {
     options.check(&mechanism::names_here(options.load.shape))?;
     native::run(options, worker)
@@ -140,7 +141,7 @@ pub fn simulate(
     Ok(simulated::run(options, machine, pool))
 }
 
-/// A mix of operations, and how many threads do it.
+/// A mix of operations, and a number of threads.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     threads: u32,
@@ -196,7 +197,7 @@ impl Options {
         }
     }
 
-    /// The base line first, then the others in the order asked for.
+    /// The base line first, then the others in the order of the request.
     fn subjects(&self) -> Vec<String> {
         let mut subjects = vec![BASE.to_owned()];
         for name in &self.syncs {

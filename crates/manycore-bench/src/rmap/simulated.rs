@@ -155,7 +155,7 @@ fn simulate(run: &Run, load: &Load, update: f64, beside: Beside) -> Result<Findi
 struct Left {
     outcomes: Vec<Outcome>,
     window: Window,
-    /// Intervals that stay while threads work, and the bytes that they take.
+    /// The number of intervals that stay while threads work, and their size in bytes.
     intervals: u64,
     filled: usize,
     /// Bytes of the program when threads began.

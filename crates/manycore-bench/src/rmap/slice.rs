@@ -29,8 +29,8 @@ pub(crate) struct Settings {
     /// The share of operations that update, in percent.
     pub update: f64,
     pub load: Load,
-    /// The counted time, after an uncounted fifth of it; unless the load gives the number of
-    /// operations.
+    /// The counted time, which begins after an uncounted fifth of it. Not used if the load gives
+    /// the number of operations.
     pub duration: Duration,
     /// Iterations of work between two operations.
     pub iterations: u32,
@@ -54,7 +54,7 @@ impl Order for Settings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Round {
     pub slice: Slice,
-    /// Bytes for each interval of the filled trees; none if those are empty.
+    /// Bytes for each interval of the filled trees; `None` if these are empty.
     pub bytes_per_interval: Option<f64>,
     /// Bytes beyond those of the filled trees, at the end: the threads' own intervals, deferred
     /// operations, logs.
@@ -117,7 +117,7 @@ impl Stage for Here {
 }
 
 impl Here {
-    /// Lets threads warm up, counts for this time, and stops them; the time that it was.
+    /// Lets threads warm up, counts for this time, and stops them; returns the counted time.
     fn let_pass(&self, time: Duration) -> Duration {
         std::thread::sleep(time / 5);
         let begin = Instant::now();
@@ -169,7 +169,7 @@ impl Settings {
         })
     }
 
-    /// Nanoseconds that were counted, and what threads did in them.
+    /// The counted nanoseconds, and the threads' results in them.
     fn let_work(
         &self,
         map: &dyn AnyMap,
@@ -207,7 +207,7 @@ impl Settings {
     }
 }
 
-/// A time in ticks of the facade's clock, whose rate is asked first.
+/// A time in ticks of the facade's clock, whose rate is determined first.
 fn ticks(time: Duration) -> u64 {
     use manycore::sync::clock;
     let (start, first) = (Instant::now(), clock::now());

@@ -31,7 +31,7 @@ use super::job::{Finding, Job};
 /// Entries of an executable are removed when none has been added for this long.
 const OLD: Duration = Duration::from_secs(60 * 24 * 3600);
 
-/// The name of the file that says how long simulations took.
+/// The name of the file with the durations of simulations.
 const TOOK: &str = "took";
 
 /// How long a simulation took.
@@ -66,7 +66,7 @@ pub struct Merged {
     pub new: usize,
     /// How many results were in the cache.
     pub known: usize,
-    /// How many results of other executables are there, which may differ.
+    /// The number of results of other executables, which may differ.
     pub of_others: usize,
     /// Files that are no results.
     pub unreadable: usize,
@@ -154,7 +154,8 @@ impl Cache {
         }
     }
 
-    /// Whole or not at all, whichever process writes it and whenever this process ends.
+    /// Writes an entry completely or not at all, whichever process writes it and whenever this
+    /// process ends.
     fn write(&self, path: &Path, entry: &Entry) -> io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
@@ -175,7 +176,7 @@ impl Cache {
         self.directory.join(job.key()).with_extension("json")
     }
 
-    /// How long simulations took, of whatever executable, by the key of the job.
+    /// The durations of simulations by any executable, by the key of the job.
     pub(crate) fn past(&self) -> HashMap<String, Took> {
         let root = self.directory.parent().map(fs::read_dir);
         let directories = root.into_iter().flatten().flatten().flatten();
@@ -252,8 +253,8 @@ fn is_hash(name: &OsStr) -> bool {
     name.len() == 32 && name.as_encoded_bytes().iter().all(is_digit)
 }
 
-/// Removes the entries of unused executables, and no file with another form of name. Entries that
-/// cannot be removed stay.
+/// Removes the entries of unused executables. It removes no file whose name has another form.
+/// Entries that cannot be removed stay.
 fn remove_old(root: &Path, current: &Path) {
     let Ok(directories) = fs::read_dir(root) else { return };
     for directory in directories.flatten().map(|entry| entry.path()) {

@@ -6,7 +6,7 @@ use super::job::{Finding, Job};
 use super::pool::SimulatorPool;
 use crate::run_records::RunRecords;
 
-/// What is simulated: the first mechanism is the base line.
+/// The simulated mechanisms and points. The first mechanism is the base line.
 pub(crate) struct SimulatedCampaign<'a, P> {
     pub points: &'a [P],
     pub mechanisms: &'a [String],

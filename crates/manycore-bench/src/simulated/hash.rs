@@ -2,8 +2,8 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-/// 128 bits, the same for the same bytes as long as the executable is the same; results are not
-/// used longer than that.
+/// A hash of 128 bits. It is the same for the same bytes as long as the executable is the same;
+/// results are not used for longer.
 pub(super) fn hash(bytes: &[u8]) -> String {
     let mut halves = [DefaultHasher::new(), DefaultHasher::new()];
     for (salt, half) in (0..).zip(&mut halves) {

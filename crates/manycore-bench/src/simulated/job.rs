@@ -14,15 +14,15 @@ use crate::slice::{Pinning, Slice};
 pub(crate) struct Job {
     /// The machine's model, as the text of its file.
     pub machine: String,
-    /// How many of its CPUs the program may use; all if nothing is said.
+    /// The number of its CPUs that the program may use; `None` means all.
     pub cpus: Option<u32>,
     /// The name of the lock, or of another mechanism.
     pub mechanism: String,
-    /// How many threads there are, beside the one that starts them.
+    /// The number of threads, without the one that starts them.
     pub threads: u32,
     /// What they do.
     pub program: Program,
-    /// Simulated time that is counted; an uncounted fifth of it comes before.
+    /// The simulated time that is counted. An uncounted fifth of it comes before.
     pub measured: Duration,
     /// Which CPUs the threads run on.
     pub pinning: Pinning,
@@ -103,7 +103,8 @@ impl Job {
         hash(serde_json::to_string(self).expect("a job is plain data").as_bytes())
     }
 
-    /// Jobs of a kind take about as long for each simulated second of a thread.
+    /// The kind of a job. Jobs of a kind take about the same time for each simulated second of a
+    /// thread.
     pub fn kind(&self) -> String {
         format!("{}/{}", self.program.name().to_lowercase(), self.mechanism)
     }

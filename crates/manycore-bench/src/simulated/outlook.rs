@@ -56,7 +56,7 @@ impl Rates {
         }
     }
 
-    /// The time that so much of a kind takes; `None` if nothing is known.
+    /// The expected time for this many simulated seconds of a kind; `None` if nothing is known.
     fn expect(&self, kind: &str, thread_seconds: f64) -> Option<f64> {
         let rate = self.of_kind.get(kind).unwrap_or(&self.all);
         (rate.thread_seconds > 0.0).then(|| thread_seconds * rate.seconds / rate.thread_seconds)
@@ -70,7 +70,7 @@ impl Left {
 }
 
 impl Outlook {
-    /// The outlook of these jobs, with this many workers; cached jobs take no time.
+    /// The outlook of these jobs, with this many workers. Cached jobs take no time.
     pub(crate) fn new(jobs: &[Job], cache: Option<&Cache>, workers: usize) -> Self {
         let past: HashMap<String, Took> = cache.map(Cache::past).unwrap_or_default();
         let mut rates = Rates::default();
@@ -86,7 +86,7 @@ impl Outlook {
         Self(Arc::new(Mutex::new(State { left, rates, expected: 0.0, took: 0.0, workers })))
     }
 
-    /// A job has been simulated, which took this many seconds.
+    /// Records that a job was simulated in this many seconds.
     pub(crate) fn done(&self, job: &Job, seconds: f64) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(left) = state.left.remove(&job.key()) else { return };

@@ -65,8 +65,8 @@ impl Plan {
         self.jobs.is_empty()
     }
 
-    /// Piece `number` of `of`; the first has the number 1. Neighbours, which take about as long,
-    /// are in different ones.
+    /// Piece `number` of `of`; the first has the number 1. Adjacent jobs, which take about the same
+    /// time, are in different pieces.
     ///
     /// # Panics
     ///

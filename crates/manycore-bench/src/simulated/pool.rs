@@ -21,15 +21,15 @@ use super::program::{self, Simulator};
 use crate::progress::Progress;
 use crate::worker::Command;
 
-/// A job's result; the error says in a line why there is none.
+/// A job's result; the error tells in a line why there is none.
 pub(crate) type Answer = Result<Finding, String>;
 
 /// How jobs are run.
 #[derive(Clone, Debug)]
 pub struct SimulatorPool {
-    /// How to start a worker: arguments that lead to [`serve`].
+    /// The command that starts a worker. Its arguments lead to [`serve`].
     pub worker: Command,
-    /// How many of them; as many as CPUs if nothing is said.
+    /// The number of workers; `None` means one for each CPU.
     pub workers: Option<NonZero<usize>>,
     /// Where results are kept, and looked for first.
     pub cache: Option<Cache>,
@@ -42,7 +42,7 @@ pub struct SimulatorPool {
 #[derive(Clone, Debug)]
 enum Duty {
     Simulate,
-    /// The same, as part of a larger plan, whose remaining time is shown.
+    /// As `Simulate`, as part of a larger plan, whose remaining time is shown.
     SimulatePart(Outlook),
     /// Notes the jobs, and simulates nothing.
     Note(Arc<Mutex<Vec<Job>>>),
@@ -59,12 +59,12 @@ impl SimulatorPool {
         Self { worker, workers, cache, progress, duty: Duty::Simulate }
     }
 
-    /// The same, whose progress shows how long all of this is still going to take.
+    /// A pool whose progress shows the remaining time of the whole plan.
     pub fn with_outlook(&self, outlook: Outlook) -> Self {
         Self { duty: Duty::SimulatePart(outlook), ..self.clone() }
     }
 
-    /// A pool that notes the jobs, where the caller can see them.
+    /// A pool that notes the jobs, and the list of them for the caller.
     pub(crate) fn that_notes(&self) -> (Self, Arc<Mutex<Vec<Job>>>) {
         let noted = Arc::default();
         (Self { duty: Duty::Note(Arc::clone(&noted)), ..self.clone() }, noted)
@@ -153,7 +153,7 @@ struct Worker {
     child: Child,
     jobs: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// Yields the last line of its standard error, once that has ended.
+    /// Yields the last line of its standard error, once the worker has ended.
     complaint: Option<JoinHandle<Option<String>>>,
 }
 
@@ -185,7 +185,7 @@ impl Worker {
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// The reason why there is no answer: the worker's last message, if there was any.
+    /// The reason why there is no answer: the worker's last message, if there was one.
     fn last_words(&mut self, error: &io::Error) -> String {
         // Fails if the worker has ended, which is what we want.
         drop(self.child.kill());
@@ -202,8 +202,8 @@ impl Drop for Worker {
     }
 }
 
-/// Simulates for the process at the other end of standard input and output, for as long as it has
-/// jobs.
+/// Runs simulations for the process at the other end of standard input and output, as long as it
+/// sends jobs.
 pub fn serve(simulators: &[Simulator]) -> io::Result<()> {
     for line in io::stdin().lock().lines() {
         let answer = match serde_json::from_str::<Job>(&line?) {

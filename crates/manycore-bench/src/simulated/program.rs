@@ -14,7 +14,7 @@ use super::run::Run;
 
 /// A program for a simulated machine: its data define its threads' work.
 pub(crate) trait SimulatedProgram: Serialize + DeserializeOwned {
-    /// The program's name, in jobs and in the names under which results are kept.
+    /// The program's name, in jobs and in the names of cached results.
     const NAME: &'static str;
 
     /// Where the operating system has its threads.
@@ -22,7 +22,7 @@ pub(crate) trait SimulatedProgram: Serialize + DeserializeOwned {
         Placement::Compact
     }
 
-    /// Simulates one job in this process. The error says in a line why there is no result.
+    /// Simulates one job in this process. The error tells in a line why there is no result.
     fn simulate(&self, run: &Run) -> Result<Finding, String>;
 }
 

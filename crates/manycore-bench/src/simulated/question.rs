@@ -7,11 +7,10 @@ use manycore_sim::Model;
 use crate::contender;
 use crate::failure::Failure;
 
-/// The most threads that a workload may have: a simulation has these and the one that starts them.
+/// The most threads of a workload. A simulation has these and the one that starts them.
 pub(crate) const THREADS_MAX: u32 = 4_095;
 
-/// Locks, numbers of threads and CPUs, and the time that is counted: whether all of them make
-/// sense.
+/// Checks that locks, numbers of threads and CPUs, and the counted time make sense together.
 pub(crate) struct Question<'a> {
     pub machine: &'a Model,
     pub locks: &'a [String],

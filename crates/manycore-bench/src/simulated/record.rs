@@ -10,7 +10,7 @@ use crate::metrics::WAIT_PERCENTILES;
 use crate::slice::Slice;
 
 /// A record of operations a second, each of `sections` sections, with all data of the findings. The
-/// caller adds the requested settings.
+/// caller adds the settings.
 pub(crate) fn of(
     workload: &str,
     mechanism: Mechanism,
@@ -37,7 +37,7 @@ pub(crate) fn of(
     record
 }
 
-/// The unit of what only a simulator sees, by its name.
+/// The unit of a value that only a simulator has, by its name.
 fn unit(name: &str) -> &'static str {
     let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
     match name {
@@ -69,7 +69,7 @@ pub(crate) fn ratios(
     metrics.into_iter().filter_map(|(name, metric)| Some((name.to_owned(), metric?)))
 }
 
-/// The first value, with the range of all if there are several.
+/// The first value, with the range of all values if there are several.
 fn band(values: &[f64], unit: &str) -> Metric {
     let swept = values.len() > 1;
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);

@@ -37,7 +37,7 @@ impl<'a> Run<'a> {
         self.machine.core.ghz
     }
 
-    /// The window of time that is counted, for threads that start at this number of cycles.
+    /// The counted window of time, for threads that start at this number of cycles.
     pub fn window(&self, now: u64) -> Window {
         let cycles = |time: Duration| (time.as_nanos() as f64 * self.ghz()) as u64;
         let begin = now + cycles(self.job.measured / 5);
@@ -68,8 +68,8 @@ impl<'a> Run<'a> {
         report.map_err(|failure| first_lines(&failure.to_string()))
     }
 
-    /// The same as a native slice would have measured: each thread's operations in the counted
-    /// time, and the times that threads recorded, in cycles.
+    /// The same values as from a native slice: each thread's operations in the counted time, and
+    /// the times that threads recorded, in cycles.
     pub fn slice<'h>(
         &self,
         window: Window,
@@ -83,12 +83,12 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The first lines of a failure that tells of each thread: the cause and the first thread.
+/// The first lines of a failure, which describes each thread: the cause and the first thread.
 fn first_lines(failure: &str) -> String {
     failure.lines().take(2).map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
-/// Where time went and how far lines did, from the start of the threads to their end.
+/// Where time went and how far lines moved, from the start of the threads to their end.
 pub(crate) fn sight<T>(report: &Report<T>, sections: u64) -> BTreeMap<String, f64> {
     let mut sight = BTreeMap::new();
     // The first thread only starts the others and waits for them.

@@ -36,8 +36,8 @@ pub(crate) fn of(model: &Model, swept: bool) -> Vec<String> {
     if swept { sweep(model) } else { alone(model) }
 }
 
-/// The unchanged model, and a model whose lines can be taken away at once. A long hold would hide
-/// the moment at which a thread notices a change.
+/// The unchanged model, and a model whose lines can be taken away immediately. A long hold would
+/// hide the moment at which a thread notices a change.
 pub(crate) fn with_and_without_hold(model: &Model) -> Vec<String> {
     vec![model.to_toml(), changed(model, 1.0, Some(0.0), 0.0).to_toml()]
 }

@@ -12,13 +12,13 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// All of it, of threads that start now and end by themselves.
+    /// A window without limits, for threads that start now and end by themselves.
     pub fn endless(now: u64) -> Self {
         Self { begin: now, end: u64::MAX }
     }
 }
 
-/// Sections of a thread until counting began, and until it ended.
+/// A thread's number of sections when counting began, and when it ended.
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     before: Cell<u64>,

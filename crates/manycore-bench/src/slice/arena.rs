@@ -54,13 +54,13 @@ impl Course {
     }
 }
 
-/// Locks of some kind, which a thread uses in one call from its start to its end. So there is no
-/// indirect call between its loop and the lock, and little is compiled for each kind.
+/// Locks of some kind. A thread uses them in one call from its start to its end. So there is no
+/// indirect call between its loop and the lock, and little code is compiled for each kind.
 pub(super) trait Locks: Send + Sync {
     /// Does what a thread does until the slice stops.
     fn run(&self, course: &Course, runner: Runner) -> Outcome;
 
-    /// Exclusive sections that left their mark in the data. All threads have ended.
+    /// The number of exclusive sections according to the data. All threads have ended.
     fn written(&self) -> u64;
 }
 
@@ -125,7 +125,7 @@ impl<C: Contender> Stage for Here<'_, C> {
     }
 }
 
-/// A lock with the data that it guards, on cache lines of their own.
+/// A lock and its data, on cache lines of their own.
 struct Guarded<C> {
     lock: CachePadded<C>,
     data: CachePadded<UnsafeCell<Data>>,
@@ -136,7 +136,8 @@ struct Guarded<C> {
 /// One cache line that each section touches.
 #[derive(Default)]
 struct Data {
-    /// Exclusive sections begun, and ended: the numbers are equal whenever no thread is in one.
+    /// The numbers of exclusive sections that have begun and ended. They are equal whenever no
+    /// thread is in one.
     begun: u64,
     ended: u64,
     /// What the work of the sections comes to.
@@ -166,8 +167,7 @@ impl<C: Contender> Guarded<C> {
         }
     }
 
-    /// An exclusive section. To be called with the lock held. Returns whether this thread was
-    /// alone.
+    /// An exclusive section. The caller holds the lock. Returns whether this thread was alone.
     #[inline]
     fn write(&self, iterations: u32) -> bool {
         let (begun, ended) = self.marks();
@@ -182,8 +182,8 @@ impl<C: Contender> Guarded<C> {
         begun == ended
     }
 
-    /// A section that only reads. To be called with the lock held for reading. Returns whether no
-    /// writer was there.
+    /// A section that only reads. The caller holds the lock for reading. Returns whether no writer
+    /// was in its section.
     #[inline]
     fn read(&self, iterations: u32) -> bool {
         let before = self.marks();
@@ -194,7 +194,7 @@ impl<C: Contender> Guarded<C> {
     }
 }
 
-/// Cache lines that a section reads, and writes if it is exclusive.
+/// Cache lines that a section reads. It also writes them if it is exclusive.
 ///
 /// They form a list, so each access depends on the one before it, as in a structure of nodes: if a
 /// processor knew the addresses, it would load the lines at the same time.
@@ -232,7 +232,7 @@ impl Lines {
         self.sum(|line| unsafe { (&raw const (*line).count).read_volatile() })
     }
 
-    /// The sum of the numbers in one line after the other. To be called with the lock held, at
+    /// The sum of the numbers in the lines, one after the other. The caller holds the lock, at
     /// least for reading.
     #[inline]
     fn sum(&self, find: impl Fn(*mut Line) -> u64) -> u64 {

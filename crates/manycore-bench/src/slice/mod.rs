@@ -47,7 +47,7 @@ pub(crate) const MOST_THREADS: u32 = 4_096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pinning {
-    /// Each on a CPU of its own if there are enough, otherwise wherever the scheduler puts them.
+    /// Each thread has a CPU of its own if there are enough; otherwise the scheduler places them.
     Auto,
     /// Wherever the scheduler puts them.
     None,
@@ -75,32 +75,31 @@ pub struct Settings {
     pub sample: u32,
     /// How lengths become work.
     pub pace: Pace,
-    /// What the lengths and the choice of locks are drawn by.
+    /// The seed for lengths and for the choice of locks.
     pub seed: u64,
 }
 
 /// What a slice measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slice {
-    /// Sections that each thread ran in the time that was counted.
+    /// The number of sections of each thread in the counted time.
     pub counts: Vec<u64>,
     /// The time that passed.
     pub elapsed_ns: f64,
     /// How long threads waited for their locks.
     pub waits: Waits,
-    /// Threads that had not ended when the drain was over.
+    /// The number of threads that had not ended when the drain was over.
     pub stuck: u32,
 }
 
 impl Slice {
-    /// Sections a second, over all threads. A slice without a section counts as half a one: it had
-    /// fewer than one.
+    /// Sections a second, over all threads. If there was no section, half a section is assumed.
     pub fn throughput(&self) -> f64 {
         throughput(&self.counts, self.elapsed_ns)
     }
 
-    /// Sections of the busiest thread over those of the least busy; a thread without any section
-    /// counts as one with one section.
+    /// The number of sections of the busiest thread over that of the least busy one. A thread
+    /// without any counts as if it had one.
     pub fn fairness(&self) -> f64 {
         fairness(&self.counts)
     }
@@ -157,8 +156,7 @@ fn measure(locks: Arc<dyn Locks>, settings: &Settings) -> Result<Slice, String> 
     Ok(slice)
 }
 
-/// Said of a thread that failed in a way that the benchmark does not foresee; it has said how on
-/// standard error.
+/// The error for a thread that panicked; its message is on standard error.
 const PANICKED: &str = "a thread of the benchmark panicked";
 
 fn start(

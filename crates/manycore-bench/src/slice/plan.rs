@@ -15,7 +15,7 @@ pub(crate) struct Step {
     pub reads: bool,
 }
 
-/// How many steps there are before the plan repeats: 4 KiB, which leaves the cache to the lock.
+/// The number of steps before the plan repeats: 4 KiB, which leaves the cache to the lock.
 const STEPS: usize = 256;
 
 /// The steps of one thread.

@@ -16,12 +16,12 @@ pub(crate) enum Phase {
     Stop,
 }
 
-/// Locks and the data behind them, a clock, and a place to count.
+/// Locks and their data, a clock, and counters.
 pub(crate) trait Stage {
     /// Whether the slice is in this phase, as the thread sees it.
     fn is(&self, phase: Phase) -> bool;
 
-    /// Says how many sections a thread has run so far.
+    /// Publishes the number of sections that a thread has run so far.
     fn publish(&self, thread: usize, sections: u64);
 
     /// Time, in ticks.
@@ -33,7 +33,7 @@ pub(crate) trait Stage {
     /// Gives up the CPU for this long.
     fn sleep(&self, ns: f64);
 
-    /// A section, with something to do as soon as the lock is held; returns whether the thread was
-    /// alone in it.
+    /// Runs a section, and calls `on_enter` as soon as the lock is held; returns whether the thread
+    /// was alone in it.
     fn section<R>(&self, step: Step, on_entry: impl FnOnce() -> R) -> (R, bool);
 }

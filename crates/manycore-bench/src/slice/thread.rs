@@ -17,12 +17,12 @@ pub(crate) struct Runner {
     outcome: Outcome,
 }
 
-/// The thread's position in its operations; it sleeps after each. If it never sleeps, all its work
+/// The thread's position in its operations. It sleeps after each. If it never sleeps, all its work
 /// is one operation.
 #[derive(Clone, Debug)]
 struct Operations {
     sections: u64,
-    /// The remaining steps of this operation, and then the steps by which it updates.
+    /// The remaining steps of this operation, without the updating steps that may follow.
     left: u64,
     updating: u64,
     updates: Option<Updates>,
@@ -110,7 +110,7 @@ impl Outcome {
         Self { waits: waits::recorder(), sections: 0, written: 0, violations: 0, error: None }
     }
 
-    /// The outcome of a thread that could not run as asked.
+    /// The outcome of a thread that could not run as requested.
     pub fn failed(error: String) -> Self {
         Self { error: Some(error), ..Self::new() }
     }

@@ -25,13 +25,14 @@ const INITIAL_MAX: u64 = 10_000_000;
 pub struct SimulatedOptions<G> {
     /// The machine.
     pub machine: Model,
-    /// How many of its CPUs the threads may use; all if nothing is said.
+    /// The number of its CPUs that the threads may use; `None` means all.
     pub cpus: Option<u32>,
     /// What threads do.
     pub workload: G,
     /// Simulated time that is counted.
     pub duration: Duration,
-    /// Operations of each thread, whatever time they take; none if it is the duration that counts.
+    /// The number of operations of each thread, whatever time they take; `None` if the duration
+    /// counts.
     pub operations: Option<u64>,
     /// Which CPUs the threads run on.
     pub pinning: Pinning,

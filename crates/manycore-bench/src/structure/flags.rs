@@ -42,8 +42,8 @@ pub(crate) struct RunFlags {
 }
 
 impl MachineFlags {
-    /// Simulates the workload on this machine; returns the machine's name, too. Simulators are
-    /// started when the machine has been found.
+    /// Simulates the workload on this machine; also returns the machine's name. Simulators are
+    /// started once the machine has been found.
     pub fn simulate<G: Grid + Default>(
         &self,
         how: &RunFlags,

@@ -32,8 +32,8 @@ pub struct NativeOptions<G> {
     pub pinning: Pinning,
     /// How to start a worker.
     pub worker: Command,
-    /// How to start one that has the structures of C libraries; `None` if that program is not
-    /// there.
+    /// The command that starts the program with the structures of C libraries; `None` if it was not
+    /// built.
     pub foreign: Option<Command>,
     /// Whether to show progress, if standard error is a terminal.
     pub progress: bool,
@@ -58,8 +58,8 @@ impl<G: Default> NativeOptions<G> {
 
 /// A grid whose points can be measured on this host.
 pub(crate) trait NativeGrid: Grid<Task: NativeTask> {
-    /// Whether it makes sense on this host, beside these structures of others. The sets of C
-    /// libraries are there if `foreign`.
+    /// Checks the grid on this host, together with these structures of other libraries. `foreign`:
+    /// the sets of C libraries are available.
     fn check_native(&self, against: &[String], foreign: bool) -> Result<(), Failure>;
 }
 
@@ -160,8 +160,8 @@ impl<T: NativeTask> Samples<T, String, T::Slice> {
         Ok(all)
     }
 
-    /// Operations a second of a mechanism at a point, by round; `None` if it failed or is not
-    /// there.
+    /// The operations a second of a mechanism at a point, by round; `None` if it failed or does not
+    /// exist.
     pub fn throughput(&self, point: usize, sync: &str) -> Option<Vec<f64>> {
         let sync = self.candidates.iter().position(|known| known == sync)?;
         Some(values(self.at(point, sync)?, |slice| T::used(slice).throughput()))

@@ -21,10 +21,10 @@ pub(crate) trait GridPoint:
     /// How many threads there are.
     fn threads(&self) -> u32;
 
-    /// The same by a mechanism, in a round, which draws by a seed of its own.
+    /// The point with a mechanism, in a round, which has a seed of its own.
     fn in_round(&self, sync: &str, round: u32) -> Self;
 
-    /// Simulates it in this process. The error says in a line why there is no result.
+    /// Simulates the point in this process. The error tells in a line why there is no result.
     fn simulate(load: &Load<Self>, run: &Run) -> Result<Finding, String>;
 }
 
@@ -35,12 +35,12 @@ pub(crate) struct Load<T> {
     pub task: T,
     /// What an operation takes beside its accesses.
     pub beside: Beside,
-    /// Operations of each thread; none if it is time that bounds them.
+    /// The number of operations of each thread; `None` if a time bounds them.
     pub operations: Option<u64>,
 }
 
 impl<T: GridPoint> Load<T> {
-    /// How a structure is used with this number of keys at the start.
+    /// How a structure is used that has this number of keys at the start.
     pub fn of_keys(&self, keys: u64) -> Simulated {
         Simulated { threads: self.task.threads(), operations: self.operations, keys }
     }

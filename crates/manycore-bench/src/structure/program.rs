@@ -37,9 +37,9 @@ pub(crate) trait SimulatedUse {
     /// Visits what the mechanism has counted.
     fn statistics(&self, visit: &mut dyn FnMut(&'static str, u64));
 
-    /// Whether the structure has the right contents, according to the threads' results, including
-    /// the one that was alone. Returns further observations of the run, by metric, for each of
-    /// these operations.
+    /// Checks that the structure has the contents that follow from the threads' results, including
+    /// those of the thread that was alone. Returns further observations of the run, by metric, for
+    /// each of these operations.
     fn verify(
         &self,
         tallies: &[Self::Tally],
@@ -63,7 +63,7 @@ pub(crate) trait SimulatedActor<T> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Simulated {
     pub threads: u32,
-    /// Operations of each thread; none if it is time that bounds them.
+    /// The number of operations of each thread; `None` if a time bounds them.
     pub operations: Option<u64>,
     /// How many keys there are at the start.
     pub keys: u64,
@@ -82,8 +82,8 @@ struct Left {
     garbage: usize,
 }
 
-/// Simulates. `operations` gives the operations of a thread by its number, and those of a thread
-/// that is alone.
+/// Runs the simulation. `operations` returns the operations of a thread by its number, and those of
+/// a thread that is alone.
 pub(crate) fn simulate<U: SimulatedUse>(
     run: &Run,
     how: Simulated,
@@ -125,7 +125,7 @@ struct Outside<U: SimulatedUse> {
     /// Operations that were drawn, until the thread takes them.
     drawn: Vec<Drawn<U>>,
     alone: Cell<Option<U::Operations>>,
-    /// For each thread, the tally of the last time that it was alone.
+    /// For each thread, its tally when it was last alone.
     tallies: Vec<Cell<Option<U::Tally>>>,
 }
 

@@ -10,7 +10,7 @@ use crate::metrics::{median, metric, ratio};
 use crate::simulated::{Finding, record};
 use crate::wait_pool::{Draw, WaitPool};
 
-/// Percentiles of latencies that are reported, with the names of their metrics.
+/// The percentiles of latencies that are reported, and the names of their metrics.
 const PERCENTILES: [(&str, f64); 4] =
     [("latency_p50", 0.5), ("latency_p99", 0.99), ("latency_p99_9", 0.999), ("latency_max", 1.0)];
 

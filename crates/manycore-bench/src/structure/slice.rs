@@ -10,7 +10,7 @@ use crate::waits::Waits;
 /// What it measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StructureSlice {
-    /// Operations that each thread did in the time that was counted.
+    /// The number of operations of each thread in the counted time.
     pub counts: Vec<u64>,
     pub elapsed_ns: f64,
     /// How long operations took.
@@ -24,13 +24,14 @@ pub(crate) struct StructureSlice {
 }
 
 impl StructureSlice {
-    /// Operations a second, over all threads. A slice without one counts as half a one.
+    /// Operations a second, over all threads. If there was no operation, half an operation is
+    /// assumed.
     pub fn throughput(&self) -> f64 {
         slice::throughput(&self.counts, self.elapsed_ns)
     }
 
-    /// Operations of the busiest thread over those of the least busy; a thread without any
-    /// operation counts as one with one operation.
+    /// The number of operations of the busiest thread over that of the least busy one. A thread
+    /// without any counts as if it had one.
     pub fn fairness(&self) -> f64 {
         slice::fairness(&self.counts)
     }

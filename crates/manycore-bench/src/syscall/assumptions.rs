@@ -9,11 +9,11 @@ pub struct Assumptions {
     pub interrupt_cpus: u32,
     /// What a worker computes for a page.
     pub page_ns: f64,
-    /// The time from an answer to the client's next request: the way there and back.
+    /// The time from an answer to the client's next request: the round trip.
     pub round_trip_ns: f64,
     /// The client's own time between an answer and its next request, beyond the round trip.
     pub think_ns: f64,
-    /// How long a side of the channel looks before it sleeps.
+    /// How long a side of the channel polls before it sleeps.
     pub spin_ns: f64,
     /// What the kernel computes beside the lines below.
     pub times: Times,
@@ -44,8 +44,8 @@ pub struct Times {
     pub poll: f64,
     /// `close`.
     pub close: f64,
-    /// `accept4` in the lock of the listening socket, and in the lock of all sockets; `close` in
-    /// the latter.
+    /// The part of `accept4` with the lock of the listening socket, and the part with the lock of
+    /// all sockets; the part of `close` with the latter.
     pub locked: f64,
 }
 

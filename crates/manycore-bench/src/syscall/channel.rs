@@ -17,7 +17,7 @@ use super::kernel::Call;
 /// The only hand of a route.
 const HAND: u32 = 0;
 
-/// One worker's: what `manycore-channel` calls a route with one hand.
+/// A worker's channel: what `manycore-channel` calls a route with one worker.
 #[derive(Default)]
 pub(super) struct Channel {
     /// The CPU of its thread.

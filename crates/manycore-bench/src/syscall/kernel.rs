@@ -13,7 +13,7 @@ use manycore_simulated::sync::{futex, hint};
 
 use super::assumptions::Assumptions;
 
-/// The calls of a request of Apache's prefork, as strace shows them.
+/// The calls in a request of Apache's prefork, according to strace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Accept,
@@ -100,7 +100,8 @@ struct Connection {
     file: Lines,
     request: Lines,
     answer: Lines,
-    /// The number of the request, and when it was there; of the client, so not in simulated memory.
+    /// The number of the request, and the time at which it arrived. They are the client's, and so
+    /// not in simulated memory.
     number: Cell<u64>,
     arrived: Cell<u64>,
 }
@@ -121,15 +122,15 @@ pub(super) struct Kernel<'a> {
     listener: Locked,
     /// All sockets are in one list of the kernel.
     sockets: Locked,
-    /// Connections that are not accepted yet, in order; their line is the listener's.
+    /// Connections that are not accepted yet, in order. Their line is the listener's.
     backlog: RefCell<VecDeque<u32>>,
-    /// Changes when there is a connection, or the server ends.
+    /// Changes when a connection arrives, or the server ends.
     news: CachePadded<AtomicU32>,
     waiting: CachePadded<AtomicU32>,
     connections: Vec<Connection>,
     cards: Vec<RefCell<Arrivals>>,
-    /// The line of each queue that its CPU polls: this access keeps the simulator from letting the
-    /// CPU run ahead of others.
+    /// For each queue, the line that its CPU polls. This access keeps the simulator from letting
+    /// the CPU run ahead of others.
     rings: Vec<Lines>,
     end: u64,
 }
@@ -179,7 +180,7 @@ impl<'a> Kernel<'a> {
         card.borrow_mut().push(Reverse((at, packet, client)));
     }
 
-    /// The work of a CPU that serves a queue of the card, until the end.
+    /// The work, until the end, of a CPU that serves a queue of the card.
     pub fn interrupts(&self, queue: usize) {
         loop {
             self.rings[queue].read(1);
@@ -233,8 +234,8 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// Executes a call on the connection of a client, on the CPU that the caller is on. `accept`
-    /// gives the client.
+    /// Executes a call on the connection of a client, on the caller's CPU. `accept` returns the
+    /// client.
     pub fn execute(&self, call: Call, client: u32) -> u32 {
         let times = &self.assumed.times;
         let lines = &self.assumed.lines;

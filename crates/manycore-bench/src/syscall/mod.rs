@@ -42,7 +42,7 @@ pub use render::render;
 /// Calls where they are made: the base line.
 pub const IN_PLACE: &str = "in-place";
 
-/// A syscall thread for each worker, on the card's package.
+/// The mechanism with a syscall thread for each worker, on the card's package.
 pub const THREAD: &str = "thread";
 
 /// A server, and where its system calls are executed.

@@ -15,10 +15,10 @@ use crate::waits::recorder;
 /// What a worker did.
 #[derive(Clone)]
 struct Outcome {
-    /// Requests in the time that is counted, and in all.
+    /// The number of requests in the counted time, and in total.
     counted: u64,
     served: u64,
-    /// Requests whose content was not what the client had sent.
+    /// The number of requests whose content was not what the client had sent.
     wrong: u64,
     /// From a request's arrival to its answer, in cycles.
     times: Histogram<u64>,
@@ -87,8 +87,8 @@ fn thread_cpu(run: &Run, assumed: &Assumptions, worker: usize) -> u32 {
     first + worker as u32 % (run.machine.topology.cores_per_socket - first)
 }
 
-/// Interrupts on the first CPUs of the first package; workers on all other CPUs; syscall threads
-/// near the interrupts.
+/// The CPUs of threads: interrupts on the first CPUs of the first package; workers on all other
+/// CPUs; syscall threads near the interrupts.
 fn starts(run: &Run, assumed: &Assumptions, moved: bool) -> Vec<StartCpu> {
     let topology = &run.machine.topology;
     let (first, package) = (assumed.interrupt_cpus, topology.cores_per_socket);

@@ -19,8 +19,8 @@ use super::work::Work;
 use manycore_compare::trial::{Load, Outcome, Plan, Ready};
 use manycore_launch::failure::{Failure, Result};
 
-/// The configuration: only the parts that serve the page; the address, files and numbers of
-/// processes come with the command.
+/// The configuration: only the parts that serve the page. The address, files and numbers of
+/// processes are in the command.
 const CONFIGURATION: &str = "\
 ServerName localhost
 LoadModule mpm_prefork_module {modules}/mod_mpm_prefork.so

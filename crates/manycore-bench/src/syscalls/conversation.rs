@@ -27,13 +27,13 @@ pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
 pub struct Order {
     /// Which of the two.
     pub what: What,
-    /// The length of a message; the buffer on either side is as long.
+    /// The length of a message, and of the buffer on either side.
     pub message_bytes: usize,
     /// How long they talk before it counts.
     pub warm_up: Duration,
     /// How long it counts.
     pub measured: Duration,
-    /// Where the first process listens; only the second is told.
+    /// The port on which the first process listens. Only the second process is told.
     pub port: Option<u16>,
 }
 
@@ -42,7 +42,7 @@ pub struct Order {
 pub enum What {
     /// One end sends and the other receives: bytes a second, as received.
     Bandwidth,
-    /// A message goes there and back before the next one: nanoseconds for both ways.
+    /// A message goes to the other process and back before the next one: nanoseconds for both ways.
     Latency,
 }
 
@@ -51,11 +51,11 @@ pub enum What {
 pub struct Answer {
     /// Bytes a second, or nanoseconds.
     pub value: f64,
-    /// Bytes that went from the second process to the first, from beginning to end.
+    /// The number of bytes that went from the second process to the first, from beginning to end.
     pub sent_bytes: u64,
 }
 
-/// A process that talks to another; this command starts it itself.
+/// A process that talks to another. This command starts it itself.
 #[derive(Args, Debug)]
 #[command(hide = true)]
 pub(super) struct Serve {
@@ -68,7 +68,7 @@ impl Run for Serve {
     }
 }
 
-/// Executes an order, in JSON, and prints the answer: the whole life of either process.
+/// Executes an order, given as JSON, and prints the answer. This is all that either process does.
 fn serve(order: &str) -> Result<(), Failure> {
     let order: Order = serde_json::from_str(order)
         .map_err(|error| Failure::Usage(format!("no order for a conversation: {error}")))?;
@@ -136,7 +136,7 @@ fn accept(listener: &TcpListener, other: &mut Child) -> io::Result<TcpStream> {
     }
 }
 
-/// Receives to the end: returns bytes a second, without the beginning, and all bytes.
+/// Receives to the end. Returns bytes a second, without the beginning, and the number of bytes.
 fn receive(order: &Order, mut stream: TcpStream) -> io::Result<(f64, u64)> {
     let mut buffer = vec![0; order.message_bytes];
     let (mut all, mut numbers) = (0, Numbers::new(order));
@@ -157,7 +157,7 @@ fn receive(order: &Order, mut stream: TcpStream) -> io::Result<(f64, u64)> {
     Ok(((all - before) as f64 / from.elapsed().as_secs_f64(), all))
 }
 
-/// Sends back whatever comes; the rate is the other's to tell.
+/// Sends back everything that it receives. The other process determines the rate.
 fn echo(order: &Order, mut stream: TcpStream) -> io::Result<(f64, u64)> {
     stream.set_nodelay(true)?;
     let mut buffer = vec![0; order.message_bytes];
@@ -224,7 +224,7 @@ impl Numbers {
         Self { message_bytes: order.message_bytes as u64, next: 0 }
     }
 
-    /// Writes the next number over the first bytes, which is enough and costs the same for every
+    /// Writes the next number over the first bytes. That is enough, and costs the same for every
     /// size.
     fn write(&mut self, message: &mut [u8]) {
         let number = self.next.to_le_bytes();
@@ -279,7 +279,7 @@ mod tests {
         assert!(numbers.check(10, &stream[5..]).is_err());
     }
 
-    /// Both ends in one process: the second is a thread here.
+    /// Both ends in one process: the second one is a thread.
     fn talk(what: What, message_bytes: usize) -> (Answer, (f64, u64)) {
         let order = Order { what, ..order(message_bytes) };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

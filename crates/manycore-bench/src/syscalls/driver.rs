@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use super::Part;
 
-/// A program, or two, that drive a part of the benchmark.
+/// A program, or two programs, that drive a part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Driver {
     /// Two processes of this command.
@@ -43,7 +43,7 @@ impl Driver {
         }
     }
 
-    /// The duration of its runs, if a time is requested: other projects' programs know whole
+    /// The duration of its runs, if a time is requested. Programs of other projects take whole
     /// seconds only.
     pub fn measures_for(self, time: Duration) -> Duration {
         match self {

@@ -14,7 +14,7 @@ use manycore_launch::failure::{Failure, Result};
 
 const SOURCE: &str = include_str!("Load.java");
 
-/// Before it counts: the virtual machine compiles what is used most.
+/// The time before counting, in which the virtual machine compiles frequently used code.
 const WARM_UP: Duration = Duration::from_secs(2);
 
 /// JMeter, and its plan, compiled.
@@ -56,7 +56,7 @@ impl Jmeter {
         Ok(Self { java, home, class_path })
     }
 
-    /// The command that has this many clients ask, for the shell.
+    /// The shell command that makes this many clients send requests.
     pub fn command(&self, clients: usize, time: Duration) -> Result<OsString> {
         let words = ["-cp", &self.class_path, "Load"].map(OsString::from);
         let java = [self.java.clone().into_os_string()];
@@ -70,7 +70,7 @@ impl Jmeter {
         Ok(text)
     }
 
-    /// What the plan printed. Requests that failed fail the run.
+    /// The rate that the plan printed. If requests failed, the run fails.
     pub fn requests_per_second(outcome: &Outcome) -> Result<f64> {
         let after = |start: &str| {
             let line = outcome.output.lines().find_map(|line| line.strip_prefix(start))?;

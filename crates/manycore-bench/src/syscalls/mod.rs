@@ -173,7 +173,7 @@ struct Measured {
 }
 
 impl Run for Options {
-    /// What was measured before something failed is printed all the same.
+    /// Runs the benchmark. If something fails, earlier measurements are still printed.
     fn run(&self, terminal: &Terminal) -> Result<()> {
         let points = self.points()?;
         let mut drivers: Vec<Driver> = points.iter().map(|point| point.driver).collect();

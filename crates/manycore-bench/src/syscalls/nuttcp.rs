@@ -28,13 +28,14 @@ kill $server
 echo "$said"
 "#;
 
-/// How a namespace is entered; a user that is not root becomes root in a namespace of its own.
+/// The command that enters a namespace. A user who is not root becomes root in a namespace of its
+/// own.
 fn namespace() -> impl Iterator<Item = OsString> {
     let user = (!geteuid().is_root()).then_some("--map-root-user");
     ["unshare"].into_iter().chain(user).chain(["--net"]).map(OsString::from)
 }
 
-/// Fails if something is not installed, or no such namespace is to be had.
+/// Fails if something is not installed, or the kernel does not permit such a namespace.
 pub fn check() -> Result<()> {
     for (program, package) in [("nuttcp", "nuttcp"), ("unshare", "util-linux"), ("ip", "iproute2")]
     {

@@ -65,7 +65,7 @@ fn unit(part: Part) -> &'static str {
     }
 }
 
-/// What a record's level is: bytes of a message, or clients.
+/// The level of a record: the bytes of a message, or the number of clients.
 pub fn level(record: &Measurement) -> usize {
     record.number("message_bytes").unwrap_or_else(|| record.threads.into()) as usize
 }

@@ -14,7 +14,7 @@ use super::tools::{GRACE, for_shell, installed};
 use super::work::Work;
 use super::{Part, Point, nuttcp};
 
-/// Fails if a driver is not installed. JMeter is looked for when its plan is compiled.
+/// Fails if a driver is not installed. JMeter is checked when its plan is compiled.
 pub fn check(driver: Driver) -> Result<()> {
     match driver {
         Driver::Own | Driver::Jmeter => Ok(()),
@@ -23,7 +23,7 @@ pub fn check(driver: Driver) -> Result<()> {
     }
 }
 
-/// At a point, for a run of so long; `apache` is there if a point needs it.
+/// The work at a point, for a run of this length. `apache` is prepared if a point needs it.
 pub fn work(
     point: Point,
     policy: &Policy,

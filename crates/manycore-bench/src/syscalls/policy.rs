@@ -9,8 +9,7 @@ use super::conversation::{Order, What};
 
 use manycore_launch::failure::{Failure, Result};
 
-/// Where system calls are executed: as `manycore run --syscalls` says it, or where the program
-/// makes them.
+/// The policy for system calls: one of `manycore run --syscalls`, or execution in place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy(Option<String>);
 
@@ -68,7 +67,7 @@ impl Policy {
         Ok([this_command()?].into_iter().chain(words).chain(program).collect())
     }
 
-    /// The command of a conversation of two processes, both over this policy.
+    /// The command of a conversation of two processes, both with this policy.
     pub fn conversation(&self, order: &Order) -> Result<Vec<OsString>> {
         let order =
             serde_json::to_string(order).map_err(|error| Failure::failed(error.to_string()))?;

@@ -49,8 +49,8 @@ pub struct Bench<'a> {
 /// How far a point has got.
 struct State {
     measured: Measured,
-    /// By how much the widest interval of its ratios is off to either side, as a logarithm; none if
-    /// there is none yet.
+    /// The logarithmic half-width of the widest interval of its ratios; `None` if there is none
+    /// yet.
     width: Option<f64>,
     /// The time of its rounds so far.
     took: Duration,
@@ -80,8 +80,8 @@ impl State {
         self.rounds() >= LEAST && self.width.is_some_and(|width| width <= precision)
     }
 
-    /// How long it is still going to take: the width of an interval falls with the square root of
-    /// the rounds.
+    /// The estimated remaining time: the width of an interval falls with the square root of the
+    /// number of rounds.
     fn still(&self, precision: f64, rounds_max: u32) -> Duration {
         let (done, least) = (self.rounds() as f64, LEAST as f64);
         if done == 0.0 {
@@ -241,7 +241,7 @@ impl Bench<'_> {
         failure.during(format!("{point}, {}", self.policies[policy]))
     }
 
-    /// Points of which less is known than was asked for.
+    /// Reports points that are known less precisely than requested.
     fn tell_what_is_wide(&self, states: &[State], terminal: &Terminal) {
         let wide: Vec<_> = states.iter().filter(|state| !self.is_enough(state)).collect();
         if let [first, ..] = wide[..] {
@@ -263,8 +263,8 @@ fn usable(value: f64) -> Result<f64> {
     }
 }
 
-/// Runs a round, and repeats it once if it fails, unless the failure is permanent or the user has
-/// asked to stop.
+/// Runs a round. If it fails, repeats it once, unless the failure is permanent or the user wants to
+/// stop.
 fn or_once_more<T>(terminal: &Terminal, mut round: impl FnMut() -> Result<T>) -> Result<T> {
     match round() {
         Err(failure @ Failure::Failed { .. }) => {

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use manycore_launch::failure::{Failure, Result};
 
-/// How much longer than its time a run may take, and a server or its load to begin and to end.
+/// How much longer than its time a run may take, and how long a server or its load may take to
+/// start and to end.
 pub const GRACE: Duration = Duration::from_secs(60);
 
-/// Where a program is; Debian keeps servers out of an ordinary user's path.
+/// The path of a program. Debian keeps servers out of an ordinary user's path.
 pub fn installed(program: &str, package: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
@@ -17,7 +18,7 @@ pub fn installed(program: &str, package: &str) -> Result<PathBuf> {
     found.ok_or_else(|| not_installed(program, package))
 }
 
-/// What to say of a program that is not there.
+/// The error for a program that is not installed.
 pub fn not_installed(what: &str, package: &str) -> Failure {
     Failure::bad_input(
         format!("{what} is not installed"),

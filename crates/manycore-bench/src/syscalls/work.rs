@@ -7,7 +7,7 @@ use manycore_launch::failure::Result;
 
 /// What is done for one policy at one point.
 pub struct Work {
-    /// The program under the policy; a server with its load, or one that needs none.
+    /// The program with the policy: a server with its load, or a program that needs no load.
     pub plan: Plan,
     /// A load before the first one that counts.
     pub warm_up: Option<OsString>,

@@ -83,8 +83,8 @@ pub trait Rows {
     /// A row, by its key.
     fn get(&self, table: Table, key: u64) -> Option<Row>;
 
-    /// Visits rows from a key up to another, which is not included, until the visitor says to stop.
-    /// All rows are in one part.
+    /// Visits rows from a key up to another one, exclusive, until the visitor returns false. All
+    /// rows are in one part.
     fn scan(
         &self,
         table: Table,
@@ -105,11 +105,11 @@ pub enum Order {
 
 /// Rows as a transaction sees and changes them.
 pub trait Changes: Rows {
-    /// Gives a key a row, whether it has one or not.
+    /// Sets the row of a key, whether or not it has one.
     ///
     /// # Errors
     ///
-    /// If another transaction changes the same place, the function ends with that conflict, and the
+    /// If another transaction changes the same row, the function ends with that conflict, and the
     /// transaction runs again.
     fn set(&mut self, table: Table, key: u64, row: Row) -> Result<(), Conflict>;
 }

@@ -5,13 +5,13 @@ use crate::failure::Failure;
 use crate::popularity::Popularity;
 use crate::slice::MOST_THREADS;
 
-/// The most rows of a database that is asked about.
+/// The most rows of a database.
 const ROWS_MAX: u64 = 1 << 28;
 
-/// The largest number of records with unequal popularity: each has a number in a table.
+/// The largest number of records with unequal popularity. A table has a number for each.
 const POPULAR_MAX: u64 = 10_000_000;
 
-/// The fewest records: a transaction asks for 16, no two the same.
+/// The fewest records: a transaction uses 16 different ones.
 const RECORDS_MIN: u64 = 100;
 
 /// The most warehouses: what keys have room for.

@@ -110,8 +110,8 @@ impl<'a> Actor<'a> {
     }
 }
 
-/// Whether the database agrees with the threads' results; calls `between` now and then. `added` is
-/// the sum of all additions to records.
+/// Checks that the database agrees with the threads' results; calls `between` now and then. `added`
+/// is the sum of all additions to records.
 ///
 /// The error, in one line, says what is wrong.
 pub(crate) fn verify(

@@ -24,7 +24,7 @@ macro_rules! library {
         use $crate::txn::task::{Mix, Task};
         use $crate::txn::tpcc;
 
-        /// All of them; the first is the usual base line.
+        /// All contenders. The first one is the usual base line.
         pub(crate) const CONTENDERS: &[Contender] = &[
             Contender {
                 name: "mvrlu",

@@ -76,7 +76,7 @@ impl<G, const LOCKS: u64> Held<G, LOCKS> {
         Self(held)
     }
 
-    /// The place of a row's tables among those that are held.
+    /// The index of a row's tables among the held ones.
     fn place(&self, table: Table, key: u64) -> usize {
         let part = match table {
             // It is in all parts.

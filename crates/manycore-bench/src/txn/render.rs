@@ -4,7 +4,7 @@ use manycore_measure::Measurement;
 
 use crate::structure;
 
-/// A table for each point, mechanisms in the order asked for.
+/// A table for each point. Mechanisms keep the order of the request.
 pub fn render(measurements: &[Measurement]) -> String {
     structure::render(measurements, heading, &[("aborts", "count_aborts")], |_| String::new())
 }

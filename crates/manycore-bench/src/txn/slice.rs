@@ -44,7 +44,7 @@ fn run(settings: &Settings<Task>, kept: &mut Option<Filled>) -> Result<Slice, St
     Ok(slice)
 }
 
-/// The mechanism of a task: one of the library's or of others.
+/// The contender for a task: one of this library's or of another one's.
 fn contender(task: &Task) -> Option<&'static Contender> {
     find(own::native::CONTENDERS, &task.sync).or_else(|| find(peers::CONTENDERS, &task.sync))
 }

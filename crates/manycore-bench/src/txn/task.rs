@@ -49,9 +49,9 @@ pub struct Size {
     pub records: u64,
     /// Warehouses of `tpcc`.
     pub warehouses: u64,
-    /// Items that each warehouse has in stock; the benchmark has 100,000.
+    /// The number of items that each warehouse has in stock. TPC-C has 100,000.
     pub items: u64,
-    /// Customers of each of the 10 districts of a warehouse; the benchmark has 3,000.
+    /// The number of customers of each of the 10 districts of a warehouse. TPC-C has 3,000.
     pub customers: u64,
 }
 
@@ -62,7 +62,7 @@ impl Default for Size {
 }
 
 impl Task {
-    /// How many rows there are at the start, or about as many.
+    /// The number of rows at the start, or an approximation.
     pub(crate) fn rows(&self) -> u64 {
         self.mix.rows(self.size)
     }
@@ -72,7 +72,7 @@ impl Mix {
     /// All, with their names.
     const ALL: [(&'static str, Self); 2] = [("ycsb16", Self::Ycsb16), ("tpcc", Self::Tpcc)];
 
-    /// How many rows a database has at the start, or about as many.
+    /// The number of a database's rows at the start, or an approximation.
     pub(crate) fn rows(self, size: Size) -> u64 {
         let Size { records, warehouses, items, customers } = size;
         match self {

@@ -15,7 +15,7 @@ pub(super) const REQUESTS: usize = 16;
 /// Each thread draws this many records before the start, and then uses them again and again.
 const DRAWN: usize = 1 << 16;
 
-/// A transaction: records by their keys, all different, and whether it adds to them.
+/// A transaction: the keys of its records, all different, each with whether it adds to the record.
 pub(super) type Requests = [(u64, bool); REQUESTS];
 
 /// The part in which a record is.
@@ -29,7 +29,7 @@ pub(super) struct Draws {
     records: u64,
     /// The share of requests that write.
     update: f64,
-    /// Ranks that were drawn; none if all records are equally popular.
+    /// The drawn ranks; empty if all records are equally popular.
     drawn: Box<[u64]>,
     next: usize,
 }

@@ -5,7 +5,7 @@ use manycore_measure::{Bound, Claim, Judgement, Measurement, Mechanism, Metric, 
 /// The locks that the promises name.
 const LOCKS: [&str; 4] = ["futex", "innodb", "hybrid", "adaptive"];
 
-/// A promise: its name, its subject in words, the way, the metric and the bound.
+/// The claims: name, subject in words, kind of build, metric and bound.
 const PROMISES: [(&str, &str, &str, &str, f64); 3] = [
     ("time", "time of lock+unlock", "preload", "ratio", 1.10),
     ("instructions", "instructions of lock+unlock", "preload", "instructions_ratio", 1.3),

@@ -47,7 +47,7 @@ impl Workload for Uncontended {
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Names of locks; empty means all that there are. The base line takes part in any case.
+    /// Names of locks; empty means all locks. The base line takes part in any case.
     pub locks: Vec<String>,
     /// Also measure manycore's locks through this preload library, without and with statistics.
     pub preload: Option<PathBuf>,

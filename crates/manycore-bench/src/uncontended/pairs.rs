@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::contender::{self, Contender, Visitor};
 use crate::worker::{Executor, Order};
 
-/// Lock and unlock this many times. The answer is the nanoseconds that one pair took.
+/// The order to lock and unlock this many times. The answer is the nanoseconds of one pair.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Pairs(pub u32);
 
@@ -42,8 +42,7 @@ pub(super) const REGION: &str = "manycore_bench_region";
 
 /// Locks and unlocks this many times; returns the nanoseconds that one pair took.
 ///
-/// The process must have a second thread: with a single one, glibc leaves the atomic instructions
-/// out.
+/// The process must have a second thread: with a single one, glibc omits the atomic instructions.
 fn time<C: Contender>(pairs: u32) -> f64 {
     let lock = C::new();
     // First calls bind symbols and make per-thread state.
@@ -61,8 +60,8 @@ fn pass<C: Contender>(lock: &C, pairs: u32) {
     }
 }
 
-/// The range of the instruction counter: this call, and nothing of the process around it. Its
-/// symbol is not mangled, so that the counter can be given its name.
+/// The function whose instructions are counted: this call, and nothing around it. Its symbol is not
+/// mangled, so that the counter can find it by name.
 #[inline(never)]
 #[unsafe(export_name = "manycore_bench_region")]
 fn region(run: &mut dyn FnMut()) {

@@ -27,7 +27,8 @@ pub(crate) use remote::Worker;
 pub(crate) use subject::Subject;
 pub use subject::{Command, Through};
 
-/// Where does `pthread_mutex_lock` come from? The worker's own order: the answer is a file name.
+/// The order to find the file that defines `pthread_mutex_lock` in the worker. The answer is a file
+/// name.
 #[derive(Serialize, Deserialize)]
 struct Origin;
 
@@ -40,7 +41,7 @@ impl Order for Origin {
     }
 }
 
-/// Serves a harness for as long as it has orders: the whole of the worker's life.
+/// Serves a harness as long as it sends orders. This is all that the worker does.
 pub fn serve(mut executors: Vec<Executor>) -> io::Result<()> {
     // glibc leaves the atomic instructions out of its locks while a process has a single thread.
     std::thread::spawn(|| {

@@ -35,7 +35,7 @@ impl Message {
     }
 }
 
-/// A worker's answer; the error says in one line why there is no measurement.
+/// A worker's answer; the error tells in one line why there is no measurement.
 pub(super) type Reply = Result<Box<RawValue>, String>;
 
 /// Executes the orders of one kind, in a worker.

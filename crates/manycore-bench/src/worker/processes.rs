@@ -4,7 +4,7 @@ use super::order::Order;
 use super::remote::Worker;
 use crate::failure::Failure;
 
-/// Workers by the number of their candidate, started when they are needed. They are ended when this
+/// The workers of candidates, by index. They are started when they are needed, and ended when this
 /// is dropped.
 pub(crate) struct WorkerProcesses(Vec<Option<Worker>>);
 
@@ -14,7 +14,7 @@ impl WorkerProcesses {
         Self((0..candidates).map(|_| None).collect())
     }
 
-    /// Has a candidate's worker execute an order. One that fails is ended.
+    /// Sends an order to a candidate's worker. A worker that fails is ended.
     pub fn execute<O: Order>(
         &mut self,
         candidate: usize,
@@ -27,7 +27,7 @@ impl WorkerProcesses {
         Ok(answer)
     }
 
-    /// Ends a candidate's worker: threads that are stuck stay behind in it.
+    /// Ends a candidate's worker, with all threads that are stuck in it.
     pub fn end(&mut self, candidate: usize) {
         self.0[candidate] = None;
     }

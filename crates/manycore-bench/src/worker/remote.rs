@@ -15,7 +15,7 @@ use super::order::{Message, Order};
 use super::subject::{Command, Subject, Through};
 use crate::failure::Failure;
 
-/// The time that a worker may take beyond its order, on a machine with other load.
+/// How much longer than ordered a worker may take, on a machine with other load.
 const GRACE: Duration = Duration::from_secs(20);
 
 /// A worker that runs. Dropped, it is killed.
@@ -24,9 +24,10 @@ pub(crate) struct Worker {
     child: Child,
     orders: ChildStdin,
     answers: Receiver<String>,
-    /// Yields the last line of the worker's standard error, once that has ended.
+    /// Yields the last line of the worker's standard error, once the worker has ended.
     complaint: Option<JoinHandle<String>>,
-    /// Where the preload library puts its statistics; removed with the worker.
+    /// The directory for the statistics of the preload library. It is removed together with the
+    /// worker.
     _statistics: Option<TempDir>,
 }
 
@@ -102,7 +103,7 @@ impl Worker {
         }
     }
 
-    /// Ends the worker and says why, with its own last words.
+    /// Ends the worker; returns an error with the reason and the worker's own last message.
     fn failure(&mut self, reason: &str) -> Failure {
         self.end();
         let last_words =

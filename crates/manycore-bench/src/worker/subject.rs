@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::contender::{BASE, BASE_SHARED};
 use crate::failure::Failure;
 
-/// How to start a worker: the arguments lead the program to [`serve`](super::serve), which gets one
-/// more, the name of the contender.
+/// The command that starts a worker. Its arguments lead the program to [`serve`](super::serve),
+/// which gets one more: the name of the contender.
 #[derive(Clone, Debug)]
 pub struct Command {
     /// The program.
@@ -32,7 +32,7 @@ impl Command {
 pub enum Through {
     /// Called as a Rust library.
     Native,
-    /// Put in place of the pthread mutex, by the preload library in this file.
+    /// A lock in place of the pthread mutex, by the preload library in this file.
     Preload(PathBuf),
     /// The same, while it keeps statistics.
     PreloadWithStatistics(PathBuf),
@@ -68,8 +68,8 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The contender that its worker runs: through the preload library, that is the pthread lock it
-    /// stands in for.
+    /// The contender that its worker runs. With the preload library, that is the pthread lock that
+    /// the library replaces.
     pub fn contender(&self) -> &str {
         match (&self.through, self.shared) {
             (Through::Native, _) => &self.lock,

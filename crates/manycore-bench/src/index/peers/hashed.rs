@@ -6,8 +6,8 @@ use crate::index::any_index::{AnyIndex, IndexHandle};
 use crate::index::data::{Key, Seen, Value, asked, next, value};
 use crate::index::task::Task;
 
-/// Gives a hash map of another project its interface: a type, an expression that makes one with
-/// room for this many keys, and the operations of its reference.
+/// Implements the interface for a hash map of another library: its type, an expression that makes a
+/// map with room for this many keys, and the operations of a reference to it.
 macro_rules! maps {
     ($($name:ident($map:ty): $new:expr, $get:expr, $put:expr, $modify:expr;)*) => {$(
         pub(super) struct $name<K: Key, V: Value>($map);

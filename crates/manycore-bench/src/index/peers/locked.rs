@@ -11,7 +11,8 @@ use crate::index::data::{Key, Onward, Scan, Seen, Value, asked, next, value};
 /// A tree under a lock.
 type Tree<K, V> = RwLock<BTreeMap<K, V>>;
 
-/// Trees that divide the keys among them, each as large a range; a power of two.
+/// Trees among which the keys are divided, equally large ranges each; their number is a power of
+/// two.
 pub(super) struct Locked<K, V, const SHARDS: usize>(Box<[CachePadded<Tree<K, V>>]>);
 
 impl<K: Key, V: Value, const SHARDS: usize> Default for Locked<K, V, SHARDS> {
@@ -21,7 +22,7 @@ impl<K: Key, V: Value, const SHARDS: usize> Default for Locked<K, V, SHARDS> {
 }
 
 impl<K: Key, V: Value, const SHARDS: usize> Locked<K, V, SHARDS> {
-    /// The number of the tree that a key is in: the keys of a tree are before those of the next.
+    /// The index of the tree that has a key: all keys of a tree are before those of the next.
     #[inline]
     fn number(key: u64) -> usize {
         const { assert!(SHARDS.is_power_of_two()) };
@@ -58,7 +59,7 @@ impl<K: Key, V: Value, const SHARDS: usize> IndexHandle for &Locked<K, V, SHARDS
         value.map(|value| *value = next(value)).is_some()
     }
 
-    /// Scans one tree after the other, so that the scan is of several moments.
+    /// Scans one tree after the other, so a scan does not see a single moment.
     #[inline]
     fn scan(&mut self, from: u64, most: u32) -> Scan {
         let spelled = K::spell(from);

@@ -10,7 +10,7 @@ use crate::index::any_index::{AnyIndex, IndexHandle};
 use crate::index::data::{Key, KeyKind, Onward, Scan, Seen, Value, asked, next, value};
 use crate::index::task::Task;
 
-/// scc's. It has no step that both reads and writes.
+/// scc's tree. It has no operation that both reads and writes.
 pub(super) struct SccTree<K, V>(TreeIndex<K, V>);
 
 impl<K: Key, V: Value> Default for SccTree<K, V> {
@@ -57,7 +57,7 @@ impl<K: Key, V: Value> IndexHandle for &SccTree<K, V> {
     }
 }
 
-/// crossbeam's. It has no step that both reads and writes.
+/// crossbeam's skip list. It has no operation that both reads and writes.
 pub(super) struct Skiplist<K, V>(SkipMap<K, V>);
 
 impl<K: Key, V: Value> Default for Skiplist<K, V> {

@@ -4,7 +4,7 @@ use super::keys::{DISTRICTS, District, number_of};
 use crate::txn::database::{Order, Parts, Rows, Session, Table};
 use crate::txn::task::Task;
 
-/// Orders of a district whose lines are counted while transactions run.
+/// The number of recent orders of a district whose lines are counted while transactions run.
 const LATELY: u64 = 20;
 
 /// Reads a warehouse at one moment, and the last orders of its districts. Returns the fault, if
@@ -40,7 +40,7 @@ fn look_at(session: &mut dyn Session, warehouse: u64, lately: u64) -> Option<Str
     fault
 }
 
-/// What a warehouse was paid is what its districts were paid.
+/// Checks that the sum of payments of a warehouse equals that of its districts.
 fn paid(rows: &dyn Rows, warehouse: u64) -> Option<String> {
     let paid = |table, key| rows.get(table, key).map_or(0, |[paid, ..]| paid);
     let all = paid(Table::Warehouse, warehouse);

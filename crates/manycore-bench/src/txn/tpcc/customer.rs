@@ -11,7 +11,7 @@ pub(super) enum Named {
 }
 
 impl Named {
-    /// The customer's number: of those with a last name, the one in the middle.
+    /// The customer's number. Of several customers with one last name, it is the one in the middle.
     pub(super) fn customer(self, of: District, rows: &(impl Rows + ?Sized)) -> Option<u64> {
         let name = match self {
             Self::Number(number) => return Some(number),

@@ -93,7 +93,7 @@ pub(super) fn stock(warehouse: u64, item: u64) -> u64 {
     warehouse << 32 | item
 }
 
-/// The part in which a row is, which is its warehouse.
+/// The part of a row, which is its warehouse.
 pub(in crate::txn) fn part(table: Table, key: u64) -> u64 {
     match table {
         Table::Record | Table::Item => 0,
@@ -104,8 +104,8 @@ pub(in crate::txn) fn part(table: Table, key: u64) -> u64 {
     }
 }
 
-/// The number of a hot row among the hot rows: one that almost every transaction of its warehouse
-/// changes. `None` for other rows.
+/// The index of a hot row: one that almost every transaction of its warehouse changes. `None` for
+/// other rows.
 pub(in crate::txn) fn hot(table: Table, key: u64) -> Option<u64> {
     match table {
         Table::Warehouse => Some(key * (DISTRICTS + 1)),

@@ -25,7 +25,7 @@ pub(in crate::txn) struct Order {
 }
 
 impl Order {
-    /// Takes the order; false if it has an unknown item: then nothing has happened.
+    /// Enters the order; returns false without any change if it has an unknown item.
     pub fn run(&self, session: &mut dyn Session) -> bool {
         let mut parts = Parts::default();
         parts.add(self.district.warehouse);

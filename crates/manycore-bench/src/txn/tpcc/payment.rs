@@ -14,8 +14,8 @@ pub(in crate::txn) struct Payment {
     pub(super) of: District,
     pub(super) by: Named,
     pub(super) amount: u64,
-    /// The name of the row about the payment: two payments of a district are unlikely to have the
-    /// same name.
+    /// The number in the key of the payment's row. Two payments of a district are unlikely to have
+    /// the same one.
     pub(super) number: u64,
 }
 
