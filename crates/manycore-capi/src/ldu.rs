@@ -137,7 +137,7 @@ pub unsafe extern "C" fn manycore_ldu_destroy(ldu: *mut Ldu) -> Status {
 
 /// # Safety
 ///
-/// Null, or from [`give`], and of use to nobody any more.
+/// Null, or from [`give`]; no code uses it any more.
 unsafe fn take_back<T>(value: *mut T) -> Status {
     if value.is_null() {
         return Status::Null;

@@ -34,7 +34,7 @@ const DESTROYED: u32 = u32::MAX;
 pub struct Mutex {
     kind: AtomicU32,
     owner: AtomicU32,
-    /// In a cell, because the lock in these words is made of atomics, which this type does not
+    /// In a cell, because the lock in these words consists of atomics, which this type does not
     /// show.
     lock: UnsafeCell<[u64; 2]>,
 }
@@ -57,8 +57,8 @@ unsafe impl Sync for RwLock {}
 
 const _: () = assert!(size_of::<Mutex>() == 24 && size_of::<RwLock>() == 32);
 
-/// The operations on a lock of some type. A caller passes the address of a valid lock of this type;
-/// to `release` the address of a lock that it holds, and to `end` the result of `make`, which no
+/// The operations on a lock of some type. Each is called with the address of a valid lock of this
+/// type. To `release`, a caller passes a lock that it holds; to `end`, a result of `make` that no
 /// thread uses any more.
 struct Mutexes {
     name: &'static str,
@@ -71,8 +71,8 @@ struct Mutexes {
     release: unsafe fn(*const ()),
 }
 
-/// The same for reader-writer locks: a caller passes to `release_read` a lock that it holds for
-/// reading, and to `release_write` one that it holds for writing.
+/// As [`Mutexes`], for reader-writer locks. To `release_read`, a caller passes a lock that it holds
+/// for reading; to `release_write`, one that it holds for writing.
 struct RwLocks {
     name: &'static str,
     make: Option<fn() -> *mut ()>,
@@ -95,7 +95,7 @@ unsafe fn end<L>(lock: *mut ()) {
 }
 
 impl Mutexes {
-    /// The lock, if it is of the kind that is all zero. Its code is called directly, so it is
+    /// The lock, if it is of the kind that is all zero. Its code is called directly, so that it is
     /// inlined into the caller. An indirect call would make an empty section a tenth longer.
     ///
     /// # Safety
@@ -165,7 +165,7 @@ fn make<L>(lock: L) -> *mut () {
     Box::into_raw(Box::new(lock)).cast()
 }
 
-/// How large a reader-writer lock may be to be in an [`RwLock`].
+/// The largest size of a reader-writer lock that is stored in an [`RwLock`] itself.
 const INLINE_RW: usize = 24;
 const _: () = assert!(size_of::<UsualRw>() <= INLINE_RW && align_of::<UsualRw>() <= 8);
 
@@ -203,7 +203,7 @@ unsafe fn there<'a, T>(pointer: *const T) -> Result<&'a T, Status> {
 }
 
 impl Mutex {
-    /// What is done with it, and where the lock is.
+    /// The operations on it, and the lock's address.
     #[inline]
     fn resolve(&self) -> Result<(&'static Mutexes, *const ()), Status> {
         let methods = MUTEXES.get(self.kind.load(RELAXED) as usize).ok_or(Status::Invalid)?;
@@ -247,7 +247,7 @@ impl Mutex {
     }
 }
 
-/// Where the lock is: in these words, or where they say.
+/// The lock's address: that of these words, or the one that they contain.
 #[inline]
 fn place<const WORDS: usize>(is_elsewhere: bool, words: &UnsafeCell<[u64; WORDS]>) -> *const () {
     let first = words.get().cast::<u64>();
@@ -259,7 +259,7 @@ fn place<const WORDS: usize>(is_elsewhere: bool, words: &UnsafeCell<[u64; WORDS]
     }
 }
 
-/// The name of a lock, from 0 on; null after the last.
+/// The name of a lock, by its index; null after the last one.
 #[unsafe(no_mangle)]
 pub extern "C" fn manycore_lock_name(number: usize) -> *const c_char {
     static NAMES: OnceLock<Vec<CString>> = OnceLock::new();

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use manycore::sync::thread;
 
-/// The number of the calling thread among the process' threads, from 1 on: it identifies a lock's
-/// holder. Unlike the thread's id it is the same in a forked child, which has the locks that the
+/// The number of the calling thread among the process' threads, from 1 on. It identifies a lock's
+/// owner. Unlike the thread's id it is the same in a forked child, which has the locks that the
 /// thread held.
 #[inline]
 pub fn holder() -> u32 {
@@ -32,7 +32,7 @@ fn prepare() -> u32 {
     number
 }
 
-/// Each child that is forked from now on runs the function, in its only thread. Arranged for once.
+/// Makes each child that is forked from now on run the function, in its only thread. Does so once.
 pub fn in_children(once: &Once, function: extern "C" fn()) {
     once.call_once(|| {
         // SAFETY: the handler is a function of this library, which is not unloaded: threads have

@@ -16,18 +16,19 @@ use crate::status::{Status, fatal};
 /// A domain: `manycore_rcu_t`.
 pub struct Rcu {
     domain: Domain,
-    /// How many threads are registered; [`ENDED`] and more once it is being destroyed.
+    /// The number of registered threads. It is [`ENDED`] or more once the domain is being
+    /// destroyed.
     threads: AtomicUsize,
 }
 
 /// More than there can be threads.
 const ENDED: usize = usize::MAX / 2;
 
-/// A registered thread: `manycore_rcu_thread_t`. Used by that thread only, and only by shared
-/// references: the guard refers to the handle, and destructors of the program's use the
-/// registration by which they run.
+/// A registered thread: `manycore_rcu_thread_t`. Only that thread uses it, and only by shared
+/// references: the guard refers to the handle, and a destructor of the program's may use the
+/// registration that runs it.
 pub struct Thread {
-    /// A guard of the handle below, and so dropped before it.
+    /// A guard of the handle below, and so declared before it.
     guard: Cell<Option<Guard<'static>>>,
     depth: Cell<usize>,
     /// Exchanged by [`exchange`](Self::exchange) only.
@@ -35,13 +36,13 @@ pub struct Thread {
     rcu: &'static Rcu,
     /// The thread's number.
     thread: u32,
-    /// Whether it waits, is quiescent just now, or ends with its thread: callbacks of the program's
-    /// may be running.
+    /// Whether it waits, reports a quiescent state, or ends with its thread. Meanwhile callbacks of
+    /// the program's may be running.
     is_busy: Cell<bool>,
 }
 
-/// A registration that is busy until this ends, even if a destructor throws. It does not end
-/// meanwhile.
+/// Keeps a registration busy until this is dropped, even if a destructor throws. The registration
+/// does not end meanwhile.
 struct Busy<'a>(&'a Thread);
 
 impl<'a> Busy<'a> {
@@ -64,7 +65,8 @@ enum Kind {
     Offline,
 }
 
-/// Something that is to be destroyed: `manycore_rcu_head_t`, a part of the program's object.
+/// The header of an object that is to be destroyed: `manycore_rcu_head_t`, a part of the program's
+/// object.
 #[repr(C)]
 pub struct Head {
     destroy: Option<unsafe extern "C-unwind" fn(*mut Head)>,
@@ -120,14 +122,14 @@ impl Thread {
     ///
     /// # Safety
     ///
-    /// Neither a section is open by the registration, nor does a function use its handle.
+    /// The registration has no open section, and no function uses its handle.
     unsafe fn exchange(&self, handle: Kind) -> Kind {
         // SAFETY: no reference to the handle is in use (contract of this function), nor a guard,
         // which refers to it.
         core::mem::replace(unsafe { &mut *self.handle.get() }, handle)
     }
 
-    /// A new section, or a nested one in the open section; none if the thread is offline.
+    /// A new section, or one that is nested in the open section; `None` if the thread is offline.
     fn pin(&self) -> Option<Guard<'_>> {
         match self.handle() {
             Kind::Epoch(handle) => Some(handle.pin()),
@@ -149,8 +151,8 @@ impl Thread {
         self.depth.set(self.depth.get() + 1);
     }
 
-    /// Ends the section, if it is the outermost one: destructors of the program's may run then,
-    /// which may use this.
+    /// Ends the section. If it is the outermost one, destructors of the program's may run, which
+    /// may use this.
     fn end(&self) {
         let depth = self.depth.get();
         if depth == 0 {
@@ -162,16 +164,16 @@ impl Thread {
         }
     }
 
-    /// Whether a callback of the program's is running by this registration; the callback must
-    /// neither end it nor wait.
+    /// Whether this registration runs a callback of the program's. The callback must neither end
+    /// the registration nor wait.
     fn is_calling(&self) -> bool {
         self.is_busy.get() || matches!(self.handle(), Kind::Epoch(handle) if handle.is_destroying())
     }
 
-    /// The thread ends: so does the section that it is in, at whose end destructors of the
-    /// program's run, which may use this.
+    /// Called when the thread ends: ends its section as well, which may run destructors of the
+    /// program's that use this.
     ///
-    /// The registration ends with the calling thread, if not before.
+    /// Makes the registration end with the calling thread, if not before.
     fn ends_with_thread(this: *mut Self) {
         static FORKS: Once = Once::new();
         in_children(&FORKS, forked);
@@ -183,8 +185,8 @@ thread_local! {
     static EXIT: Exit = const { Exit(RefCell::new(Vec::new())) };
 }
 
-/// The thread's registrations, which exist until they are removed. Dropped at any end of the thread
-/// except the end of the process.
+/// The thread's registrations, as long as they exist. Dropped when the thread ends in any way,
+/// except by the end of the process.
 struct Exit(RefCell<Vec<*mut Thread>>);
 
 impl Drop for Exit {
@@ -203,8 +205,8 @@ impl Drop for Exit {
     }
 }
 
-/// To be called in the child of a fork. The child has none of its parent's domains, and does not
-/// wait for the parent's other threads.
+/// Called in the child of a fork. The child has none of its parent's domains, and does not wait for
+/// the parent's other threads.
 extern "C" fn forked() {
     _ = EXIT.try_with(|exit| exit.0.take());
 }
@@ -526,7 +528,7 @@ mod tests {
         }
     }
 
-    /// In the interpreter this fails if a function has the registration to itself while a
+    /// In the interpreter this fails if a function uses the registration exclusively while a
     /// destructor uses it.
     fn destructors_use_the_registration(
         register: unsafe extern "C" fn(*mut Rcu, *mut *mut Thread) -> Status,

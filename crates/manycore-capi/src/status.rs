@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_int};
 
 macro_rules! statuses {
     ($($(#[$meta:meta])* $name:ident = $number:literal, $text:literal;)*) => {
-        /// What a function returns that can fail: `manycore_status_t` in `manycore/status.h`.
+        /// The result of a function that can fail: `manycore_status_t` in `manycore/status.h`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(i32)]
         pub enum Status {
@@ -75,14 +75,14 @@ statuses! {
     Failed = 24, c"the transaction has failed before: abort it";
 }
 
-/// The text of a status. Never null; the text is there for as long as the library.
+/// The text of a status. It is never null, and valid as long as the library is loaded.
 #[unsafe(no_mangle)]
 pub extern "C" fn manycore_strerror(status: c_int) -> *const c_char {
     Status::text(status).as_ptr()
 }
 
-/// The version of the library that runs, which may be another than that of the header: 10,000 times
-/// the first number, 100 times the second, and the third.
+/// The version of the running library, which may differ from that of the header: 10,000 times the
+/// first number, 100 times the second, and the third.
 #[unsafe(no_mangle)]
 pub extern "C" fn manycore_version() -> u32 {
     const fn number(text: &str) -> u32 {
@@ -97,8 +97,8 @@ pub extern "C" fn manycore_version() -> u32 {
     10_000 * MAJOR + 100 * MINOR + PATCH
 }
 
-/// Ends the process with one line: for mistakes of a program that a macro without a result cannot
-/// tell it.
+/// Ends the process with a message in one line, for mistakes of a program that a macro without a
+/// result cannot report to it.
 #[cold]
 pub fn fatal(mistake: &str) -> ! {
     use std::io::Write;

@@ -33,7 +33,7 @@ fn main() -> Result<(), Failure> {
     after_a_close(&directory.path().join("closed"), objects * 1_000_000, times)
 }
 
-/// The journal is so long that it is not half full: else an image would be written.
+/// The journal is so long that it does not become half full: otherwise an image would be written.
 fn journal_options(bytes: u64) -> Options {
     Options::default().with_journal_bytes(2 * bytes + (4 << 20))
 }

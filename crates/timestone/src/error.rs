@@ -7,9 +7,9 @@ use std::io;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file could not be opened, read or written; nothing else has happened.
+    /// A file could not be opened, read or written. This had no other effect.
     Io {
-        /// What was to be done, with the name of the file.
+        /// The failed action, with the name of the file.
         doing: String,
         /// What the operating system said.
         cause: io::Error,
@@ -24,10 +24,10 @@ pub enum Error {
         /// The most that one may have.
         max: usize,
     },
-    /// A write has failed whose outcome on the disk is unknown. Nothing is acknowledged any more;
-    /// open the store again.
+    /// A write has failed whose outcome on the disk is unknown. From now on nothing is
+    /// acknowledged; open the store again.
     Poisoned(String),
-    /// A file does not hold the data that was written to it, or does not belong to this store.
+    /// A file does not contain the data that was written to it, or does not belong to this store.
     Corrupted {
         /// The file.
         file: &'static str,
@@ -38,7 +38,7 @@ pub enum Error {
     },
     /// Another handle or process has the store open.
     Locked(String),
-    /// The store was written by a version of this library that has another format.
+    /// The store was written by a version of this library with another format.
     Version {
         /// The version of the format in the file.
         found: u16,
@@ -62,10 +62,10 @@ pub enum Error {
         name: String,
         /// Its version.
         version: u32,
-        /// How many transactions in the journal are calls of it.
+        /// The number of transactions in the journal that are calls of it.
         records: u64,
     },
-    /// An operation that was run again with its original inputs did not do the same as before.
+    /// An operation was run again with its original inputs, and acted differently than before.
     ReplayDiffers {
         /// Its name.
         name: String,

@@ -21,7 +21,7 @@ pub struct Contents {
     pub is_closed: bool,
     /// All commits up to this stamp are there.
     pub horizon: u64,
-    /// Transactions in the journal, which recovery applies to the image.
+    /// The number of transactions in the journal, which recovery applies to the image.
     pub transactions: u64,
     /// How many of them are calls of operations: only a program that has registered these can
     /// recover the store.
@@ -46,8 +46,8 @@ pub fn probe(directory: impl AsRef<Path>) -> Result<Contents> {
     Ok(Contents::of(&recovered, core::iter::empty()))
 }
 
-/// Reads all files of the store in a directory as recovery does, and writes none. Every frame's
-/// checksum is compared, every entry has to fit the object that it changes.
+/// Reads all files of the store in a directory as recovery does, and writes none. It compares each
+/// frame's checksum, and checks that each entry fits the object that it changes.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub fn verify(directory: impl AsRef<Path>) -> Result<Contents> {
     dump(directory, |_, _| ())
 }
 
-/// As [`verify`], and calls a visitor for the data that it reads: the image's objects, which have
+/// As [`verify`], and passes the data that it reads to a visitor: the image's objects, which have
 /// no record, and the journal's records, each with its entries.
 ///
 /// # Errors

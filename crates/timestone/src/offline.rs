@@ -18,7 +18,7 @@ pub struct Sizes {
     pub objects: u64,
     /// Bytes of their slots.
     pub object_bytes: u64,
-    /// Bytes of the runs in which the objects are: their use of a program's memory.
+    /// The size of the runs that have the objects: the memory that a program needs for them.
     pub heap_bytes: u64,
 }
 

@@ -22,7 +22,7 @@ use crate::ring::{Reader, Writer};
 ///
 /// # Errors
 ///
-/// The conflict that the session has met: nothing is staged.
+/// The conflict that the session has met. Then nothing is staged.
 ///
 /// # Panics
 ///
@@ -60,7 +60,7 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// No rings. All commits up to this time are elsewhere.
+    /// Creates the list without rings. All commits up to this time are collected elsewhere.
     pub fn new(horizon: u64) -> Self {
         Self { rings: Vec::new(), horizon }
     }
@@ -75,7 +75,7 @@ impl Rings {
         self.rings.is_empty()
     }
 
-    /// Forgets those that are empty and whose threads have gone.
+    /// Removes empty rings whose threads have ended.
     pub fn forget_left(&mut self) {
         self.rings.retain(|(_, reader)| !reader.is_left());
     }
@@ -90,8 +90,9 @@ impl Rings {
         self.horizon
     }
 
-    /// Closes a time that is not before `stamp`. Takes all records up to it that were not taken
-    /// yet: exactly the commits that are later than the last horizon and not later than this one.
+    /// Closes the time up to a horizon that is not before `stamp`. Takes all records up to it that
+    /// were not taken yet: exactly those of the commits after the last horizon and not after this
+    /// one.
     ///
     /// # Safety
     ///
@@ -149,14 +150,14 @@ impl Horizons {
         self.durable.load(order!(Acquire, "horizon-load"))
     }
 
-    /// The leader has written all records up to this stamp.
+    /// Notes that the leader has written all records up to this stamp.
     pub fn note_written(&self, horizon: u64) {
         // Release: partner of the Acquire in `written`.
         self.written.store(horizon, Ordering::Release);
     }
 
-    /// The leader flushes the written frame to the disk, lets sessions at the floor see it, and
-    /// wakes the threads that wait for it.
+    /// Called by the leader: flushes the written frame to the disk, lets sessions at the floor see
+    /// it, and wakes the threads that wait for it.
     ///
     /// # Errors
     ///

@@ -2,8 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A number that the operating system has chosen. The standard library asks it: other generators
-/// leave memory behind for the thread that uses them, which checkers of C programs find.
+/// A number chosen by the operating system, obtained through the standard library. Other generators
+/// leave memory behind for each thread that uses them, which checkers of C programs report.
 ///
 /// In a simulation, which has to repeat a schedule exactly, the number comes from a generator that
 /// the program seeds.

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use manycore::sync::atomic::{AtomicU64, Ordering, fence};
 use manycore::sync::{CachePadded, mutation, order};
 
-/// The header of a record: its length in words, and its stamp, which is 0 if it has none yet.
+/// The number of words of a record's header: its length in words, and its stamp, which is 0 if it
+/// has none yet.
 const HEADER: u64 = 2;
 
 struct Ring {
@@ -38,7 +39,7 @@ impl Ring {
 pub struct Writer {
     ring: Arc<Ring>,
     tail: u64,
-    /// Taken up to here, as far as this side knows.
+    /// The reader has taken everything up to this position, as far as the writer knows.
     head: u64,
 }
 
@@ -57,14 +58,14 @@ pub fn ring(words: usize) -> (Writer, Reader) {
     (Writer { ring: ring.clone(), tail: 0, head: 0 }, Reader { ring, head: 0 })
 }
 
-/// A record that was staged, and has no stamp yet.
+/// A record that is staged, and has no stamp yet.
 #[must_use = "the reader waits for its stamp"]
 pub struct Staged {
     at: u64,
 }
 
 impl Writer {
-    /// Words of the largest record that fits if the ring is half empty.
+    /// The number of words of the largest record that fits if the ring is half empty.
     pub fn record_max(&self) -> usize {
         self.ring.words.len() / 2 - HEADER as usize
     }

@@ -23,7 +23,7 @@ use crate::journal::frame::{Life, Link};
 
 /// The name of the file.
 pub const FILE: &str = "store";
-/// The version of the format: a reader refuses another major one.
+/// The version of the format. A reader refuses another major version.
 pub const MAJOR: u16 = 2;
 
 const MAGIC: [u8; 16] = *b"TIMESTON\r\n\x1a\n\0\0\0\0";
@@ -76,7 +76,7 @@ pub struct Image {
 /// A place between two frames of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Bytes of all frames before it, since the journal's life began.
+    /// The number of bytes of all earlier frames since the journal's life began.
     pub position: u64,
     /// What comes after them.
     pub link: Link,
@@ -98,10 +98,10 @@ pub struct Superblock {
     pub life: Life,
     /// Where the frames begin that recovery needs.
     pub start: Mark,
-    /// They have the commits with stamps after this; all others are in the image.
+    /// The journal has the commits with stamps after this; all others are in the image.
     pub horizon: u64,
     /// The image has no commit with a later stamp than this. Each of its objects is as of some time
-    /// between the two.
+    /// between the two stamps.
     pub sharp: u64,
     /// The image.
     pub image: Image,
@@ -163,7 +163,7 @@ impl Superblock {
     ///
     /// # Errors
     ///
-    /// The device's errors. It is then unknown which superblock counts.
+    /// The device's errors. Then it is unknown which superblock is valid.
     pub fn write(self, device: &dyn Device) -> Result<()> {
         let layout = self.to_layout();
         for offset in COPIES_AT {
@@ -174,11 +174,11 @@ impl Superblock {
         Ok(())
     }
 
-    /// The newer one of the copies that are whole; none if there is no whole one.
+    /// The newer one of the undamaged copies; `None` if both are damaged.
     ///
     /// # Errors
     ///
-    /// Those of the device; [`Error::Version`] if the store has another format.
+    /// The device's errors; [`Error::Version`] if the store has another format.
     pub fn read(device: &dyn Device) -> Result<Option<Self>> {
         let mut newest: Option<Self> = None;
         let size = device.size().map_err(Error::io(format!("find the length of {FILE}")))?;

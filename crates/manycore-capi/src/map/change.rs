@@ -7,7 +7,8 @@ use super::threads::Map;
 use super::{Bytes, bytes, with};
 use crate::status::Status;
 
-/// Is called with the number of a key and its value, and returns the record's new state.
+/// The program's function. It gets the index of a key and the key's value, and returns the record's
+/// new state.
 type Decide = Option<
     unsafe extern "C-unwind" fn(*mut c_void, usize, *const c_void, usize, *mut Bytes) -> c_int,
 >;
@@ -21,8 +22,8 @@ enum Decision<'a> {
 
 /// # Safety
 ///
-/// The program's function and its context, for records of this call. The new value stays until the
-/// function is called again.
+/// Calls the program's function with its context, for a record of this call. The new value stays
+/// valid until the function is called again.
 unsafe fn ask<'a>(
     decide: Decide,
     context: *mut c_void,

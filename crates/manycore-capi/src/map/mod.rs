@@ -31,7 +31,7 @@ pub struct Bytes {
 
 const _: () = assert!(size_of::<Config>() == 24 && size_of::<Bytes>() == 16);
 
-/// Is called with a record. Its result says whether it may be called again.
+/// The program's function for a record. It returns whether it may be called again.
 type Visit = Option<
     unsafe extern "C-unwind" fn(*mut c_void, *const c_void, usize, *const c_void, usize) -> c_int,
 >;
@@ -68,7 +68,7 @@ unsafe fn bytes<'a>(data: *const c_void, size: usize) -> Result<&'a [u8], Status
 
 /// # Safety
 ///
-/// The program's function and its context, for records of this call.
+/// Calls the program's function with its context, for a record of this call.
 unsafe fn call(visit: Visit, context: *mut c_void, key: &[u8], value: &[u8]) -> bool {
     // SAFETY: the contract of this function; the bytes are there during the call.
     visit.is_some_and(|visit| unsafe {
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn manycore_map_create(config: *const Config, out: *mut *m
 
 /// # Safety
 ///
-/// Null, or a map that no other thread uses now, and none later if this succeeds.
+/// Null, or a map that no other thread uses now; and none uses it later if this succeeds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_map_destroy(map: *mut Map) -> Status {
     if map.is_null() {
@@ -341,7 +341,8 @@ pub unsafe extern "C" fn manycore_map_bytes(map: *const Map) -> u64 {
     unsafe { map.as_ref() }.map_or(0, |map| count(map).1)
 }
 
-/// Records and bytes, as the calling thread has them: also in its transaction.
+/// The numbers of records and of bytes as the calling thread sees them: within its transaction,
+/// those of the transaction.
 fn count(map: &Map) -> (u64, u64) {
     let of_all = || (map.map().len(), map.map().bytes());
     let (records, bytes) = map.with(|me| Ok((me.len(), me.bytes()))).unwrap_or_else(|_| of_all());

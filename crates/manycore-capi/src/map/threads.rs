@@ -15,14 +15,13 @@ use crate::status::Status;
 
 /// `manycore_map_t`.
 pub struct Map {
-    /// A number that no other map has, before or after.
+    /// A number that no other map ever has.
     id: u64,
-    /// From a box, which is freed after the handles that borrow it.
+    /// It comes from a box, which is freed after the handles that borrow it.
     map: NonNull<ByteMap>,
 }
 
-/// A thread's access. Other threads read it, and drop it, only when its thread does not use the
-/// map.
+/// A thread's handle. Other threads read and drop it only while its thread does not use the map.
 struct Member {
     handle: UnsafeCell<Handle<'static>>,
     /// Whether its thread is in a function, or in code that the function calls.
@@ -43,7 +42,7 @@ fn maps() -> MutexGuard<'static, BTreeMap<u64, Members>> {
     MAPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The map that the thread used last, and its access. No map has the id 0.
+/// The map that the thread used last, and its handle. No map has the id 0.
 type Last = (u64, *mut Member);
 
 thread_local! {
@@ -167,11 +166,11 @@ impl Map {
         .unwrap_or(null_mut())
     }
 
-    /// The end of the map, unless a thread is in it.
+    /// Destroys the map, unless a thread uses it.
     ///
     /// # Safety
     ///
-    /// No other thread uses it now, and none later if this succeeds.
+    /// No other thread uses it now; and none uses it later if this succeeds.
     pub unsafe fn destroy(self: Box<Self>) -> Result<(), Box<Self>> {
         let mut maps = maps();
         let members = maps.entry(self.id).or_insert(Members(Vec::new()));

@@ -23,7 +23,7 @@ use process::{Member, Session};
 #[repr(C)]
 pub struct ThreadData {
     member: *mut Member,
-    /// The program sets this while it has no other thread in a session: objects are up to date
+    /// The program sets this while no other thread is in a session: then objects are up to date
     /// after each commit.
     is_no_quiescence: c_int,
     reserved: c_int,
@@ -127,8 +127,8 @@ pub extern "C" fn manycore_rlu_finish() -> Status {
     process::finish().err().unwrap_or(Status::Ok)
 }
 
-/// `RLU_PRINT_STATS`. It prints by the program's own standard output, so that it comes after the
-/// program's earlier output.
+/// `RLU_PRINT_STATS`. It prints through the program's own standard output, so that its output
+/// follows the program's earlier output.
 #[unsafe(no_mangle)]
 pub extern "C" fn manycore_rlu_print_stats() {
     let Ok(stats) = stats() else { return };
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn manycore_rlu_stats(out: *mut Stats, size: usize) -> Sta
     }
 }
 
-/// In the second of the thread's two words: this thread's last allocation.
+/// Stores this thread's last allocation in the second of the thread's two words.
 fn note_own(data: *mut ThreadData) {
     let words = &thread::local().words;
     words.set([words.get()[0], data.expose_provenance() as u64]);
@@ -186,7 +186,7 @@ pub extern "C" fn manycore_rlu_thread_alloc() -> *mut ThreadData {
     data
 }
 
-/// `RLU_THREAD_FREE`. Null stands for what the calling thread has allocated last.
+/// `RLU_THREAD_FREE`. Null stands for the calling thread's last allocation.
 ///
 /// # Safety
 ///
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn manycore_rlu_try_lock_const(
     }
 }
 
-/// The session's abort waits for the condition that keeps the session from going on.
+/// Aborts the session; the abort waits until the reason for the conflict is gone.
 fn lost(member: &mut Member, conflict: Conflict) -> c_int {
     member.conflict = Some(conflict);
     0
@@ -347,11 +347,11 @@ pub extern "C" fn manycore_rlu_alloc(size: usize) -> *mut c_void {
     object.map_or(core::ptr::null_mut(), |object| object.as_ptr().cast())
 }
 
-/// `RLU_FREE`: 1 if the object is going to be freed.
+/// `RLU_FREE`: 1 if the object will be freed.
 ///
 /// # Safety
 ///
-/// As of [`manycore_rlu_reader_lock`], or null; an object, to which no other has a pointer after
+/// As of [`manycore_rlu_reader_lock`], or null; an object to which no other one has a pointer after
 /// the commit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_free(data: *mut ThreadData, object: *mut c_void) -> c_int {
@@ -380,7 +380,7 @@ pub unsafe extern "C" fn manycore_rlu_free(data: *mut ThreadData, object: *mut c
     }
 }
 
-/// Frees an object in a session of its own; not, if it was freed already.
+/// Frees an object in a session of its own, unless it was freed already.
 ///
 /// # Safety
 ///
@@ -403,8 +403,8 @@ unsafe fn free_at_once(handle: &mut Session, object: NonNull<u8>) -> bool {
     }
 }
 
-/// `RLU_ASSIGN_PTR`: `*place` becomes a pointer to the object of which this is a version, or
-/// itself.
+/// `RLU_ASSIGN_PTR`: stores in `*place` a pointer to the object of which this is a version, or
+/// which this is.
 ///
 /// # Safety
 ///
@@ -419,7 +419,7 @@ pub unsafe extern "C" fn manycore_rlu_assign_ptr(place: *mut *mut c_void, object
     unsafe { *place = the_object(object) };
 }
 
-/// `RLU_IS_SAME_PTRS`: 1 if both are of one object, or null.
+/// `RLU_IS_SAME_PTRS`: 1 if both are null or belong to one object.
 ///
 /// # Safety
 ///
@@ -440,7 +440,7 @@ unsafe fn the_object(data: *mut c_void) -> *mut c_void {
 }
 
 /// `RLU_DEREF`, for objects that have versions, or null. Outside of a session, in a program with
-/// only one thread left: the last committed version.
+/// only one thread left, it returns the last committed version.
 ///
 /// # Safety
 ///
@@ -468,8 +468,8 @@ pub unsafe extern "C" fn manycore_rlu_deref(
     seen.as_ptr().cast()
 }
 
-/// Writes back the versions that no session needs any more, so that the objects themselves are up
-/// to date if no session is open.
+/// Writes back the versions that no session needs any more. If no session is open, the objects
+/// themselves are then up to date.
 ///
 /// # Safety
 ///
@@ -491,8 +491,8 @@ mod tests {
 
     use super::*;
 
-    /// In the interpreter this fails if the pointer by which an allocation finds its session is not
-    /// one by which the others use it.
+    /// In the interpreter this fails if an allocation finds its session by a pointer that conflicts
+    /// with those that the other functions use.
     #[test]
     fn an_allocation_finds_the_session_of_its_thread() {
         // SAFETY: in the order that the header asks for, in one thread.

@@ -14,16 +14,16 @@ use super::config::{AnyClock, Config};
 use crate::process::in_children;
 use crate::status::Status;
 
-/// A thread's access to the domain. It may be used by several threads, one after the other: the
-/// program orders them.
+/// A thread's handle of the domain. Several threads may use it, one after the other: the program
+/// orders their uses.
 pub type Session = Handle<'static, AnyClock>;
 
 /// The state from `RLU_INIT`, or an earlier `RLU_ALLOC`, to `RLU_FINISH`. Null otherwise.
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
 
 pub struct Process {
-    /// From a box, which is freed after the handles that borrow it: by this pointer, since a
-    /// pointer made from a reference must not free it.
+    /// It comes from a box, which is freed after the handles that borrow it. This pointer frees it,
+    /// since a pointer made from a reference must not.
     domain: NonNull<Domain<AnyClock>>,
     members: Mutex<Members>,
     /// Whether `RLU_INIT` is still to come: it has begun with an `RLU_ALLOC`.
@@ -32,8 +32,8 @@ pub struct Process {
 
 /// Who takes part.
 struct Members {
-    /// By the address of the program's structure. A program may hand that to another thread, so
-    /// that it is not known to be any thread's own.
+    /// Members by the address of the program's structure. A program may pass that to another
+    /// thread, so it is not known to belong to any thread.
     by_address: BTreeMap<usize, *mut Member>,
     /// For objects that are made and freed outside a session.
     spare: Session,
@@ -42,9 +42,9 @@ struct Members {
 /// A thread's part, which its structure leads to.
 pub struct Member {
     pub handle: Session,
-    /// How many times the session was begun and not ended. Written by its thread only.
+    /// The number of begins of the session without an end. Only its thread writes it.
     depth: AtomicU32,
-    /// Why the session has to be given up, if it has.
+    /// The conflict for which the session has to be aborted, if there was one.
     pub conflict: Option<Conflict>,
     /// How often in a row that happened.
     attempts: u32,
@@ -61,7 +61,7 @@ pub fn get() -> Result<&'static Process, Status> {
     unsafe { process.as_ref() }.ok_or(Status::NotInitialized)
 }
 
-/// The same for `RLU_ALLOC`: programs for RLU and MV-RLU may build their initial objects before
+/// As [`get`], for `RLU_ALLOC`: programs for RLU and MV-RLU may build their initial objects before
 /// `RLU_INIT`.
 pub fn get_or_begin() -> Result<&'static Process, Status> {
     if let Ok(process) = get() {
@@ -129,7 +129,7 @@ fn end(process: Box<Process>) {
     drop(unsafe { Box::from_raw(domain.as_ptr()) });
 }
 
-/// Called in the child of a fork: the parent's threads and its domain are not the child's. It may
+/// Called in the child of a fork, which has neither the parent's threads nor its domain. It may
 /// call `RLU_INIT` itself.
 extern "C" fn forked() {
     PROCESS.store(null_mut(), Ordering::Relaxed); // Relaxed: there is one thread
@@ -152,8 +152,8 @@ impl Process {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `RLU_THREAD_INIT`. A structure that is in the list already leads to the same member again:
-    /// it may be on the stack of another thread, where one that ended has left it.
+    /// `RLU_THREAD_INIT`. A structure that is already in the list gets the same member again: it
+    /// may be on the stack of another thread, at the address of one that an ended thread has left.
     pub fn register(&self, data: *mut ThreadData) -> Status {
         let mut members = self.members();
         let mut status = Status::Already;
@@ -187,7 +187,7 @@ impl Process {
         Ok(())
     }
 
-    /// Does something with a handle that is in no session.
+    /// Calls `f` with a handle that is in no session.
     pub fn with_spare<R>(&self, f: impl FnOnce(&mut Session) -> R) -> R {
         f(&mut self.members().spare)
     }
@@ -212,8 +212,8 @@ impl Member {
         self.depth.store(depth, Ordering::Relaxed); // Relaxed: as above
     }
 
-    /// Begins a session, or continues the open one. Returns whether it has begun one, which the
-    /// caller then [makes current](make_current).
+    /// Begins a session, or continues the open one. Returns whether it has begun one. The caller
+    /// then [makes it current](make_current).
     #[inline]
     pub fn enter(&mut self) -> bool {
         let depth = self.depth();
@@ -237,8 +237,8 @@ impl Member {
         self.thread = thread::id();
     }
 
-    /// Ends the innermost session. An open session ends by its commit; if it has met a conflict, it
-    /// ends by its abort, and this returns false.
+    /// Ends the innermost session. An open session is committed. If it has met a conflict, it is
+    /// aborted, and this returns false.
     #[inline]
     pub fn leave(&mut self) -> bool {
         let depth = self.depth() - 1;
@@ -258,7 +258,7 @@ impl Member {
         true
     }
 
-    /// Aborts the open session, with all that was begun in it, and waits a little before the next.
+    /// Aborts the open session with everything in it, and waits a little before the next.
     pub fn abort(&mut self) {
         self.give_up();
         let conflict = self.conflict.take().unwrap_or(Conflict::Retry);
@@ -287,9 +287,9 @@ impl Member {
     }
 }
 
-/// The calling thread is in a session of the member, unless it is in another's already. Takes the
-/// pointer that the program's structure has: one that is made of a reference is of no use when the
-/// next function has the member.
+/// Makes the member's session the calling thread's, unless it is in another one already. Takes the
+/// pointer from the program's structure: one that is made from a reference becomes invalid when the
+/// next function uses the member.
 #[inline]
 pub fn make_current(member: *mut Member) {
     let current = &thread::local().extension;
@@ -307,8 +307,8 @@ thread_local! {
     static EXIT: Exit = const { Exit };
 }
 
-/// Dropped when its thread ends, by whatever means but the end of the process: so does the thread's
-/// session.
+/// Dropped when its thread ends in any way, except by the end of the process. The thread's session
+/// ends with it.
 struct Exit;
 
 impl Drop for Exit {

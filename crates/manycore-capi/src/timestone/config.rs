@@ -23,7 +23,7 @@ pub struct Config {
 
 const _: () = assert!(size_of::<Config>() == 56);
 
-/// Its size before there were operations: the size in programs that were built then.
+/// Its size in programs that were built before operations existed.
 const OLD_BYTES: usize = 40;
 
 impl Config {

@@ -43,7 +43,7 @@ unsafe fn entry<'a>(
     Ok(Entry { map, key })
 }
 
-/// Copies the value of a key, if it is there.
+/// Copies the value of a key, if the key has one.
 struct Copied<'a>(Entry<'a>, *mut c_void);
 
 impl Query for Copied<'_> {

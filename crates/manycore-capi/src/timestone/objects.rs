@@ -9,7 +9,7 @@ use super::give;
 use super::member::{Query, TsMember, change, read};
 use crate::status::Status;
 
-/// The object at a place; null if there is none.
+/// The object at an offset; null if there is none.
 struct Object(u64);
 
 impl Query for Object {

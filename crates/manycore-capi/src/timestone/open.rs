@@ -14,7 +14,7 @@ use crate::status::Status;
 ///
 /// # Safety
 ///
-/// Null, or leads to a configuration. The store ends before the operations do.
+/// Null, or a pointer to a configuration. The store is closed before the operations are freed.
 unsafe fn settings(config: *const Config) -> Result<(Options, Registry), Status> {
     // SAFETY: the contract of this function.
     let config = unsafe { Config::read(config) }?;

@@ -39,7 +39,7 @@ struct Known<'a> {
 impl<'a> Known<'a> {
     /// # Safety
     ///
-    /// Null, or leads to an operation, whose name stays as long as this.
+    /// Null, or a pointer to an operation whose name is valid as long as this.
     unsafe fn of(operation: *const TsOperation) -> Result<Self, Status> {
         // SAFETY: null, or an operation (contract of this function).
         let TsOperation { name, version, run, .. } =
@@ -101,7 +101,7 @@ impl Registered for Known<'_> {
     }
 }
 
-/// The operations that a store has, for as long as this is there.
+/// The operations of a store. They exist as long as this does.
 pub struct Registry {
     all: *mut [&'static dyn Registered],
     each: *mut [Known<'static>],

@@ -18,9 +18,9 @@ pub struct TsStore {
     pub window: Duration,
     /// How many threads are registered.
     pub members: AtomicUsize,
-    /// Maps that the program has opened: they exist as long as the store.
+    /// Maps that the program has opened. They exist as long as the store.
     maps: Mutex<BTreeMap<String, Box<TsMap>>>,
-    /// What the store has operations of: it ends after the store.
+    /// The operations of the store. They are freed after the store.
     _registry: Box<dyn Send + Sync>,
 }
 

@@ -13,11 +13,11 @@ use crate::Outcome;
 use crate::log::{BLOCK, MARK, THREAD_BYTES};
 use crate::numbers::{self, COMMITS, THREADS};
 
-/// After this number of its commits, the first thread asks for an image: one falls between commits
-/// however the journal fills.
+/// After this number of its commits, the first thread requests an image, so that one is written
+/// between commits however the journal fills.
 const IMAGE_AFTER: u64 = COMMITS / 3;
 
-/// A block, as aligned as a disk wants it that no cache is before.
+/// A block, aligned as a disk without a cache requires.
 #[repr(align(4096))]
 struct Block([u8; BLOCK]);
 
@@ -34,7 +34,7 @@ impl Acknowledge {
         Ok(Self { disk, at })
     }
 
-    /// The log of the disk has this when it returns.
+    /// Writes a block. The disk's log has it when this returns.
     fn write(&self, thread: u64, number: u64) -> io::Result<()> {
         let mut block = Block([0; BLOCK]);
         for (place, word) in [MARK, thread, number].into_iter().enumerate() {
@@ -75,7 +75,7 @@ pub fn commit(directory: &str, device: &str, at: u64, is_flushed: bool) -> Outco
     Ok(store.close()?)
 }
 
-/// The planted fault: the journal is flushed when it is made, and never later.
+/// The planted fault: the journal is flushed when it is created, and never later.
 struct Unflushed(Directory);
 
 impl Storage for Unflushed {

@@ -15,9 +15,9 @@ use crate::Outcome;
 
 /// What a disk writes as a whole.
 pub const BLOCK: usize = 4096;
-/// The beginning of a block of acknowledgements; the thread and the number follow.
+/// The beginning of a block of acknowledgements. The thread and the number follow.
 pub const MARK: u64 = 0x6465_676b_6361_7374;
-/// From the block of one thread to that of the next.
+/// The distance between the blocks of two threads.
 pub const THREAD_BYTES: u64 = BLOCK as u64;
 
 const MAGIC: u64 = 0x006a_7366_7773_6872;
@@ -43,7 +43,7 @@ fn word(bytes: &[u8], place: usize) -> u64 {
     u64::from_le_bytes(bytes[8 * place..][..8].try_into().expect("eight bytes"))
 }
 
-/// All entries of a log. From byte `acknowledged` of the disk on, there is no file system.
+/// All entries of a log. The file system ends at byte `acknowledged` of the disk.
 pub fn read(log: &str, acknowledged: u64) -> Outcome<Vec<Entry>> {
     let log = File::open(log)?;
     let mut header = [0; SECTOR as usize];
@@ -77,7 +77,7 @@ pub fn read(log: &str, acknowledged: u64) -> Outcome<Vec<Entry>> {
     Ok(entries)
 }
 
-/// A write of whole blocks. The kernel joins adjacent writes, as the acknowledgements of two
+/// Adds a write of whole blocks. The kernel joins adjacent writes, as the acknowledgements of two
 /// threads may be.
 fn push(entries: &mut Vec<Entry>, offset: u64, bytes: Vec<u8>, acknowledged: u64) -> Outcome {
     if offset < acknowledged {

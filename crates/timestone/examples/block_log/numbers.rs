@@ -8,19 +8,19 @@ use timestone::{Map, Options, Session, Stop, Store, Transaction};
 use crate::Outcome;
 
 pub const THREADS: u64 = 2;
-/// Transactions of each thread, with the numbers from 1 on.
+/// The number of transactions of each thread. They are numbered from 1.
 pub const COMMITS: u64 = 200;
 
 /// Changed by each transaction of any thread.
 const TOTAL: u64 = u64::MAX;
-/// Objects of a thread that each of its transactions changes: enough that the journal is half full
-/// several times.
+/// The number of a thread's objects that each of its transactions changes: so many that the journal
+/// is half full several times.
 const CHANGED: u64 = 50;
 
 /// The number of the last commit of each thread that was acknowledged.
 pub type Acknowledged = BTreeMap<u64, u64>;
 
-/// As small as it can be, so that images are written beside commits.
+/// The smallest possible journal, so that images are written beside commits.
 pub fn options() -> Options {
     Options::default().with_journal_bytes(1 << 20).with_heap_bytes(64 << 20)
 }
@@ -53,8 +53,8 @@ pub fn write(
     Ok(())
 }
 
-/// Opens the store that a power cut has left, and describes its fault: an acknowledged transaction
-/// is missing, or only a part of a transaction is there.
+/// Opens the store that a power cut has left, and returns a description of its fault: an
+/// acknowledged transaction is missing, or a transaction is there only in part.
 pub fn judge(directory: &Path, acknowledged: &Acknowledged) -> Outcome<Result<(), String>> {
     if !directory.is_dir() {
         // It may have been cut before anything was promised.

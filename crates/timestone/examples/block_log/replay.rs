@@ -20,10 +20,10 @@ pub enum Fault {
 }
 
 const LIE: usize = 3;
-/// After this number of wrong images a fault counts as found.
+/// The number of wrong images after which the search ends.
 const ENOUGH: usize = 10;
 
-/// What a disk has at a place of the log.
+/// The contents of a disk at a position of the log.
 struct Disk<'a> {
     /// The bytes that no power cut takes away.
     safe: Vec<u8>,

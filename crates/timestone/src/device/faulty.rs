@@ -29,19 +29,19 @@ pub struct Faulty<S> {
 
 #[derive(Default)]
 struct Plan {
-    /// The calls of its kind that go well before the next fault.
+    /// The number of successful calls of its kind before the next fault, and the fault.
     next: Option<(u32, Fault)>,
     is_full: bool,
     met: u32,
 }
 
 impl<S> Faulty<S> {
-    /// In front of this storage, with no fault so far.
+    /// Wraps this storage, with no fault so far.
     pub fn new(below: S) -> Self {
         Self { below, plan: Arc::default() }
     }
 
-    /// This fault happens after `after` calls of its kind have gone well.
+    /// Plans this fault, after `after` successful calls of its kind.
     pub fn plan(&self, after: u32, fault: Fault) {
         self.plan.lock().next = Some((after, fault));
     }

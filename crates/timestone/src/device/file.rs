@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    /// Locked: one store at a time has the directory open, in any process; or several only read it.
+    /// Locked: in all processes together, one store has the directory open, or several read it.
     _lock: File,
     access: Access,
 }
@@ -52,7 +52,7 @@ impl Directory {
         Self::lock(path, Access::Create)
     }
 
-    /// Opens a directory that has a store, and locks it. No file is made.
+    /// Opens a directory that has a store, and locks it. Creates no file.
     ///
     /// # Errors
     ///
@@ -61,7 +61,8 @@ impl Directory {
         Self::lock(path.as_ref().to_owned(), Access::Write)
     }
 
-    /// Opens a directory that has a store, for reading. Others may read it at the same time.
+    /// Opens a directory that has a store, for reading. Other programs may read it at the same
+    /// time.
     ///
     /// # Errors
     ///
@@ -115,15 +116,15 @@ fn lock_soon(lock: &File, access: Access) -> Result<(), Errno> {
     flock(lock, operation)
 }
 
-/// How many directories have to be made, the last one first in the path.
+/// The number of directories that have to be created for a path.
 fn levels_missing(path: &Path) -> usize {
     let is_missing = |level: &&Path| !level.as_os_str().is_empty() && !level.is_dir();
     path.ancestors().take_while(is_missing).count()
 }
 
-/// Returns when the names of `made` directories are on the disk, which were just made: this one,
-/// and those above it. If none was, the name of this one is: a process that has made it may have
-/// been killed.
+/// Flushes the names of `made` new directories: that of this one, and those of the ones above it.
+/// If none is new, flushes the name of this one, because a process that has made it may have been
+/// killed.
 fn flush_name(path: &Path, made: usize) -> Result<()> {
     let whole = path.canonicalize();
     let whole = whole.map_err(Error::io(format!("find directory {}", path.display())))?;

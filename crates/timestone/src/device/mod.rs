@@ -28,14 +28,14 @@ pub trait Device: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of the operating system; `UnexpectedEof` if the file ends before.
+    /// The operating system's errors; `UnexpectedEof` if the file is too short.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
 
     /// Writes all bytes, and lets the file grow if they go past its end.
     ///
     /// # Errors
     ///
-    /// Those of the operating system. A part may have been written.
+    /// The operating system's errors. A part of the bytes may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Returns when all that was written before is on the disk, and the length.
@@ -46,7 +46,8 @@ pub trait Device: Send + Sync {
     /// flush succeeds.
     fn flush(&self) -> io::Result<()>;
 
-    /// Lets the file end here, if it is longer. A device that cannot do that does nothing.
+    /// Truncates the file to this length, if it is longer. A device that cannot do that does
+    /// nothing.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use super::{Device, Storage};
 
-/// Bytes of a sector: a crash leaves it old or new.
+/// The size of a sector. After a crash, a sector is either old or new.
 pub const SECTOR: usize = 512;
 
 type Name = &'static str;
@@ -60,7 +60,7 @@ pub struct Cut {
 #[derive(Default)]
 struct CutFile {
     durable: Arc<Vec<u8>>,
-    /// What was written to each sector since the flush, in order.
+    /// The data that was written to each sector since the flush, in order.
     sectors: BTreeMap<usize, Vec<[u8; SECTOR]>>,
     lengths: Vec<usize>,
     is_named: bool,
@@ -90,13 +90,13 @@ impl Simulated {
         self.state.lock().recording.calls.len()
     }
 
-    /// The disk if the power is cut now, and it happens to have everything.
+    /// The disk after a power cut now, if it happens to have kept everything.
     pub fn survivor(&self) -> Self {
         Self::of(self.state.lock().files.clone())
     }
 
-    /// Changes a file behind the back of the program, for tests of damage; none if there is no such
-    /// file.
+    /// Changes a file without the program's knowledge, for tests of damage; `None` if there is no
+    /// such file.
     pub fn tamper<R>(
         &self,
         name: &'static str,
@@ -183,7 +183,7 @@ fn overwrite(file: &mut Vec<u8>, from: usize, bytes: &[u8]) {
 }
 
 impl Recording {
-    /// Visits the disk after no call, after one, and so on, from call `from` on.
+    /// Visits the disk as it is after each call, from call `from` on.
     pub fn cuts(&self, from: usize, mut visit: impl FnMut(usize, &Cut)) {
         let mut cut = Cut::default();
         for (name, content) in &self.files {
@@ -218,7 +218,7 @@ impl Cut {
         self.files.get_mut(name).expect("a file is created before it is used")
     }
 
-    /// How many choices a crash has, each with how many outcomes.
+    /// The number of outcomes of each choice in a crash.
     fn choices(&self, garbage: bool) -> Vec<usize> {
         let of_file = |file: &CutFile| {
             let sectors =
@@ -306,7 +306,7 @@ impl CutFile {
         self.lengths.clear();
     }
 
-    /// Half of the written data is on the disk, as if it had been flushed; the rest is lost.
+    /// Keeps half of the written data, as if it had been flushed; the rest is lost.
     fn lose(&mut self) {
         let mut is_kept = false;
         self.sectors.retain(|_, _| {

@@ -28,14 +28,15 @@ use crate::sync::Mutex;
 pub use filling::Filling;
 use run::{RUN_BYTES, Run};
 
-/// The place of the object from which all others are reached.
+/// The offset of the object from which all others are reached.
 pub const ROOT: u64 = run::FIRST as u64;
 /// Words of that object.
 pub const ROOT_WORDS: usize = 3;
 
-/// `RUNS_KEPT` runs are left for what threads take in advance.
+/// The number of runs that are kept free for slots that threads take in advance.
 const RUNS_KEPT: usize = 64;
-/// The same holds for `SPARE_KEPT` free slots of each size, most of which may be other threads'.
+/// The number of free slots of each size that are kept free, because most of them may be reserved
+/// by other threads.
 const SPARE_KEPT: usize = 4096;
 
 /// The memory of a store's objects.
@@ -45,7 +46,7 @@ pub struct Heap {
     state: Mutex<State>,
     /// How many runs there are.
     runs: AtomicUsize,
-    /// For each run that there can be, `UNIT`s of its slots; 0 if there is none.
+    /// For each possible run, the size of its slots in `UNIT`s; 0 if there is no such run.
     units: Box<[AtomicU16]>,
 }
 
@@ -68,10 +69,10 @@ struct State {
 
 #[derive(Default)]
 struct Size {
-    /// Slots that were given and hold no object: `mvrlu` has them, or a transaction that is not on
-    /// the disk yet.
+    /// Slots that were given out and hold no object: `mvrlu` has them, or a transaction that is not
+    /// on the disk yet.
     spare: usize,
-    /// No run before this one has a slot to give.
+    /// All runs before this one are full.
     first: usize,
 }
 
@@ -101,12 +102,12 @@ impl Heap {
         Ok(Arc::new(heap))
     }
 
-    /// With as many addresses as a store has if nothing else is said; or as the process gets, which
-    /// may have a limit (`ulimit -v`), or run under a checker of its memory.
+    /// Reserves the default number of addresses; or as many as the process gets, which may have a
+    /// limit (`ulimit -v`), or run under a checker of its memory.
     ///
     /// # Errors
     ///
-    /// The operating system's limit, if it gives fewer than 64 MiB.
+    /// The operating system's error, if the process gets fewer than 64 MiB.
     pub fn to_read() -> Result<Arc<Self>> {
         let (mut bytes, least) = (64 << 30, 64 << 20);
         loop {
@@ -125,7 +126,8 @@ impl Heap {
         self.units[index].store(units, Ordering::Relaxed);
     }
 
-    /// Words of the object at a place, if there can be one: see [`has_object`](Self::has_object).
+    /// The words of the object at an offset, if there can be one: see
+    /// [`has_object`](Self::has_object).
     pub fn object_words(&self, place: u64) -> Option<usize> {
         let index = usize::try_from(place).ok()? / RUN_BYTES;
         // Relaxed: see `open_run`.
@@ -134,8 +136,8 @@ impl Heap {
         self.has_object(place, words).then_some(words)
     }
 
-    /// Whether there is an object of `words` words at a place, rather than a free slot. The answer
-    /// is not certain for an object that is made or ends at the same time.
+    /// Whether there is an object of `words` words at an offset, and not a free slot. The answer is
+    /// not certain if the object is created or freed at the same time.
     #[inline]
     pub fn has_object(&self, place: u64, words: usize) -> bool {
         let slot_bytes = words::slot_bytes(words);
@@ -173,7 +175,7 @@ impl Heap {
         (link.as_ptr().addr() - self.base.addr().get()) as u64
     }
 
-    /// Fails if there may be no room for one more object of `words` words.
+    /// Fails if there may not be enough room for another object of `words` words.
     ///
     /// # Errors
     ///
@@ -192,7 +194,7 @@ impl Heap {
         Err(Error::Full(format!("the heap has {bytes} bytes: make Options::heap_bytes larger")))
     }
 
-    /// Takes note that a transaction is on the disk, which has made or ended this object.
+    /// Notes that a transaction is on the disk that has created or freed this object.
     pub fn commit(&self, entry: Entry<'_>) {
         if !(entry.is_new() || entry.is_end()) {
             return;
@@ -217,7 +219,7 @@ impl Heap {
         (self.state.lock().runs.iter().flatten().count() * RUN_BYTES) as u64
     }
 
-    /// The words of a run's objects, and the places of those that are live.
+    /// The number of words of a run's objects, and the offsets of its live objects.
     pub fn live_in(&self, index: usize) -> (usize, Vec<u64>) {
         let state = self.state.lock();
         let Some(run) = &state.runs[index] else { return (ROOT_WORDS, Vec::new()) };
@@ -233,18 +235,18 @@ impl Heap {
         })
     }
 
-    /// The words of an object, which no other thread touches.
+    /// The words of an object that no other thread uses.
     ///
     /// # Safety
     ///
-    /// The heap is not in use by `mvrlu` yet, and the object at the place has `words` words.
+    /// `mvrlu` does not use the heap yet, and the object at the offset has `words` words.
     unsafe fn words(&self, place: u64, words: usize) -> *mut u64 {
         debug_assert!(place as usize + 8 + words * 8 <= self.bytes);
         // SAFETY: the object is within the mapping, and its words are aligned as slots are.
         unsafe { self.address(place).as_ptr().cast::<u64>().add(1) }
     }
 
-    /// Words of the objects where this place is; none if no object can be there.
+    /// The number of words of the objects around this offset; `None` if no object can be there.
     pub fn words_at(&self, place: u64) -> Option<usize> {
         let state = self.state.lock();
         let index = usize::try_from(place).ok()? / RUN_BYTES;
@@ -311,7 +313,7 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// Nobody writes to the heap while what is returned is used.
+    /// No thread writes to the heap while the result is used.
     pub unsafe fn read(&self, place: u64, words: usize) -> &[u64] {
         let words = words::rounded(words);
         let is_inside = place.is_multiple_of(8) && place < (self.bytes - 8 - words * 8) as u64;

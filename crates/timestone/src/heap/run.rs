@@ -9,7 +9,7 @@ pub const FIRST: usize = 64;
 const SLOTS_MAX: usize = (RUN_BYTES - FIRST) / 32;
 const BITMAP: usize = SLOTS_MAX.div_ceil(64);
 
-/// Where the slot of a place is: its run, and its number in that.
+/// The slot of an offset: its run, and its index in the run.
 pub fn position(place: u64, slot_bytes: usize) -> Option<(usize, usize)> {
     let place = usize::try_from(place).ok()?;
     let (index, offset) = (place / RUN_BYTES, place % RUN_BYTES);
@@ -34,7 +34,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// With slots of this size, none of which is in use.
+    /// Creates a run with slots of this size, all of them free.
     pub fn new(slot_bytes: usize) -> Self {
         let slots = (RUN_BYTES - FIRST) / slot_bytes;
         Self { slot_bytes, slots, live: Bits::new(), given: Bits::new(), next: 0 }
@@ -63,7 +63,7 @@ impl Run {
         }
     }
 
-    /// Takes a slot out of those that can be given.
+    /// Marks a slot as given out.
     pub fn give(&mut self, slot: usize) {
         self.given.set(slot, true);
     }

@@ -1,6 +1,6 @@
 //! Sizes of objects: `mvrlu` has memory for some, and an object has all the words of its slot.
 
-/// Words of the largest object: versions of it fit into a segment of `mvrlu`'s logs.
+/// The number of words of the largest object: its versions fit into a segment of `mvrlu`'s logs.
 pub const WORDS_MAX: usize = 1023;
 
 /// Runs an expression with the array type of an object: the type has as many words as the slot for
@@ -24,7 +24,7 @@ macro_rules! with_words {
 }
 pub(crate) use with_words;
 
-/// Words of the smallest slot for an object of `words` words.
+/// The number of words of the smallest slot for an object of `words` words.
 #[inline]
 pub const fn rounded(words: usize) -> usize {
     if words <= 63 { (words / 4) * 4 + 3 } else { (words + 1).next_power_of_two() - 1 }
@@ -35,7 +35,7 @@ pub fn is_size(words: usize) -> bool {
     (3..=WORDS_MAX).contains(&words) && rounded(words) == words
 }
 
-/// Bytes of that slot, with the word that belongs to `mvrlu`.
+/// The size of that slot in bytes, with the word that belongs to `mvrlu`.
 #[inline]
 pub const fn slot_bytes(words: usize) -> usize {
     (rounded(words) + 1) * 8

@@ -43,7 +43,7 @@ struct Header {
 }
 
 impl Header {
-    /// The header at the begin of these bytes, if they begin as a frame does.
+    /// The header at the start of these bytes, if they begin like a frame.
     fn of(bytes: &[u8]) -> Option<Self> {
         let (header, _) = Self::read_from_prefix(bytes).ok()?;
         (header.magic.get() == MAGIC).then_some(header)
@@ -60,7 +60,7 @@ pub struct Life {
 }
 
 impl Life {
-    /// One that begins now, with a salt of its own.
+    /// A life that begins now, with a salt of its own.
     pub fn new(generation: u64) -> Self {
         Self { salt: random(), generation }
     }
@@ -108,21 +108,21 @@ impl Builder {
         from
     }
 
-    /// Takes the last record of another frame, which begins there.
+    /// Appends the last record of another frame, which begins at `from` there.
     pub fn push_last(&mut self, other: &Self, from: usize) {
         self.has_objects |= other.has_objects;
         self.records += 1;
         self.body().extend_from_slice(&other.bytes[from..]);
     }
 
-    /// Takes the records of another frame up to there, of this number.
+    /// Appends the first records of another frame, up to `to` there; `count` of them.
     pub fn push_first(&mut self, other: &Self, to: usize, records: u32) {
         self.has_objects |= other.has_objects;
         self.records += records;
         self.body().extend_from_slice(&other.bytes[HEADER..to]);
     }
 
-    /// `push` appends a record, and returns whether that makes or ends objects.
+    /// Calls `push`, which appends a record and returns whether that creates or frees objects.
     fn add(&mut self, push: impl FnOnce(&mut Vec<u8>) -> bool) {
         let has_objects = push(self.body());
         self.has_objects |= has_objects;
@@ -214,13 +214,13 @@ pub struct Claim {
     pub life: Life,
     /// The number that it says it has.
     pub sequence: u64,
-    /// Frames before this number were on the disk when it was written.
+    /// Frames before this number were on the disk when this one was written.
     pub flushed: u64,
     /// Bytes on the disk.
     pub size: usize,
 }
 
-/// What the bytes say, if they begin as a frame does.
+/// The claim of these bytes, if they begin like a frame.
 pub fn claim(block: &[u8]) -> Option<Claim> {
     Header::of(block).map(|header| Claim {
         life: Life { salt: header.salt.get(), generation: header.generation.get() },
@@ -242,8 +242,8 @@ pub struct Frame<'a> {
     records: &'a [u8],
 }
 
-/// The frame that these bytes are, if they are whole. The caller compares its life, which
-/// [`claim`] has, and its link.
+/// The frame in these bytes, if it is complete. The caller compares its life, which [`claim`]
+/// returns, and its link.
 pub fn read(bytes: &[u8]) -> Option<Frame<'_>> {
     let header = Header::of(bytes)?;
     let whole = bytes.get(..HEADER + header.bytes.get() as usize)?;

@@ -30,9 +30,9 @@ pub struct Operation<'a> {
     pub digest: u32,
     /// What the operation was called with.
     pub arguments: &'a [u8],
-    /// The inputs that the operation read from outside the store, one after the other.
+    /// The inputs that the operation read from outside of the store, concatenated.
     pub inputs: &'a [u8],
-    /// The places of the objects that it has made, in their order: `u64` each.
+    /// The offsets of the objects that it has created, in order: `u64` each.
     places: &'a [u8],
 }
 
@@ -47,7 +47,7 @@ impl<'a> Operation<'a> {
         Self { operation, digest, arguments, inputs, places: places.as_bytes() }
     }
 
-    /// The places of the objects that it has made, in their order.
+    /// The offsets of the objects that it has created, in order.
     pub fn places(&self) -> impl Iterator<Item = u64> + use<'a> {
         let words = self.places.chunks_exact(8);
         words.map(|word| u64::from_le_bytes(word.try_into().expect("a word has 8 bytes")))
@@ -92,7 +92,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// Takes a number of bytes, and those up to a whole word.
+/// Takes a number of bytes, and the padding up to a whole word.
 fn part(bytes: &[u8], length: U32) -> Option<(&[u8], &[u8])> {
     let length = length.get() as usize;
     let (whole, rest) = bytes.split_at_checked(length.next_multiple_of(8))?;

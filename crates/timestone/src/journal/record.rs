@@ -15,7 +15,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::operation::Operation;
 
-/// A kind of record: words as they are after the transaction.
+/// A kind of record: the values of words after the transaction.
 pub const VALUES: u8 = 1;
 /// A kind of record: which operation has run.
 pub const OPERATION: u8 = 2;
@@ -23,7 +23,7 @@ pub const OPERATION: u8 = 2;
 /// A record's flag: it makes or ends objects.
 pub const HAS_OBJECTS: u8 = 1;
 
-/// The object is new; words that the entry does not have are zero.
+/// The object is new. Words that are not in the entry are zero.
 pub const ALLOCATED: u16 = 1;
 /// The object ends.
 pub const FREED: u16 = 2;
@@ -60,7 +60,7 @@ pub const ENTRY_BYTES: usize = size_of::<EntryHeader>();
 /// What a transaction did to one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Where the object is: the offset of its slot in the heap.
+    /// The object's address: the offset of its slot in the heap.
     pub place: u64,
     /// Words of the object, those of its slot.
     pub size: u16,
@@ -73,7 +73,7 @@ pub struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// An object that is there, with all of its words.
+    /// An entry for an existing object, with all of its words.
     pub fn whole(place: u64, words: &[u8]) -> Entry<'_> {
         let size = u16::try_from(words.len() / 8).expect("an object has few words");
         Entry { place, size, first: 0, words, flags: ALLOCATED }
@@ -111,7 +111,7 @@ pub fn entry_header(place: u64, size: u16, first: u16, words: u16, flags: u16) -
     zerocopy::transmute!(header)
 }
 
-/// The number of words after the header at the start of these words; none if they are no entry.
+/// The number of words after the header at the start of these words; `None` if they are no entry.
 fn entry_words(words: &[u64]) -> Option<usize> {
     let (header, _) = EntryHeader::read_from_prefix(words.as_bytes()).ok()?;
     Some(header.words.get().into())
@@ -150,14 +150,14 @@ pub fn operation_words(operation: &Operation<'_>) -> usize {
     RECORD_BYTES / 8 + operation.words()
 }
 
-/// Appends the record of an operation, whose stamp is open.
+/// Appends the record of an operation, without a stamp yet.
 pub fn push_operation(into: &mut Vec<u64>, operation: &Operation<'_>) {
     let length = u32::try_from(operation_words(operation) * 8);
     into.extend(header(OPERATION, length.expect("a record is smaller than a ring"), 0, 0));
     operation.push(into);
 }
 
-/// Appends a record with these entries; whether it makes or ends objects.
+/// Appends a record with these entries; returns whether it creates or frees objects.
 pub fn push<'e>(into: &mut Vec<u8>, stamp: u64, entries: impl Iterator<Item = Entry<'e>>) -> bool {
     let start = into.len();
     into.extend_from_slice(record_header(0, 0, stamp).as_bytes());
@@ -172,8 +172,8 @@ pub fn push<'e>(into: &mut Vec<u8>, stamp: u64, entries: impl Iterator<Item = En
     has_objects(&into[start..])
 }
 
-/// Appends a record whose words are all given except for the stamp; returns whether it makes or
-/// ends objects.
+/// Appends a record of these words, with the stamp filled in; returns whether it creates or frees
+/// objects.
 pub fn push_words(into: &mut Vec<u8>, stamp: u64, words: impl Iterator<Item = u64>) -> bool {
     let start = into.len();
     words.for_each(|word| into.extend_from_slice(&word.to_le_bytes()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::device::Device;
 use crate::error::{Error, Result};
 
-/// A part of a file, which is filled from its start, and again from there after its end.
+/// A part of a file that is filled from its start to its end, and then again from its start.
 ///
 /// A *position* counts all bytes that were ever put into the region. So when a frame wraps around
 /// the end of the region, the next frame's position is the same as without the wrap.
@@ -22,7 +22,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupted`] if the file ends before; those of the device.
+    /// [`Error::Corrupted`] if the file is too short; the device's errors.
     pub fn new(
         device: Arc<dyn Device>,
         file: &'static str,
@@ -52,7 +52,7 @@ impl Region {
         self.first + position % self.bytes.max(1)
     }
 
-    /// Bytes from a position on that come before the region's end, of `length`.
+    /// Of `length` bytes from a position on, the number of those before the region's end.
     fn before_end(&self, position: u64, length: usize) -> usize {
         let rest = self.bytes - position % self.bytes.max(1);
         usize::try_from(rest).map_or(length, |rest| rest.min(length))
@@ -77,7 +77,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// Those of the device. A part may have been written.
+    /// The device's errors. A part of the bytes may have been written.
     pub fn write(&self, position: u64, bytes: &[u8]) -> Result<()> {
         let (head, tail) = bytes.split_at(self.before_end(position, bytes.len()));
         let doing = || format!("write {} at byte {}", self.file, self.offset(position));

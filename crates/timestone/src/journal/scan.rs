@@ -25,7 +25,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Begins at this position with this frame. The chain is not longer than the region.
+    /// Starts at this position with this frame. The chain is not longer than the region.
     pub fn new(region: Region, life: Life, position: u64, next: Link) -> Self {
         let end = position.saturating_add(region.bytes());
         Self { region, life, position, end, next, buffer: Vec::new(), buffered: 0 }
@@ -41,7 +41,7 @@ impl Scan {
     ///
     /// # Errors
     ///
-    /// Those of the device, and of `take`, whose reason becomes [`Error::Corrupted`].
+    /// The device's errors, and those of `take`, which become [`Error::Corrupted`].
     pub fn frames(&mut self, mut take: impl FnMut(&Frame<'_>) -> Result<(), String>) -> Result<()> {
         while let Some(claim) = self.claim_at(self.position)? {
             if claim.life != self.life || claim.sequence != self.next.sequence {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::flusher::Flusher;
 use crate::error::{Error, Result};
 
-/// One thread writes what nobody waits for, another one images.
+/// Two threads: one writes commits for which no thread waits, the other one writes images.
 pub struct Background {
     threads: Vec<JoinHandle<()>>,
 }

@@ -11,7 +11,7 @@ const SILENT: u64 = u64::MAX;
 
 /// Wakes a thread that works in the background.
 pub struct Bell {
-    /// The shortest window, in nanoseconds, of those that have rung since the work began last.
+    /// The shortest window, in nanoseconds, that was announced since the work last began.
     shortest: AtomicU64,
     is_ended: AtomicBool,
     /// When the work is due.
@@ -27,8 +27,8 @@ impl Default for Bell {
 }
 
 impl Bell {
-    /// Announces work, which has to begin within a window. This is cheap if a window that is not
-    /// longer was announced since the last work began, because that work begins earlier. A window
+    /// Announces work, which has to begin within a window. This is cheap if a shorter or equal
+    /// window was announced since the last work began, because that work begins earlier. A window
     /// of centuries announces nothing.
     pub fn ring(&self, window: Duration) {
         let nanoseconds = u64::try_from(window.as_nanos()).unwrap_or(SILENT);
@@ -56,8 +56,8 @@ impl Bell {
         self.rung.notify_one();
     }
 
-    /// Works when it is due, until it ends. `work` returns whether it is done; if not, it is tried
-    /// again after the window `retry`.
+    /// Works when work is due, until the end of the bell. `work` returns whether it is done; if
+    /// not, it is tried again after the window `retry`.
     pub fn answer(&self, retry: Duration, mut work: impl FnMut() -> bool) {
         let mut due = self.due.lock();
         // Relaxed: ordered by the lock.
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits for the bell to have been answered so often.
+    /// Waits until the bell has been answered this many times.
     fn wait_for(answers: &AtomicUsize, count: usize) -> Instant {
         while answers.load(Ordering::SeqCst) < count {
             std::thread::sleep(Duration::from_millis(1));

@@ -12,11 +12,11 @@ use super::transaction::sealed::Objects;
 use super::transaction::{Session, Stop, Transaction};
 use crate::heap::words::WORDS_MAX;
 
-/// Bytes of the largest piece, without the word that leads to the next.
+/// The number of bytes in the largest piece, without the word that leads to the next.
 const PIECE: usize = (WORDS_MAX - 1) * 8;
 
-/// Leads to bytes of any length, which are written once: [`write`](Self::write). It is plain data,
-/// and so a value of a map, or a part of one:
+/// A pointer to bytes of any length, which are written once: [`write`](Self::write). It is plain
+/// data, and so can be a value of a map, or a part of one:
 ///
 /// ```
 /// use timestone::{Blob, Map, Store};
@@ -63,16 +63,16 @@ impl Blob {
         std::iter::repeat_n(WORDS_MAX, whole).chain(rest)
     }
 
-    /// Writes bytes, which exist once the transaction has committed and has linked the blob
-    /// somewhere. They stay until they are [freed](Self::free).
+    /// Writes bytes. They exist once the transaction has committed and has stored the blob in an
+    /// object. They stay until they are [freed](Self::free).
     ///
-    /// A transaction's record takes half of its thread's ring at most: so for more than 128 KiB,
+    /// A transaction's record takes at most half of its thread's ring. So for more than 128 KiB,
     /// [`Options::ring_bytes`](super::Options::ring_bytes) has to be larger.
     ///
     /// # Errors
     ///
-    /// [`Error::Full`](crate::Error::Full) if the heap is. A commit of too many bytes is
-    /// [`Error::TooLarge`](crate::Error::TooLarge).
+    /// [`Error::Full`](crate::Error::Full) if the heap is full. A commit of too many bytes fails
+    /// with [`Error::TooLarge`](crate::Error::TooLarge).
     pub fn write(tx: &mut Transaction<'_, '_>, bytes: &[u8]) -> Result<Self, Stop> {
         own::mark(tx)?;
         let mut blob = Self { first: 0, bytes: bytes.len() as u64 };

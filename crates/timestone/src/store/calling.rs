@@ -64,7 +64,7 @@ impl Calling {
         self.operation != 0
     }
 
-    /// The operation has read something that is not in the store.
+    /// Notes that the operation has read these bytes from outside of the store.
     pub fn note_input(&mut self, bytes: &[u8]) {
         if self.is_calling() {
             self.inputs.extend_from_slice(bytes);

@@ -18,12 +18,12 @@ const SCHEMA_AT: usize = NAME_AT + NAME_WORDS;
 const SCHEMA_WORDS: usize = 14;
 const ENTRY_WORDS: usize = SCHEMA_AT + SCHEMA_WORDS;
 
-/// A type of bytes as a schema names it: as Rust's arrays.
+/// The name of a type of bytes in a schema: that of Rust's arrays.
 pub fn bytes_text(bytes: usize) -> String {
     format!("[u8; {bytes}] ({bytes} bytes)")
 }
 
-/// A type as a schema names it: its name, without its path, and its size.
+/// The name of a type in a schema: without its path, and with its size.
 pub fn type_text<T>() -> String {
     let name = std::any::type_name::<T>();
     let name = name.rsplit("::").next().unwrap_or(name);
@@ -68,7 +68,7 @@ pub fn sizes(schema: &str) -> Vec<usize> {
     parts.filter_map(|part| part.rsplit_once('(')?.1.parse().ok()).collect()
 }
 
-/// The object of a structure with this name, which is made of these words if it does not exist.
+/// The object of a structure with this name. If it does not exist, it is created with these words.
 pub fn root(
     tx: &mut Transaction<'_, '_>,
     name: &str,

@@ -24,13 +24,13 @@ use crate::heap;
 use crate::heap::words::with_words;
 use crate::volume::{Backup, Begin, ImageWriter, Images};
 
-/// After an image that could not be written, the next is tried when this part of the journal has
-/// been filled in addition.
+/// After an image that could not be written, the next one is tried when this additional part of the
+/// journal has been filled.
 const RETRY_PART: u64 = 8;
 
 impl Flusher {
-    /// Writes all commits so far, and an image. `is_last` says that no other thread uses the store,
-    /// and that nothing will be written afterwards.
+    /// Writes all commits so far, and an image. `is_last`: no other thread uses the store, and
+    /// nothing will be written afterwards.
     pub fn checkpoint(&self, is_last: bool) -> Result<()> {
         self.check_process()?;
         self.sync()?;
@@ -89,8 +89,8 @@ impl Flusher {
         backup.finish(storage, (image, begin), (&region, end), sharp)
     }
 
-    /// Writes a copy of a store in memory. There is no journal that would bring all its objects to
-    /// one moment, so they are read as of one moment. No thread leads meanwhile.
+    /// Writes a copy of a store in memory. There is no journal from which recovery could restore a
+    /// single moment, so the objects are read as of one moment. Meanwhile no thread leads.
     pub fn write_memory(&self, backup: Backup, storage: &dyn Storage) -> Result<()> {
         self.sync()?;
         let _leader = self.leader.lock();
@@ -109,7 +109,7 @@ impl Flusher {
         Ok(Begin::at(&leader.journal, self.durable()))
     }
 
-    /// Ends an image that was read completely: no object in it is later than the journal's contents
+    /// Ends an image that was read completely: no object in it is newer than the journal's contents
     /// now.
     fn end_image(&self) -> Held<'_, Leader> {
         let mut leader = self.leader.lock();
@@ -147,8 +147,7 @@ impl Flusher {
         published
     }
 
-    /// Copies all runs that there are now. Objects in later ones are made by frames after the
-    /// image's begin.
+    /// Copies all existing runs. Frames after the image's begin create the objects of later runs.
     fn capture(&self, mut image: ImageWriter) -> Result<ImageWriter> {
         let mut handle = self.domain.register();
         for run in 0..self.heap.runs() {

@@ -66,7 +66,7 @@ impl Compaction<'_> {
         }
     }
 
-    /// All words of an object whose size its place says.
+    /// All words of an object, whose size follows from its offset.
     fn whole(&self, place: u64) -> Vec<u64> {
         let words = self.from.words_at(place);
         self.from.object(place, words).to_vec()
@@ -76,13 +76,13 @@ impl Compaction<'_> {
         self.add(&self.children(root)?)
     }
 
-    /// The words of a map's node, with the new places of its children.
+    /// The words of a map's node, with the new offsets of its children.
     fn children(&self, node: u64) -> Result<Vec<u64>> {
         let words = &self.from.object(node, NODE_WORDS)[..NODE_WORDS];
         words.iter().map(|word| self.child(*word)).collect()
     }
 
-    /// The new word for a child: none if the child has no key, and the leaf if it has only one.
+    /// The new word for a child: 0 if the child has no key, and its leaf if it has only one.
     fn child(&self, word: u64) -> Result<u64> {
         if word & NODE == 0 {
             return self.list(word, word == 0);
@@ -96,7 +96,7 @@ impl Compaction<'_> {
         }
     }
 
-    /// A list of objects whose first word leads to the next.
+    /// Copies a list of objects, each of which begins with the offset of the next.
     fn list(&self, first: u64, is_empty: bool) -> Result<u64> {
         if is_empty {
             return Ok(0);
@@ -104,7 +104,7 @@ impl Compaction<'_> {
         self.chain(first).map(|places| places[0])
     }
 
-    /// The new places of the objects of a non-empty list.
+    /// The new offsets of the objects of a non-empty list.
     fn chain(&self, first: u64) -> Result<Vec<u64>> {
         let (mut all, mut place) = (Vec::new(), first);
         while place != 0 {
@@ -140,8 +140,8 @@ impl Compaction<'_> {
         Ok(self.add(&words)? | INNER)
     }
 
-    /// The objects of a list, each with its new place: the words of an object can be written only
-    /// when both neighbours have new places.
+    /// The objects of a list with their new offsets. The words of an object can be written only
+    /// once both neighbours have new offsets.
     fn linked(&self, root: u64) -> Result<u64> {
         let mut old = vec![root];
         let mut place = self.from.object(root, list::ROOT_WORDS)[list::BEHIND];

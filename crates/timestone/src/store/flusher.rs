@@ -39,13 +39,13 @@ use crate::volume::{Images, Journal};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Transactions that were found in the journal when the store was opened.
+    /// The number of transactions that were found in the journal when the store was opened.
     pub recovered: u64,
     /// Frames that were written.
     pub frames: u64,
     /// Transactions in them.
     pub transactions: u64,
-    /// How many of these are there as calls of operations.
+    /// The number of these that are calls of operations.
     pub operations: u64,
     /// Bytes of them.
     pub frame_bytes: u64,
@@ -81,13 +81,13 @@ pub struct Flusher {
 pub struct Leader {
     pub journal: Journal,
     rings: Rings,
-    /// Records that were collected and not written: all up to the horizon of `rings`.
+    /// Records that were collected and are not written yet: all up to the horizon of `rings`.
     collected: Collected,
     /// Frames have no calls: an image is being written.
     pub is_values_only: bool,
-    /// Frames that make or end objects, which are not on the disk.
+    /// Frames that create or free objects, and are not on the disk yet.
     unflushed: Vec<Builder>,
-    /// From this number of bytes in the journal on an image is due.
+    /// An image is due when the journal has this number of bytes.
     pub image_at: u64,
     pub stats: Stats,
 }
@@ -172,7 +172,7 @@ impl Flusher {
         Stats { durable: self.durable(), ..stats }
     }
 
-    /// All commits up to this stamp have come so far.
+    /// Whether all commits up to this stamp have reached the given progress.
     pub fn horizon(&self, progress: Progress) -> u64 {
         match progress {
             Progress::Written => self.horizons.written(),
@@ -205,7 +205,7 @@ impl Flusher {
         Ok(())
     }
 
-    /// Brings all commits up to the stamp so far, or makes room for that.
+    /// Brings all commits up to the stamp to the progress, or makes room for that.
     fn lead(&self, mut leader: Held<'_, Leader>, progress: Progress, stamp: u64) -> Result<()> {
         match self.bring(&mut leader, progress, stamp)? {
             Outcome::Done => Ok(()),
@@ -216,8 +216,8 @@ impl Flusher {
         }
     }
 
-    /// Fails in a child that was forked: the files are its parent's, and so are the threads that
-    /// hold locks.
+    /// Fails in a forked child: the files belong to its parent, and so do the threads that hold
+    /// locks.
     pub fn check_process(&self) -> Result<()> {
         if self.is_elsewhere() {
             let cause = "the store is open in the process of which this is a child by fork";
@@ -246,7 +246,7 @@ impl Flusher {
         self.wait_until(Progress::Durable, self.domain.clock().0.fresh())
     }
 
-    /// A commit for which no thread waits. It has to be on the way to the disk within this window.
+    /// Notes a commit for which no thread waits. It has to be written within this window.
     pub fn note(&self, window: Duration) {
         self.commits.ring(window);
     }
@@ -263,7 +263,7 @@ impl Flusher {
         });
     }
 
-    /// Whether a commit is on the disk; if not, the waker's task has a place, and is woken.
+    /// Whether a commit is on the disk. If not, the waker's task is registered, and will be woken.
     pub fn poll(
         &self,
         stamp: u64,
@@ -284,7 +284,7 @@ impl Flusher {
         self.images_due.end();
     }
 
-    /// Brings all commits up to the stamp so far, if there is room.
+    /// Brings all commits up to the stamp to the progress, if there is room.
     fn bring(&self, leader: &mut Leader, progress: Progress, stamp: u64) -> Result<Outcome> {
         while self.horizon(progress) < stamp {
             leader.journal.check()?;

@@ -13,7 +13,7 @@ use crate::journal::frame::Builder;
 pub struct Collected {
     /// With the words of all transactions.
     values: Builder,
-    /// With calls where there are any; empty if there is none.
+    /// The frame in which calls replace words where possible; empty if there is no call.
     calls: Builder,
     /// How many there are.
     count: u64,
@@ -53,7 +53,7 @@ impl Collected {
         }
     }
 
-    /// Takes the frame with the words of all transactions; none is left.
+    /// Takes the frame with the words of all transactions, and leaves none.
     pub fn take(&mut self) -> Builder {
         let values = std::mem::take(&mut self.values);
         self.clear();

@@ -20,7 +20,7 @@ use crate::error::Result;
 
 /// Words of the root.
 pub const ROOT_WORDS: usize = 2;
-/// In the root and in nodes: the one before, and the one behind.
+/// The indices of two words in the root and in nodes: the previous node, and the next one.
 pub const BEFORE: usize = 0;
 pub const BEHIND: usize = 1;
 
@@ -59,7 +59,7 @@ impl<T> Clone for List<T> {
 
 impl<T> Copy for List<T> {}
 
-/// A place in a [`List`], at a value or behind the last one.
+/// A position in a [`List`]: at a value, or behind the last one.
 pub struct Cursor<'t, 'm, 's, T> {
     list: List<T>,
     tx: &'t mut Transaction<'m, 's>,
@@ -144,7 +144,7 @@ impl<T: Persist> List<T> {
     /// # Errors
     ///
     /// [`Stop::Conflict`], which is for [`Member::run`]; [`Error::Full`](crate::Error::Full) if the
-    /// heap is.
+    /// heap is full.
     pub fn push_front(&self, tx: &mut Transaction<'_, '_>, value: T) -> Result<(), Stop> {
         let first = self.beside(tx, self.root, BEHIND);
         self.insert_between(tx, (self.root, first), &value).map(|_| ())
@@ -229,12 +229,12 @@ impl<T: Persist> Cursor<'_, '_, '_, T> {
         self.list.value(self.tx, self.at)
     }
 
-    /// Goes on to the next value; from behind the last one to the first.
+    /// Moves to the next value; from behind the last one, to the first.
     pub fn advance(&mut self) {
         self.at = self.list.beside(self.tx, self.at, BEHIND);
     }
 
-    /// Puts a value before the one here, and stays there.
+    /// Inserts a value before the present one, where the cursor stays.
     ///
     /// # Errors
     ///

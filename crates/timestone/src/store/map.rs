@@ -37,7 +37,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
 
     /// The value of a key.
     ///
-    /// Time: one object for each four bits of a hash that the map needs to tell its keys apart.
+    /// Time: one object for each four bits of the hash that the map needs to distinguish its keys.
     #[inline]
     pub fn get(&self, session: &impl Session, key: &K) -> Option<V> {
         self.0.get(session, key.as_bytes()).map(|leaf| Self::value(self.0.value(leaf)))
@@ -68,7 +68,7 @@ impl<K: Persist, V: Persist> Map<K, V> {
         Ok(before)
     }
 
-    /// Changes the value of a key; whether it is there.
+    /// Changes the value of a key; returns whether the map has the key.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use super::ticket::Ticket;
 use super::transaction::{Moment, Snapshot, Stop, Transaction};
 use crate::error::{Error, Result};
 
-/// A thread that takes part in a [`Store`](super::Store). It stays on its thread.
+/// A thread's handle of a [`Store`](super::Store). It stays on its thread.
 pub struct Member<'s> {
     thread: Thread<'s>,
 }
@@ -25,9 +25,9 @@ impl<'s> Member<'s> {
     ///
     /// # Errors
     ///
-    /// The errors of `f`; then the transaction has not happened. The errors of the commit: with
-    /// [`Error::TooLarge`], and with [`Error::Full`] of the heap, it has not happened either; with
-    /// others it has happened, but may not be on the disk.
+    /// The errors of `f`: then the transaction has no effect. The errors of the commit. With
+    /// [`Error::TooLarge`], and with [`Error::Full`] of the heap, the transaction has no effect
+    /// either; with others it has taken effect, but may not be on the disk.
     pub fn run<R>(
         &mut self,
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
@@ -35,7 +35,7 @@ impl<'s> Member<'s> {
         self.run_with(Terms::default(), f)
     }
 
-    /// As [`run`](Self::run), on these terms: a [`Durability`], an [`Isolation`], or both.
+    /// As [`run`](Self::run), with these terms: a [`Durability`], an [`Isolation`], or both.
     ///
     /// # Errors
     ///
@@ -52,13 +52,13 @@ impl<'s> Member<'s> {
         Ok(ticket.into_value())
     }
 
-    /// Runs `f` in a transaction and commits it, and returns at once: the ticket says when it is on
-    /// the disk, to threads and to futures. A thread may have many commits on their way.
+    /// Runs `f` in a transaction, commits it, and returns immediately. The ticket tells threads and
+    /// futures when the commit is on the disk. A thread may have many pending commits.
     ///
     /// # Errors
     ///
     /// The errors of `f`, and [`Error::TooLarge`] and [`Error::Full`] of the heap: then the
-    /// transaction has not happened.
+    /// transaction has no effect.
     pub fn submit<R>(
         &mut self,
         f: impl FnMut(&mut Transaction<'_, 's>) -> Result<R, Stop>,
@@ -66,7 +66,7 @@ impl<'s> Member<'s> {
         self.submit_with(Terms::default(), f)
     }
 
-    /// As [`submit`](Self::submit), on these terms. If no thread waits for the commit, it is
+    /// As [`submit`](Self::submit), with these terms. If no thread waits for the commit, it is
     /// written after the window of [`Durability::Eventual`], if the terms have one, and otherwise
     /// after [`Options::window`](super::Options::window).
     ///
@@ -103,7 +103,7 @@ impl<'s> Member<'s> {
         self.call_with(Terms::default(), operation, arguments)
     }
 
-    /// As [`call`](Self::call), on these terms. With [`Isolation::Snapshot`] the journal gets the
+    /// As [`call`](Self::call), with these terms. With [`Isolation::Snapshot`] the journal gets the
     /// written words, because the call could not be run again.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl<'s> Member<'s> {
         self.submit_bytes(terms.into(), operation, arguments.as_bytes(), run)
     }
 
-    /// The same for an operation behind [`Registered`], whose work `run` does.
+    /// As [`submit`](Self::submit), for an operation behind [`Registered`], whose work `run` does.
     pub(super) fn submit_bytes<R>(
         &mut self,
         terms: Terms,
@@ -158,7 +158,7 @@ impl<'s> Member<'s> {
         })
     }
 
-    /// On which terms an operation is called, and its number.
+    /// The terms of a call of an operation, and the operation's number.
     fn call_terms(&self, terms: Terms, called: &dyn Registered) -> Result<(Terms, u32)> {
         let Shared { settings, operations, .. } = self.thread.shared;
         let isolation = terms.isolation.unwrap_or(match settings.isolation {
@@ -170,8 +170,7 @@ impl<'s> Member<'s> {
     }
 
     /// Begins a transaction that ends by [`Transaction::commit`], for code that cannot be a
-    /// closure. After a conflict the caller begins another one, when it has
-    /// [backed off](Self::back_off).
+    /// closure. After a conflict, the caller [backs off](Self::back_off) and begins another one.
     ///
     /// # Errors
     ///
@@ -182,7 +181,7 @@ impl<'s> Member<'s> {
         Ok(Transaction::begin(&mut self.thread, isolation))
     }
 
-    /// Waits after a conflict, the longer the more attempts there were before.
+    /// Waits after a conflict. The more attempts there were, the longer it waits.
     ///
     /// # Errors
     ///
@@ -197,14 +196,14 @@ impl<'s> Member<'s> {
         Ok(())
     }
 
-    /// Reads at one moment, up to which all commits are on the disk; or at this thread's last
-    /// commit, if that is later.
+    /// Reads as of one moment. All commits up to it are on the disk; it is not before this thread's
+    /// last commit.
     pub fn read<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
         f(&self.begin_read())
     }
 
-    /// As [`read`](Self::read), for code that cannot be a closure: reads until the snapshot is
-    /// dropped.
+    /// As [`read`](Self::read), for code that cannot be a closure: the moment lasts until the
+    /// snapshot is dropped.
     pub fn begin_read(&mut self) -> Snapshot<'_, 's> {
         let in_memory = self.thread.shared.flusher.is_in_memory();
         let moment = if in_memory { Moment::Present } else { Moment::Durable };
@@ -212,7 +211,7 @@ impl<'s> Member<'s> {
     }
 
     /// Reads the present state, including commits that are not on the disk yet and that a crash may
-    /// take back. Waits for the clocks of all CPUs, so it misses no commit that has returned.
+    /// undo. It waits for the clocks of all CPUs, so it misses no commit that has returned.
     pub fn read_latest<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's>) -> R) -> R {
         f(&self.begin_read_latest())
     }

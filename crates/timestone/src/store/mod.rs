@@ -75,7 +75,7 @@ use flusher::Flusher;
 pub(crate) use replay::Replay;
 use shared::Shared;
 
-/// Objects that stay: in memory for threads, and in files for the next time.
+/// Persistent objects: in memory for threads, and in files for the next run.
 ///
 /// ```
 /// use timestone::{Map, Options, Store};
@@ -100,7 +100,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in a directory, or makes one there.
+    /// Opens the store in a directory. If there is none, creates it.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Store {
         Self::open_on(Arc::new(Directory::open(directory)?), options)
     }
 
-    /// Likewise, on other devices than files of a directory: for tests.
+    /// As [`open`](Self::open), on other devices than files of a directory: for tests.
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ impl Store {
         Self::start(heap, options, seed, (journal, horizon), Some((images, storage)), transactions)
     }
 
-    /// A store without files; in all other respects the same. Commits return at once, whatever
-    /// their durability. To keep the data, call [`backup`](Self::backup).
+    /// Creates a store without files. In all other respects it is the same. Commits return
+    /// immediately, whatever their durability. To keep the data, call [`backup`](Self::backup).
     ///
     /// ```
     /// use timestone::{Map, Store};
@@ -157,12 +157,12 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Those of the operating system: for memory, and a thread.
+    /// The operating system's errors: for memory, and for a thread.
     pub fn in_memory() -> Result<Self> {
         Self::in_memory_with(Options::default())
     }
 
-    /// Likewise, with options. The journal's length is that of backups.
+    /// As [`in_memory`](Self::in_memory), with options. The journal's length is that of backups.
     ///
     /// # Errors
     ///
@@ -216,7 +216,7 @@ impl Store {
         Member::new(&self.shared)
     }
 
-    /// The map of this name, which is made if it does not exist.
+    /// The map of this name. If it does not exist, it is created.
     ///
     /// # Errors
     ///
@@ -266,8 +266,8 @@ impl Store {
         List::open(&mut self.register()?, name)
     }
 
-    /// The same for an object of the program's own, from which others are reached; all zeros if it
-    /// is made.
+    /// The object of this name, from which the program reaches others. If it does not exist, it is
+    /// created with zeros.
     ///
     /// # Errors
     ///
@@ -290,7 +290,7 @@ impl Store {
         self.shared.flusher.durable()
     }
 
-    /// The latest time that a commit which has returned may have as its stamp.
+    /// An upper bound of the stamps of all commits that have returned.
     pub fn now(&self) -> u64 {
         self.shared.flusher.domain.clock().0.fresh()
     }
@@ -305,25 +305,25 @@ impl Store {
     }
 
     /// Writes all objects into an image. Afterwards the journal has as much free room as at the
-    /// begin. Transactions go on meanwhile. Images are written one at a time: if another is under
-    /// way, this one is written after it.
+    /// begin. Transactions continue meanwhile. Images are written one at a time: if another one is
+    /// under way, this one is written after it.
     ///
-    /// The store does this by itself when the journal is half full.
+    /// The store does this automatically when the journal is half full.
     ///
     /// # Errors
     ///
-    /// The errors of [`sync`](Self::sync). If the image cannot be written, the store goes on as
+    /// The errors of [`sync`](Self::sync). If the image cannot be written, the store continues as
     /// before.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.flusher.checkpoint(false)
     }
 
-    /// Writes a copy of the store into a directory without a store: all earlier commits, and
+    /// Writes a copy of the store into a directory without a store. It has all earlier commits, and
     /// perhaps some concurrent ones. Opening the copy recovers it.
     ///
-    /// Transactions go on, as beside an image ([`checkpoint`](Self::checkpoint)): the journal gets
-    /// no room until the copy is written. During a copy of a store [in memory](Self::in_memory),
-    /// transactions wait when their rings are half full.
+    /// Transactions continue, as during an image ([`checkpoint`](Self::checkpoint)), but the
+    /// journal gets no free room until the copy is written. During a copy of a store [in
+    /// memory](Self::in_memory), transactions wait when their rings are half full.
     ///
     /// # Errors
     ///

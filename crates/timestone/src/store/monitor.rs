@@ -7,8 +7,8 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 /// Data behind a lock. A thread that does not get the lock can wait until its owner releases it,
 /// and then checks again whether it still needs the lock.
 ///
-/// Every release wakes all that wait, for whatever reason the holder had the lock. If one release
-/// did not, a thread that had found the lock held would sleep until the next one.
+/// Every release wakes all waiting threads, for whatever reason the owner had the lock. If one
+/// release did not, a thread that had found the lock held would sleep until the next one.
 pub struct Monitor<T> {
     data: Mutex<T>,
     sleepers: Sleepers,
@@ -16,12 +16,12 @@ pub struct Monitor<T> {
 
 #[derive(Default)]
 struct Sleepers {
-    /// Held for a moment by a thread that begins to wait, and by one that wakes the others.
+    /// Held briefly by a thread that starts to wait, and by one that wakes the others.
     waiting: Mutex<()>,
     released: Condvar,
 }
 
-/// The lock, which the thread holds. Dropped, it is released.
+/// The lock, which the thread holds. Dropping this releases it.
 pub struct Held<'m, T> {
     // Fields are dropped in their order: first the lock is released, then the sleepers wake.
     guard: MutexGuard<'m, T>,
@@ -48,8 +48,8 @@ impl<T> Monitor<T> {
         Held { guard, _wake: Wake(&self.sleepers) }
     }
 
-    /// Returns when the present owner has released the lock; at once if there is none, or if the
-    /// caller does not need it any more. May return earlier.
+    /// Waits until the present owner has released the lock. Returns immediately if there is none,
+    /// or if the caller does not need the lock any more. May return early.
     pub fn wait(&self, is_needed: impl FnOnce() -> bool) {
         let mut waiting = self.sleepers.waiting.lock();
         // The holder takes `waiting` after it has released the lock. So a thread that finds the

@@ -14,14 +14,15 @@ use crate::Persist;
 use crate::error::Result;
 
 impl Transaction<'_, '_> {
-    /// The map of this name, as the transaction sees it. [`Store::map`](super::Store::map) makes
-    /// it.
+    /// The map of this name, as the transaction sees it. Maps are created by
+    /// [`Store::map`](super::Store::map).
     ///
-    /// Time: that of a walk over the names of the store.
+    /// Time: that of a search among the names of the store.
     ///
     /// # Errors
     ///
-    /// [`Error::Schema`](crate::Error::Schema) if the name is of something else, or of nothing.
+    /// [`Error::Schema`](crate::Error::Schema) if the name belongs to another structure, or to
+    /// none.
     pub fn map<K: Persist, V: Persist>(&self, name: &str) -> Result<Map<K, V>> {
         let root = catalog::find_root(self, name, &Map::<K, V>::schema())?;
         Ok(Map::at(root, self.seed()))

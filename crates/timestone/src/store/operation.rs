@@ -7,15 +7,16 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::transaction::{Stop, Transaction};
 use crate::error::{Error, Result};
 
-/// A function with a name and a version that runs as a transaction. If that is shorter than the
-/// written words, the journal stores the call and its arguments; recovery calls the function again.
+/// A function with a name and a version that runs as a transaction. The journal stores the call and
+/// its arguments instead of the written words, if the call is shorter. Recovery then calls the
+/// function again.
 ///
-/// So the function has to do the same again: its effects may depend only on its arguments, on the
+/// So the function must act the same again: its effects may depend only on its arguments, on the
 /// store's contents, and on the results of [`Transaction::input`]. Recovery compares a digest of
-/// all that the function writes. It refuses a store with [`Error::ReplayDiffers`] if the digest
-/// differs. If you change the function's effects, change its version.
+/// all that the function writes. If the digest differs, it refuses the store with
+/// [`Error::ReplayDiffers`]. If you change the function's effects, change its version.
 ///
-/// Arguments are plain data of one type, or a slice of it.
+/// The arguments are plain data of one type, or a slice of it.
 ///
 /// ```
 /// use timestone::{Map, Operation, Options, Stop, Store, Transaction};
@@ -47,7 +48,7 @@ pub struct Operation<A: ?Sized, R = ()> {
 }
 
 impl<A: ?Sized, R> Operation<A, R> {
-    /// A function, by the name and the version that stores know it by.
+    /// Makes an operation of a function, with the name and the version by which stores know it.
     pub const fn new(
         name: &'static str,
         version: u32,
@@ -72,7 +73,7 @@ pub trait Arguments: FromBytes + IntoBytes + Immutable + KnownLayout {}
 
 impl<A: FromBytes + IntoBytes + Immutable + KnownLayout + ?Sized> Arguments for A {}
 
-/// What [`Operation`]s are to a store, whatever their arguments: see
+/// An [`Operation`] without the type of its arguments, for a store: see
 /// [`Options::with_operations`](super::Options::with_operations).
 pub trait Registered: fmt::Debug + Sync {
     /// The name that stores know it by.
@@ -130,7 +131,7 @@ pub fn check(operations: Operations) -> Result<()> {
     Ok(())
 }
 
-/// The place of an operation among those that are registered.
+/// The index of an operation among the registered ones.
 pub fn position(operations: Operations, name: &str, version: u32) -> Option<usize> {
     let is_it = |known: &&dyn Registered| known.name() == name && known.version() == version;
     operations.iter().position(is_it)

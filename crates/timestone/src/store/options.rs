@@ -10,13 +10,14 @@ use super::terms::{Durability, Isolation};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Bytes of the journal, if the store is made now. When it is half full, an image is written,
-    /// and commits wait for that if they fill the other half before. 128 MiB; at least 1 MiB.
+    /// The size of the journal of a new store. When it is half full, an image is written; if
+    /// commits fill the other half before that is done, they wait. 128 MiB; at least 1 MiB.
     pub journal_bytes: u64,
-    /// Bytes of addresses for objects; memory is used as objects are made. 64 GiB; at least 8 MiB.
+    /// The size of the address range for objects. Memory is used only for existing objects. 64 GiB;
+    /// at least 8 MiB.
     pub heap_bytes: usize,
-    /// Bytes of each thread's ring of records, rounded up to a power of two. A transaction's record
-    /// takes half of that at most. 256 KiB; at least 4 KiB.
+    /// The size of each thread's ring of records, rounded up to a power of two. A transaction's
+    /// record takes at most half of it. 256 KiB; at least 4 KiB.
     pub ring_bytes: usize,
     /// What transactions do unless they say something else.
     pub durability: Durability,
@@ -26,7 +27,7 @@ pub struct Options {
     /// a flush, and how long a commit of [`submit`](super::Member::submit) stays in memory if no
     /// thread waits for it. 10 ms.
     pub window: Duration,
-    /// Segments of 16 KiB to which a thread's log of versions may grow. 256.
+    /// The largest number of 16 KiB segments of a thread's log of versions. 256.
     pub log_segments: usize,
     /// The operations that the program may call, and that recovery may run again. None.
     pub operations: Operations,
@@ -84,7 +85,7 @@ impl Options {
         Self { window, ..self }
     }
 
-    /// These operations, each with a name and a version of its own: see
+    /// Sets the operations, each of which has a name and a version of its own: see
     /// [`Operation`](super::Operation).
     #[must_use]
     pub fn with_operations(self, operations: Operations) -> Self {

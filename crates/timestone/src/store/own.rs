@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::heap::words::WORDS_MAX;
 
 impl Transaction<'_, '_> {
-    /// A new object. It exists once the transaction has committed, provided that the transaction
-    /// also changes another object; as a rule that one leads to the new object. It stays until it
+    /// Creates an object. It exists once the transaction has committed, provided that the
+    /// transaction also changes another object, usually the one that leads to it. It stays until it
     /// is [freed](Self::free).
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Transaction<'_, '_> {
         self.allocate(words).map(Ptr::at)
     }
 
-    /// Locks an object to change it. Others see that when the transaction commits.
+    /// Locks an object to change it. Other threads see the change when the transaction commits.
     ///
     /// # Errors
     ///
@@ -44,9 +44,9 @@ impl Transaction<'_, '_> {
         Ok(typed_mut(words))
     }
 
-    /// Locks an object that the transaction reads and does not change: the transaction commits only
-    /// if no other changes the object before. Use it for some objects of a transaction with
-    /// [`Isolation::Snapshot`](super::Isolation::Snapshot); the other levels do it for all.
+    /// Locks an object that the transaction reads and does not change. The transaction then commits
+    /// only if no other one changes the object before. Use it for some objects of a transaction
+    /// with [`Isolation::Snapshot`](super::Isolation::Snapshot); the other levels do it for all.
     ///
     /// # Errors
     ///
@@ -73,9 +73,9 @@ impl Transaction<'_, '_> {
     ///
     /// # Safety
     ///
-    /// After the transaction's commit, sessions that begin later use no pointer to the object:
-    /// neither a pointer in an object, nor one that the program has kept. The place may have
-    /// another object by then.
+    /// Sessions that begin after the transaction's commit use no pointer to the object: neither one
+    /// in an object, nor one that the program has kept. Another object may then have the same
+    /// address.
     #[track_caller]
     pub unsafe fn free<T: Persist>(&mut self, ptr: Ptr<T>) -> Result<(), Stop> {
         let place = ptr.place(|place, words| self.has_object(place, words));
@@ -83,9 +83,9 @@ impl Transaction<'_, '_> {
     }
 }
 
-/// Records in the catalog that there are objects of the program's own, before the first one is
-/// made: the store does not know which of their words lead to others, or which words of a map's
-/// values lead to them.
+/// Records in the catalog, before the first object is created, that there are objects of the
+/// program's own: the store does not know which of their words lead to others, or which words of a
+/// map's values lead to them.
 pub fn mark(tx: &mut Transaction<'_, '_>) -> Result<(), Stop> {
     if tx.needs_mark() {
         catalog::root(tx, "own objects", "objects of the program's own", &[0])?;
@@ -104,7 +104,7 @@ pub fn schema_of(type_text: &str) -> String {
     format!("an object of {type_text}")
 }
 
-/// The object of this name, which is made of zeros if it does not exist.
+/// The object of this name. If it does not exist, it is created with zeros.
 pub fn open_root<T: Persist>(member: &mut Member<'_>, name: &str) -> Result<Ptr<T>> {
     let zeros = vec![0; Ptr::<T>::WORDS];
     member.run(|tx| catalog::root(tx, name, &schema::<T>(), &zeros)).map(Ptr::at)

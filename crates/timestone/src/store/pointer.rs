@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::Persist;
 use crate::heap::words::WORDS_MAX;
 
-/// Leads to an object of a [`Store`](super::Store), or nowhere. It may be in objects, as in a list
+/// A pointer to an object of a [`Store`](super::Store), or null. It may be in objects, as in a list
 /// of the program's own:
 ///
 /// ```
@@ -79,7 +79,7 @@ impl<T: Persist> Ptr<T> {
         if size_of::<T>() == 0 { 1 } else { size_of::<T>().div_ceil(8) }
     };
 
-    /// The place, if a session confirms that it has an object of this many words there.
+    /// The offset, if the session confirms that an object of this many words is there.
     #[inline]
     #[track_caller]
     pub(super) fn place(self, has_object: impl FnOnce(u64, usize) -> bool) -> u64 {

@@ -27,7 +27,7 @@ pub const END_WORDS: usize = 1;
 /// A queue of values in the order of their pushes, in a [`Store`](super::Store), by name. Copies of
 /// this value are the same queue.
 ///
-/// Pushes conflict with each other, and so do pops; one of each does not.
+/// Two pushes conflict with each other, and so do two pops. A push and a pop do not.
 ///
 /// ```
 /// use timestone::{Queue, Store};
@@ -85,7 +85,7 @@ impl<T: Persist> Queue<T> {
     /// # Errors
     ///
     /// [`Stop::Conflict`], which is for [`Member::run`]; [`Error::Full`](crate::Error::Full) if the
-    /// heap is.
+    /// heap is full.
     pub fn push(&self, tx: &mut Transaction<'_, '_>, value: T) -> Result<(), Stop> {
         let mut words = vec![0; Self::NODE_WORDS];
         words[1..].as_mut_bytes()[..size_of::<T>()].copy_from_slice(value.as_bytes());
@@ -114,7 +114,7 @@ impl<T: Persist> Queue<T> {
         Ok(Some(value))
     }
 
-    /// The node before the first, and the first or 0.
+    /// The node before the first one, and the first one or 0.
     fn find_first(&self, session: &impl Session) -> (u64, u64) {
         let before = session.object(self.front, END_WORDS)[0];
         (before, session.object(before, Self::NODE_WORDS)[0])

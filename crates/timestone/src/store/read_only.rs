@@ -56,8 +56,8 @@ impl ReadOnly {
         Self::open_on(Arc::new(Directory::open_to_read(directory)?), Options::default())
     }
 
-    /// The same, on other devices than files of a directory, and with options: the heap's bytes
-    /// count, and the operations, which recovery may have to run.
+    /// As [`open`](Self::open), on other devices than files of a directory, and with options. Of
+    /// these it uses the heap's size, and the operations, which recovery may have to run.
     ///
     /// # Errors
     ///
@@ -73,7 +73,8 @@ impl ReadOnly {
     ///
     /// # Errors
     ///
-    /// [`Error::Schema`](crate::Error::Schema) if the name is of something else, or of nothing.
+    /// [`Error::Schema`](crate::Error::Schema) if the name belongs to another structure, or to
+    /// none.
     pub fn map<K: crate::Persist, V: crate::Persist>(&self, name: &str) -> Result<Map<K, V>> {
         let root = catalog::find_root(self, name, &Map::<K, V>::schema())?;
         Ok(Map::at(root, self.seed))
@@ -128,7 +129,7 @@ impl ReadOnly {
         catalog::find_root(self, name, &own::schema::<T>()).map(Ptr::at)
     }
 
-    /// The store in this heap, which was filled from these files.
+    /// A view of the store in this heap, which was filled from these files.
     pub(crate) fn of(heap: Arc<Heap>, recovered: &Recovered, storage: Arc<dyn Storage>) -> Self {
         let (seed, horizon) = (recovered.seed(), recovered.horizon);
         Self { heap, seed, horizon, _storage: storage }
@@ -144,7 +145,7 @@ impl ReadOnly {
         words.unwrap_or_else(|| panic!("no object at {place}: the store's data is damaged"))
     }
 
-    /// All commits up to this stamp are there, and none later.
+    /// The view has exactly the commits up to this stamp.
     pub fn horizon(&self) -> u64 {
         self.horizon
     }

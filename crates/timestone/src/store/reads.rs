@@ -8,7 +8,7 @@ use super::domain::Handle;
 use crate::heap::Heap;
 use crate::heap::words::with_words;
 
-/// Objects, each with its words; none if the transaction does not ask for them.
+/// The read objects, each with its words; `None` if the transaction does not need them.
 #[derive(Default)]
 pub struct Reads {
     is_wanted: bool,

@@ -7,7 +7,8 @@ use crate::heap::Heap;
 use crate::heap::words::with_words;
 use crate::journal::record::{ALLOCATED, FREED, HAS_OBJECTS, entry_header, record_header};
 
-/// At most `GAP` equal words between two that differ are written too: an entry's header is as long.
+/// Up to `GAP` equal words between two changed ones are written as well, because an entry's header
+/// has that length.
 const GAP: usize = 2;
 
 /// Writes the record of the session that is open; its stamp is open.
@@ -52,8 +53,8 @@ pub fn push_made(into: &mut Vec<u64>, place: u64, words: &[u64]) {
     push_entry(into, place, words.len(), first, &words[first..end], ALLOCATED);
 }
 
-/// An object that was changed or ends. If the transaction itself has made it, its old state counts:
-/// nothing is written twice.
+/// Appends an entry for an object that was changed or freed. If the transaction itself has created
+/// the object, its old state counts, so nothing is written twice.
 pub fn push_written(into: &mut Vec<u64>, place: u64, after: &[u64], before: &[u64], is_end: bool) {
     if is_end {
         return push_entry(into, place, after.len(), 0, &[], FREED);

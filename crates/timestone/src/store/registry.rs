@@ -36,7 +36,7 @@ pub fn all(session: &impl Objects) -> Vec<Known> {
     found
 }
 
-/// An operation as the store knows it, which it does from now on.
+/// The number of an operation in the store, which gets one if it has none.
 pub fn known(tx: &mut Transaction<'_, '_>, name: &str, version: u32) -> Result<Known, Stop> {
     let known = all(tx);
     if let Some(it) = known.iter().find(|known| known.is(name, version)) {

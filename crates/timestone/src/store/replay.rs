@@ -80,7 +80,7 @@ impl<'a> Replay<'a> {
 type Step = Result<(), Failure>;
 
 enum Failure {
-    /// The files are sound, and this program cannot use them.
+    /// The files are undamaged, but this program cannot use them.
     Open(Error),
     Damage(String),
 }

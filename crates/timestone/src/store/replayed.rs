@@ -13,7 +13,7 @@ pub struct Replayed<'a> {
     heap: &'a Heap,
     seed: u64,
     changed: BTreeMap<u64, Changed>,
-    /// The places of the objects that it is going to make.
+    /// The offsets of the objects that it will create.
     places: std::vec::IntoIter<u64>,
     /// Its later reads from outside of the store.
     inputs: &'a [u8],
@@ -71,8 +71,8 @@ impl<'a> Replayed<'a> {
         self.heap
     }
 
-    /// Whether there can be an object of this number of words at a place: also one that it has
-    /// made, which the heap does not know yet.
+    /// Whether there can be an object of this number of words at an offset. It may also be one that
+    /// this operation has created, which the heap does not know yet.
     pub fn has_object(&self, place: u64, words: usize) -> bool {
         match self.changed.get(&place) {
             Some(changed) => changed.after.len() == words::rounded(words),
@@ -119,7 +119,7 @@ impl<'a> Replayed<'a> {
         self.locked(place, words).is_end = true;
     }
 
-    /// A new object at the place where it was made in the first place.
+    /// Creates an object at its original offset.
     pub fn allocate(&mut self, first: &[u64]) -> Result<u64, Stop> {
         let place = self.places.next().ok_or_else(|| self.stop("it makes more objects"))?;
         let mut words = vec![0; words::rounded(first.len())];
@@ -130,7 +130,7 @@ impl<'a> Replayed<'a> {
         Ok(place)
     }
 
-    /// The original result of its read, with this number of bytes.
+    /// The original result of the read, which must have this number of bytes.
     pub fn input(&mut self, bytes: usize) -> Result<&'a [u8], Stop> {
         let split = self.inputs.split_at_checked(bytes);
         let (input, rest) = split.ok_or_else(|| self.stop("it reads more inputs"))?;

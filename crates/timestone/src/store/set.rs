@@ -38,7 +38,7 @@ impl<K: Persist> Set<K> {
     /// # Errors
     ///
     /// [`Stop::Conflict`], which is for [`Member::run`]; [`Error::Full`](crate::Error::Full) if the
-    /// heap is.
+    /// heap is full.
     pub fn insert(&self, tx: &mut Transaction<'_, '_>, key: K) -> Result<bool, Stop> {
         Ok(self.0.insert(tx, key, ())?.is_none())
     }

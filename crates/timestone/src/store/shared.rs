@@ -20,7 +20,7 @@ pub struct Settings {
     pub durability: Durability,
     /// Likewise.
     pub isolation: Isolation,
-    /// How long a commit that nobody waits for stays in memory.
+    /// How long a commit stays in memory if no thread waits for it.
     pub window: Duration,
     /// Words of each thread's ring.
     pub ring_words: usize,
@@ -35,7 +35,7 @@ pub struct Shared {
     pub settings: Settings,
     /// What keys are hashed with.
     pub seed: u64,
-    /// The catalog is known to speak of objects of the program's own.
+    /// Whether the catalog is known to mention objects of the program's own.
     pub has_own: AtomicBool,
     /// The operations that the program has registered.
     pub operations: Vec<Known>,
@@ -66,8 +66,8 @@ impl<'s> Thread<'s> {
         Ok(Self { handle, shared, writer, record, reads, calling, last: 0 })
     }
 
-    /// Has the ring emptied if it is half full: before a transaction, when nothing is locked. Fails
-    /// if present commits cannot be written anywhere.
+    /// Empties the ring if it is half full. Called before a transaction, when nothing is locked.
+    /// Fails if the commits in the ring cannot be written anywhere.
     pub fn make_room(&mut self) -> Result<()> {
         self.shared.flusher.check()?;
         while !self.writer.has_room() {

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-/// When a commit returns, and what a crash may take back.
+/// When a commit returns, and what a crash may undo.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// When the transaction is on the disk. A crash takes back nothing.
+    /// Returns when the transaction is on the disk. A crash undoes nothing.
     #[default]
     Durable,
     /// Returns when the operating system has the data. If the process is killed, nothing is lost. A
-    /// power cut takes back the commits of the last [`Options::window`](super::Options::window)
-    /// plus the time of a flush: always the last transactions.
+    /// power cut undoes the commits of the last [`Options::window`](super::Options::window) plus
+    /// the time of a flush: always the latest transactions.
     Buffered,
-    /// Returns at once. A crash takes back the commits of the last window plus the time of a flush:
-    /// always the last transactions, and none before one that stays. A transaction that another
-    /// thread begins within the uncertainty of the CPUs' clocks, usually below a microsecond, may
-    /// not see the commit yet.
+    /// Returns immediately. A crash undoes the commits of the last window plus the time of a flush:
+    /// always the latest transactions, so none is lost that precedes a surviving one. A transaction
+    /// that another thread begins within the uncertainty of the CPUs' clocks, usually below a
+    /// microsecond, may not see the commit yet.
     Eventual {
         /// How long the commit may stay in memory before it is written. Other commits, by any
         /// thread, may cause it to be written earlier. With `Duration::MAX`, only these do.
@@ -28,7 +28,7 @@ impl Durability {
     pub const EVENTUAL: Self = Self::Eventual { window: Duration::from_millis(10) };
 }
 
-/// What a transaction may have seen of others when it commits.
+/// What a transaction may have seen of other transactions when it commits.
 ///
 /// Each level holds for the transaction that asks for it. Suppose that two transactions write, one
 /// under [`Snapshot`](Self::Snapshot) and one under [`Serializable`](Self::Serializable). The first
@@ -40,20 +40,19 @@ pub enum Isolation {
     /// (write skew).
     #[default]
     Snapshot,
-    /// As before; in addition, if the transaction has written something, everything that it has
+    /// As `Snapshot`; in addition, if the transaction has written something, everything that it has
     /// read is unchanged when it commits. So all such transactions take effect as if they had run
-    /// one after the other, in the order of their commits. The transaction locks what it has read
-    /// for its commit, and until the clocks of all CPUs are past the commit, usually below a
-    /// microsecond; so it runs again more often.
+    /// one after the other, in the order of their commits. During its commit the transaction locks
+    /// what it has read, until the clocks of all CPUs are past the commit, usually below a
+    /// microsecond. So it conflicts more often.
     Serializable,
-    /// As before, and that order is also the order of time: the transaction sees all commits that
-    /// have returned, and every transaction that begins after it has returned sees its changes. It
-    /// takes longer by the uncertainty of the CPUs' clocks.
+    /// As `Serializable`, and that order is also the order of time: the transaction sees all
+    /// commits that have returned, and every transaction that begins after it has returned sees its
+    /// changes. It takes longer by the uncertainty of the CPUs' clocks.
     Linearizable,
 }
 
-/// A transaction's terms. For terms that are not given, the store's [`Options`](super::Options)
-/// hold.
+/// A transaction's terms. The store's [`Options`](super::Options) provide those that are not given.
 ///
 /// ```
 /// # use timestone::{Durability, Isolation, Map, Store};

@@ -15,8 +15,8 @@ use crate::error::Result;
 
 /// A commit on its way to the disk.
 ///
-/// A thread [waits](Self::wait) for it. A task of any executor awaits it, and gets the
-/// transaction's result. Dropping it takes nothing back.
+/// A pending commit. A thread [waits](Self::wait) for it; a task of any executor awaits it, and
+/// gets the transaction's result. Dropping the ticket does not undo the commit.
 #[must_use = "a commit may not be on the disk before `wait` has returned"]
 pub struct Ticket<'s, R> {
     shared: &'s Shared,
@@ -24,7 +24,7 @@ pub struct Ticket<'s, R> {
     value: R,
 }
 
-/// A task's wait for a [`Ticket`]. Dropped, it leaves nothing behind, and the commit goes on.
+/// A task's wait for a [`Ticket`]. Dropping it ends the wait; the commit continues.
 #[must_use = "futures do nothing unless they are polled"]
 pub struct Committing<'s, R> {
     flusher: &'s Flusher,
@@ -49,8 +49,8 @@ impl<'s, R> Ticket<'s, R> {
         self.value
     }
 
-    /// The commit's place in the order of all commits: see [`Store::wait`](super::Store::wait). For
-    /// a transaction that has only read, the last commit that it has seen.
+    /// The commit's position in the order of all commits: see [`Store::wait`](super::Store::wait).
+    /// For a transaction that has only read, the position of the last commit that it has seen.
     pub fn stamp(&self) -> u64 {
         self.stamp
     }
@@ -88,8 +88,8 @@ impl<'s, R> Ticket<'s, R> {
         Ok(())
     }
 
-    /// It is to be written within a window. In memory, every transaction that begins afterwards
-    /// sees it, as if it had got to a disk.
+    /// Requires that the commit is written within a window. In memory, waits until every
+    /// transaction that begins afterwards sees the commit.
     pub(super) fn leave(&self, window: Duration) {
         let flusher = &self.shared.flusher;
         if flusher.is_in_memory() {

@@ -19,13 +19,13 @@ use crate::heap::Heap;
 use crate::heap::words::{WORDS_MAX, with_words};
 use crate::protocol;
 
-/// An open transaction: it reads as of its begin, and sees its own writes. If it is dropped without
-/// a commit, as by a panic, it has not happened.
+/// An open transaction. It reads as of its begin, and sees its own writes. If it is dropped without
+/// a commit, for example by a panic, it has no effect.
 pub struct Transaction<'m, 's> {
     side: Side<'m, 's>,
     isolation: Isolation,
     is_open: bool,
-    /// It has seen to it that the catalog speaks of objects of the program's own.
+    /// Whether it has checked that the catalog mentions objects of the program's own.
     is_marked: bool,
 }
 
@@ -85,15 +85,15 @@ pub(super) mod sealed {
         /// The words of an object that was found in this session.
         fn object(&self, place: u64, words: usize) -> &[u64];
 
-        /// The caller's result depends on all words of this object, so the read is noted. The
-        /// transaction need not note objects that it changes itself, nor objects on the way that
-        /// lead to the same object whatever is changed in them.
+        /// Notes a read of which all words affect the caller's result. The transaction need not
+        /// note objects that it changes itself, nor objects on a path that always lead to the same
+        /// next object.
         fn note(&self, place: u64, words: usize);
 
         /// The heap in which they are.
         fn heap(&self) -> &Heap;
 
-        /// Whether there can be an object of this number of words at a place: see
+        /// Whether there can be an object of this number of words at an offset: see
         /// [`Heap::has_object`]. An operation that is run again has objects that the heap does not
         /// know yet.
         #[inline]
@@ -109,7 +109,7 @@ pub(super) mod sealed {
     }
 }
 
-/// What the session of this thread sees of an object.
+/// An object as this thread's session sees it.
 #[inline]
 fn object<'a>(thread: &'a Thread<'_>, place: u64, words: usize) -> &'a [u64] {
     with_words!(words, |W| {
@@ -161,13 +161,13 @@ impl<'m, 's> Transaction<'m, 's> {
         self.commit_with(value)
     }
 
-    /// Commits, and returns at once. If no thread [waits](Ticket::wait_for) for the ticket, the
+    /// Commits, and returns immediately. If no thread [waits](Ticket::wait_for) for the ticket, the
     /// commit is written with the next one for which a thread waits.
     ///
     /// # Errors
     ///
-    /// [`Stop::Conflict`] if another thread was faster, and [`Error::TooLarge`]: the transaction is
-    /// as if it had not been.
+    /// [`Stop::Conflict`] if another thread was faster, and [`Error::TooLarge`]: then the
+    /// transaction has no effect.
     pub fn commit(self) -> Result<Ticket<'s, ()>, Stop> {
         self.commit_with(())
     }
@@ -240,7 +240,7 @@ impl<'m, 's> Transaction<'m, 's> {
     ///
     /// # Errors
     ///
-    /// [`Stop::Cancel`] if nothing of this size was read here in the first place.
+    /// [`Stop::Cancel`] if the original call read nothing of this size here.
     pub fn input<T: Persist>(&mut self, read: impl FnOnce() -> T) -> Result<T, Stop> {
         match &mut self.side {
             Side::Thread(thread) => {
@@ -309,8 +309,8 @@ impl<'m, 's> Transaction<'m, 's> {
         })
     }
 
-    /// Locks an object that is not changed: no other transaction changes it before this one has
-    /// committed.
+    /// Locks an object that this transaction does not change: no other transaction changes it
+    /// before this one has committed.
     pub(super) fn lock_words_const(&mut self, place: u64, words: usize) -> Result<(), Stop> {
         let Side::Thread(thread) = &mut self.side else { return Ok(()) };
         let Thread { handle, shared, .. } = &mut **thread;
@@ -322,8 +322,8 @@ impl<'m, 's> Transaction<'m, 's> {
         })?)
     }
 
-    /// A new object with these words first, and zeros behind them. It stays if the transaction
-    /// links it to another.
+    /// Creates an object with these words first, followed by zeros. It remains if the transaction
+    /// links it to another object.
     ///
     /// # Errors
     ///
@@ -347,7 +347,7 @@ impl<'m, 's> Transaction<'m, 's> {
         Ok(place)
     }
 
-    /// The object ends with the commit. No other has its place any more then.
+    /// Frees the object at the commit. No other object may refer to it any more then.
     pub(super) fn free_words(&mut self, place: u64, words: usize) -> Result<(), Stop> {
         let Thread { handle, shared, .. } = match &mut self.side {
             Side::Thread(thread) => &mut **thread,
@@ -367,7 +367,7 @@ impl<'m, 's> Transaction<'m, 's> {
 }
 
 impl<'m, 's> Snapshot<'m, 's> {
-    /// Begins at this moment, or at this thread's last commit if that is later.
+    /// Begins a snapshot as of now, but not before this thread's last commit.
     pub(super) fn begin(thread: &'m mut Thread<'s>, moment: Moment) -> Self {
         let clock = thread.handle.domain().clock();
         let time = match moment {

@@ -94,7 +94,7 @@ struct Spot {
     /// The lowest node on the way.
     node: u64,
     index: usize,
-    /// Bits of the hash that are left below that node.
+    /// The number of bits of the hash that are not used up to that node.
     shift: u32,
     /// The first leaf there, or 0.
     first: u64,
@@ -171,9 +171,9 @@ impl<S: Shape> Trie<S> {
         Some(session.object(leaf, self.leaf_words()))
     }
 
-    /// The leaf of a key. The leaf itself proves that the key is there, because removing the key
-    /// ends the leaf. The lowest node proves that a key is missing, because inserting the key
-    /// changes that node.
+    /// The leaf of a key, with the reads noted. The leaf itself proves that the key exists, because
+    /// removing the key frees the leaf. The lowest node proves that a key does not exist, because
+    /// inserting the key changes that node.
     #[inline]
     fn find_noted(&self, session: &impl Session, key: &[u8]) -> Option<u64> {
         let Spot { node, leaf, .. } = self.find(session, key, self.hash(key));
@@ -226,8 +226,8 @@ impl<S: Shape> Trie<S> {
         tx.allocate(&words)
     }
 
-    /// Nodes below each other down to where the hashes of two leaves differ, or end. Returns the
-    /// word for the topmost.
+    /// Makes a chain of nodes down to where the hashes of two leaves differ, or end. Returns the
+    /// word for the topmost node.
     fn make_nodes(
         &self,
         tx: &mut Transaction<'_, '_>,
@@ -251,7 +251,7 @@ impl<S: Shape> Trie<S> {
         Ok(tx.allocate(&node)? | NODE)
     }
 
-    /// Changes the value of a key; whether it is there.
+    /// Changes the value of a key; returns whether the map has the key.
     #[inline]
     pub fn update(
         &self,

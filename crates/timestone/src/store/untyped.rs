@@ -15,14 +15,14 @@ use crate::heap::words::WORDS_MAX;
 /// Bytes of the largest object.
 pub const BYTES_MAX: usize = WORDS_MAX * 8;
 
-/// A session's view of an object; none if there is no object at this place.
+/// A session's view of an object; `None` if there is no object at this offset.
 pub fn object<S: Session>(session: &S, place: u64) -> Option<&[u64]> {
     let words = session.object_words(place)?;
     session.note(place, words);
     Some(session.object(place, words))
 }
 
-/// The object, to be changed; none if there is none.
+/// Locks an object to change it; `None` if there is no such object.
 pub fn lock<'t>(
     tx: &'t mut Transaction<'_, '_>,
     place: u64,
@@ -33,7 +33,7 @@ pub fn lock<'t>(
     }
 }
 
-/// Locks an object that is not changed; whether there is one.
+/// Locks an object that is not changed; returns whether there is one.
 pub fn lock_const(tx: &mut Transaction<'_, '_>, place: u64) -> Result<bool, Stop> {
     match tx.object_words(place) {
         Some(words) => tx.lock_words_const(place, words).map(|()| true),
@@ -49,7 +49,7 @@ pub fn alloc(tx: &mut Transaction<'_, '_>, bytes: &[u8]) -> Result<u64, Stop> {
     tx.allocate(&words)
 }
 
-/// The object ends with the commit; whether there is one.
+/// Frees the object at the commit; returns whether there is one.
 ///
 /// # Safety
 ///
@@ -61,19 +61,19 @@ pub unsafe fn free(tx: &mut Transaction<'_, '_>, place: u64) -> Result<bool, Sto
     }
 }
 
-/// The object of this name, which is made of zeros if it does not exist.
+/// The object of this name. If it does not exist, it is created with zeros.
 pub fn root(store: &Store, name: &str, bytes: usize) -> Result<u64> {
     let zeros = vec![0; bytes.div_ceil(8).max(1)];
     let schema = own::schema_of(&catalog::bytes_text(bytes));
     store.register()?.run(|tx| catalog::root(tx, name, &schema, &zeros))
 }
 
-/// Likewise, as an operation finds it: there is one already.
+/// As [`root`], in an operation: the object exists already.
 pub fn find_root(tx: &Transaction<'_, '_>, name: &str, bytes: usize) -> Result<u64> {
     catalog::find_root(tx, name, &own::schema_of(&catalog::bytes_text(bytes)))
 }
 
-/// The result of [`Transaction::input`], as bytes: these, or the original ones in a replay.
+/// The result of [`Transaction::input`] as bytes: the given ones, or the original ones in a replay.
 pub fn input(tx: &mut Transaction<'_, '_>, bytes: &mut [u8]) -> Result<(), Stop> {
     tx.input_bytes(bytes)
 }
@@ -93,7 +93,7 @@ pub fn call<'s>(
 pub struct ByteMap(Trie<Bytes>);
 
 impl ByteMap {
-    /// The map of this name, which is made if it does not exist.
+    /// The map of this name. If it does not exist, it is created.
     pub fn open(store: &Store, name: &str, key_bytes: usize, value_bytes: usize) -> Result<Self> {
         let schema = Self::schema(key_bytes, value_bytes);
         let mut member = store.register()?;
@@ -102,7 +102,7 @@ impl ByteMap {
         Ok(Self(Trie { root, seed: store.shared.seed, shape }))
     }
 
-    /// Likewise, as an operation finds it: there is one already.
+    /// As [`open`](Self::open), in an operation: the map exists already.
     pub fn find(
         tx: &Transaction<'_, '_>,
         name: &str,

@@ -26,13 +26,13 @@ pub struct Wakers(Mutex<Waiting>);
 struct Waiting {
     tasks: BTreeMap<WaiterKey, Waker>,
     next: u64,
-    /// Why the tasks that have no place any more were woken, if their commits are not on the disk.
+    /// The reason why all waiting tasks were woken although their commits are not on the disk.
     failure: Option<Error>,
 }
 
 impl Wakers {
-    /// Whether a task may go on. If not, the task has a place, and the result says whether the
-    /// place is new.
+    /// Whether a task may continue. If not, the task is registered, and the result tells whether it
+    /// was not registered before.
     pub fn poll(
         &self,
         stamp: u64,
@@ -71,7 +71,7 @@ impl Wakers {
         drop(self.0.lock().tasks.remove(&waiter));
     }
 
-    /// Wakes those whose commits have stamps up to this; after a failure, all.
+    /// Wakes the tasks whose commits have stamps up to this one; after a failure, all tasks.
     pub fn wake(&self, durable: u64, failure: Option<Error>) {
         let woken = {
             let mut waiting = self.0.lock();

@@ -22,18 +22,18 @@ pub struct Backup {
 }
 
 impl Images {
-    /// Begins a copy in files that are not there yet.
+    /// Begins a copy in files that do not exist yet.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if there is a store already; those of the devices.
+    /// [`Error::Io`] if there is a store already; the devices' errors.
     pub fn back_up_to(&self, storage: &dyn Storage) -> Result<Backup> {
         Backup::begin(storage, self.superblock())
     }
 }
 
 impl Backup {
-    /// Begins a copy of a store in memory, in files that are not there yet.
+    /// Begins a copy of a store in memory, in files that do not exist yet.
     ///
     /// # Errors
     ///
@@ -56,8 +56,8 @@ impl Backup {
         self.files.begin_image(0, self.superblock.number)
     }
 
-    /// Copies the journal, from the image's begin to its end, after which no object in the image
-    /// was read; and makes the copy a store.
+    /// Copies the journal from the image's begin to its end; no object in the image was read after
+    /// that. Then makes the copy a store.
     ///
     /// # Errors
     ///

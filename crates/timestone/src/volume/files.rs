@@ -16,7 +16,7 @@ use crate::superblock::{self, Superblock};
 
 /// The journal's first frame.
 pub const START: u64 = BLOCK as u64;
-/// The least that a journal has room for: a frame of one block.
+/// The smallest journal: it has room for a frame of one block.
 const JOURNAL_MIN: u64 = 2 * START;
 pub const JOURNAL: &str = "journal";
 pub const IMAGES: [&str; 2] = ["image.0", "image.1"];
@@ -70,8 +70,8 @@ impl Files {
         Ok(superblock)
     }
 
-    /// Fills a new journal with zeros: to overwrite blocks takes half of the time that it takes to
-    /// add them.
+    /// Fills a new journal with zeros, because overwriting blocks takes half of the time of adding
+    /// them.
     pub fn make_journal(&self, uuid: u128, bytes: u64) -> Result<()> {
         let zeros = vec![0; ZEROS.min(usize::try_from(bytes).unwrap_or(ZEROS))];
         let doing = || "fill the journal with zeros";
@@ -108,7 +108,7 @@ impl Files {
         Region::new(self.images[file].clone(), IMAGES[file], 0, superblock.image.bytes)
     }
 
-    /// The superblock that counts; none if no store was made here.
+    /// The valid superblock; `None` if there is no store here.
     pub fn superblock(&self) -> Result<Option<Superblock>> {
         let found = Superblock::read(&*self.store)?;
         if found.is_none() && self.have_frames()? {

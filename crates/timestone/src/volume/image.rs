@@ -10,11 +10,10 @@ use crate::journal::frame::{Builder, Life, Link};
 use crate::journal::record::Entry;
 use crate::superblock::Image;
 
-/// A frame of an image is written when it has at least this number of bytes.
+/// The size from which on a frame of an image is written.
 const FRAME_BYTES: usize = 256 << 10;
-/// The image is flushed each time after this number of bytes. The disk executes a commit's flush
-/// after the data that it was given before; so the commit does not have to wait for the whole
-/// image.
+/// The image is flushed after each of these many bytes. The disk executes a commit's flush after
+/// the data that it was given before, so the commit does not have to wait for the whole image.
 const FLUSH_BYTES: u64 = 4 << 20;
 
 /// An image that is being written.
@@ -33,7 +32,7 @@ pub struct ImageWriter {
 }
 
 impl ImageWriter {
-    /// Into a file, which has a name and a number.
+    /// Creates a writer for a file with a name and a number.
     pub(super) fn new(
         device: Arc<dyn Device>,
         (name, file): (&'static str, usize),
@@ -52,7 +51,7 @@ impl ImageWriter {
         }
     }
 
-    /// Takes objects, as they were at this time. Writes nothing.
+    /// Adds objects, as they were at this time. Writes nothing.
     pub fn push<'e>(&mut self, horizon: u64, objects: impl Iterator<Item = Entry<'e>>) {
         self.horizon = self.horizon.max(horizon);
         self.builder.push(horizon, objects);

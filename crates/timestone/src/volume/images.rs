@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::journal::frame::Life;
 use crate::superblock::{Image, Mark, Superblock};
 
-/// The images of a store that is open, and its superblock.
+/// The images of an open store, and its superblock.
 pub struct Images {
     files: Files,
     superblock: Superblock,
@@ -42,20 +42,20 @@ impl Images {
         self.superblock
     }
 
-    /// Begins an image, in the file that does not count.
+    /// Begins an image, in the file that is not in use.
     pub fn begin(&self) -> ImageWriter {
         let file = 1 - self.superblock.image.file;
         self.files.begin_image(file, self.superblock.number + 1)
     }
 
-    /// Makes an image count, and the journal from `begin` on. Each object in the image is as of
-    /// some time from the begin on, and not later than `sharp`. `is_last` says that nothing will be
+    /// Makes an image valid, together with the journal from `begin` on. Each object in the image is
+    /// as of some time from the begin on, and not later than `sharp`. `is_last`: nothing will be
     /// written afterwards.
     ///
     /// # Errors
     ///
-    /// The device's errors. It is then unknown which superblock counts: only frames may be written
-    /// any more, for which both superblocks must have room.
+    /// The device's errors. Then it is unknown which superblock is valid, so only frames may be
+    /// written, for which both superblocks must leave room.
     pub fn publish(&mut self, image: Image, begin: Begin, sharp: u64, is_last: bool) -> Result<()> {
         let Begin { mark: start, horizon } = begin;
         self.replace(Superblock {
@@ -68,7 +68,7 @@ impl Images {
         })
     }
 
-    /// Lets a new life of the journal begin, after an image with all commits up to the horizon.
+    /// Begins a new life of the journal, after an image with all commits up to the horizon.
     pub(super) fn begin_life(&mut self, image: Image, horizon: u64) -> Result<()> {
         // The mistake: frames of the life before are taken for those of this one.
         let is_old = mutation!("life-goes-on");

@@ -10,9 +10,9 @@ use crate::superblock::Mark;
 
 /// The journal of a store that is open.
 pub struct Journal {
-    /// The place of frames, and their common data. None if frames are not kept.
+    /// The region of the frames, and their common data. `None` if frames are not kept.
     place: Option<(Region, Life)>,
-    /// Frames before this one are not needed any more: others may be written over them.
+    /// Frames before this one are not needed any more, and may be overwritten.
     start: Mark,
     /// Where the next frame goes.
     end: Mark,
@@ -27,7 +27,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// An empty one. All commits up to the horizon are in the image.
+    /// Creates an empty journal. All commits up to the horizon are in the image.
     pub(super) fn new(region: Region, life: Life, start: Mark, horizon: u64) -> Self {
         Self { place: Some((region, life)), ..Self::at(start, horizon) }
     }
@@ -52,7 +52,7 @@ impl Journal {
         self.end
     }
 
-    /// The horizon of the last frame that is on the disk, or that with which the journal has begun.
+    /// The horizon of the last frame on the disk, or the journal's initial horizon.
     pub fn horizon(&self) -> u64 {
         self.horizon
     }
@@ -124,7 +124,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// [`Error::Poisoned`]; and that of the device, after which the journal is poisoned.
+    /// [`Error::Poisoned`]; and the device's error, after which the journal is poisoned.
     pub fn flush(&mut self) -> Result<()> {
         self.check()?;
         if let Some((region, _)) = &self.place
@@ -141,8 +141,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Lets frames be written over those before the mark, which a superblock on the disk does not
-    /// need any more.
+    /// Allows to overwrite frames before the mark, which no superblock on the disk needs any more.
     pub fn release(&mut self, start: Mark) {
         debug_assert!((self.start.position..=self.end.position).contains(&start.position));
         self.start = start;

@@ -15,15 +15,15 @@ use crate::superblock::{Mark, Superblock};
 /// Where an entry was found.
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
-    /// In the image: the object is there, with these words.
+    /// From the image: the object exists, with these words.
     Image,
     /// In the journal.
     Journal {
         /// What the transaction has done.
         record: &'a Record<'a>,
-        /// Whether the objects are as they were before the transaction. If not, they may be in a
-        /// later state: an object that the transaction makes may exist already, and one that it
-        /// changes or ends may be gone.
+        /// Whether the objects are in their state before the transaction. If not, they may be in a
+        /// later state: an object that the transaction creates may exist already, and one that it
+        /// changes or frees may not exist any more.
         is_sharp: bool,
     },
 }
@@ -37,15 +37,15 @@ impl Source<'_> {
 
 /// What files are read into.
 pub trait Target {
-    /// Takes what a committed transaction has done to an object.
+    /// Applies a committed transaction's change of an object.
     ///
     /// # Errors
     ///
     /// Why that cannot be: the files are damaged.
     fn apply(&mut self, source: Source<'_>, entry: Entry<'_>) -> Result<(), String>;
 
-    /// Takes the changes of a committed transaction, all of which are later than the image, as an
-    /// operation that has run. The store has this [`seed`](Recovered::seed).
+    /// Applies the changes of a committed transaction, all of which are later than the image, by
+    /// running its operation. The store has this [`seed`](Recovered::seed).
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ pub struct Recovered {
     superblock: Superblock,
     /// Where the journal's chain ends.
     end: Mark,
-    /// All commits up to this stamp are there, and none later.
+    /// The data has exactly the commits up to this stamp.
     pub horizon: u64,
     /// How many transactions the journal had.
     pub transactions: u64,
@@ -87,12 +87,12 @@ pub struct Volume {
 }
 
 impl Recovered {
-    /// A number that is the store's own for all its life.
+    /// A number that the store keeps for its whole life.
     pub fn seed(&self) -> u64 {
         self.superblock.uuid as u64
     }
 
-    /// Reads a store, or makes one with a journal of this length. An existing one keeps its
+    /// Reads a store, or creates one with a journal of this length. An existing store keeps its
     /// journal's length.
     ///
     /// # Errors
@@ -181,8 +181,8 @@ impl Recovered {
         Ok(Self { files, superblock, end, horizon, transactions, operations })
     }
 
-    /// Makes the files ready to be written, in a new life of the journal. The objects are those
-    /// that were read.
+    /// Prepares the files for writing, in a new life of the journal. The objects are those that
+    /// were read.
     ///
     /// # Errors
     ///

@@ -67,7 +67,7 @@ struct Step {
     child: usize,
 }
 
-/// A leaf, and the way to it from the top.
+/// A leaf, and the path to it from the root.
 struct Spot {
     way: Vec<Step>,
     leaf: u64,
@@ -104,7 +104,7 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
         session.object(self.root, ROOT_WORDS)[0]
     }
 
-    /// The leaf that has a key, or would have it.
+    /// The leaf that has a key or would have it.
     fn find(&self, session: &impl Session, key: &K) -> Spot {
         let (mut way, mut word) = (Vec::new(), self.top(session));
         while word & INNER != 0 {
@@ -117,8 +117,8 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
         Spot { way, leaf: word }
     }
 
-    /// The leaf of a key. Whatever changes whether the key is there, changes the leaf, or puts
-    /// others in its place.
+    /// The leaf of a key. A transaction that inserts or removes the key changes this leaf, or
+    /// replaces it.
     fn leaf<'s>(&self, session: &'s impl Session, key: &K) -> &'s [u64] {
         let mut word = self.top(session);
         while word & INNER != 0 {
@@ -202,7 +202,7 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
         Ok(())
     }
 
-    /// Changes the value of a key; whether it is there.
+    /// Changes the value of a key; returns whether the map has the key.
     ///
     /// # Errors
     ///
@@ -267,7 +267,7 @@ impl<K: Persist + Ord, V: Persist> OrderedMap<K, V> {
         Ok(())
     }
 
-    /// The keys of a range with their values, in their order.
+    /// The keys of a range with their values, in order.
     ///
     /// A range that begins behind its end is empty.
     pub fn range<'s, S: Session>(

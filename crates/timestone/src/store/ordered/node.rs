@@ -20,7 +20,7 @@ pub const INNER: u64 = 1;
 /// The most keys of a node.
 const KEYS_MAX: usize = 15;
 
-/// Where things are in nodes of a map from `K` to `V`.
+/// The layout of the nodes of a map from `K` to `V`.
 pub struct Layout<K, V>(PhantomData<fn(K) -> V>);
 
 impl<K: Persist + Ord, V: Persist> Layout<K, V> {
@@ -96,7 +96,7 @@ impl<K: Persist + Ord, V: Persist> Layout<K, V> {
         (0..Self::len(words)).take_while(|index| Self::key(words, *index) <= *key).count()
     }
 
-    /// Where a leaf has a key, or where it would be.
+    /// The index of a key in a leaf, or the index at which it would be.
     pub fn find(words: &[u64], key: &K) -> Result<usize, usize> {
         let before = (0..Self::len(words)).take_while(|index| Self::key(words, *index) < *key);
         let index = before.count();
@@ -104,7 +104,7 @@ impl<K: Persist + Ord, V: Persist> Layout<K, V> {
         if is_there { Ok(index) } else { Err(index) }
     }
 
-    /// Puts a key and its value into a leaf that is not full.
+    /// Inserts a key and its value into a leaf that is not full.
     pub fn insert(words: &mut [u64], index: usize, key: &K, value: &V) {
         let keys = Self::len(words);
         shift(words, 1, Self::KEY_WORDS, index..keys);
@@ -122,7 +122,7 @@ impl<K: Persist + Ord, V: Persist> Layout<K, V> {
         Self::set_len(words, keys - 1);
     }
 
-    /// Puts a key, and the child from that key on, into an inner node that is not full.
+    /// Inserts a key, and the child that begins with it, into an inner node that is not full.
     pub fn insert_child(words: &mut [u64], index: usize, key: &K, child: u64) {
         let keys = Self::len(words);
         shift(words, 1, Self::KEY_WORDS, index..keys);
@@ -141,8 +141,8 @@ impl<K: Persist + Ord, V: Persist> Layout<K, V> {
         Self::set_len(words, keys - 1);
     }
 
-    /// The upper half of a full leaf becomes a new one, whose words are returned with its first
-    /// key.
+    /// Moves the upper half of a full leaf to a new one. Returns the words of the new leaf, and its
+    /// first key.
     pub fn split_leaf(words: &mut [u64]) -> (K, Vec<u64>) {
         let keys = Self::len(words);
         let (middle, mut upper) = (keys / 2, Self::new_leaf());
@@ -153,8 +153,8 @@ impl<K: Persist + Ord, V: Persist> Layout<K, V> {
         (Self::key(&upper, 0), upper)
     }
 
-    /// The upper half of a full inner node becomes a new one, whose words are returned with the key
-    /// that was between the two.
+    /// Moves the upper half of a full inner node to a new one. Returns the words of the new node,
+    /// and the key between the two.
     pub fn split_inner(words: &mut [u64]) -> (K, Vec<u64>) {
         let keys = Self::len(words);
         let (middle, mut upper) = (keys / 2, vec![0; Self::INNER_WORDS]);
@@ -170,7 +170,7 @@ const fn inner_keys(key_words: usize) -> usize {
     least(KEYS_MAX - 1, (WORDS_MAX - 2) / (key_words + 1))
 }
 
-/// Where the children of an inner node are, whose keys have this number of words.
+/// The index of the first child in an inner node whose keys have this number of words.
 pub const fn children_at(key_words: usize) -> usize {
     1 + inner_keys(key_words) * key_words
 }
@@ -183,13 +183,14 @@ const fn most(one: usize, other: usize) -> usize {
     if one > other { one } else { other }
 }
 
-/// Moves the elements of a range one further. Elements have `size` words, the first is at `at`.
+/// Moves the elements of a range one element up. Elements have `size` words, and the first one is
+/// at `at`.
 fn shift(words: &mut [u64], at: usize, size: usize, range: std::ops::Range<usize>) {
     words
         .copy_within(at + range.start * size..at + range.end * size, at + (range.start + 1) * size);
 }
 
-/// Moves the elements of a range one back, over its first.
+/// Moves the elements of a range one element down, over the first one.
 fn unshift(words: &mut [u64], at: usize, size: usize, range: std::ops::Range<usize>) {
     words
         .copy_within(at + (range.start + 1) * size..at + range.end * size, at + range.start * size);

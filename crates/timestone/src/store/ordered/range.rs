@@ -11,7 +11,7 @@ use crate::store::transaction::Session;
 #[must_use = "an iterator does nothing unless it is asked"]
 pub struct Range<'s, S, K, V> {
     session: &'s S,
-    /// Nodes that are not visited yet, the next one last.
+    /// Nodes that are still to be visited. The next one is the last of the list.
     next: Vec<u64>,
     /// The leaf that is visited, and its next key.
     leaf: &'s [u64],
@@ -27,7 +27,7 @@ impl<'s, S: Session, K: Persist + Ord, V: Persist> Range<'s, S, K, V> {
         Self { session, next, leaf, index: 0, start, end, types: PhantomData }
     }
 
-    /// Goes on to the next leaf; none if there is no other in the range.
+    /// Moves to the next leaf; `None` if there is no other leaf in the range.
     fn next_leaf(&mut self) -> Option<()> {
         let mut word = self.next.pop()?;
         while word & INNER != 0 {
